@@ -1,0 +1,265 @@
+//! What can stand in a script.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use pairflow_core::ids::AgentId;
+use serde::Deserialize;
+
+/// What every scripted agent does in each of its turns.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// The name of the file, for messages.
+    #[serde(skip)]
+    pub name: String,
+    /// Each agent's turns, each a list of steps.
+    pub agents: BTreeMap<AgentId, Vec<Vec<Step>>>,
+}
+
+/// One thing that an agent does.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Writes a file, with the directories above it.
+    Write(Write),
+    /// Adds to the end of a file.
+    Append(Append),
+    /// Deletes a file or a directory.
+    Delete(InnerPath),
+    /// Runs a shell command, which has to end with 0.
+    Run(String),
+    /// Hands over.
+    Pass(Pass),
+    /// Asks the person and ends; the next start of the same turn goes on with the step after it.
+    AskHuman(String),
+    /// Claims that nothing is left.
+    Converged(Claim),
+    /// Waits.
+    WaitMs(u64),
+    /// Prints a line.
+    Print(String),
+    /// Calls a command that has to be refused.
+    ExpectRefused(Refused),
+    /// Does what an agent should not do, once.
+    Misbehave(Misbehaviour),
+}
+
+/// A file to write.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Write {
+    /// Where, relative to the worktree.
+    pub path: InnerPath,
+    /// The whole content.
+    pub text: String,
+    /// Its permissions, such as `"755"`.
+    #[serde(default)]
+    pub mode: Option<FileMode>,
+}
+
+/// An addition to a file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Append {
+    /// Where, relative to the worktree.
+    pub path: InnerPath,
+    /// What is added.
+    pub text: String,
+}
+
+/// A hand-over. The texts go to the command as they stand here, also when it will refuse them.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pass {
+    /// What was done.
+    pub summary: String,
+    /// Findings, as `P1:title`.
+    #[serde(default)]
+    pub findings: Vec<String>,
+    /// Whether the review found nothing.
+    #[serde(default)]
+    pub no_findings: bool,
+    /// Artifacts that belong to it.
+    #[serde(default)]
+    pub refs: Vec<String>,
+    /// What the other side is asked to do.
+    #[serde(default)]
+    pub intent: Option<String>,
+    /// The key that makes a repetition the same record.
+    #[serde(default)]
+    pub key: Option<String>,
+    /// How often it is said; once, unless told otherwise.
+    #[serde(default)]
+    pub repeat: Option<u32>,
+}
+
+/// A claim of convergence.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The claim in words.
+    pub summary: String,
+    /// The key that makes a repetition the same record.
+    #[serde(default)]
+    pub key: Option<String>,
+}
+
+/// A command that has to be refused.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "RefusedText")]
+pub struct Refused {
+    /// The command.
+    pub verb: Verb,
+    /// The exit code that it has to end with.
+    pub code: i32,
+}
+
+/// A command of pairflow's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verb {
+    /// `pass`
+    Pass(Pass),
+    /// `ask-human`
+    AskHuman(String),
+    /// `converged`
+    Converged(Claim),
+    /// Any other command, word by word.
+    Other(Vec<String>),
+}
+
+/// What an agent should not do.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Misbehaviour {
+    /// Ends with this exit code and without a hand-over.
+    Exit(i32),
+    /// Does nothing, for ever.
+    Hang,
+    /// Prints this many bytes.
+    Flood(u64),
+    /// Dies of a signal.
+    Crash,
+    /// Leaves a process behind that keeps the output open.
+    Orphan,
+    /// Checks out another branch, `elsewhere`.
+    SwitchBranch,
+    /// Detaches HEAD.
+    Detach,
+    /// Commits by itself.
+    CommitSelf,
+    /// Changes a file, which a critic must not.
+    EditAsCritic(InnerPath),
+    /// Calls `pairflow approve`.
+    HumanVerb,
+    /// Writes a line into the transcript.
+    ForgeLine,
+    /// Ignores the request to end, for ever.
+    IgnoreTerm,
+}
+
+/// A path that stays within the worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct InnerPath(String);
+
+/// A file's permission bits, written in octal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct FileMode(pub u32);
+
+/// Why there is nothing to play.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSuchTurn {
+    /// The script does not know the agent.
+    #[error("{script} has no turns for {agent}; add them under `agents: {agent}:`")]
+    Agent {
+        /// The script's name.
+        script: String,
+        /// The agent.
+        agent: String,
+    },
+    /// The agent has had all its turns.
+    #[error(
+        "{script} has {scripted} turn(s) for {agent}, and this is its turn {asked}; add one under `agents: {agent}:`"
+    )]
+    Number {
+        /// The script's name.
+        script: String,
+        /// The agent.
+        agent: String,
+        /// How many turns the script has.
+        scripted: usize,
+        /// Which turn was asked for.
+        asked: u32,
+    },
+}
+
+impl Script {
+    /// Returns what `agent` does in its `n`-th turn, counted from 1.
+    pub fn turn(&self, agent: &str, n: u32) -> Result<&[Step], NoSuchTurn> {
+        let (script, agent_name) = (self.name.clone(), agent.to_owned());
+        let turns = self.agents.iter().find(|(name, _)| name.as_str() == agent).map(|(_, turns)| turns);
+        let Some(turns) = turns else { return Err(NoSuchTurn::Agent { script, agent: agent_name }) };
+        let index = usize::try_from(n).ok().and_then(|n| n.checked_sub(1));
+        let steps = index.and_then(|index| turns.get(index));
+        steps.map(Vec::as_slice).ok_or(NoSuchTurn::Number {
+            script,
+            agent: agent_name,
+            scripted: turns.len(),
+            asked: n,
+        })
+    }
+}
+
+impl InnerPath {
+    /// Returns the path.
+    pub fn as_path(&self) -> &Path {
+        Path::new(&self.0)
+    }
+}
+
+impl TryFrom<String> for InnerPath {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let inner = !text.is_empty() && Path::new(&text).components().all(|part| matches!(part, Component::Normal(_)));
+        if inner { Ok(Self(text)) } else { Err("a path has to be relative and stay within the worktree") }
+    }
+}
+
+impl TryFrom<String> for FileMode {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let bits = u32::from_str_radix(&text, 8).ok().filter(|bits| *bits <= 0o7777);
+        bits.map(Self).ok_or("a mode is written in octal, such as \"755\"")
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RefusedText {
+    pass: Option<Pass>,
+    ask_human: Option<String>,
+    converged: Option<Claim>,
+    other: Option<Vec<String>>,
+    code: Option<i32>,
+}
+
+impl TryFrom<RefusedText> for Refused {
+    type Error = &'static str;
+    fn try_from(text: RefusedText) -> Result<Self, Self::Error> {
+        let mut verbs = [
+            text.pass.map(Verb::Pass),
+            text.ask_human.map(Verb::AskHuman),
+            text.converged.map(Verb::Converged),
+            text.other.map(Verb::Other),
+        ]
+        .into_iter()
+        .flatten();
+        match (verbs.next(), verbs.next()) {
+            // 1 is the exit code of a refusal.
+            (Some(verb), None) => Ok(Self { verb, code: text.code.unwrap_or(1) }),
+            _ => Err("expect_refused takes exactly one of pass, ask_human, converged, other"),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Mistakes in a configuration: each with its place, all of them at once.
+
+use std::fmt;
+use std::ops::Range;
+
+/// One mistake in a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Where it is; nothing if it is on the command line.
+    pub place: Option<Place>,
+    /// What is wrong, as a sentence without its full stop.
+    pub message: String,
+    /// What to write instead, if that can be said.
+    pub hint: Option<String>,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, as the reader of a message knows it.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// The bytes of the file.
+    pub span: Range<usize>,
+    /// How many characters of the first line it covers, at least one.
+    pub width: usize,
+    /// The whole first line, safe to print.
+    pub line_text: String,
+}
+
+/// Every mistake that was found, in the order of the files and their lines. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<ConfigError>);
+
+/// What is wrong with a value, before its place is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Complaint {
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl Complaint {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// Says where the mistake is.
+    pub(super) fn at(self, place: Option<Place>) -> ConfigError {
+        ConfigError { place, message: printable(&self.message), hint: self.hint.as_deref().map(printable) }
+    }
+}
+
+impl Place {
+    /// Returns the place of the bytes `span` in `text`, the content of `file`.
+    pub fn of(file: &str, text: &str, span: Range<usize>) -> Self {
+        let start = boundary(text, span.start);
+        let end = boundary(text, span.end).max(start);
+        let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
+        Self {
+            file: printable(file),
+            line: text[..start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            width: text[start..end.min(line_end)].trim_end().chars().count().max(1),
+            span: start..end,
+            line_text: printable(text[line_start..line_end].trim_end()),
+        }
+    }
+}
+
+impl ConfigError {
+    /// Returns a mistake at a place in a file.
+    pub fn new(place: Place, message: &str) -> Self {
+        Complaint::new(message).at(Some(place))
+    }
+
+    /// Adds what to write instead.
+    pub fn with_hint(self, hint: &str) -> Self {
+        Self { hint: Some(printable(hint)), ..self }
+    }
+
+    /// Returns the mistake with its line and a mark below the wrong part, over several lines.
+    pub fn excerpt(&self) -> String {
+        let mut out = format!("error: {}\n", self.message);
+        if let Some(Place { file, line, column, width, line_text, .. }) = &self.place {
+            let gap = " ".repeat(line.to_string().len());
+            let mark = format!("{}{}", " ".repeat(column - 1), "^".repeat(*width));
+            out.push_str(&format!("{gap}--> {file}:{line}:{column}\n{gap} |\n{line} | {line_text}\n{gap} | {mark}\n"));
+        }
+        if let Some(hint) = &self.hint {
+            out.push_str(&format!("  = help: {hint}\n"));
+        }
+        out
+    }
+}
+
+impl ConfigErrors {
+    /// Returns `value` if there is no mistake, otherwise all of them.
+    pub fn unless_any<T>(errors: Vec<ConfigError>, value: T) -> Result<T, Self> {
+        if errors.is_empty() { Ok(value) } else { Err(Self(errors)) }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{}:{}:{}: ", place.file, place.line, place.column)?;
+        }
+        f.write_str(&self.message)?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, " ({hint})"))
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            let gap = if index == 0 { "" } else { "\n" };
+            write!(f, "{gap}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+impl std::error::Error for ConfigErrors {}
+
+fn boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Returns `text` on one line, without anything that a terminal would obey or that would reorder what is read.
+fn printable(text: &str) -> String {
+    let steers = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars()
+        .map(|c| match c {
+            '\t' | '\n' => ' ',
+            c if c.is_control() || steers(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_counted_in_characters_and_lines() {
+        let text = "a = 1\r\nß = \"xyz\"\r\n";
+        let at = text.find("\"xyz\"").unwrap();
+        let place = Place::of("f.toml", text, at..at + 5);
+        assert_eq!((place.line, place.column, place.width), (2, 5, 5));
+        let error = ConfigError::new(place, "no").with_hint("write 1");
+        assert_eq!(error.to_string(), "f.toml:2:5: no (write 1)");
+        let shown = "error: no\n --> f.toml:2:5\n  |\n2 | ß = \"xyz\"\n  |     ^^^^^\n  = help: write 1\n";
+        assert_eq!(error.excerpt(), shown);
+    }
+
+    #[test]
+    fn a_mistake_on_the_command_line_has_no_place() {
+        let error = Complaint::new("no").at(None);
+        assert_eq!((error.to_string().as_str(), error.excerpt().as_str()), ("no", "error: no\n"));
+    }
+
+    #[test]
+    fn a_terminal_is_never_steered_by_a_configuration() {
+        let text = "a = \"\u{1b}[2J\u{202e}\"";
+        let error = ConfigError::new(Place::of("f.toml", text, 4..text.len()), "bad \u{7}\n");
+        assert!(!error.excerpt().contains(['\u{1b}', '\u{7}', '\u{202e}']));
+    }
+
+    #[test]
+    fn a_span_beyond_the_text_or_inside_a_character_is_pulled_back() {
+        let place = Place::of("f", "ß", 1..99);
+        assert_eq!((place.line, place.column, place.span), (1, 1, 0..2));
+        assert_eq!(Place::of("f", "", 3..7).span, 0..0);
+    }
+}

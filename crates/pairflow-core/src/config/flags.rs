@@ -1,0 +1,147 @@
+//! What the command line may set, checked by the same rules as a file.
+
+use super::check;
+use super::error::{Complaint, ConfigError, ConfigErrors};
+use super::layer::{Layer, Set};
+use crate::ids::{AgentId, BubbleId};
+use crate::rules::{ContextMode, DriverKind, WorkMode};
+
+/// The values of the command line. An empty list or `false` means: not given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each field is the key of the same name, explained in the documentation of the files")]
+pub struct Flags {
+    pub id: Option<BubbleId>,
+    pub repo_path: Option<String>,
+    pub base_branch: Option<String>,
+    pub bubble_branch: Option<String>,
+    pub work_mode: Option<WorkMode>,
+    pub reviewer_context_mode: Option<ContextMode>,
+    pub watchdog_timeout_minutes: Option<u32>,
+    pub max_rounds: Option<u32>,
+    pub open_command: Option<String>,
+    pub driver: Option<DriverKind>,
+    /// An absolute path: only the caller knows which directory a relative one starts from.
+    pub script: Option<String>,
+    pub check_timeout_secs: Option<u64>,
+    pub no_tests: bool,
+    pub manual_checks: Vec<String>,
+    /// Implementer and reviewer. Naming one agent twice is on purpose here, and only here.
+    pub pair: Option<(AgentId, AgentId)>,
+    pub second_reviewer: Option<AgentId>,
+    pub test: Option<String>,
+    pub typecheck: Option<String>,
+    pub lint: Option<String>,
+    pub setup: Option<String>,
+    pub notifications_enabled: Option<bool>,
+    pub scope_allow: Vec<String>,
+    pub scope_deny: Vec<String>,
+}
+
+impl Layer {
+    /// Returns the layer of the command line.
+    ///
+    /// # Errors
+    ///
+    /// Every flag whose value no file could hold either.
+    pub fn from_flags(flags: Flags) -> Result<Self, ConfigErrors> {
+        let (implementer, reviewer) = flags.pair.unzip();
+        let mut checking = Checking { errors: Vec::new() };
+        let layer = Self {
+            id: flags.id.map(Set::flag),
+            repo_path: checking.text("--repo", flags.repo_path, check::absolute),
+            base_branch: checking.text("--base", flags.base_branch, check::branch),
+            bubble_branch: checking.text("--branch", flags.bubble_branch, check::branch),
+            work_mode: flags.work_mode.map(Set::flag),
+            quality_mode: None,
+            reviewer_context_mode: flags.reviewer_context_mode.map(Set::flag),
+            watchdog_timeout_minutes: checking.number(
+                "--watchdog-minutes",
+                flags.watchdog_timeout_minutes,
+                &check::MINUTES,
+            ),
+            max_rounds: checking.number("--max-rounds", flags.max_rounds, &check::ROUNDS),
+            commit_requires_approval: None,
+            open_command: checking.text("--open-command", flags.open_command, check::open_command),
+            driver: flags.driver.map(Set::flag),
+            script: checking.text("--script", flags.script, check::absolute),
+            check_timeout_secs: checking.number("--check-timeout", flags.check_timeout_secs, &check::SECONDS),
+            no_tests: flags.no_tests.then(|| Set::flag(true)),
+            manual_checks: checking.list("--manual-check", flags.manual_checks, check::text),
+            implementer: implementer.map(Set::flag),
+            reviewer: reviewer.map(Set::flag),
+            second_reviewer: flags.second_reviewer.map(Set::flag),
+            test: checking.text("--test", flags.test, check::text),
+            typecheck: checking.text("--typecheck", flags.typecheck, check::text),
+            lint: checking.text("--lint", flags.lint, check::text),
+            setup: checking.text("--setup", flags.setup, check::text),
+            notifications_enabled: flags.notifications_enabled.map(Set::flag),
+            waiting_human_sound: None,
+            converged_sound: None,
+            scope_allow: checking.list("--allow", flags.scope_allow, check::glob),
+            scope_deny: checking.list("--deny", flags.scope_deny, check::glob),
+        };
+        ConfigErrors::unless_any(checking.errors, layer)
+    }
+}
+
+type TextCheck = fn(&str, &str) -> Result<String, Complaint>;
+
+struct Checking {
+    errors: Vec<ConfigError>,
+}
+
+impl Checking {
+    fn text(&mut self, flag: &str, given: Option<String>, check: TextCheck) -> Option<Set<String>> {
+        let checked = given.map(|text| check(flag, &text))?;
+        self.keep(checked).map(Set::flag)
+    }
+
+    fn number<T>(&mut self, flag: &str, given: Option<T>, range: &std::ops::RangeInclusive<u64>) -> Option<Set<T>>
+    where
+        T: Copy + Into<u64>,
+    {
+        let given = given?;
+        self.keep(check::number(flag, i128::from(given.into()), range)).map(|_| Set::flag(given))
+    }
+
+    fn list(&mut self, flag: &str, given: Vec<String>, check: TextCheck) -> Option<Set<Vec<String>>> {
+        let good = given.iter().filter_map(|text| self.keep(check(flag, text))).collect::<Vec<_>>();
+        (!given.is_empty()).then(|| Set::flag(good))
+    }
+
+    fn keep<T>(&mut self, checked: Result<T, Complaint>) -> Option<T> {
+        checked.map_err(|complaint| self.errors.push(complaint.at(None))).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_held_to_the_rules_of_a_file() {
+        let flags = Flags {
+            repo_path: Some("here".to_owned()),
+            base_branch: Some("a b".to_owned()),
+            max_rounds: Some(0),
+            test: Some(" ".to_owned()),
+            scope_deny: vec!["{".to_owned(), "docs/**".to_owned()],
+            ..Flags::default()
+        };
+        let errors = Layer::from_flags(flags).unwrap_err().0;
+        let messages: Vec<_> = errors.iter().map(|error| error.message.split(':').next().unwrap()).collect();
+        let expected = [
+            "--repo = \"here\" is a relative path",
+            "--base = \"a b\" is no name that git allows for a branch",
+            "--max-rounds = 0 is out of range; it goes from 1 to 1000",
+            "--test is empty",
+            "--deny holds the bad glob \"{\"",
+        ];
+        assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn no_flags_are_an_empty_layer() {
+        assert_eq!(Layer::from_flags(Flags::default()), Ok(Layer::default()));
+    }
+}

@@ -1,0 +1,106 @@
+//! The names that a configuration may use, and what a misspelt one probably means.
+
+use super::error::Complaint;
+use super::layer::KEYS;
+
+/// The tables that keys live in.
+pub(super) const TABLES: [&str; 4] = ["agents", "commands", "notifications", "scope"];
+
+/// Keys that belong to one bubble and would make all bubbles the same one if they came from a shared file.
+pub(super) const ONE_BUBBLE: [&str; 3] = ["id", "repo_path", "bubble_branch"];
+
+/// Says that `key` does not exist, and which one may have been meant.
+pub(super) fn unknown(key: &str) -> Complaint {
+    let complaint = Complaint::new(format!("unknown key `{key}`"));
+    match elsewhere(key).or_else(|| nearest(key)) {
+        Some(hint) => complaint.hint(hint),
+        None => complaint,
+    }
+}
+
+/// Finds a key that is spelt right but stands in the wrong table.
+fn elsewhere(key: &str) -> Option<String> {
+    let (_, own) = split(key);
+    let right = KEYS.iter().copied().find(|known| split(known).1 == own)?;
+    Some(match split(right) {
+        (Some(table), name) => format!("`{name}` belongs into [{table}]"),
+        (None, name) => format!("`{name}` belongs above the first [table] of the file"),
+    })
+}
+
+fn nearest(key: &str) -> Option<String> {
+    // Comparing costs the product of both lengths; nothing that long is a misspelling.
+    if key.len() > 64 {
+        return None;
+    }
+    let (table, name) = split(key);
+    let beside = KEYS.iter().copied().filter(|known| split(known).0 == table).map(|known| split(known).1);
+    let tables = TABLES.into_iter().filter(|_| table.is_none());
+    let all_names = KEYS.iter().copied().map(|known| split(known).1);
+    let best = close(name, beside.chain(tables)).or_else(|| close(name, all_names))?;
+    Some(format!("did you mean `{best}`?"))
+}
+
+fn close<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    known.map(|known| (distance(name, known), known)).filter(|(far, _)| *far <= allowed).min().map(|(_, known)| known)
+}
+
+fn split(key: &str) -> (Option<&str>, &str) {
+    key.split_once('.').map_or((None, key), |(table, name)| (Some(table), name))
+}
+
+/// Counts the insertions, deletions, replacements and swaps of neighbours between two names; `-` and `_` are one.
+fn distance(left: &str, right: &str) -> usize {
+    let plain = |text: &str| text.to_lowercase().replace('-', "_").chars().collect::<Vec<_>>();
+    let (left, right) = (plain(left), plain(right));
+    let mut rows = vec![(0..=right.len()).collect::<Vec<_>>()];
+    for (i, a) in left.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in right.iter().enumerate() {
+            let replaced = rows[i][j] + usize::from(a != b);
+            let mut best = replaced.min(rows[i][j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
+                best = best.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[left.len()][right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint(key: &str) -> Option<String> {
+        unknown(key).hint
+    }
+
+    #[test]
+    fn a_misspelt_key_is_guessed() {
+        assert_eq!(hint("max_round").as_deref(), Some("did you mean `max_rounds`?"));
+        assert_eq!(hint("max-rounds").as_deref(), Some("did you mean `max_rounds`?"));
+        assert_eq!(hint("agents.implementor").as_deref(), Some("did you mean `implementer`?"));
+        assert_eq!(hint("agent").as_deref(), Some("did you mean `agents`?"));
+        assert_eq!(hint("comands").as_deref(), Some("did you mean `commands`?"));
+        assert_eq!(hint("commands.tset").as_deref(), Some("did you mean `test`?"));
+    }
+
+    #[test]
+    fn a_key_in_the_wrong_table_is_sent_to_the_right_one() {
+        assert_eq!(hint("implementer").as_deref(), Some("`implementer` belongs into [agents]"));
+        assert_eq!(
+            hint("agents.max_rounds").as_deref(),
+            Some("`max_rounds` belongs above the first [table] of the file")
+        );
+        assert_eq!(hint("scope.test").as_deref(), Some("`test` belongs into [commands]"));
+    }
+
+    #[test]
+    fn a_key_that_resembles_nothing_gets_no_guess() {
+        assert_eq!(hint("colour_of_the_sky"), None);
+        assert_eq!(hint(&"x".repeat(10_000)), None);
+    }
+}

@@ -1,0 +1,22 @@
+//! Configuration: what a person may set, where, and which setting wins.
+//!
+//! Text becomes a [`Layer`], four layers become one [`Resolved`]. Every mistake carries its file, line and span, and
+//! all mistakes of a file are reported together. Reading files is the engine's work; nothing here touches a disk.
+
+mod check;
+mod error;
+mod flags;
+mod keys;
+mod layer;
+mod parse;
+mod read;
+mod render;
+mod resolve;
+mod task;
+
+pub use error::{ConfigError, ConfigErrors, Place};
+pub use flags::Flags;
+pub use layer::{Explained, KEYS, Layer, Layers, Origin, QualityMode, Set, Source};
+pub use render::render_bubble_toml;
+pub use resolve::{Notifications, Resolved, resolve};
+pub use task::acceptance_criteria;

@@ -1,0 +1,109 @@
+//! The `bubble.toml` that a new bubble is given: every decision written out, so that it stays what it was.
+
+use toml::Value;
+
+use super::resolve::Resolved;
+use crate::ids::BubbleId;
+use crate::rules::{ContextMode, DriverKind, WorkMode};
+
+/// Writes what was resolved as a `bubble.toml`; reading it gives the same rules again.
+pub fn render_bubble_toml(resolved: &Resolved, id: &BubbleId, repo_path: &str) -> String {
+    let mut file = Page { text: "# What this bubble was created with. A flag wins over this file.\n".to_owned() };
+    head(&mut file, resolved, id, repo_path);
+    tables(&mut file, resolved);
+    file.text
+}
+
+fn head(file: &mut Page, resolved: &Resolved, id: &BubbleId, repo_path: &str) {
+    let rules = &resolved.rules;
+    file.line("id", id.as_str(), "");
+    file.line("repo_path", repo_path, "");
+    file.line("base_branch", rules.base_branch.as_str(), "");
+    file.line("bubble_branch", rules.bubble_branch.as_str(), "");
+    file.line("work_mode", work_mode(rules.work_mode), "worktree|clone");
+    file.line("quality_mode", "strict", "only strict exists");
+    file.line("reviewer_context_mode", context_mode(rules.reviewer_context_mode), "fresh|persistent");
+    file.line("watchdog_timeout_minutes", i64::from(rules.watchdog_timeout_minutes), "");
+    file.line("max_rounds", i64::from(rules.max_rounds), "reviews before a person decides");
+    file.line("commit_requires_approval", true, "always");
+    file.line("open_command", rules.open_command.as_str(), "");
+    file.line("driver", driver(rules.driver), "script|external");
+    file.maybe("script", rules.script.as_deref());
+    file.line("check_timeout_secs", i64::try_from(rules.check_timeout_secs).unwrap_or(i64::MAX), "");
+    if resolved.no_tests {
+        file.line("no_tests", true, "the manual checks stand in");
+    }
+    file.list("manual_checks", &rules.manual_checks);
+}
+
+fn tables(file: &mut Page, resolved: &Resolved) {
+    let rules = &resolved.rules;
+    file.table("agents");
+    file.line("implementer", rules.agents.implementer.as_str(), "");
+    file.line("reviewer", rules.agents.reviewer.as_str(), "");
+    file.maybe("second_reviewer", rules.agents.second_reviewer.as_ref().map(|agent| agent.as_str()));
+    if !rules.checks.is_empty() || rules.setup.is_some() {
+        file.table("commands");
+    }
+    for check in &rules.checks {
+        file.line(&check.name, check.command.as_str(), "");
+    }
+    file.maybe("setup", rules.setup.as_deref());
+    file.table("notifications");
+    file.line("enabled", resolved.notifications.enabled, "");
+    file.maybe("waiting_human_sound", resolved.notifications.waiting_human_sound.as_deref());
+    file.maybe("converged_sound", resolved.notifications.converged_sound.as_deref());
+    if rules.scope != Default::default() {
+        file.table("scope");
+    }
+    file.list("allow", &rules.scope.allow);
+    file.list("deny", &rules.scope.deny);
+}
+
+fn work_mode(mode: WorkMode) -> &'static str {
+    match mode {
+        WorkMode::Worktree => "worktree",
+        WorkMode::Clone => "clone",
+    }
+}
+
+fn context_mode(mode: ContextMode) -> &'static str {
+    match mode {
+        ContextMode::Fresh => "fresh",
+        ContextMode::Persistent => "persistent",
+    }
+}
+
+fn driver(kind: DriverKind) -> &'static str {
+    match kind {
+        DriverKind::Script => "script",
+        DriverKind::External => "external",
+    }
+}
+
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn table(&mut self, name: &str) {
+        self.text.push_str(&format!("\n[{name}]\n"));
+    }
+
+    fn line(&mut self, key: &str, value: impl Into<Value>, comment: &str) {
+        let comment = if comment.is_empty() { String::new() } else { format!(" # {comment}") };
+        self.text.push_str(&format!("{key} = {}{comment}\n", value.into()));
+    }
+
+    fn maybe(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.line(key, value, "");
+        }
+    }
+
+    fn list(&mut self, key: &str, values: &[String]) {
+        if !values.is_empty() {
+            self.line(key, values.to_vec(), "");
+        }
+    }
+}

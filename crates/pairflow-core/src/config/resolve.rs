@@ -1,0 +1,215 @@
+//! Which value is in force, and why: flag, then `bubble.toml`, then `pairflow.toml`, then the person's own file, then
+//! the default. A list replaces the list of a weaker place; lists are never joined.
+
+use serde::Serialize;
+
+use super::error::{Complaint, ConfigError, ConfigErrors};
+use super::layer::{Explained, Layer, Layers, QualityMode, Set};
+use crate::ids::{AgentId, BubbleId};
+use crate::rules::{Agents, Check, ContextMode, DriverKind, Rules, Scope, WorkMode};
+
+/// A configuration in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// What the bubble is bound to.
+    pub rules: Rules,
+    /// How the person is told.
+    pub notifications: Notifications,
+    /// Whether it was said that there is no test to run.
+    pub no_tests: bool,
+    /// Every key with its value and where that came from.
+    pub explained: Vec<Explained>,
+}
+
+/// How the person is told that something waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Notifications {
+    /// Whether anything is sounded or shown.
+    pub enabled: bool,
+    /// The sound file for a question.
+    pub waiting_human_sound: Option<String>,
+    /// The sound file for convergence.
+    pub converged_sound: Option<String>,
+}
+
+impl Resolved {
+    /// Whether there is anything that can show that the work is right: a command, or something to try by hand.
+    pub fn can_be_checked(&self) -> bool {
+        !self.rules.checks.is_empty() || !self.rules.manual_checks.is_empty()
+    }
+}
+
+impl Layers {
+    /// Says for every key which value is in force, also where no bubble exists yet.
+    pub fn explain(&self) -> Vec<Explained> {
+        merge(self).explain()
+    }
+}
+
+/// Decides every value.
+///
+/// # Errors
+///
+/// Values that are good by themselves but not together, and a bubble without id or base branch.
+pub fn resolve(layers: &Layers) -> Result<Resolved, ConfigErrors> {
+    let merged = merge(layers);
+    let errors = [no_id(&merged), no_base(&merged), tests(&merged), pair(&merged), third(&merged), script(&merged)];
+    let errors: Vec<_> = errors.into_iter().flatten().collect();
+    ConfigErrors::unless_any(errors, ())?;
+    Ok(Resolved {
+        explained: merged.explain(),
+        no_tests: decided(&merged.no_tests),
+        notifications: Notifications {
+            enabled: decided(&merged.notifications_enabled),
+            waiting_human_sound: value(&merged.waiting_human_sound),
+            converged_sound: value(&merged.converged_sound),
+        },
+        rules: rules(&merged),
+    })
+}
+
+fn rules(merged: &Layer) -> Rules {
+    Rules {
+        agents: Agents {
+            implementer: decided(&merged.implementer),
+            reviewer: decided(&merged.reviewer),
+            second_reviewer: value(&merged.second_reviewer),
+        },
+        base_branch: decided(&merged.base_branch),
+        bubble_branch: decided(&merged.bubble_branch),
+        work_mode: decided(&merged.work_mode),
+        max_rounds: decided(&merged.max_rounds),
+        watchdog_timeout_minutes: decided(&merged.watchdog_timeout_minutes),
+        reviewer_context_mode: decided(&merged.reviewer_context_mode),
+        driver: decided(&merged.driver),
+        script: value(&merged.script),
+        checks: checks(merged),
+        manual_checks: decided(&merged.manual_checks),
+        setup: value(&merged.setup),
+        check_timeout_secs: decided(&merged.check_timeout_secs),
+        scope: Scope { allow: decided(&merged.scope_allow), deny: decided(&merged.scope_deny) },
+        open_command: decided(&merged.open_command),
+    }
+}
+
+fn checks(merged: &Layer) -> Vec<Check> {
+    [("test", &merged.test), ("typecheck", &merged.typecheck), ("lint", &merged.lint)]
+        .into_iter()
+        .filter_map(|(name, set)| value(set).map(|command| Check { name: name.to_owned(), command }))
+        .collect()
+}
+
+fn value<T: Clone>(set: &Option<Set<T>>) -> Option<T> {
+    set.as_ref().map(|set| set.value.clone())
+}
+
+fn decided<T: Clone>(set: &Option<Set<T>>) -> T {
+    value(set).expect("a default or a refusal stands for every value that nobody set")
+}
+
+/// Takes the strongest value of every key.
+fn merge(layers: &Layers) -> Layer {
+    let mut merged = layers.flags.clone().or(&layers.bubble).or(&layers.repo).or(&layers.user);
+    settle_tests(&mut merged);
+    settle_script(&mut merged);
+    let id = merged.id.as_ref().map(|id| id.value.clone());
+    merged.or(&defaults(id.as_ref()))
+}
+
+fn defaults(id: Option<&BubbleId>) -> Layer {
+    let agent = |name: &str| name.parse::<AgentId>().expect("the default agents have good names");
+    Layer {
+        bubble_branch: Some(Set::default(id.map_or_else(|| "bubble/<id>".to_owned(), |id| format!("bubble/{id}")))),
+        work_mode: Some(Set::default(WorkMode::Worktree)),
+        quality_mode: Some(Set::default(QualityMode::Strict)),
+        reviewer_context_mode: Some(Set::default(ContextMode::Fresh)),
+        watchdog_timeout_minutes: Some(Set::default(5)),
+        max_rounds: Some(Set::default(8)),
+        commit_requires_approval: Some(Set::default(true)),
+        open_command: Some(Set::default("cursor {{worktree_path}}".to_owned())),
+        driver: Some(Set::default(DriverKind::External)),
+        check_timeout_secs: Some(Set::default(1800)),
+        no_tests: Some(Set::default(false)),
+        manual_checks: Some(Set::default(Vec::new())),
+        implementer: Some(Set::default(agent("codex"))),
+        reviewer: Some(Set::default(agent("claude"))),
+        notifications_enabled: Some(Set::default(true)),
+        scope_allow: Some(Set::default(Vec::new())),
+        scope_deny: Some(Set::default(Vec::new())),
+        ..Layer::default()
+    }
+}
+
+/// Lets the stronger of "there are no tests" and a test command win. Equally strong, they contradict each other.
+fn settle_tests(merged: &mut Layer) {
+    let (Some(none), Some(test)) = (&mut merged.no_tests, &merged.test) else { return };
+    if none.value && none.origin.strength() > test.origin.strength() {
+        merged.test = None;
+    } else if none.value && none.origin.strength() < test.origin.strength() {
+        *none = Set { value: false, origin: test.origin.clone() };
+    }
+}
+
+/// Reads a relative script as one beneath the repository.
+fn settle_script(merged: &mut Layer) {
+    if let (Some(script), Some(repo)) = (&mut merged.script, &merged.repo_path)
+        && !script.value.starts_with('/')
+    {
+        script.value = format!("{}/{}", repo.value.trim_end_matches('/'), script.value.trim_start_matches("./"));
+    }
+}
+
+fn no_id(merged: &Layer) -> Option<ConfigError> {
+    let error = || Complaint::new("no bubble is named").hint("pass `--id <id>`").at(None);
+    merged.id.is_none().then(error)
+}
+
+fn no_base(merged: &Layer) -> Option<ConfigError> {
+    let complaint = Complaint::new("no base branch is named");
+    let error = || complaint.hint("pass `--base <branch>`, or set base_branch in pairflow.toml").at(None);
+    merged.base_branch.is_none().then(error)
+}
+
+fn tests(merged: &Layer) -> Option<ConfigError> {
+    let none = merged.no_tests.as_ref().filter(|none| none.value)?;
+    let at = none.origin.place().cloned();
+    if merged.test.is_some() {
+        let complaint = Complaint::new("no_tests = true contradicts the test command beside it");
+        return Some(complaint.hint("remove one of the two").at(at));
+    }
+    let complaint = Complaint::new("without tests, at least one manual check has to say what a person tries by hand");
+    let hint = "pass `--manual-check \"open the page and log in\"`, or set manual_checks";
+    merged.manual_checks.as_ref().is_none_or(|checks| checks.value.is_empty()).then(|| complaint.hint(hint).at(at))
+}
+
+/// One agent in both seats has to be wanted: named twice on the command line, or recorded so in the bubble's own file.
+fn pair(merged: &Layer) -> Option<ConfigError> {
+    let (implementer, reviewer) = (merged.implementer.as_ref()?, merged.reviewer.as_ref()?);
+    let on_purpose =
+        implementer.origin.is_for_one_bubble() && implementer.origin.strength() == reviewer.origin.strength();
+    if implementer.value != reviewer.value || on_purpose {
+        return None;
+    }
+    let name = &implementer.value;
+    let complaint = Complaint::new(format!("{name} would be implementer and reviewer, and review its own work")).hint(
+        format!("set agents.implementer and agents.reviewer to different agents, or pass `--pair {name},{name}`"),
+    );
+    let place = reviewer.origin.place().or(implementer.origin.place());
+    Some(complaint.at(place.cloned()))
+}
+
+fn third(merged: &Layer) -> Option<ConfigError> {
+    let second = merged.second_reviewer.as_ref()?;
+    let seated = [&merged.implementer, &merged.reviewer].into_iter().flatten();
+    let taken = seated.into_iter().any(|agent| agent.value == second.value);
+    let complaint = || Complaint::new(format!("agents.second_reviewer = \"{}\" already has a seat", second.value));
+    let hint = "name a third agent, or leave the key out";
+    taken.then(|| complaint().hint(hint).at(second.origin.place().cloned()))
+}
+
+fn script(merged: &Layer) -> Option<ConfigError> {
+    let driver = merged.driver.as_ref().filter(|driver| driver.value == DriverKind::Script)?;
+    let complaint = Complaint::new("driver = \"script\" needs the script that the agents follow");
+    let hint = "pass `--script <file>`, or set script";
+    merged.script.is_none().then(|| complaint.hint(hint).at(driver.origin.place().cloned()))
+}

@@ -1,0 +1,93 @@
+//! What pairflow saw with its own eyes: trees, changed files and the results of checks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CommitId, Party, TreeId};
+
+/// The tree that a turn left, kept on a private ref.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The tree: tracked files plus untracked ones that are not ignored.
+    pub tree: TreeId,
+    /// A commit of that tree, so that git keeps it.
+    pub commit: CommitId,
+    /// The ref that holds the commit, `refs/pairflow/<id>/<number>`.
+    pub r#ref: String,
+    /// Whose turn left it; `human` for changes found at the start of a turn.
+    pub author: Party,
+    /// Every file that differs from the base, as git lists them.
+    pub changed: Vec<FileChange>,
+    /// Every file that differs from the snapshot before.
+    pub since_last: Vec<FileChange>,
+    /// Changed files outside the bubble's scope.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub out_of_scope: Vec<String>,
+    /// The branch tip that the worktree was on, if agents committed on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_head: Option<CommitId>,
+}
+
+/// One line of `git diff --numstat` with its status letter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// The path, relative to the root of the repository.
+    pub path: String,
+    /// `A`, `M`, `D`, `T`: as git prints it. Renames are shown as a deletion and an addition.
+    pub status: char,
+    /// Lines added; nothing for a binary file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// Lines removed; nothing for a binary file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+}
+
+/// The result of a check that pairflow ran itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Which check: `test`, `typecheck`, `lint`, `setup`.
+    pub check: String,
+    /// The command line that ran.
+    pub command: String,
+    /// The tree it ran on.
+    pub tree: TreeId,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// The output, beneath `artifacts/`, with its SHA-256 in the name of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// The last lines of the output.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+}
+
+/// What came of a check. There are three outcomes, never two.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The command ended with 0.
+    Passed,
+    /// The command ended with something else.
+    Failed {
+        /// Its exit code; nothing if a signal ended it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<i32>,
+        /// Whether it was ended because its time was up.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        timed_out: bool,
+    },
+    /// It could not be run, or it changed the tree: neither a pass nor a finding.
+    CouldNotCheck {
+        /// Why, as a sentence.
+        why: String,
+    },
+}
+
+impl Outcome {
+    /// Whether the check ran and ended with 0.
+    pub fn passed(&self) -> bool {
+        matches!(self, Self::Passed)
+    }
+}

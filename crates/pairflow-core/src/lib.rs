@@ -1,0 +1,14 @@
+//! The rules of pairflow, and nothing else.
+//!
+//! Everything here is a function of its arguments: no file, clock, environment variable, thread or random number.
+//! A command and a state go in, facts and debts come out; the engine writes the facts down and pays the debts.
+
+pub mod config;
+pub mod facts;
+pub mod ids;
+pub mod log;
+pub mod rounds;
+pub mod rules;
+pub mod time;
+pub mod unit;
+pub mod view;

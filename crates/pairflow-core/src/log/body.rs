@@ -1,0 +1,479 @@
+//! What the messages say: one payload type for each message type.
+//!
+//! Fields that a newer pairflow adds are ignored here and kept in the line itself, which is never written again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{Receipt, Snapshot};
+use crate::ids::{AgentId, CommitId, FindingId, TreeId};
+use crate::rounds::{Certificate, Finding};
+use crate::rules::Rules;
+use crate::unit::Seat;
+
+/// A payload, by message type. The eight types of the protocol first, then those that only pairflow writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// `TASK`
+    Task(Task),
+    /// `PASS`
+    Pass(Pass),
+    /// `HUMAN_QUESTION`
+    HumanQuestion(Question),
+    /// `HUMAN_REPLY`
+    HumanReply(Reply),
+    /// `CONVERGENCE`
+    Convergence(Convergence),
+    /// `APPROVAL_REQUEST`
+    ApprovalRequest(ApprovalRequest),
+    /// `APPROVAL_DECISION`
+    ApprovalDecision(ApprovalDecision),
+    /// `DONE_PACKAGE`
+    DonePackage(DonePackage),
+    /// `LIFECYCLE`
+    Lifecycle(Lifecycle),
+    /// `EVIDENCE`
+    Evidence(Evidence),
+    /// `CONTROL`
+    Control(Control),
+    /// `DELIVERY`
+    Delivery(Delivery),
+    /// `PROTOCOL_WARNING`
+    ProtocolWarning(Warning),
+}
+
+/// A scoped instruction with its acceptance criteria.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The text of the task.
+    pub task: String,
+    /// The entries of the task's "Acceptance criteria" section; none means that it has no such section.
+    pub acceptance_criteria: Vec<String>,
+    /// Which paths the work may change.
+    pub scope: crate::rules::Scope,
+}
+
+/// The hand-over from one agent to the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pass {
+    /// What was done, in the agent's words.
+    pub summary: String,
+    /// What the other side is asked to do.
+    pub pass_intent: Intent,
+    /// What a critic found; absent for a producer, empty for "nothing".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<Finding>>,
+}
+
+/// What a hand-over asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intent {
+    /// Do this.
+    Task,
+    /// Review this.
+    Review,
+    /// Mend this.
+    FixRequest,
+}
+
+/// A question that only the person can answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The question.
+    pub question: String,
+    /// Why it is asked.
+    #[serde(default)]
+    pub kind: QuestionKind,
+}
+
+/// Why a question is asked; decides how it may be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionKind {
+    /// An agent asks.
+    #[default]
+    Question,
+    /// The agent whose turn it is was silent for too long.
+    Watchdog,
+    /// The agent's process ended without a hand-over.
+    AgentEnded,
+    /// The rounds are used up.
+    TieBreak,
+    /// A check could not be run.
+    CouldNotCheck,
+    /// An effect failed again and again (no snapshot could be taken, say).
+    Trouble,
+}
+
+/// The person's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The answer.
+    pub message: String,
+    /// The decision, for questions that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+}
+
+/// How a question with a decision is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Take it as it is.
+    Accept,
+    /// Go on.
+    Continue,
+}
+
+/// The claim that nothing grave is left, with its evidence.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Convergence {
+    /// The claim, in the words of the agent that made it, or pairflow's own.
+    pub summary: String,
+    /// What was accepted, and on which evidence.
+    pub certificate: Certificate,
+}
+
+/// The request to decide on the final package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalRequest {
+    /// The tree that is up for approval.
+    pub tree: TreeId,
+    /// The suggested commit message.
+    pub commit_message: String,
+    /// Where the package is, beneath `artifacts/`.
+    pub package: String,
+    /// The SHA-256 of the package.
+    pub package_sha256: String,
+}
+
+/// The person's decision on the package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalDecision {
+    /// Approve, revise or reject.
+    pub decision: Verdict,
+    /// The tree that was decided on.
+    pub tree: TreeId,
+    /// What to do, for the two that send the work back.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Findings that are sent back by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingId>,
+}
+
+/// How the person decides on a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Commit it.
+    Approve,
+    /// Change it.
+    Revise,
+    /// Not like this.
+    Reject,
+}
+
+/// The final bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DonePackage {
+    /// The commit that was made.
+    pub commit: CommitId,
+    /// The tree in it.
+    pub tree: TreeId,
+    /// Where the package is, beneath `artifacts/`.
+    pub package: String,
+    /// The SHA-256 of the package.
+    pub package_sha256: String,
+    /// One paragraph: what was done.
+    pub summary: String,
+}
+
+/// What became of the bubble itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Lifecycle {
+    /// The bubble exists.
+    Created {
+        /// The repository's root.
+        repo: String,
+        /// The text of the task.
+        task: String,
+        /// Its acceptance criteria.
+        acceptance_criteria: Vec<String>,
+        /// The configuration in force.
+        rules: Box<Rules>,
+        /// How the check commands were confirmed: `asked`, `yes`, `explicit`, `no_tests`.
+        confirmed: String,
+    },
+    /// A start was asked for.
+    StartRequested {
+        /// The configuration in force from here on.
+        rules: Box<Rules>,
+    },
+    /// Worktree and branch are there.
+    WorkspaceReady {
+        /// Where and from what.
+        workspace: Workspace,
+    },
+    /// The start did not work; the bubble can be started again.
+    StartFailed {
+        /// Why, with the next step.
+        reason: String,
+    },
+    /// An agent may act.
+    TurnOpened {
+        /// The number of the turn, counted over the whole life of the bubble.
+        turn: u32,
+        /// Which seat it belongs to.
+        seat: Seat,
+        /// Which agent holds it.
+        agent: AgentId,
+    },
+    /// An agent process may now prove itself with this token.
+    TokenMinted {
+        /// Which agent.
+        agent: AgentId,
+        /// The SHA-256 of the token.
+        token_sha256: String,
+    },
+    /// The approved tree is about to be committed.
+    CommitRequested {
+        /// The message.
+        message: String,
+        /// Why files out of scope are committed nevertheless.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        override_scope: Option<String>,
+        /// Whether the repository's own hooks run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        hooks: bool,
+    },
+    /// The commit was made.
+    Committed {
+        /// The commit.
+        commit: CommitId,
+        /// What the branch pointed to before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        old_tip: Option<CommitId>,
+    },
+    /// The commit could not be made; it can be tried again.
+    CommitFailed {
+        /// Why, with the next step.
+        reason: String,
+    },
+    /// The base branch is to be merged into the worktree.
+    UpdateRequested {},
+    /// The base branch was merged into the worktree.
+    Updated {
+        /// The new base.
+        base: CommitId,
+        /// Its tree.
+        base_tree: TreeId,
+    },
+    /// The base branch could not be merged.
+    UpdateFailed {
+        /// Why, with the next step.
+        reason: String,
+    },
+    /// The bubble's commit reached the base branch.
+    Merged {
+        /// What the base branch points to now.
+        commit: CommitId,
+    },
+    /// An unrecoverable error ended the bubble.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// The person stopped the bubble.
+    Cancelled {
+        /// Why, if said.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+    },
+}
+
+/// Where a bubble works, and what it was cut from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    /// The worktree's root.
+    pub path: String,
+    /// Its git directory.
+    pub git_dir: String,
+    /// The git directory that it shares with the repository (its own, for a clone).
+    pub common_dir: String,
+    /// The base commit.
+    pub base: CommitId,
+    /// The tree of the base commit.
+    pub base_tree: TreeId,
+    /// The first of the ports leased to the bubble.
+    pub port: u16,
+    /// How many ports are leased.
+    pub ports: u16,
+    /// What the setup command did, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Receipt>,
+    /// Files copied because `.worktreeinclude` names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub included: Vec<String>,
+}
+
+/// What pairflow found out by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Evidence {
+    /// A snapshot was taken.
+    Snapshot {
+        /// The snapshot.
+        snapshot: Snapshot,
+    },
+    /// A check was run.
+    Receipt {
+        /// The receipt.
+        receipt: Receipt,
+    },
+    /// The person said that a check is not available.
+    NotAvailable {
+        /// Which check.
+        check: String,
+        /// In which tree.
+        tree: TreeId,
+    },
+}
+
+/// An intervention in the running loop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    /// What is done.
+    pub action: ControlAction,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// The kinds of intervention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ControlAction {
+    /// A hint to an agent.
+    Nudge,
+    /// Nobody acts until `resume`.
+    Halt,
+    /// Everybody may act again.
+    Resume,
+    /// A person has to look.
+    Escalate,
+}
+
+/// The delivery of a notice to an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The notice's number.
+    pub notice: u64,
+    /// Whether the agent is known to have it.
+    pub acknowledged: bool,
+}
+
+/// A command that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Which command.
+    pub command: String,
+    /// Why, as a sentence.
+    pub reason: String,
+    /// Every unmet criterion, for a claim of convergence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<String>,
+}
+
+/// The message types, as they stand in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Kind {
+    /// `TASK`
+    Task,
+    /// `PASS`
+    Pass,
+    /// `HUMAN_QUESTION`
+    HumanQuestion,
+    /// `HUMAN_REPLY`
+    HumanReply,
+    /// `CONVERGENCE`
+    Convergence,
+    /// `APPROVAL_REQUEST`
+    ApprovalRequest,
+    /// `APPROVAL_DECISION`
+    ApprovalDecision,
+    /// `DONE_PACKAGE`
+    DonePackage,
+    /// `LIFECYCLE`
+    Lifecycle,
+    /// `EVIDENCE`
+    Evidence,
+    /// `CONTROL`
+    Control,
+    /// `DELIVERY`
+    Delivery,
+    /// `PROTOCOL_WARNING`
+    ProtocolWarning,
+}
+
+impl Body {
+    /// Returns the message type of this payload.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Task(_) => Kind::Task,
+            Self::Pass(_) => Kind::Pass,
+            Self::HumanQuestion(_) => Kind::HumanQuestion,
+            Self::HumanReply(_) => Kind::HumanReply,
+            Self::Convergence(_) => Kind::Convergence,
+            Self::ApprovalRequest(_) => Kind::ApprovalRequest,
+            Self::ApprovalDecision(_) => Kind::ApprovalDecision,
+            Self::DonePackage(_) => Kind::DonePackage,
+            Self::Lifecycle(_) => Kind::Lifecycle,
+            Self::Evidence(_) => Kind::Evidence,
+            Self::Control(_) => Kind::Control,
+            Self::Delivery(_) => Kind::Delivery,
+            Self::ProtocolWarning(_) => Kind::ProtocolWarning,
+        }
+    }
+
+    /// Writes the payload as JSON.
+    pub fn to_json(&self) -> String {
+        let json = match self {
+            Self::Task(it) => serde_json::to_string(it),
+            Self::Pass(it) => serde_json::to_string(it),
+            Self::HumanQuestion(it) => serde_json::to_string(it),
+            Self::HumanReply(it) => serde_json::to_string(it),
+            Self::Convergence(it) => serde_json::to_string(it),
+            Self::ApprovalRequest(it) => serde_json::to_string(it),
+            Self::ApprovalDecision(it) => serde_json::to_string(it),
+            Self::DonePackage(it) => serde_json::to_string(it),
+            Self::Lifecycle(it) => serde_json::to_string(it),
+            Self::Evidence(it) => serde_json::to_string(it),
+            Self::Control(it) => serde_json::to_string(it),
+            Self::Delivery(it) => serde_json::to_string(it),
+            Self::ProtocolWarning(it) => serde_json::to_string(it),
+        };
+        json.expect("a payload has text keys only, so it is always writable as JSON")
+    }
+
+    /// Reads the payload of a message of type `kind`.
+    pub fn from_json(kind: Kind, json: &str) -> Result<Self, serde_json::Error> {
+        Ok(match kind {
+            Kind::Task => Self::Task(serde_json::from_str(json)?),
+            Kind::Pass => Self::Pass(serde_json::from_str(json)?),
+            Kind::HumanQuestion => Self::HumanQuestion(serde_json::from_str(json)?),
+            Kind::HumanReply => Self::HumanReply(serde_json::from_str(json)?),
+            Kind::Convergence => Self::Convergence(serde_json::from_str(json)?),
+            Kind::ApprovalRequest => Self::ApprovalRequest(serde_json::from_str(json)?),
+            Kind::ApprovalDecision => Self::ApprovalDecision(serde_json::from_str(json)?),
+            Kind::DonePackage => Self::DonePackage(serde_json::from_str(json)?),
+            Kind::Lifecycle => Self::Lifecycle(serde_json::from_str(json)?),
+            Kind::Evidence => Self::Evidence(serde_json::from_str(json)?),
+            Kind::Control => Self::Control(serde_json::from_str(json)?),
+            Kind::Delivery => Self::Delivery(serde_json::from_str(json)?),
+            Kind::ProtocolWarning => Self::ProtocolWarning(serde_json::from_str(json)?),
+        })
+    }
+}

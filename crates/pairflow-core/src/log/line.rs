@@ -1,0 +1,368 @@
+//! One line of the log: how an envelope becomes bytes, and how bytes are trusted to be an envelope again.
+//!
+//! A line ends in the hash of the line before it and in a checksum of itself, always in the same place, so that
+//! damage is found before any JSON is read. A line is written once and never again: what a newer pairflow put into
+//! it stays in it.
+
+use std::fmt;
+use std::io::Write as _;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::ids::{BubbleId, MsgId};
+use crate::log::Envelope;
+use crate::log::fields::{self, Fields};
+use crate::time::{Moment, Timestamp};
+
+/// The most bytes that a line may have, its newline included.
+pub const MAX_LINE: usize = 1 << 20;
+
+/// The first 16 bytes of the SHA-256 of a line without its newline: what the next line carries as `prev`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct LineHash(pub [u8; 16]);
+
+/// What the next line must say to be the next line.
+#[derive(Debug, Clone, Copy)]
+pub struct Expect<'a> {
+    /// Whose log this is.
+    pub bubble_id: &'a BubbleId,
+    /// The number of the line, from 1.
+    pub seq: u64,
+    /// The hash of the line before it; zeros for the first line.
+    pub prev: LineHash,
+}
+
+/// Why some bytes are not the line that should stand there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// Longer than any line that is ever written.
+    #[error("the line has more than {MAX_LINE} bytes")]
+    TooLong,
+    /// Cut off, or never a line of this log.
+    #[error("the line does not end in a checksum")]
+    NoChecksum,
+    /// Changed after it was written.
+    #[error("the checksum says {stated}, but the bytes give {computed}")]
+    Checksum {
+        /// What stands in the line.
+        stated: String,
+        /// What its bytes give.
+        computed: String,
+    },
+    /// Passed through a tool that ends lines in the way of another system.
+    #[error("the line ends in a carriage return")]
+    CarriageReturn,
+    /// Never written, or wiped.
+    #[error("byte {at} of the line is NUL")]
+    Nul {
+        /// Where in the line, from 0.
+        at: usize,
+    },
+    /// Half a character, or no text at all.
+    #[error("the line is not UTF-8 from byte {at} on")]
+    NotUtf8 {
+        /// Where in the line, from 0.
+        at: usize,
+    },
+    /// The newline between two records is gone.
+    #[error("a second record begins at byte {at} of the line")]
+    Glued {
+        /// Where in the line, from 0.
+        at: usize,
+    },
+    /// The checksum holds, but this is no envelope.
+    #[error("the line is no envelope: {what}, at byte {at}")]
+    NotAnEnvelope {
+        /// Where in the line, from 0.
+        at: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// A line of another bubble's log.
+    #[error("the line belongs to bubble {found}")]
+    Foreign {
+        /// The bubble that the line names.
+        found: String,
+    },
+    /// Lines are missing, repeated or in another order.
+    #[error("the line has number {found} where {expected} was expected")]
+    Gap {
+        /// The number that should stand here.
+        expected: u64,
+        /// The number that does.
+        found: u64,
+    },
+    /// The line before this one is not the one that this one was written after.
+    #[error("the line was written after a line with hash {found}, but the one before it has {expected}")]
+    Chain {
+        /// The hash of the line before.
+        expected: LineHash,
+        /// The hash that the line carries.
+        found: String,
+    },
+    /// The name does not fit number and date.
+    #[error("the line is called {found}, which does not fit its number and time")]
+    WrongId {
+        /// The name that the line carries.
+        found: String,
+    },
+    /// The lines of one append do not count down to its end.
+    #[error("the line does not continue the append that it stands in")]
+    OutOfAppend,
+    /// Acknowledged lines are gone.
+    #[error("the log ends here, but lines up to byte {acknowledged_to} were acknowledged")]
+    CutOff {
+        /// How far the log once reached.
+        acknowledged_to: u64,
+    },
+}
+
+/// A line that was understood: the envelope, and which one of its append it is.
+#[derive(Debug)]
+pub(super) struct Decoded {
+    pub(super) envelope: Envelope,
+    pub(super) nth: u32,
+}
+
+const PREV: &[u8] = b",\"prev\":\"";
+const CRC: &[u8] = b",\"crc\":\"";
+const END: &[u8] = b"\"}";
+/// `,"crc":"xxxxxxxx"}`
+const CRC_LEN: usize = CRC.len() + 8 + END.len();
+/// How every line begins; seen again inside a line, it says that two records stand on one line.
+const START: &[u8] = b"{\"seq\":";
+
+/// Writes an append of one envelope: its line, newline included.
+pub fn encode(envelope: &Envelope, prev: &LineHash) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    encode_nth(&mut bytes, envelope, 0, prev);
+    bytes
+}
+
+/// Writes the lines of one append, and returns the hash and the length of the last one.
+///
+/// Beside `more`, which counts down to the end of the append, every line after the first says that it is the `nth`:
+/// after a power loss this tells the remains of one append from a later append, which would prove an earlier one.
+pub fn encode_append(envelopes: &[Envelope], prev: LineHash) -> (Vec<u8>, LineHash, usize) {
+    let (mut bytes, mut hash, mut start) = (Vec::with_capacity(512 * envelopes.len()), prev, 0);
+    for (nth, envelope) in envelopes.iter().enumerate() {
+        start = bytes.len();
+        encode_nth(&mut bytes, envelope, nth, &hash);
+        hash = LineHash::of(&bytes[start..bytes.len() - 1]);
+    }
+    let last = bytes.len() - start;
+    (bytes, hash, last)
+}
+
+fn encode_nth(bytes: &mut Vec<u8>, envelope: &Envelope, nth: usize, prev: &LineHash) {
+    let start = bytes.len();
+    write_fields(bytes, envelope, nth, prev).expect("writing to memory does not fail");
+    let crc = crc32c::crc32c(&bytes[start..]);
+    writeln!(bytes, ",\"crc\":\"{crc:08x}\"}}").expect("writing to memory does not fail");
+}
+
+fn write_fields(out: &mut Vec<u8>, envelope: &Envelope, nth: usize, prev: &LineHash) -> std::io::Result<()> {
+    let Envelope { seq, id, at, bubble_id, more, event } = envelope;
+    write!(out, "{{\"seq\":{seq},\"id\":")?;
+    serde_json::to_writer(&mut *out, id)?;
+    write!(out, ",\"ts\":\"{}\",\"bubble_id\":\"{bubble_id}\"", at.ts)?;
+    write!(out, ",\"sender\":\"{}\",\"recipient\":\"{}\",\"type\":", event.sender, event.recipient)?;
+    serde_json::to_writer(&mut *out, &event.body.kind())?;
+    write!(out, ",\"round\":{},\"payload\":{},\"refs\":", event.round, event.body.to_json())?;
+    serde_json::to_writer(&mut *out, &event.refs)?;
+    write!(out, ",\"up\":{}", at.up)?;
+    if let Some(question) = &event.in_reply_to {
+        out.extend_from_slice(b",\"in_reply_to\":");
+        serde_json::to_writer(&mut *out, question)?;
+    }
+    if let Some(key) = &event.key {
+        out.extend_from_slice(b",\"key\":");
+        serde_json::to_writer(&mut *out, key)?;
+    }
+    if *more > 0 {
+        write!(out, ",\"more\":{more}")?;
+    }
+    if nth > 0 {
+        write!(out, ",\"nth\":{nth}")?;
+    }
+    write!(out, ",\"prev\":\"{prev}\"")
+}
+
+/// Reads a line, without its newline, as the one that is expected.
+pub fn decode(line: &[u8], expect: &Expect<'_>) -> Result<Envelope, LineError> {
+    decode_nth(line, expect).map(|decoded| decoded.envelope)
+}
+
+pub(super) fn decode_nth(line: &[u8], expect: &Expect<'_>) -> Result<Decoded, LineError> {
+    check_sum(line)?;
+    let fields = fields::read(line)?;
+    if fields.bubble_id != expect.bubble_id.as_str() {
+        return Err(LineError::Foreign { found: fields.bubble_id.to_owned() });
+    }
+    if fields.seq != expect.seq {
+        return Err(LineError::Gap { expected: expect.seq, found: fields.seq });
+    }
+    if fields.prev.as_bytes() != expect.prev.hex() {
+        return Err(LineError::Chain { expected: expect.prev, found: fields.prev.to_owned() });
+    }
+    let at = Moment { ts: fields.ts, up: fields.up };
+    if !fits(fields.id, fields.seq, fields.ts_text, at.ts) {
+        return Err(LineError::WrongId { found: fields.id.to_owned() });
+    }
+    Ok(assemble(fields, at, expect.bubble_id))
+}
+
+fn assemble(fields: Fields<'_>, at: Moment, bubble_id: &BubbleId) -> Decoded {
+    let Fields { seq, id, more, nth, event, .. } = fields;
+    let envelope = Envelope { seq, id: MsgId(id.to_owned()), at, bubble_id: bubble_id.clone(), more, event };
+    Decoded { envelope, nth }
+}
+
+/// Whether these bytes are a whole, undamaged line that begins an append, of whatever place in whatever log.
+///
+/// An append is begun only when everything before it is safe, so such a line proves what stands before it.
+pub(super) fn begins_append(line: &[u8]) -> bool {
+    check_sum(line).is_ok() && fields::read(line).is_ok_and(|fields| fields.nth == 0)
+}
+
+/// Returns where a second record begins in this line.
+pub(super) fn glued_at(line: &[u8]) -> Option<usize> {
+    memchr::memmem::find(line.get(1..)?, START).map(|at| at + 1)
+}
+
+/// Checks the shape of the end of a line, and its checksum.
+fn check_sum(line: &[u8]) -> Result<(), LineError> {
+    if line.len() >= MAX_LINE {
+        return Err(LineError::TooLong);
+    }
+    let Some((body, tail)) = line.split_at_checked(line.len().wrapping_sub(CRC_LEN)) else {
+        return Err(diagnose(line).unwrap_or(LineError::NoChecksum));
+    };
+    let (Some(stated), true) = (tail.strip_prefix(CRC).and_then(|rest| rest.strip_suffix(END)), ends_in_prev(body))
+    else {
+        return Err(diagnose(line).unwrap_or(LineError::NoChecksum));
+    };
+    let computed = hex(crc32c::crc32c(body).to_be_bytes());
+    if stated == computed.as_flattened() {
+        return Ok(());
+    }
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Err(diagnose(line)
+        .unwrap_or_else(|| LineError::Checksum { stated: text(stated), computed: text(computed.as_flattened()) }))
+}
+
+fn ends_in_prev(body: &[u8]) -> bool {
+    let field = PREV.len() + 32 + 1;
+    let start = body.len().checked_sub(field);
+    start.is_some_and(|start| body[start..].starts_with(PREV) && body.ends_with(b"\""))
+}
+
+/// Says what happened to a line whose checksum does not hold, if its bytes show it.
+fn diagnose(line: &[u8]) -> Option<LineError> {
+    if let Some(at) = memchr::memchr(0, line) {
+        return Some(LineError::Nul { at });
+    }
+    if let Some(at) = glued_at(line) {
+        return Some(LineError::Glued { at });
+    }
+    if let Err(bad) = std::str::from_utf8(line) {
+        return Some(LineError::NotUtf8 { at: bad.valid_up_to() });
+    }
+    line.ends_with(b"\r").then_some(LineError::CarriageReturn)
+}
+
+/// Whether `id` is the name of envelope `seq` of the day of `ts`.
+fn fits(id: &str, seq: u64, ts_text: &str, ts: Timestamp) -> bool {
+    let ([y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, ..], 24) = (ts_text.as_bytes(), ts_text.len()) else {
+        return id == Envelope::name(seq, Moment { ts, up: 0 }).0;
+    };
+    let day = [*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2];
+    let number = id.strip_prefix("msg_").and_then(|rest| rest.as_bytes().strip_prefix(&day)?.strip_prefix(b"_"));
+    number.is_some_and(|number| is_number(number, seq))
+}
+
+/// Whether `text` is `number` with leading zeros up to three digits, as names have it.
+fn is_number(text: &[u8], number: u64) -> bool {
+    let (mut rest, mut digits) = (number, 0);
+    for digit in text.iter().rev() {
+        if *digit != b'0' + (rest % 10) as u8 {
+            return false;
+        }
+        (rest, digits) = (rest / 10, digits + 1);
+    }
+    rest == 0 && (digits == 3 || digits > 3 && text[0] != b'0')
+}
+
+impl LineError {
+    /// Returns the byte of the line that is wrong, where one can be named.
+    pub fn byte(&self) -> Option<usize> {
+        match self {
+            Self::Nul { at } | Self::NotUtf8 { at } | Self::Glued { at } | Self::NotAnEnvelope { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+}
+
+impl LineHash {
+    /// What the first line carries: there is no line before it.
+    pub const NONE: Self = Self([0; 16]);
+
+    /// Returns the hash of a line; `line` has no newline.
+    pub fn of(line: &[u8]) -> Self {
+        let digest = Sha256::digest(line);
+        Self(*digest.first_chunk().expect("a SHA-256 has 32 bytes"))
+    }
+
+    fn hex(&self) -> [u8; 32] {
+        *hex(self.0).as_flattened().first_chunk().expect("16 bytes are 32 digits")
+    }
+}
+
+/// Writes each byte as two lower-case digits.
+fn hex<const N: usize>(bytes: [u8; N]) -> [[u8; 2]; N] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
+}
+
+impl fmt::Display for LineHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(std::str::from_utf8(&self.hex()).expect("hexadecimal digits are ASCII"))
+    }
+}
+
+impl fmt::Debug for LineHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LineHash({self})")
+    }
+}
+
+/// Why a text is no line hash.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the hash of a line has 32 digits out of 0-9 and a-f")]
+pub struct BadLineHash;
+
+impl FromStr for LineHash {
+    type Err = BadLineHash;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = u128::from_str_radix(text, 16).map_err(|_| BadLineHash)?;
+        let hash = Self(number.to_be_bytes());
+        // The one spelling only: no sign, no capitals, no missing zeros.
+        if hash.hex() == text.as_bytes() { Ok(hash) } else { Err(BadLineHash) }
+    }
+}
+
+impl TryFrom<String> for LineHash {
+    type Error = BadLineHash;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<LineHash> for String {
+    fn from(hash: LineHash) -> String {
+        hash.to_string()
+    }
+}

@@ -1,0 +1,10 @@
+//! The log: what one line says, how it is written, and how a whole file is read again.
+
+pub mod body;
+pub mod envelope;
+mod fields;
+pub mod line;
+pub mod scan;
+
+pub use body::*;
+pub use envelope::*;

@@ -1,0 +1,62 @@
+//! What was accepted, and on which evidence; anyone can recompute it from the log.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, TreeId};
+use crate::rounds::Finding;
+
+/// The proof that a tree was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// The policy that accepted it.
+    pub policy: String,
+    /// How many reviews the policy allowed.
+    pub max_rounds: u32,
+    /// The accepted tree.
+    pub tree: TreeId,
+    /// The reviews that found nothing grave in exactly this tree.
+    pub reviews: Vec<CleanReview>,
+    /// What the checks said of exactly this tree.
+    pub checks: Vec<CheckStand>,
+    /// Findings that are still open, none of them grave unless `waived` says so.
+    pub open: Vec<Finding>,
+    /// Which agent held which seat in which round.
+    pub round_role_history: Vec<RoundRoles>,
+    /// What the person waived at a tie-break.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waived: Vec<String>,
+    /// What a reader should know: same model in both seats, agents whose freshness pairflow cannot vouch for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A review that left nothing grave open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CleanReview {
+    /// Who reviewed.
+    pub agent: AgentId,
+    /// In which round.
+    pub round: u32,
+    /// Whether the reviewer wrote part of what it reviewed.
+    pub own_work: bool,
+}
+
+/// What one check said of the accepted tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckStand {
+    /// Which check.
+    pub check: String,
+    /// `passed`, or `not available` because a person said so.
+    pub stand: String,
+}
+
+/// Which agent held which seat in a round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundRoles {
+    /// The round.
+    pub round: u32,
+    /// The producer.
+    pub implementer: AgentId,
+    /// The critic.
+    pub reviewer: AgentId,
+}

@@ -1,0 +1,3 @@
+//! The rules of a loop, one policy a file.
+
+pub mod strict;

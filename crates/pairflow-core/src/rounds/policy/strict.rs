@@ -1,0 +1,116 @@
+//! The `strict` policy: two clean reviews in a row of the same tree, by two different agents.
+//!
+//! After a clean review that does not yet suffice the seats swap, and the other agent reviews the same tree at
+//! once. With a third agent the seats stay, and the third one takes the second review.
+
+use crate::ids::{AgentId, Party};
+use crate::rounds::{Certificate, CheckStand, CleanReview};
+use crate::rules::{ContextMode, DriverKind, Rules};
+use crate::unit::{CheckState, Seat, Seats, Unit};
+
+/// The name under which certificates mention this policy.
+pub const NAME: &str = "strict";
+
+/// Where the loop goes after a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// The producer mends what was found.
+    Mend,
+    /// Another agent reviews the same tree at once, with these seats.
+    ReviewAgain(Seats),
+    /// The reviews suffice.
+    Accept,
+}
+
+/// Whether a review that left nothing grave open is clean: every required check must have passed, too.
+pub fn is_clean(unit: &Unit) -> bool {
+    unit.ledger.blocking().next().is_none() && unit.checks_not_passed().is_empty()
+}
+
+/// Says where the loop goes once `streak` stands, given that the last review was `clean`.
+pub fn route(unit: &Unit, streak: &[CleanReview], clean: bool) -> Route {
+    match streak.last() {
+        Some(_) if clean && suffices(&unit.rules, streak) => Route::Accept,
+        Some(last) if clean => Route::ReviewAgain(next_seats(unit, &last.agent)),
+        _ => Route::Mend,
+    }
+}
+
+/// Whether these clean reviews of one tree are enough.
+pub fn suffices(rules: &Rules, streak: &[CleanReview]) -> bool {
+    let second = streak.iter().any(|review| Some(&review.agent) != streak.first().map(|first| &first.agent));
+    second || (rules.agents.same_model() && streak.len() >= 2)
+}
+
+/// The clean review that `agent` would add in the present round.
+pub fn review_by(unit: &Unit, agent: &AgentId, round: u32) -> CleanReview {
+    let own_work = unit.authors.contains(&Party::Agent(agent.clone()));
+    CleanReview { agent: agent.clone(), round, own_work }
+}
+
+/// Who sits where for the next review of the same tree.
+fn next_seats(unit: &Unit, reviewed: &AgentId) -> Seats {
+    let agents = &unit.rules.agents;
+    match &agents.second_reviewer {
+        Some(third) if third != reviewed => Seats { producer: unit.seats.producer.clone(), critic: third.clone() },
+        Some(_) => {
+            let producer = unit.seats.producer.clone();
+            let other = [&agents.reviewer, &agents.implementer].into_iter().find(|agent| **agent != producer);
+            Seats { critic: other.unwrap_or(reviewed).clone(), producer }
+        }
+        None => Seats { producer: unit.seats.critic.clone(), critic: unit.seats.producer.clone() },
+    }
+}
+
+/// Writes down what is accepted: `streak` for the newest snapshot, with what the person `waived`.
+///
+/// Returns nothing while there is no snapshot.
+pub fn certify(unit: &Unit, streak: &[CleanReview], waived: Vec<String>) -> Option<Certificate> {
+    let snapshot = unit.snapshot.as_ref()?;
+    let stand = |check: &crate::rules::Check| CheckStand {
+        check: check.name.clone(),
+        stand: match unit.check(&check.name) {
+            CheckState::Passed(_) => "passed".to_owned(),
+            _ => "not available".to_owned(),
+        },
+    };
+    let mut checks: Vec<_> = unit.rules.checks.iter().map(stand).collect();
+    if checks.is_empty() {
+        checks.push(CheckStand { check: "test".to_owned(), stand: "not available".to_owned() });
+    }
+    Some(Certificate {
+        policy: NAME.to_owned(),
+        max_rounds: unit.rules.max_rounds,
+        tree: snapshot.tree.clone(),
+        reviews: streak.to_vec(),
+        checks,
+        open: unit.ledger.claims(),
+        round_role_history: unit.history.clone(),
+        waived,
+        notes: notes(&unit.rules),
+    })
+}
+
+/// What a reader of the certificate should know.
+fn notes(rules: &Rules) -> Vec<String> {
+    let mut notes = Vec::new();
+    if rules.agents.same_model() {
+        notes.push("same model: both seats were held by the same agent".to_owned());
+    }
+    if rules.driver == DriverKind::External {
+        notes.push("external agents: pairflow cannot vouch that each review began with a fresh context".to_owned());
+    }
+    if rules.reviewer_context_mode == ContextMode::Persistent {
+        notes.push("reviewer_context_mode = \"persistent\": reviews did not begin with a fresh context".to_owned());
+    }
+    notes
+}
+
+/// The seat of `agent` as the loop sees it.
+pub fn seat_of(unit: &Unit, agent: &AgentId) -> Seat {
+    match unit.phase.turn() {
+        Some(turn) if turn.agent == *agent => turn.seat,
+        _ if unit.seats.critic == *agent => Seat::Critic,
+        _ => Seat::Producer,
+    }
+}

@@ -1,0 +1,158 @@
+//! The rules in force for one bubble: its configuration once every layer has been resolved, as recorded in the log.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::AgentId;
+
+/// What a bubble was configured with when it was created or last started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// The agents of the initial seats.
+    pub agents: Agents,
+    /// The branch that the bubble is cut from.
+    pub base_branch: String,
+    /// The branch that the bubble works on.
+    pub bubble_branch: String,
+    /// How the bubble is kept apart from the repository.
+    pub work_mode: WorkMode,
+    /// How many reviews may happen before a person decides.
+    pub max_rounds: u32,
+    /// How long an agent may be silent.
+    pub watchdog_timeout_minutes: u32,
+    /// Whether a critic starts with a clean context.
+    pub reviewer_context_mode: ContextMode,
+    /// How agents are run.
+    pub driver: DriverKind,
+    /// The script of the agents, an absolute path, for the `script` driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// The commands that pairflow runs on every snapshot.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+    /// What a person has to try by hand; required when there is no check.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub manual_checks: Vec<String>,
+    /// The command that runs once in a new worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// How long one check may run.
+    pub check_timeout_secs: u64,
+    /// Which paths the bubble may change.
+    #[serde(default)]
+    pub scope: Scope,
+    /// What opens an editor; `{{worktree_path}}` is replaced.
+    pub open_command: String,
+}
+
+/// The agents of the two seats.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agents {
+    /// Starts as producer.
+    pub implementer: AgentId,
+    /// Starts as critic.
+    pub reviewer: AgentId,
+    /// Takes the second review, if there is a third agent; the seats then stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_reviewer: Option<AgentId>,
+}
+
+/// One command that has to pass on a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// `test`, `typecheck` or `lint`.
+    pub name: String,
+    /// The command line, run by a shell in the worktree.
+    pub command: String,
+}
+
+/// Which paths a bubble may change; globs, relative to the root of the repository.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scope {
+    /// Only these; empty means everything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
+    /// Never these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+}
+
+/// How a bubble is kept apart from the repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkMode {
+    /// A git worktree that shares the object store.
+    Worktree,
+    /// A full clone.
+    Clone,
+}
+
+/// Whether a critic starts with a clean context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContextMode {
+    /// A new agent session for every review.
+    Fresh,
+    /// One agent session for all reviews.
+    Persistent,
+}
+
+/// How agents are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriverKind {
+    /// Deterministic agents out of a file.
+    Script,
+    /// Nothing is started; agents join with `pairflow bubble env`.
+    External,
+}
+
+impl Agents {
+    /// Whether `agent` has a place in this bubble.
+    pub fn contain(&self, agent: &AgentId) -> bool {
+        self.all().any(|one| one == agent)
+    }
+
+    /// Returns every agent, each once.
+    pub fn all(&self) -> impl Iterator<Item = &AgentId> {
+        let second = (self.reviewer != self.implementer).then_some(&self.reviewer);
+        std::iter::once(&self.implementer).chain(second).chain(self.second_reviewer.as_ref())
+    }
+
+    /// Whether both seats are held by the same agent.
+    pub fn same_model(&self) -> bool {
+        self.implementer == self.reviewer
+    }
+}
+
+impl Scope {
+    /// Whether the bubble may change `path`.
+    pub fn admits(&self, path: &str) -> bool {
+        let hits = |globs: &[String]| globs.iter().any(|glob| fast_glob::glob_match(glob, path));
+        let own = path == ".pairflow" || path.starts_with(".pairflow/");
+        !own && (self.allow.is_empty() || hits(&self.allow)) && !hits(&self.deny)
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        let agent = |name: &str| name.parse().expect("the names of the default agents are valid");
+        Self {
+            agents: Agents { implementer: agent("codex"), reviewer: agent("claude"), second_reviewer: None },
+            base_branch: String::new(),
+            bubble_branch: String::new(),
+            work_mode: WorkMode::Worktree,
+            max_rounds: 8,
+            watchdog_timeout_minutes: 5,
+            reviewer_context_mode: ContextMode::Fresh,
+            driver: DriverKind::External,
+            script: None,
+            checks: Vec::new(),
+            manual_checks: Vec::new(),
+            setup: None,
+            check_timeout_secs: 1800,
+            scope: Scope::default(),
+            open_command: "cursor {{worktree_path}}".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The last gate: a person decides on the package, then one commit of exactly that tree is made.
+
+use crate::ids::{CommitId, Party, TreeId};
+use crate::log::{ApprovalDecision, ApprovalRequest, Body, DonePackage, Event, Lifecycle, Verdict};
+use crate::unit::lifecycle::own;
+use crate::unit::{Approval, Command, Committed, Decided, Refusal, Seen, Unit, key_of};
+
+/// The person approves, provided that the worktree still is what was reviewed.
+pub(super) fn approve(
+    unit: &Unit,
+    package: &ApprovalRequest,
+    seen: &Seen,
+    command: &Command,
+) -> Result<Decided, Refusal> {
+    if unit.updating {
+        return Err(Refusal::NotOwed);
+    }
+    if seen.tree != package.tree {
+        return Err(Refusal::WorktreeDiffers { files: seen.differing.clone() });
+    }
+    let decision = ApprovalDecision {
+        decision: Verdict::Approve,
+        tree: package.tree.clone(),
+        message: String::new(),
+        findings: Vec::new(),
+    };
+    Ok(Decided::one(decision_event(unit, decision, command)))
+}
+
+/// The person sends the work back.
+pub(super) fn rework(unit: &Unit, tree: &TreeId, command: &Command) -> Result<Decided, Refusal> {
+    let Command::Rework { message, reject, findings, .. } = command else { return Err(Refusal::NotOwed) };
+    if message.trim().is_empty() && findings.is_empty() {
+        return Err(Refusal::Empty { what: "the message" });
+    }
+    if let Some(id) = findings.iter().find(|id| !unit.ledger.open.iter().any(|row| row.id == **id)) {
+        return Err(Refusal::UnknownFinding { id: id.to_string() });
+    }
+    let decision = ApprovalDecision {
+        decision: if *reject { Verdict::Reject } else { Verdict::Revise },
+        tree: tree.clone(),
+        message: message.clone(),
+        findings: findings.clone(),
+    };
+    Ok(Decided::one(decision_event(unit, decision, command)))
+}
+
+/// The person sends approved work back; the approval is withdrawn.
+pub(super) fn rework_approved(unit: &Unit, at: &Approval, command: &Command) -> Result<Decided, Refusal> {
+    if at.commit.is_some() {
+        return Err(Refusal::CommitUnderWay);
+    }
+    rework(unit, &at.request.tree, command)
+}
+
+/// The person asks for the commit.
+pub(super) fn commit(unit: &Unit, at: &Approval, command: &Command) -> Result<Decided, Refusal> {
+    let Command::Commit { message, override_scope, hooks } = command else { return Err(Refusal::NotOwed) };
+    if at.commit.is_some() {
+        return Err(Refusal::CommitUnderWay);
+    }
+    let out_of_scope = unit.snapshot.as_ref().map(|snapshot| snapshot.out_of_scope.clone()).unwrap_or_default();
+    match override_scope {
+        Some(reason) if reason.trim().is_empty() => return Err(Refusal::Empty { what: "the reason of the override" }),
+        None if !out_of_scope.is_empty() => return Err(Refusal::OutOfScope { files: out_of_scope }),
+        _ => {}
+    }
+    let message = message.clone().unwrap_or_else(|| at.request.commit_message.clone());
+    if message.trim().is_empty() {
+        return Err(Refusal::Empty { what: "the commit message" });
+    }
+    let order = Lifecycle::CommitRequested { message, override_scope: override_scope.clone(), hooks: *hooks };
+    Ok(Decided::one(own(unit, order)))
+}
+
+/// The commit was made.
+pub(super) fn made(
+    unit: &Unit,
+    at: &Approval,
+    commit: &CommitId,
+    old_tip: &Option<CommitId>,
+) -> Result<Decided, Refusal> {
+    if at.commit.is_none() {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Lifecycle::Committed { commit: commit.clone(), old_tip: old_tip.clone() };
+    Ok(Decided::one(own(unit, fact)))
+}
+
+/// The commit could not be made; it can be asked for again.
+pub(super) fn failed(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own(unit, Lifecycle::CommitFailed { reason: reason.to_owned() }))
+}
+
+/// The done package is recorded.
+pub(super) fn done(unit: &Unit, at: &Committed) -> Decided {
+    let summary = at.request.commit_message.lines().next().unwrap_or_default().to_owned();
+    let body = DonePackage {
+        commit: at.commit.clone(),
+        tree: at.tree.clone(),
+        package: at.request.package.clone(),
+        package_sha256: at.request.package_sha256.clone(),
+        summary,
+    };
+    let mut event = Event::own(unit.round, Body::DonePackage(body));
+    event.refs.push(format!("artifact://{}", at.request.package));
+    Decided::one(event)
+}
+
+/// The bubble's commit reached the base branch.
+pub(super) fn merged(unit: &Unit, commit: &CommitId) -> Decided {
+    if unit.merged.as_ref() == Some(commit) {
+        return Decided::default();
+    }
+    Decided::one(own(unit, Lifecycle::Merged { commit: commit.clone() }))
+}
+
+fn decision_event(unit: &Unit, decision: ApprovalDecision, command: &Command) -> Event {
+    let mut event = Event::own(unit.round, Body::ApprovalDecision(decision));
+    event.sender = Party::Human;
+    event.recipient = Party::Orchestrator;
+    event.key = key_of(unit, command);
+    event
+}

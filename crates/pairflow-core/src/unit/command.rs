@@ -1,0 +1,283 @@
+//! What can be asked of a bubble: by an agent, a person, the clock, or the result of an effect.
+
+use crate::facts::{Receipt, Snapshot};
+use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
+use crate::log::{Decision, Intent, Key, Workspace};
+use crate::rounds::Finding;
+use crate::rules::Rules;
+
+/// A request. The sender of an agent's command has been proven before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Prepare the workspace and start the loop.
+    Start {
+        /// The configuration in force from here on.
+        rules: Box<Rules>,
+    },
+    /// The workspace is there.
+    WorkspaceReady {
+        /// Where.
+        workspace: Workspace,
+    },
+    /// The workspace could not be made.
+    StartFailed {
+        /// Why, with the next step.
+        reason: String,
+    },
+    /// An agent hands over.
+    Pass(PassCommand),
+    /// An agent asks the person.
+    AskHuman {
+        /// Who asks.
+        by: AgentId,
+        /// What.
+        question: String,
+        /// Files and artifacts that the question points to.
+        refs: Vec<String>,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// An agent claims that nothing grave is left.
+    Converged {
+        /// Who claims it.
+        by: AgentId,
+        /// In which words.
+        summary: String,
+        /// Files and artifacts that it points to.
+        refs: Vec<String>,
+        /// What the worktree looks like now.
+        seen: Seen,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// The person answers.
+    Reply {
+        /// The answer.
+        message: String,
+        /// Which question; needed when several are open.
+        question: Option<MsgId>,
+        /// The decision, for questions that have one.
+        decision: Option<Decision>,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// The person approves what the package shows.
+    Approve {
+        /// What the worktree looks like now.
+        seen: Seen,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// The person sends the work back.
+    Rework {
+        /// What to do.
+        message: String,
+        /// Whether the approach as such is rejected.
+        reject: bool,
+        /// Findings that must be dealt with.
+        findings: Vec<FindingId>,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// The person asks for the commit.
+    Commit {
+        /// The message; the suggested one if there is none.
+        message: Option<String>,
+        /// Why files out of scope are committed nevertheless.
+        override_scope: Option<String>,
+        /// Whether the repository's own hooks run.
+        hooks: bool,
+    },
+    /// The commit was made.
+    CommitMade {
+        /// The commit.
+        commit: CommitId,
+        /// What the branch pointed to before, if agents had committed on it.
+        old_tip: Option<CommitId>,
+    },
+    /// The commit could not be made.
+    CommitFailed {
+        /// Why, with the next step.
+        reason: String,
+    },
+    /// The done package is to be recorded.
+    RecordDone,
+    /// The person asks to merge the base branch into the worktree.
+    Update,
+    /// The base branch was merged into the worktree.
+    UpdateMade {
+        /// The new base.
+        base: CommitId,
+        /// Its tree.
+        base_tree: TreeId,
+        /// The tree as the agent left it, if it changed since the newest snapshot; then the merged tree.
+        snapshots: Vec<Snapshot>,
+    },
+    /// The base branch could not be merged.
+    UpdateFailed {
+        /// Why, with the next step.
+        reason: String,
+    },
+    /// The bubble's commit reached the base branch.
+    Merged {
+        /// What the base branch points to now.
+        commit: CommitId,
+    },
+    /// The person pauses the loop.
+    Pause {
+        /// Why.
+        reason: String,
+    },
+    /// The person lets the loop go on.
+    Resume,
+    /// The person ends the bubble.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+    /// Time went by.
+    Tick,
+    /// An agent process is about to be let in.
+    MintToken {
+        /// Which agent.
+        agent: AgentId,
+        /// The SHA-256 of its token.
+        token_sha256: String,
+    },
+    /// A snapshot was taken.
+    SnapshotTaken {
+        /// The snapshot.
+        snapshot: Snapshot,
+    },
+    /// A check was run.
+    Checked {
+        /// Its receipt.
+        receipt: Receipt,
+    },
+    /// Everything before a turn is done, and the worktree still has the expected tree.
+    TurnReady {
+        /// The number of the turn.
+        turn: u32,
+    },
+    /// The process of the agent whose turn it is ended without a hand-over.
+    AgentEnded {
+        /// The number of the turn.
+        turn: u32,
+        /// How it ended, as part of a sentence: "with exit code 3".
+        how: String,
+    },
+    /// An effect failed again and again; a person has to look.
+    Trouble {
+        /// What failed, with the next step.
+        reason: String,
+    },
+    /// Something is lost that the bubble cannot go on without.
+    GiveUp {
+        /// What.
+        reason: String,
+    },
+}
+
+/// An agent's hand-over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassCommand {
+    /// Who hands over.
+    pub by: AgentId,
+    /// What was done.
+    pub summary: String,
+    /// Files and artifacts that it points to.
+    pub refs: Vec<String>,
+    /// What the other side is asked to do; by default it follows from the seat.
+    pub intent: Option<Intent>,
+    /// What was found; nothing if neither findings nor "no findings" was said.
+    pub findings: Option<Vec<Finding>>,
+    /// Which branch the worktree is on.
+    pub head: HeadSeen,
+    /// The retry key, if one was given.
+    pub key: Option<Key>,
+}
+
+/// Which branch a worktree is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeadSeen {
+    /// A branch.
+    Branch(String),
+    /// No branch.
+    Detached,
+    /// The worktree is gone.
+    Missing,
+}
+
+/// What a worktree looks like at this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Its tree.
+    pub tree: TreeId,
+    /// The files that differ from the newest snapshot.
+    pub differing: Vec<String>,
+}
+
+impl Command {
+    /// Returns the command's name as people write it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "start",
+            Self::WorkspaceReady { .. } => "workspace-ready",
+            Self::StartFailed { .. } => "start-failed",
+            Self::Pass(_) => "pass",
+            Self::AskHuman { .. } => "ask-human",
+            Self::Converged { .. } => "converged",
+            Self::Reply { .. } => "reply",
+            Self::Approve { .. } => "approve",
+            Self::Rework { .. } => "request-rework",
+            Self::Commit { .. } => "commit",
+            Self::CommitMade { .. } => "commit-made",
+            Self::CommitFailed { .. } => "commit-failed",
+            Self::RecordDone => "record-done",
+            Self::Update => "update",
+            Self::UpdateMade { .. } => "update-made",
+            Self::UpdateFailed { .. } => "update-failed",
+            Self::Merged { .. } => "merged",
+            Self::Pause { .. } => "pause",
+            Self::Resume => "resume",
+            Self::Stop { .. } => "stop",
+            Self::Tick => "watchdog",
+            Self::MintToken { .. } => "env",
+            Self::SnapshotTaken { .. } => "snapshot-taken",
+            Self::Checked { .. } => "checked",
+            Self::TurnReady { .. } => "turn-ready",
+            Self::AgentEnded { .. } => "agent-ended",
+            Self::Trouble { .. } => "trouble",
+            Self::GiveUp { .. } => "give-up",
+        }
+    }
+
+    /// Returns the agent that sends the command, if one does.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Pass(pass) => Some(&pass.by),
+            Self::AskHuman { by, .. } | Self::Converged { by, .. } => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Whether the command only says what became of an effect; such a command is never a person's or an agent's.
+    pub fn is_result(&self) -> bool {
+        matches!(
+            self,
+            Self::WorkspaceReady { .. }
+                | Self::StartFailed { .. }
+                | Self::CommitMade { .. }
+                | Self::CommitFailed { .. }
+                | Self::RecordDone
+                | Self::UpdateMade { .. }
+                | Self::UpdateFailed { .. }
+                | Self::SnapshotTaken { .. }
+                | Self::Checked { .. }
+                | Self::TurnReady { .. }
+                | Self::AgentEnded { .. }
+                | Self::Trouble { .. }
+                | Self::GiveUp { .. }
+        )
+    }
+}

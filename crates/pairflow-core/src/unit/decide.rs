@@ -1,0 +1,116 @@
+//! The table: what a command leads to in each state. One arm is one line; the rules stand in the rooms beside.
+
+use crate::log::{Body, Event, Lifecycle};
+use crate::time::Moment;
+use crate::unit::{Command, Phase, Refusal, Unit, approval, converge, human, lifecycle, turn, work};
+
+/// What a command leads to: facts to record, and files that must be on disk before them.
+///
+/// What the shell owes the world afterwards is asked of [`crate::unit::owed`], never remembered here.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use = "a decision that is not recorded never happened"]
+pub struct Decided {
+    /// The facts, in order; recorded all or not at all.
+    pub events: Vec<Event>,
+    /// Files beneath `artifacts/` that the facts point to.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// A file beneath `artifacts/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its name, relative to `artifacts/`.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+/// Says what `command` leads to, without doing any of it.
+pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
+    let decided = match (&unit.phase, command) {
+        (Phase::Created, Command::Start { rules }) => lifecycle::start(unit, rules),
+        (Phase::Preparing, Command::WorkspaceReady { workspace }) => Ok(lifecycle::ready(unit, workspace)),
+        (Phase::Preparing, Command::StartFailed { reason }) => Ok(lifecycle::start_failed(unit, reason)),
+
+        (Phase::Running(at), Command::Pass(pass)) => turn::pass(unit, at, pass),
+        (Phase::Running(at), Command::Converged { by, .. }) => converge::claim(unit, at, by, command),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::AskHuman { .. }) => human::ask(unit, command),
+        (Phase::WaitingHuman(_), Command::Pass(_) | Command::Converged { .. }) => human::refuse_agent(unit, command),
+
+        (Phase::WaitingHuman(at), Command::Reply { .. }) => human::reply(unit, at, command),
+        (Phase::WaitingHuman(at), Command::Resume) => human::resume_waiting(unit, at),
+        (Phase::Running(_), Command::Resume) => human::resume_running(unit),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Pause { reason }) => human::pause(unit, reason),
+        (_, Command::Reply { .. }) => Err(human::nothing_to_reply(unit)),
+
+        (Phase::ReadyForApproval(package), Command::Approve { seen, .. }) => {
+            approval::approve(unit, package, seen, command)
+        }
+        (Phase::ReadyForApproval(package), Command::Rework { .. }) => approval::rework(unit, &package.tree, command),
+        (Phase::Approved(at), Command::Rework { .. }) => approval::rework_approved(unit, at, command),
+        (Phase::Approved(at), Command::Commit { .. }) => approval::commit(unit, at, command),
+        (Phase::Approved(at), Command::CommitMade { commit, old_tip }) => approval::made(unit, at, commit, old_tip),
+        (Phase::Approved(_), Command::CommitFailed { reason }) => Ok(approval::failed(unit, reason)),
+        (Phase::Committed(at), Command::RecordDone) => Ok(approval::done(unit, at)),
+        (Phase::Done(_), Command::Merged { commit }) => Ok(approval::merged(unit, commit)),
+
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::SnapshotTaken { snapshot }) => {
+            work::snapshot(unit, snapshot)
+        }
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Checked { receipt }) => work::checked(unit, receipt),
+        (Phase::Running(at), Command::TurnReady { turn: number }) => work::open(unit, at, *number),
+        (Phase::Running(at), Command::AgentEnded { turn: number, how }) => work::agent_ended(unit, at, *number, how),
+        (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(unit, reason)),
+        (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
+
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
+        (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
+        (Phase::Approved(at), Command::Update) => lifecycle::update_approved(unit, at),
+        (_, Command::UpdateMade { .. }) if unit.updating => Ok(lifecycle::updated(unit, command)),
+        (_, Command::UpdateFailed { reason }) if unit.updating => Ok(lifecycle::update_failed(unit, reason)),
+
+        (phase, Command::MintToken { agent, token_sha256 }) if !phase.is_final() => {
+            lifecycle::mint(unit, agent, token_sha256)
+        }
+        (phase, Command::Stop { reason }) if !phase.is_final() => Ok(lifecycle::stop(unit, reason)),
+        (phase, Command::GiveUp { reason }) if !phase.is_final() && *phase != Phase::Created => {
+            Ok(lifecycle::give_up(unit, reason))
+        }
+        (_, Command::Tick) => Ok(work::tick(unit, now)),
+        (_, result) if result.is_result() => Err(Refusal::NotOwed),
+        (phase, _) => Err(wrong_state(unit, phase, command)),
+    }?;
+    Ok(converge::conclude(unit, decided, now))
+}
+
+/// Returns the first facts of a new bubble.
+pub fn create(created: Lifecycle) -> Vec<Event> {
+    vec![Event::own(0, Body::Lifecycle(created))]
+}
+
+impl Decided {
+    /// A decision with these facts and no file.
+    pub(crate) fn of(events: Vec<Event>) -> Self {
+        Self { events, artifacts: Vec::new() }
+    }
+
+    /// A decision with one fact.
+    pub(crate) fn one(event: Event) -> Self {
+        Self::of(vec![event])
+    }
+}
+
+fn wrong_state(unit: &Unit, phase: &Phase, command: &Command) -> Refusal {
+    let why = match phase {
+        Phase::Created => Some("it has not been started".to_owned()),
+        Phase::Preparing => Some("its workspace is being prepared".to_owned()),
+        Phase::Running(turn) => Some(format!("round {}, {} has the turn as {}", unit.round, turn.agent, turn.seat)),
+        Phase::WaitingHuman(_) => unit.questions.first().map(|open| format!("{} asked: {}", open.by, open.question)),
+        Phase::ReadyForApproval(_) => Some("the package waits for a person's decision".to_owned()),
+        Phase::Approved(_) => Some("it is approved and waits for its commit".to_owned()),
+        Phase::Committed(at) | Phase::Done(at) => Some(format!("its commit is {}", at.commit.short())),
+        Phase::Failed { reason } => Some(reason.clone()),
+        Phase::Cancelled => Some("a person stopped it, and that is final".to_owned()),
+    };
+    Refusal::WrongState { state: phase.name(), command: command.name(), why }
+}

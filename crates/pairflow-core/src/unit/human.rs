@@ -1,0 +1,159 @@
+//! The person and the questions: asking, answering, pausing, resuming.
+
+use crate::ids::Party;
+use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply};
+use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of};
+
+/// An agent asks; either seat may, at any time.
+pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
+    let Command::AskHuman { by, question, refs, .. } = command else { return Err(Refusal::NotOwed) };
+    if !unit.rules.agents.contain(by) {
+        let known = unit.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Refusal::NoSeat { agent: by.clone(), known });
+    }
+    if question.trim().is_empty() {
+        return Err(Refusal::Empty { what: "the question" });
+    }
+    let body = Question { question: question.clone(), kind: QuestionKind::Question };
+    let mut event = Event::own(unit.round, Body::HumanQuestion(body));
+    event.sender = Party::Agent(by.clone());
+    event.refs.clone_from(refs);
+    event.key = key_of(unit, command);
+    Ok(Decided::one(event))
+}
+
+/// A question of pairflow's own.
+pub(super) fn own_question(unit: &Unit, kind: QuestionKind, question: String) -> Event {
+    Event::own(unit.round, Body::HumanQuestion(Question { question, kind }))
+}
+
+/// No agent moves the loop on while a person is asked.
+pub(super) fn refuse_agent(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
+    if unit.paused {
+        return Err(Refusal::Paused { command: command.name() });
+    }
+    let question = unit.questions.first().map(|open| open.question.clone()).unwrap_or_default();
+    Err(Refusal::QuestionOpen { question })
+}
+
+/// The person answers one question.
+pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decided, Refusal> {
+    let Command::Reply { message, question, decision, .. } = command else { return Err(Refusal::NotOwed) };
+    if message.trim().is_empty() && decision.is_none() {
+        return Err(Refusal::Empty { what: "the message" });
+    }
+    let asked = which(unit, question.as_ref())?;
+    let mut event = answer(unit, turn, asked, Reply { message: message.clone(), decision: *decision });
+    event.key = key_of(unit, command);
+    match (asked.kind, decision) {
+        (QuestionKind::TieBreak, Some(Decision::Accept)) => accept_tie(unit, asked, event),
+        (QuestionKind::CouldNotCheck, Some(Decision::Accept)) => Ok(accept_missing_checks(unit, event)),
+        (QuestionKind::TieBreak | QuestionKind::CouldNotCheck, _) | (_, None) => Ok(Decided::one(event)),
+        (_, Some(_)) => Err(Refusal::NoDecision),
+    }
+}
+
+/// The refusal of an answer where nothing was asked.
+pub(super) fn nothing_to_reply(_unit: &Unit) -> Refusal {
+    Refusal::NoQuestion
+}
+
+/// The person goes on after an intervention while questions are open.
+///
+/// Spec: an agent's question is answered with `reply`; pairflow's own notices are answered by resuming.
+pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusal> {
+    let settled_by_resume = |open: &OpenQuestion| {
+        matches!(open.kind, QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble)
+    };
+    if let Some(open) = unit.questions.iter().find(|open| !settled_by_resume(open)) {
+        return Err(Refusal::QuestionOpen { question: open.question.clone() });
+    }
+    let reply = || Reply { message: "resumed by the operator".to_owned(), decision: None };
+    let mut events: Vec<_> = unit.questions.iter().map(|open| answer(unit, turn, open, reply())).collect();
+    if unit.paused {
+        events.push(control(unit, ControlAction::Resume, ""));
+    }
+    Ok(Decided::of(events))
+}
+
+/// The person goes on after a pause.
+pub(super) fn resume_running(unit: &Unit) -> Result<Decided, Refusal> {
+    if unit.paused {
+        return Ok(Decided::one(control(unit, ControlAction::Resume, "")));
+    }
+    let why = unit.phase.turn().map(|turn| format!("it is not paused; {} has the turn as {}", turn.agent, turn.seat));
+    Err(Refusal::WrongState { state: unit.phase.name(), command: "resume", why })
+}
+
+/// The person pauses; state and turn stay.
+pub(super) fn pause(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
+    if unit.paused {
+        return Err(Refusal::Paused { command: "pause" });
+    }
+    Ok(Decided::one(control(unit, ControlAction::Halt, reason)))
+}
+
+fn control(unit: &Unit, action: ControlAction, reason: &str) -> Event {
+    Event::own(unit.round, Body::Control(Control { action, reason: reason.to_owned() }))
+}
+
+fn answer(unit: &Unit, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event {
+    let mut event = Event::own(unit.round, Body::HumanReply(reply));
+    event.sender = Party::Human;
+    event.recipient = match &asked.by {
+        Party::Agent(_) => asked.by.clone(),
+        _ => Party::Agent(turn.agent.clone()),
+    };
+    event.in_reply_to = Some(asked.id.clone());
+    event
+}
+
+fn which<'a>(unit: &'a Unit, named: Option<&crate::ids::MsgId>) -> Result<&'a OpenQuestion, Refusal> {
+    let open = || unit.questions.iter().map(|open| open.id.clone()).collect::<Vec<_>>();
+    match (named, unit.questions.as_slice()) {
+        (Some(id), all) => all
+            .iter()
+            .find(|one| one.id == *id)
+            .ok_or_else(|| Refusal::UnknownQuestion { id: id.clone(), open: open() }),
+        (None, []) => Err(Refusal::NoQuestion),
+        (None, [one]) => Ok(one),
+        (None, _) => Err(Refusal::WhichQuestion { open: open() }),
+    }
+}
+
+/// The person takes the work as it is: open findings and a missing second review are waived, nothing else.
+fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided, Refusal> {
+    let no = |why: String| Err(Refusal::CannotAccept { why });
+    if unit.questions.iter().any(|open| open.id != asked.id) {
+        return no("other questions are open".to_owned());
+    }
+    if let Some(check) = unit.checks_not_passed().first() {
+        return no(format!("the required check '{check}' has not passed on this tree"));
+    }
+    if unit.snapshot.is_none() || unit.reviewed.as_ref() != unit.tree() {
+        return no("this tree has not been reviewed".to_owned());
+    }
+    let mut waived: Vec<_> =
+        unit.ledger.open.iter().map(|row| format!("{} {} {}", row.id, row.severity, row.title)).collect();
+    if !crate::rounds::policy::strict::suffices(&unit.rules, &unit.streak) {
+        waived.push("a second clean review".to_owned());
+    }
+    let mut after = unit.clone();
+    after.questions.clear();
+    let accepted = converge::accept(&after, "accepted by a person at a tie-break", Party::Orchestrator, waived);
+    let Some(mut accepted) = accepted else { return no("nothing has been handed over yet".to_owned()) };
+    accepted.events.insert(0, event);
+    Ok(accepted)
+}
+
+/// The person says that the checks that could not be run are not available for this tree.
+fn accept_missing_checks(unit: &Unit, event: Event) -> Decided {
+    let mut events = vec![event];
+    let Some(tree) = unit.tree() else { return Decided::of(events) };
+    let given_up = unit.could_not.iter().filter(|(_, tries)| **tries >= CHECK_TRIES);
+    for (check, _) in given_up {
+        let fact = Evidence::NotAvailable { check: check.clone(), tree: tree.clone() };
+        events.push(Event::own(unit.round, Body::Evidence(fact)));
+    }
+    Decided::of(events)
+}

@@ -1,0 +1,98 @@
+//! The life of the bubble itself: starting, updating, stopping, and letting agents in.
+
+use crate::ids::{AgentId, Party};
+use crate::log::{Body, Event, Evidence, Lifecycle, Task, Workspace};
+use crate::rules::Rules;
+use crate::unit::{Approval, Command, Decided, Refusal, Unit};
+
+/// A start is asked for.
+pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
+    if rules.checks.is_empty() && rules.manual_checks.is_empty() {
+        let why = "nothing would be checked: give a test command, or --no-tests with at least one --manual-check";
+        return Err(Refusal::BadRules { why: why.to_owned() });
+    }
+    Ok(Decided::one(own(unit, Lifecycle::StartRequested { rules: Box::new(rules.clone()) })))
+}
+
+/// The workspace is there: the task goes out.
+pub(super) fn ready(unit: &Unit, workspace: &Workspace) -> Decided {
+    let task = Task {
+        task: unit.task.clone(),
+        acceptance_criteria: unit.acceptance_criteria.clone(),
+        scope: unit.rules.scope.clone(),
+    };
+    let mut out = Event::own(1, Body::Task(task));
+    out.recipient = Party::Agent(unit.rules.agents.implementer.clone());
+    Decided::of(vec![own(unit, Lifecycle::WorkspaceReady { workspace: workspace.clone() }), out])
+}
+
+/// The workspace could not be made; the bubble can be started again.
+pub(super) fn start_failed(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own(unit, Lifecycle::StartFailed { reason: reason.to_owned() }))
+}
+
+/// An agent process is about to be let in; its old token is void.
+pub(super) fn mint(unit: &Unit, agent: &AgentId, token_sha256: &str) -> Result<Decided, Refusal> {
+    if !unit.rules.agents.contain(agent) {
+        let known = unit.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Refusal::NoSeat { agent: agent.clone(), known });
+    }
+    let event = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: token_sha256.to_owned() };
+    Ok(Decided::one(own(unit, event)))
+}
+
+/// The base branch is to be merged while a turn is interrupted.
+pub(super) fn update_paused(unit: &Unit) -> Result<Decided, Refusal> {
+    if unit.paused {
+        return Ok(update(unit));
+    }
+    let why = Some(format!("an agent is at work; pause first: pairflow pause {}", unit.id));
+    Err(Refusal::WrongState { state: unit.phase.name(), command: "update", why })
+}
+
+/// The base branch is to be merged.
+pub(super) fn update(unit: &Unit) -> Decided {
+    if unit.updating {
+        return Decided::default();
+    }
+    Decided::one(own(unit, Lifecycle::UpdateRequested {}))
+}
+
+/// The base branch is to be merged although the work is approved.
+pub(super) fn update_approved(unit: &Unit, at: &Approval) -> Result<Decided, Refusal> {
+    if at.commit.is_some() {
+        return Err(Refusal::CommitUnderWay);
+    }
+    Ok(update(unit))
+}
+
+/// The base branch was merged.
+pub(super) fn updated(unit: &Unit, command: &Command) -> Decided {
+    let Command::UpdateMade { base, base_tree, snapshots } = command else { return Decided::default() };
+    let mut events = vec![own(unit, Lifecycle::Updated { base: base.clone(), base_tree: base_tree.clone() })];
+    for snapshot in snapshots {
+        let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
+        events.push(Event::own(unit.round, Body::Evidence(fact)));
+    }
+    Decided::of(events)
+}
+
+/// The base branch could not be merged; nothing has changed.
+pub(super) fn update_failed(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own(unit, Lifecycle::UpdateFailed { reason: reason.to_owned() }))
+}
+
+/// The person ends the bubble.
+pub(super) fn stop(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own(unit, Lifecycle::Cancelled { reason: reason.to_owned() }))
+}
+
+/// Something is lost that the bubble cannot go on without.
+pub(super) fn give_up(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own(unit, Lifecycle::Failed { reason: reason.to_owned() }))
+}
+
+/// A fact about the bubble itself.
+pub(super) fn own(unit: &Unit, event: Lifecycle) -> Event {
+    Event::own(unit.round, Body::Lifecycle(event))
+}

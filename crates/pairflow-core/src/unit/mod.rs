@@ -1,0 +1,30 @@
+//! One bubble's machine: what a command leads to, what a fact changes, what is owed, and when time is up.
+//!
+//! [`decide`] holds the rules, [`evolve`] the consequences. Nothing else changes a state.
+
+mod approval;
+mod command;
+mod converge;
+mod decide;
+mod evolve;
+mod human;
+mod key;
+mod lifecycle;
+mod owed;
+mod phase;
+mod refusal;
+mod seat;
+mod state;
+mod turn;
+mod work;
+
+pub use command::*;
+pub use converge::{Unmet, unmet};
+pub use decide::{Artifact, Decided, create, decide};
+pub use evolve::evolve;
+pub use key::*;
+pub use owed::*;
+pub use phase::*;
+pub use refusal::*;
+pub use seat::*;
+pub use state::*;

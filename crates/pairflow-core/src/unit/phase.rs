@@ -1,0 +1,210 @@
+//! The ten states of a bubble, each with what only that state has.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, CommitId, TreeId};
+use crate::log::ApprovalRequest;
+use crate::time::Moment;
+use crate::unit::{Seat, Seats};
+
+/// Where a bubble stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Configured, nothing made yet.
+    Created,
+    /// Branch and worktree are being made.
+    Preparing,
+    /// An agent has the turn, or is about to.
+    Running(Turn),
+    /// A person is asked; afterwards the turn goes on.
+    WaitingHuman(Turn),
+    /// Converged; a person decides on the package.
+    ReadyForApproval(ApprovalRequest),
+    /// Approved; a person asks for the commit.
+    Approved(Approval),
+    /// Committed; the done package is still to be recorded.
+    Committed(Committed),
+    /// Final: committed and recorded.
+    Done(Committed),
+    /// Final: an unrecoverable error.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+    /// Final: the person stopped it.
+    Cancelled,
+}
+
+/// The names of the states, as they stand in `state.json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum StateName {
+    /// `CREATED`
+    Created,
+    /// `PREPARING_WORKSPACE`
+    PreparingWorkspace,
+    /// `RUNNING`
+    Running,
+    /// `WAITING_HUMAN`
+    WaitingHuman,
+    /// `READY_FOR_APPROVAL`
+    ReadyForApproval,
+    /// `APPROVED_FOR_COMMIT`
+    ApprovedForCommit,
+    /// `COMMITTED`
+    Committed,
+    /// `DONE`
+    Done,
+    /// `FAILED`
+    Failed,
+    /// `CANCELLED`
+    Cancelled,
+}
+
+/// One agent's turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its number, counted over the whole life of the bubble.
+    pub number: u32,
+    /// The seat that it belongs to.
+    pub seat: Seat,
+    /// The agent that holds it.
+    pub agent: AgentId,
+    /// Since when it is this agent's.
+    pub since: Moment,
+    /// When the agent was last heard of; silence is counted from here.
+    pub heard: Moment,
+    /// How far it is.
+    pub stage: Stage,
+}
+
+/// How far a turn is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stage {
+    /// The agent before has handed over; the tree that it left is not recorded yet.
+    Closing(Handover),
+    /// The tree is recorded; checks and the notice are still owed.
+    Opening,
+    /// The agent may act.
+    Open,
+    /// The reviews suffice; acceptance follows as soon as no question is open.
+    Settled,
+}
+
+/// Who handed over, and what the hand-over claimed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handover {
+    /// The agent that passed.
+    pub by: AgentId,
+    /// The seat that it passed from.
+    pub seat: Seat,
+    /// The round in which it passed.
+    pub round: u32,
+    /// Whether a critic left nothing grave open.
+    pub clean: bool,
+    /// Whether the reviews suffice if the critic left the tree alone.
+    pub accepts: bool,
+    /// Who sat where when it passed.
+    pub seats: Seats,
+}
+
+/// An approval that waits for its commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Approval {
+    /// What was approved.
+    pub request: ApprovalRequest,
+    /// The commit that was asked for and is not confirmed yet.
+    pub commit: Option<CommitOrder>,
+    /// Why the last attempt failed.
+    pub failed: Option<String>,
+}
+
+/// A commit that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitOrder {
+    /// The message.
+    pub message: String,
+    /// Whether the repository's own hooks run.
+    pub hooks: bool,
+}
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Committed {
+    /// The commit.
+    pub commit: CommitId,
+    /// The tree in it.
+    pub tree: TreeId,
+    /// The package it was approved with.
+    pub request: ApprovalRequest,
+}
+
+impl Phase {
+    /// Returns the state's name.
+    pub fn name(&self) -> StateName {
+        match self {
+            Self::Created => StateName::Created,
+            Self::Preparing => StateName::PreparingWorkspace,
+            Self::Running(_) => StateName::Running,
+            Self::WaitingHuman(_) => StateName::WaitingHuman,
+            Self::ReadyForApproval(_) => StateName::ReadyForApproval,
+            Self::Approved(_) => StateName::ApprovedForCommit,
+            Self::Committed(_) => StateName::Committed,
+            Self::Done(_) => StateName::Done,
+            Self::Failed { .. } => StateName::Failed,
+            Self::Cancelled => StateName::Cancelled,
+        }
+    }
+
+    /// Whether nothing can follow.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Done(_) | Self::Failed { .. } | Self::Cancelled)
+    }
+
+    /// Returns the turn that is running or interrupted.
+    pub fn turn(&self) -> Option<&Turn> {
+        match self {
+            Self::Running(turn) | Self::WaitingHuman(turn) => Some(turn),
+            _ => None,
+        }
+    }
+
+    /// Returns the turn that is running or interrupted, to change it.
+    pub(crate) fn turn_mut(&mut self) -> Option<&mut Turn> {
+        match self {
+            Self::Running(turn) | Self::WaitingHuman(turn) => Some(turn),
+            _ => None,
+        }
+    }
+}
+
+impl Turn {
+    /// Whether the agent may act.
+    pub fn is_open(&self) -> bool {
+        self.stage == Stage::Open
+    }
+}
+
+impl StateName {
+    /// Returns the name as it stands in `state.json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Created => "CREATED",
+            Self::PreparingWorkspace => "PREPARING_WORKSPACE",
+            Self::Running => "RUNNING",
+            Self::WaitingHuman => "WAITING_HUMAN",
+            Self::ReadyForApproval => "READY_FOR_APPROVAL",
+            Self::ApprovedForCommit => "APPROVED_FOR_COMMIT",
+            Self::Committed => "COMMITTED",
+            Self::Done => "DONE",
+            Self::Failed => "FAILED",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+}
+
+impl std::fmt::Display for StateName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}

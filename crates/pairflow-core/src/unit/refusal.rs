@@ -1,0 +1,215 @@
+//! The core saying no: a full sentence, and the one command that goes on.
+
+use crate::ids::{AgentId, BubbleId, MsgId};
+use crate::unit::{Seat, StateName, Unmet};
+
+/// Why a command was refused. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The command does not fit the state.
+    #[error("'{command}' does not fit a bubble that is {state}{}", .why.as_deref().map(|w| format!(": {w}")).unwrap_or_default())]
+    WrongState {
+        /// The state.
+        state: StateName,
+        /// The command.
+        command: &'static str,
+        /// What the state means for the caller.
+        why: Option<String>,
+    },
+    /// It is the other agent's turn.
+    #[error("round {round} is {holder}'s turn, as {seat}; {by} has nothing to hand over")]
+    NotYourTurn {
+        /// Who called.
+        by: AgentId,
+        /// Whose turn it is.
+        holder: AgentId,
+        /// In which seat.
+        seat: Seat,
+        /// In which round.
+        round: u32,
+    },
+    /// The turn has not begun yet.
+    #[error("{agent}'s turn is still opening: {owes}")]
+    StillOpening {
+        /// Whose turn it is.
+        agent: AgentId,
+        /// What is owed before it opens.
+        owes: String,
+    },
+    /// The bubble is paused.
+    #[error("the bubble is paused, so '{command}' has to wait")]
+    Paused {
+        /// The command.
+        command: &'static str,
+    },
+    /// A question is open.
+    #[error("a person is asked first: {question}")]
+    QuestionOpen {
+        /// The question.
+        question: String,
+    },
+    /// The agent has no seat here.
+    #[error("{agent} has no seat in this bubble; its agents are {known}")]
+    NoSeat {
+        /// Who called.
+        agent: AgentId,
+        /// Who has one.
+        known: String,
+    },
+    /// A text that is needed is empty.
+    #[error("{what} must not be empty")]
+    Empty {
+        /// Which text.
+        what: &'static str,
+    },
+    /// A reviewer did not say what it found.
+    #[error("a reviewer says what it found: give --finding 'P1:title' for each finding, or --no-findings")]
+    NoDeclaration,
+    /// An implementer gave findings.
+    #[error("an implementer hands over work, not findings: leave out --finding and --no-findings")]
+    FindingsFromProducer,
+    /// The worktree is on another branch.
+    #[error("the worktree is {at} instead of on branch {branch}")]
+    WrongBranch {
+        /// Where it is.
+        at: String,
+        /// Where it should be.
+        branch: String,
+        /// The worktree.
+        worktree: String,
+    },
+    /// Only the reviewer may declare convergence.
+    #[error("only the reviewer may declare convergence; {by} is the {seat} of round {round}")]
+    NotReviewer {
+        /// Who called.
+        by: AgentId,
+        /// Its seat.
+        seat: Seat,
+        /// The round.
+        round: u32,
+    },
+    /// Convergence was claimed too early.
+    #[error("not converged yet: {}", .unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    NotConverged {
+        /// Every unmet criterion.
+        unmet: Vec<Unmet>,
+    },
+    /// There is no open question.
+    #[error("no question is open")]
+    NoQuestion,
+    /// Several questions are open.
+    #[error("{} questions are open; say which one is answered: {}", .open.len(), .open.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", "))]
+    WhichQuestion {
+        /// Their messages.
+        open: Vec<MsgId>,
+    },
+    /// The named question is not open.
+    #[error("{id} is not an open question{}", if .open.is_empty() { String::new() } else { format!("; open: {}", .open.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", ")) })]
+    UnknownQuestion {
+        /// The name that was given.
+        id: MsgId,
+        /// The open ones.
+        open: Vec<MsgId>,
+    },
+    /// The question has no decision.
+    #[error("an agent's question is answered in words; --decision is for tie-breaks and checks that could not be run")]
+    NoDecision,
+    /// A tie-break cannot be accepted.
+    #[error("the work cannot be accepted as it is: {why}")]
+    CannotAccept {
+        /// What is missing.
+        why: String,
+    },
+    /// The worktree is not what was reviewed.
+    #[error("the worktree differs from the reviewed tree: {}", list(.files))]
+    WorktreeDiffers {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// A finding is not open.
+    #[error("{id} is not an open finding")]
+    UnknownFinding {
+        /// The name that was given.
+        id: String,
+    },
+    /// Files out of scope would be committed.
+    #[error("files outside the bubble's scope would be committed: {}", list(.files))]
+    OutOfScope {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// A commit is already under way.
+    #[error("a commit is already under way")]
+    CommitUnderWay,
+    /// The rules do not allow a start.
+    #[error("{why}")]
+    BadRules {
+        /// Why.
+        why: String,
+    },
+    /// The result of an effect came too late to mean anything.
+    #[error("this is no longer owed")]
+    NotOwed,
+    /// Someone else was faster.
+    #[error("someone else was faster: {0}")]
+    LostRace(Box<Refusal>),
+}
+
+impl Refusal {
+    /// Marks a refusal that comes only from what happened between reading and writing.
+    #[must_use]
+    pub fn lost_race(self) -> Self {
+        match self {
+            Self::LostRace(_) => self,
+            other => Self::LostRace(Box::new(other)),
+        }
+    }
+
+    /// Returns the command line that goes on from here, if there is one.
+    pub fn next(&self, id: &BubbleId) -> Option<String> {
+        match self {
+            Self::WrongState { state, .. } => next_in(*state, id),
+            Self::StillOpening { .. } => Some("pairflow supervisor status".to_owned()),
+            Self::Paused { .. } => Some(format!("pairflow resume {id}")),
+            Self::QuestionOpen { .. } => Some(format!("pairflow inbox {id}")),
+            Self::WhichQuestion { open } => {
+                let first = open.first()?;
+                Some(format!("pairflow reply {id} --question {first} --message '…'"))
+            }
+            Self::NotYourTurn { .. } | Self::NoSeat { .. } => Some(format!("pairflow status {id}")),
+            Self::NoDeclaration => Some("pairflow pass --summary '…' --no-findings".to_owned()),
+            Self::WrongBranch { branch, worktree, .. } => Some(format!("git -C '{worktree}' switch {branch}")),
+            Self::NotConverged { .. } => Some("pairflow pass --summary '…' --no-findings".to_owned()),
+            Self::NotReviewer { .. } => Some("pairflow pass --summary '…'".to_owned()),
+            Self::CannotAccept { .. } => Some(format!("pairflow reply {id} --decision continue --message '…'")),
+            Self::WorktreeDiffers { .. } => Some(format!("pairflow request-rework {id} --message '…'")),
+            Self::OutOfScope { .. } => Some(format!("pairflow commit {id} --override-scope --reason '…'")),
+            Self::LostRace(inner) => inner.next(id),
+            _ => None,
+        }
+    }
+}
+
+/// The command that fits a bubble in `state`.
+fn next_in(state: StateName, id: &BubbleId) -> Option<String> {
+    Some(match state {
+        StateName::Created => format!("pairflow start {id}"),
+        StateName::PreparingWorkspace => format!("pairflow start {id}"),
+        StateName::Running => format!("pairflow status {id}"),
+        StateName::WaitingHuman => format!("pairflow inbox {id}"),
+        StateName::ReadyForApproval => format!("pairflow ok {id}"),
+        StateName::ApprovedForCommit => format!("pairflow commit {id}"),
+        StateName::Committed => "pairflow supervise --once".to_owned(),
+        StateName::Done => format!("pairflow merge {id}"),
+        StateName::Failed | StateName::Cancelled => format!("pairflow log {id}"),
+    })
+}
+
+/// Names at most five files.
+fn list(files: &[String]) -> String {
+    let shown = files.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(5) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

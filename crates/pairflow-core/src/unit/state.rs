@@ -1,0 +1,256 @@
+//! Everything that is known of one bubble, folded from its log.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{Outcome, Receipt, Snapshot};
+use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
+use crate::log::{Key, QuestionKind, Warning, Workspace};
+use crate::rounds::{Certificate, CleanReview, Ledger, RoundRoles};
+use crate::rules::Rules;
+use crate::time::{Moment, Timestamp};
+use crate::unit::{Phase, Seat};
+
+/// How many retry keys are remembered.
+pub const KEYS_KEPT: usize = 64;
+/// How many summaries are remembered for the package.
+pub const SUMMARIES_KEPT: usize = 32;
+/// How often a check that could not be run is tried in all before a person is asked.
+pub const CHECK_TRIES: u32 = 3;
+
+/// One bubble.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unit {
+    /// Its name.
+    pub id: BubbleId,
+    /// The repository's root.
+    pub repo: String,
+    /// The task.
+    pub task: String,
+    /// Its acceptance criteria.
+    pub acceptance_criteria: Vec<String>,
+    /// How the check commands were confirmed.
+    pub confirmed: String,
+    /// The configuration in force.
+    pub rules: Rules,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Whether a person paused it.
+    pub paused: bool,
+    /// The present round; 0 before the start.
+    pub round: u32,
+    /// How many reviews there were since a person last granted a fresh budget.
+    pub reviews: u32,
+    /// Who sits where.
+    pub seats: Seats,
+    /// Who sat where, round by round.
+    pub history: Vec<RoundRoles>,
+    /// How many turns were given out.
+    pub turns: u32,
+    /// How many turns each agent has held, and which was the last.
+    pub held: BTreeMap<AgentId, Held>,
+    /// Where the agents work.
+    pub workspace: Option<Workspace>,
+    /// The newest snapshot.
+    pub snapshot: Option<Snapshot>,
+    /// How many snapshots were taken.
+    pub snapshots: u64,
+    /// What the checks said of the newest snapshot's tree.
+    pub receipts: Vec<Receipt>,
+    /// How often a check could not be run on the newest snapshot's tree.
+    pub could_not: BTreeMap<String, u32>,
+    /// Checks that a person called not available for the newest snapshot's tree.
+    pub not_available: Vec<String>,
+    /// The findings.
+    pub ledger: Ledger,
+    /// The tree of the last review, whatever it found.
+    pub reviewed: Option<TreeId>,
+    /// The clean reviews of the newest snapshot's tree, in order.
+    pub streak: Vec<CleanReview>,
+    /// Who changed files so far.
+    pub authors: Vec<Party>,
+    /// The open questions, oldest first.
+    pub questions: Vec<OpenQuestion>,
+    /// What the person said since the last producer turn ended.
+    pub notes: Vec<String>,
+    /// What the agents said, newest last.
+    pub summaries: VecDeque<Said>,
+    /// What was accepted.
+    pub certificate: Option<Certificate>,
+    /// A merge of the base branch that was asked for and is not confirmed yet.
+    pub updating: bool,
+    /// The commit of the base branch that holds the work.
+    pub merged: Option<crate::ids::CommitId>,
+    /// The hashes of the agents' tokens.
+    pub tokens: BTreeMap<AgentId, String>,
+    /// The newest retry keys.
+    pub keys: VecDeque<(Key, MsgId)>,
+    /// The newest warning, if nothing else has happened since: the same one is not written twice.
+    pub last_warning: Option<(Party, Warning)>,
+    /// When the bubble was created.
+    pub created_at: Timestamp,
+    /// When a command was last accepted.
+    pub last_command_at: Timestamp,
+}
+
+/// Who sits where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seats {
+    /// Makes the change.
+    pub producer: AgentId,
+    /// Reviews it.
+    pub critic: AgentId,
+}
+
+/// The turns of one agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Held {
+    /// How many.
+    pub count: u32,
+    /// The number of the last one.
+    pub last: u32,
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenQuestion {
+    /// The message that asked it.
+    pub id: MsgId,
+    /// Who asked.
+    pub by: Party,
+    /// Why.
+    pub kind: QuestionKind,
+    /// The question.
+    pub question: String,
+    /// When it was asked.
+    pub at: Timestamp,
+}
+
+/// What an agent said when it handed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Said {
+    /// In which round.
+    pub round: u32,
+    /// From which seat.
+    pub seat: Seat,
+    /// Who.
+    pub agent: AgentId,
+    /// What.
+    pub summary: String,
+}
+
+/// What is known of one required check on the newest snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckState<'a> {
+    /// It passed.
+    Passed(&'a Receipt),
+    /// It failed.
+    Failed(&'a Receipt),
+    /// A person said that it is not available.
+    NotAvailable,
+    /// It has not been run, or could not be.
+    Missing,
+}
+
+impl Unit {
+    /// A bubble of which nothing is known but its name.
+    pub fn new(id: BubbleId) -> Self {
+        let rules = Rules::default();
+        let seats = Seats { producer: rules.agents.implementer.clone(), critic: rules.agents.reviewer.clone() };
+        Self {
+            id,
+            repo: String::new(),
+            task: String::new(),
+            acceptance_criteria: Vec::new(),
+            confirmed: String::new(),
+            rules,
+            phase: Phase::Created,
+            paused: false,
+            round: 0,
+            reviews: 0,
+            seats,
+            history: Vec::new(),
+            turns: 0,
+            held: BTreeMap::new(),
+            workspace: None,
+            snapshot: None,
+            snapshots: 0,
+            receipts: Vec::new(),
+            could_not: BTreeMap::new(),
+            not_available: Vec::new(),
+            ledger: Ledger::default(),
+            reviewed: None,
+            streak: Vec::new(),
+            authors: Vec::new(),
+            questions: Vec::new(),
+            notes: Vec::new(),
+            summaries: VecDeque::new(),
+            certificate: None,
+            updating: false,
+            merged: None,
+            tokens: BTreeMap::new(),
+            keys: VecDeque::new(),
+            last_warning: None,
+            created_at: Timestamp::default(),
+            last_command_at: Timestamp::default(),
+        }
+    }
+
+    /// Returns the tree that the next turn is expected to find.
+    pub fn tree(&self) -> Option<&TreeId> {
+        match (&self.snapshot, &self.workspace) {
+            (Some(snapshot), _) => Some(&snapshot.tree),
+            (None, Some(workspace)) => Some(&workspace.base_tree),
+            (None, None) => None,
+        }
+    }
+
+    /// Returns what is known of the check called `name` on the newest snapshot.
+    pub fn check(&self, name: &str) -> CheckState<'_> {
+        if self.not_available.iter().any(|check| check == name) {
+            return CheckState::NotAvailable;
+        }
+        let newest = self.receipts.iter().rev().find(|receipt| receipt.check == name);
+        match newest {
+            Some(receipt) if receipt.outcome.passed() => CheckState::Passed(receipt),
+            Some(receipt) if matches!(receipt.outcome, Outcome::Failed { .. }) => CheckState::Failed(receipt),
+            _ => CheckState::Missing,
+        }
+    }
+
+    /// Returns the names of the required checks that have not passed on the newest snapshot.
+    pub fn checks_not_passed(&self) -> Vec<&str> {
+        let open = |check: &&crate::rules::Check| {
+            !matches!(self.check(&check.name), CheckState::Passed(_) | CheckState::NotAvailable)
+        };
+        self.rules.checks.iter().filter(open).map(|check| check.name.as_str()).collect()
+    }
+
+    /// Returns the turn number that a retry of `agent`'s last command would name.
+    pub fn last_turn_of(&self, agent: &AgentId) -> u32 {
+        self.held.get(agent).map_or(0, |held| held.last)
+    }
+
+    /// Returns how many reviews are left before a person decides.
+    pub fn reviews_left(&self) -> u32 {
+        self.rules.max_rounds.saturating_sub(self.reviews)
+    }
+
+    /// Returns when the agent whose turn it is will have been silent for too long.
+    pub fn silence_ends(&self) -> Option<(Moment, u64)> {
+        let Phase::Running(turn) = &self.phase else { return None };
+        let watched = turn.is_open() && !self.paused;
+        watched.then(|| (turn.heard, u64::from(self.rules.watchdog_timeout_minutes) * 60_000))
+    }
+}
+
+impl Seats {
+    /// Returns who sits in `seat`.
+    pub fn agent(&self, seat: Seat) -> &AgentId {
+        match seat {
+            Seat::Producer => &self.producer,
+            Seat::Critic => &self.critic,
+        }
+    }
+}

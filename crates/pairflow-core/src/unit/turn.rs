@@ -1,0 +1,94 @@
+//! An agent hands over.
+
+use crate::ids::Party;
+use crate::log::{Body, Event, Intent, Pass};
+use crate::unit::{Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, key_of};
+
+/// A hand-over in a running bubble.
+pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {
+    may_act(unit, turn, &pass.by, "pass")?;
+    if pass.summary.trim().is_empty() {
+        return Err(Refusal::Empty { what: "the summary" });
+    }
+    let findings = declared(unit, turn.seat, pass)?;
+    on_its_branch(unit, &pass.head)?;
+    let inferred = match turn.seat {
+        Seat::Producer => Intent::Review,
+        Seat::Critic => Intent::FixRequest,
+    };
+    let body = Pass { summary: pass.summary.clone(), pass_intent: pass.intent.unwrap_or(inferred), findings };
+    let recipient = match turn.seat {
+        Seat::Producer => &unit.seats.critic,
+        Seat::Critic => &unit.seats.producer,
+    };
+    Ok(Decided::one(Event {
+        sender: Party::Agent(pass.by.clone()),
+        recipient: Party::Agent(recipient.clone()),
+        round: unit.round,
+        body: Body::Pass(body),
+        refs: pass.refs.clone(),
+        in_reply_to: None,
+        key: key_of(unit, &Command::Pass(pass.clone())),
+    }))
+}
+
+/// Whether `by` may act now: it is its turn, the turn is open, and nobody paused.
+pub(super) fn may_act(
+    unit: &Unit,
+    turn: &Turn,
+    by: &crate::ids::AgentId,
+    command: &'static str,
+) -> Result<(), Refusal> {
+    if !unit.rules.agents.contain(by) {
+        let known = unit.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Refusal::NoSeat { agent: by.clone(), known });
+    }
+    if unit.paused {
+        return Err(Refusal::Paused { command });
+    }
+    let undecided = matches!(&turn.stage, Stage::Closing(handover) if handover.clean);
+    if turn.agent != *by && !undecided {
+        let (holder, seat, round) = (turn.agent.clone(), turn.seat, unit.round);
+        return Err(Refusal::NotYourTurn { by: by.clone(), holder, seat, round });
+    }
+    if turn.is_open() {
+        return Ok(());
+    }
+    Err(Refusal::StillOpening { agent: turn.agent.clone(), owes: opening(unit, turn) })
+}
+
+/// Says what is owed before a turn opens.
+fn opening(unit: &Unit, turn: &Turn) -> String {
+    match &turn.stage {
+        Stage::Closing(handover) => format!("the tree that {} left is not recorded yet", handover.by),
+        Stage::Opening => match unit.checks_not_passed().first() {
+            Some(check) => format!("the check '{check}' has not finished"),
+            None => "the notice is not out yet".to_owned(),
+        },
+        Stage::Open => "it is open".to_owned(),
+        Stage::Settled => "the reviews suffice".to_owned(),
+    }
+}
+
+/// What the hand-over declares, with names for the findings.
+fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<crate::rounds::Finding>>, Refusal> {
+    match (seat, &pass.findings) {
+        (Seat::Producer, None) => Ok(None),
+        (Seat::Producer, Some(_)) => Err(Refusal::FindingsFromProducer),
+        (Seat::Critic, None) => Err(Refusal::NoDeclaration),
+        (Seat::Critic, Some(findings)) => Ok(Some(unit.ledger.name(findings))),
+    }
+}
+
+/// Whether the worktree is on the bubble's own branch.
+fn on_its_branch(unit: &Unit, head: &HeadSeen) -> Result<(), Refusal> {
+    let branch = &unit.rules.bubble_branch;
+    let at = match head {
+        HeadSeen::Branch(name) if name == branch => return Ok(()),
+        HeadSeen::Branch(name) => format!("on branch {name}"),
+        HeadSeen::Detached => "on a detached HEAD".to_owned(),
+        HeadSeen::Missing => "gone".to_owned(),
+    };
+    let worktree = unit.workspace.as_ref().map_or_else(String::new, |workspace| workspace.path.clone());
+    Err(Refusal::WrongBranch { at, branch: branch.clone(), worktree })
+}

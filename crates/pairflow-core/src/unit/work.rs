@@ -1,0 +1,114 @@
+//! What the supervisor reports: snapshots, receipts, opened turns, ended agents, and time.
+
+use crate::facts::{Receipt, Snapshot};
+use crate::ids::Party;
+use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
+use crate::time::{Moment, Timestamp};
+use crate::unit::human::own_question;
+use crate::unit::lifecycle::own;
+use crate::unit::{CHECK_TRIES, CheckState, Decided, Phase, Refusal, Seat, Stage, Turn, Unit, converge};
+
+/// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
+pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {
+    let stage = unit.phase.turn().map(|turn| &turn.stage);
+    let owed = match stage {
+        Some(Stage::Closing(handover)) => snapshot.author == Party::Agent(handover.by.clone()),
+        Some(Stage::Opening) => snapshot.author == Party::Human && unit.tree() != Some(&snapshot.tree),
+        _ => false,
+    };
+    if !owed {
+        return Err(Refusal::NotOwed);
+    }
+    let reviewed = matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Critic);
+    let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
+    let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
+    if reviewed {
+        events.extend(tie_break(unit, &events));
+    }
+    Ok(Decided::of(events))
+}
+
+/// The question that stops a loop whose reviews are used up.
+fn tie_break(unit: &Unit, events: &[Event]) -> Option<Event> {
+    let after = converge::fold(unit, events, Moment { ts: Timestamp::default(), up: 0 });
+    let settled = after.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    if settled || after.reviews_left() > 0 {
+        return None;
+    }
+    let open = match after.ledger.blocking().count() {
+        0 => "no P0/P1 finding is open".to_owned(),
+        1 => "one P0/P1 finding is open".to_owned(),
+        n => format!("{n} P0/P1 findings are open"),
+    };
+    let question = format!(
+        "{} reviews have not brought an agreement; {open}. Accept the work as it is, or continue with a fresh budget?",
+        after.reviews
+    );
+    Some(own_question(&after, QuestionKind::TieBreak, question))
+}
+
+/// A check was run on the newest snapshot.
+pub(super) fn checked(unit: &Unit, receipt: &Receipt) -> Result<Decided, Refusal> {
+    let wanted = unit.rules.checks.iter().any(|check| check.name == receipt.check && check.command == receipt.command);
+    let here = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
+    if !wanted || !here || unit.check(&receipt.check) != CheckState::Missing {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Evidence::Receipt { receipt: receipt.clone() };
+    let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
+    if let crate::facts::Outcome::CouldNotCheck { why } = &receipt.outcome {
+        let tries = unit.could_not.get(&receipt.check).copied().unwrap_or(0) + 1;
+        if tries >= CHECK_TRIES {
+            let question = format!(
+                "the check '{}' could not be run ({why}). Try again (continue), or record it as not available (accept)?",
+                receipt.check
+            );
+            events.push(own_question(unit, QuestionKind::CouldNotCheck, question));
+        }
+    }
+    Ok(Decided::of(events))
+}
+
+/// Everything before a turn is done.
+pub(super) fn open(unit: &Unit, turn: &Turn, number: u32) -> Result<Decided, Refusal> {
+    let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused;
+    if !ready || !super::missing_checks(unit).is_empty() {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone() };
+    let mut event = own(unit, fact);
+    event.recipient = Party::Agent(turn.agent.clone());
+    Ok(Decided::one(event))
+}
+
+/// The process of the agent whose turn it is ended without a hand-over.
+pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, how: &str) -> Result<Decided, Refusal> {
+    if !turn.is_open() || turn.number != number || unit.paused {
+        return Err(Refusal::NotOwed);
+    }
+    let question = format!(
+        "{} ended {how} without handing over (round {}, as {}). Look at its output, then go on with 'pairflow resume {}'.",
+        turn.agent, unit.round, turn.seat, unit.id
+    );
+    Ok(Decided::one(own_question(unit, QuestionKind::AgentEnded, question)))
+}
+
+/// An effect failed again and again.
+pub(super) fn trouble(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own_question(unit, QuestionKind::Trouble, reason.to_owned()))
+}
+
+/// Time went by: an agent that was silent for too long becomes a question, once.
+pub(super) fn tick(unit: &Unit, now: Moment) -> Decided {
+    let (Some((heard, limit)), Phase::Running(turn)) = (unit.silence_ends(), &unit.phase) else {
+        return Decided::default();
+    };
+    if now.since(heard) < limit {
+        return Decided::default();
+    }
+    let question = format!(
+        "{} has not sent a pairflow command for {} minutes (round {}, as {}). Go on with 'pairflow resume {}' when it is back at work.",
+        turn.agent, unit.rules.watchdog_timeout_minutes, unit.round, turn.seat, unit.id
+    );
+    Decided::one(own_question(unit, QuestionKind::Watchdog, question))
+}

@@ -1,0 +1,205 @@
+//! What the holder of a turn reads: who it is, what is asked, what is known, and the commands that end the turn.
+
+use crate::ids::Party;
+use crate::rounds::policy::strict;
+use crate::unit::{CheckState, Seat, Stage, Turn, Unit};
+use crate::view::markdown::Page;
+use crate::view::messages::{criteria, scope};
+use crate::view::words::{change, changes, ended, one_line};
+
+/// How many changed files are listed.
+const FILES: usize = 100;
+/// How many lines of a failed check's output are shown, and how many characters of each.
+const TAIL: (usize, usize) = (40, 400);
+
+/// Returns the brief of the present turn; nothing while no agent has the turn or is about to have it.
+pub fn brief(unit: &Unit) -> Option<String> {
+    let turn = unit.phase.turn().filter(|turn| matches!(turn.stage, Stage::Opening | Stage::Open))?;
+    let mut page = Page::new(&format!("Your turn: {} as {}, round {}", turn.agent, turn.seat, unit.round));
+    page.line(&opening(unit, turn));
+    page.section("Task");
+    page.quote(&unit.task);
+    page.section("Acceptance criteria");
+    criteria(&mut page, &unit.acceptance_criteria);
+    place(&mut page, unit);
+    notes(&mut page, unit);
+    handed_over(&mut page, unit, turn);
+    findings(&mut page, unit, turn);
+    changed(&mut page, unit, turn);
+    checks(&mut page, unit);
+    match turn.seat {
+        Seat::Producer => produce(&mut page, unit),
+        Seat::Critic => criticise(&mut page, unit, turn),
+    }
+    Some(page.finish())
+}
+
+fn opening(unit: &Unit, turn: &Turn) -> String {
+    let (id, agent) = (&unit.id, &turn.agent);
+    match turn.seat {
+        Seat::Producer => {
+            format!(
+                "You are {agent}, the implementer of bubble {id}. {} reviews what you hand over.",
+                unit.seats.critic
+            )
+        }
+        Seat::Critic => {
+            let own = if unit.authors.contains(&Party::Agent(agent.clone())) {
+                " You wrote part of it yourself: review it as if somebody else had."
+            } else {
+                ""
+            };
+            format!("You are {agent}, the reviewer of bubble {id}. Review the tree in the worktree.{own}")
+        }
+    }
+}
+
+fn place(page: &mut Page, unit: &Unit) {
+    page.section("Where you work");
+    if let Some(workspace) = &unit.workspace {
+        page.item(&format!("worktree: {}", one_line(&workspace.path)));
+    }
+    let (branch, base) = (one_line(&unit.rules.bubble_branch), one_line(&unit.rules.base_branch));
+    page.item(&format!("branch: {branch}, cut from {base}; stay on it, do not push or merge"));
+    scope(page, &unit.rules.scope);
+    page.item("files out of scope are shown to the reviewer and block the commit");
+}
+
+fn notes(page: &mut Page, unit: &Unit) {
+    if unit.notes.is_empty() {
+        return;
+    }
+    page.section("What the person says");
+    page.line("This goes before everything that an agent says.");
+    for note in &unit.notes {
+        page.line("");
+        page.quote(note);
+    }
+}
+
+fn handed_over(page: &mut Page, unit: &Unit, turn: &Turn) {
+    let Some(said) = unit.summaries.back().filter(|said| said.agent != turn.agent) else { return };
+    page.section(&format!("What {} said when handing over (round {}, {})", said.agent, said.round, said.seat));
+    page.quote(&said.summary);
+}
+
+fn findings(page: &mut Page, unit: &Unit, turn: &Turn) {
+    if unit.ledger.open.is_empty() {
+        return;
+    }
+    page.section("Open findings");
+    page.items(
+        unit.ledger.open.iter().map(|row| {
+            format!("{} {} {} ({}, round {})", row.id, row.severity, one_line(&row.title), row.by, row.round)
+        }),
+    );
+    page.line("");
+    page.line(match turn.seat {
+        Seat::Producer => "Mend every P0 and P1. If a finding is wrong, say so in your summary, with the reason.",
+        Seat::Critic => {
+            "Look at each again. Report what still holds as a finding; what you leave out counts as settled."
+        }
+    });
+}
+
+fn changed(page: &mut Page, unit: &Unit, turn: &Turn) {
+    let Some(snapshot) = &unit.snapshot else { return };
+    page.section("What changed");
+    page.line(&format!("Against the base: {}. Tree {}.", changes(&snapshot.changed), snapshot.tree.short()));
+    if let (Seat::Critic, Some(workspace)) = (turn.seat, &unit.workspace) {
+        page.line(&format!("See it with: git diff {} {}", workspace.base.short(), snapshot.commit.short()));
+    }
+    page.line("");
+    if snapshot.since_last.is_empty() {
+        page.line("The last turn changed nothing.");
+    } else {
+        page.line(&match &snapshot.author {
+            Party::Human => "A person changed these files by hand, between turns:".to_owned(),
+            Party::Agent(agent) => format!("{agent} changed these files in the last turn:"),
+            Party::Orchestrator => "pairflow changed these files:".to_owned(),
+        });
+        page.line("");
+        page.items(snapshot.since_last.iter().take(FILES).map(change));
+        let more = snapshot.since_last.len().saturating_sub(FILES);
+        page.items((more > 0).then(|| format!("and {more} more")));
+    }
+    if !snapshot.out_of_scope.is_empty() {
+        page.line("");
+        page.line("OUT OF SCOPE, changed nevertheless:");
+        page.line("");
+        page.items(snapshot.out_of_scope.iter().take(FILES).map(|path| one_line(path)));
+    }
+}
+
+fn checks(page: &mut Page, unit: &Unit) {
+    page.section("Checks");
+    if unit.rules.checks.is_empty() {
+        page.line("No command checks this work. A person tries by hand:");
+        page.line("");
+        page.items(unit.rules.manual_checks.iter().map(|what| one_line(what)));
+        return;
+    }
+    page.line("pairflow runs these on every tree that is handed over; nobody's word replaces them.");
+    page.line("");
+    for check in &unit.rules.checks {
+        let (command, name) = (one_line(&check.command), one_line(&check.name));
+        match unit.check(&check.name) {
+            CheckState::Passed(receipt) => page.item(&format!("{name} ({command}): {}", ended(receipt))),
+            CheckState::Failed(receipt) => {
+                page.item(&format!("{name} ({command}): {}", ended(receipt)));
+                page.block(&tail(&receipt.tail));
+            }
+            CheckState::NotAvailable => page.item(&format!("{name} ({command}): not available, says a person")),
+            CheckState::Missing => page.item(&format!("{name} ({command}): not run yet")),
+        }
+    }
+}
+
+/// Returns the last lines of an output.
+fn tail(text: &str) -> String {
+    let (rows, columns) = TAIL;
+    let lines: Vec<_> = text.trim_end().lines().map(|line| line.chars().take(columns).collect::<String>()).collect();
+    lines[lines.len().saturating_sub(rows)..].join("\n")
+}
+
+fn produce(page: &mut Page, unit: &Unit) {
+    page.section("What to do");
+    page.item("Make the change in the worktree, with tests. Keep it to the task.");
+    if !unit.rules.checks.is_empty() {
+        page.item("Run the checks yourself before you hand over.");
+    }
+    page.item("You need not commit: pairflow records the tree that you leave.");
+    page.section("How your turn ends");
+    page.line("Run exactly one of these in the worktree, then stop:");
+    page.line("");
+    page.block("pairflow pass --summary '…'\npairflow ask-human --question '…'");
+}
+
+fn criticise(page: &mut Page, unit: &Unit, turn: &Turn) {
+    page.section("What to do");
+    page.item("Do not edit any file: if you do, a clean review does not count.");
+    page.item("Look for what is wrong, missing, unsafe or untested; check every acceptance criterion.");
+    page.item("Report each problem once, with file and reason in its title, and one of these severities:");
+    page.line("  - P0 critical: loses data, opens a security hole, or breaks what worked");
+    page.line("  - P1 major: does not do what the task asks, or is wrong in a case that matters");
+    page.line("  - P2 minor: works, but should be better");
+    page.line("  - P3 nitpick: a matter of taste");
+    page.item("P0 and P1 send the work back; P2 and P3 are shown to the person who approves.");
+    page.section("How your turn ends");
+    page.line("Run exactly one of these in the worktree, then stop:");
+    page.line("");
+    page.block(
+        "pairflow pass --summary '…' --finding 'P1:title'    # repeat --finding for each problem\n\
+         pairflow pass --summary '…' --no-findings\n\
+         pairflow converged --summary '…'\n\
+         pairflow ask-human --question '…'",
+    );
+    page.line("");
+    let mut streak = unit.streak.clone();
+    streak.push(strict::review_by(unit, &turn.agent, unit.round));
+    page.line(if strict::suffices(&unit.rules, &streak) && unit.checks_not_passed().is_empty() {
+        "Your clean review would be the last one needed: `converged` and `pass --no-findings` both complete it."
+    } else {
+        "`converged` is refused for now: one more agent has to find this tree clean, or a check has to pass first."
+    });
+}

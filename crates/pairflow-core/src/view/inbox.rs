@@ -1,0 +1,175 @@
+//! What waits for a person in one bubble, and the command lines that answer it. Nothing that only informs.
+
+use serde::Serialize;
+
+use crate::ids::{BubbleId, MsgId, Party};
+use crate::log::QuestionKind;
+use crate::time::Timestamp;
+use crate::unit::{Approval, OpenQuestion, Phase, Unit};
+use crate::view::words::{changes, reviewers};
+
+/// The schema of [`Inbox`] as JSON; `pairflow.` comes before it.
+pub const SCHEMA: &str = "inbox/1";
+
+/// What waits, of one bubble or of many, for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Inbox {
+    /// The items, oldest first.
+    pub items: Vec<InboxItem>,
+}
+
+/// One thing that does not go on without a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InboxItem {
+    /// The message that asked, or the first characters of the tree that is up for approval.
+    pub id: String,
+    /// What kind of decision it is.
+    pub kind: ItemKind,
+    /// The bubble that waits.
+    pub bubble_id: BubbleId,
+    /// Who asks.
+    pub by: Party,
+    /// The question.
+    pub question: String,
+    /// Since when it waits.
+    pub since: Timestamp,
+    /// The command lines that answer it, the usual one first.
+    pub answer: Vec<String>,
+}
+
+/// What kind of decision a person is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ItemKind {
+    /// An agent asks.
+    Question,
+    /// An agent was silent for too long.
+    Watchdog,
+    /// An agent ended without a hand-over.
+    AgentEnded,
+    /// The rounds are used up.
+    TieBreak,
+    /// A check could not be run.
+    CouldNotCheck,
+    /// An effect failed again and again.
+    Trouble,
+    /// A package waits for approval, or approved work for its commit.
+    Approval,
+}
+
+/// Returns what waits for a person, oldest first.
+pub fn inbox(unit: &Unit) -> Vec<InboxItem> {
+    match &unit.phase {
+        Phase::WaitingHuman(_) => unit.questions.iter().map(|open| question(unit, open)).collect(),
+        // Nothing can be decided on while the base is merged or the commit is under way.
+        Phase::ReadyForApproval(_) | Phase::Approved(_) if unit.updating => Vec::new(),
+        Phase::ReadyForApproval(request) => {
+            let answer =
+                vec![format!("pairflow ok {}", unit.id), format!("pairflow approve {}", unit.id), rework(unit)];
+            vec![approval(unit, request.tree.short(), offer(unit), answer)]
+        }
+        Phase::Approved(Approval { request, commit: None, failed }) => {
+            let answer = vec![commit(unit), rework(unit)];
+            vec![approval(unit, request.tree.short(), approved(failed.as_deref()), answer)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the same as NDJSON, one line for each item.
+pub fn inbox_ndjson(unit: &Unit) -> String {
+    inbox(unit).iter().fold(String::new(), |out, item| {
+        let line = serde_json::to_string(item).expect("an item has text keys only, so it is always writable as JSON");
+        out + &line + "\n"
+    })
+}
+
+impl From<QuestionKind> for ItemKind {
+    fn from(kind: QuestionKind) -> Self {
+        match kind {
+            QuestionKind::Question => Self::Question,
+            QuestionKind::Watchdog => Self::Watchdog,
+            QuestionKind::AgentEnded => Self::AgentEnded,
+            QuestionKind::TieBreak => Self::TieBreak,
+            QuestionKind::CouldNotCheck => Self::CouldNotCheck,
+            QuestionKind::Trouble => Self::Trouble,
+        }
+    }
+}
+
+fn question(unit: &Unit, open: &OpenQuestion) -> InboxItem {
+    let MsgId(id) = &open.id;
+    InboxItem {
+        id: id.clone(),
+        kind: open.kind.into(),
+        bubble_id: unit.id.clone(),
+        by: open.by.clone(),
+        question: open.question.clone(),
+        since: open.at,
+        answer: answers(unit, open),
+    }
+}
+
+fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
+    let which = if unit.questions.len() > 1 { format!(" --question {}", open.id) } else { String::new() };
+    let reply = |decision: &str| format!("pairflow reply {}{which}{decision} --message '…'", unit.id);
+    let (accept, go_on) = (" --decision accept", " --decision continue");
+    match open.kind {
+        QuestionKind::Question => vec![reply("")],
+        QuestionKind::TieBreak => vec![reply(accept), reply(go_on)],
+        QuestionKind::CouldNotCheck => vec![reply(go_on), reply(accept)],
+        QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble => {
+            let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
+            resume.into_iter().chain([reply("")]).collect()
+        }
+    }
+}
+
+/// Whether `resume` answers everything that is open.
+fn resumable(unit: &Unit) -> bool {
+    let by_resume = |open: &OpenQuestion| {
+        matches!(open.kind, QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble)
+    };
+    unit.questions.iter().all(by_resume)
+}
+
+fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> InboxItem {
+    InboxItem {
+        id: tree.to_owned(),
+        kind: ItemKind::Approval,
+        bubble_id: unit.id.clone(),
+        by: Party::Orchestrator,
+        question,
+        since: unit.last_command_at,
+        answer,
+    }
+}
+
+fn offer(unit: &Unit) -> String {
+    let changed = unit.snapshot.as_ref().map_or_else(|| "no file".to_owned(), |snapshot| changes(&snapshot.changed));
+    let by = unit.certificate.as_ref().and_then(reviewers);
+    let reviewed =
+        by.map_or_else(|| "accepted at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));
+    let open = match unit.ledger.open.len() {
+        0 => String::new(),
+        n => format!(", {n} open finding(s)"),
+    };
+    format!("{changed}, {reviewed}{open}: approve?")
+}
+
+fn approved(failed: Option<&str>) -> String {
+    match failed {
+        Some(why) => format!("approved, but the commit failed: {why}"),
+        None => "approved; commit it".to_owned(),
+    }
+}
+
+fn commit(unit: &Unit) -> String {
+    let outside = unit.snapshot.as_ref().is_some_and(|snapshot| !snapshot.out_of_scope.is_empty());
+    let scope = if outside { " --override-scope --reason '…'" } else { "" };
+    format!("pairflow commit {}{scope}", unit.id)
+}
+
+fn rework(unit: &Unit) -> String {
+    format!("pairflow request-rework {} --message '…'", unit.id)
+}

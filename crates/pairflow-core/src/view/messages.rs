@@ -1,0 +1,174 @@
+//! A message as a file that people and agents read: a small header, then what was said.
+
+use crate::ids::MsgId;
+use crate::log::{
+    ApprovalDecision, ApprovalRequest, Body, Convergence, Decision, DonePackage, Envelope, Intent, Pass, Reply, Task,
+    Verdict,
+};
+use crate::rules::Scope;
+use crate::view::markdown::Page;
+use crate::view::words::{called, claim, one_line};
+
+/// A file beneath `artifacts/messages/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessageFile {
+    /// Its name, `<number>-<sender>-<kind>.md`.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// Returns the file of a message; nothing for what only pairflow writes for itself.
+pub fn message_file(envelope: &Envelope) -> Option<MessageFile> {
+    let kind = kind(&envelope.event.body)?;
+    let sender = &envelope.event.sender;
+    let mut page = Page::new(&format!("{}: {kind}", called(sender)));
+    header(&mut page, envelope);
+    match &envelope.event.body {
+        Body::Task(task) => write_task(&mut page, task),
+        Body::Pass(pass) => write_pass(&mut page, pass),
+        Body::HumanQuestion(question) => said(&mut page, "Question", &question.question),
+        Body::HumanReply(reply) => write_reply(&mut page, reply),
+        Body::Convergence(claim) => write_convergence(&mut page, claim),
+        Body::ApprovalRequest(request) => write_request(&mut page, request),
+        Body::ApprovalDecision(decision) => write_decision(&mut page, decision),
+        Body::DonePackage(done) => write_done(&mut page, done),
+        _ => return None,
+    }
+    Some(MessageFile { name: format!("{:03}-{sender}-{kind}.md", envelope.seq), text: page.finish() })
+}
+
+fn kind(body: &Body) -> Option<&'static str> {
+    Some(match body {
+        Body::Task(_) => "task",
+        Body::Pass(Pass { findings: None, .. }) => "pass",
+        Body::Pass(_) => "review",
+        Body::HumanQuestion(_) => "question",
+        Body::HumanReply(_) => "reply",
+        Body::Convergence(_) => "convergence",
+        Body::ApprovalRequest(_) => "approval-request",
+        Body::ApprovalDecision(_) => "approval-decision",
+        Body::DonePackage(_) => "done",
+        _ => return None,
+    })
+}
+
+fn header(page: &mut Page, envelope: &Envelope) {
+    let event = &envelope.event;
+    page.item(&format!("message: {}", envelope.id));
+    page.item(&format!("from: {}", called(&event.sender)));
+    page.item(&format!("to: {}", called(&event.recipient)));
+    page.item(&format!("round: {}", event.round));
+    page.item(&format!("time: {}", envelope.at.ts));
+    if let Some(MsgId(asked)) = &event.in_reply_to {
+        page.item(&format!("answers: {}", one_line(asked)));
+    }
+    page.items(event.refs.iter().map(|at| format!("ref: {}", one_line(at))));
+}
+
+fn said(page: &mut Page, title: &str, text: &str) {
+    if !text.trim().is_empty() {
+        page.section(title);
+        page.quote(text);
+    }
+}
+
+fn write_task(page: &mut Page, task: &Task) {
+    said(page, "Task", &task.task);
+    page.section("Acceptance criteria");
+    criteria(page, &task.acceptance_criteria);
+    page.section("Scope");
+    scope(page, &task.scope);
+}
+
+/// Adds the acceptance criteria, or that there are none.
+pub(super) fn criteria(page: &mut Page, criteria: &[String]) {
+    if criteria.is_empty() {
+        page.line("The task names none.");
+    }
+    page.items(criteria.iter().map(|criterion| one_line(criterion)));
+}
+
+/// Adds which files may change.
+pub(super) fn scope(page: &mut Page, scope: &Scope) {
+    let list = |globs: &[String]| globs.iter().map(|glob| one_line(glob)).collect::<Vec<_>>().join(", ");
+    page.item(&match scope.allow.as_slice() {
+        [] => "may change: every file".to_owned(),
+        globs => format!("may change: {}", list(globs)),
+    });
+    page.item(&match scope.deny.as_slice() {
+        [] => "must not change: .pairflow/".to_owned(),
+        globs => format!("must not change: .pairflow/, {}", list(globs)),
+    });
+}
+
+fn write_pass(page: &mut Page, pass: &Pass) {
+    let asked = match pass.pass_intent {
+        Intent::Task => "do this",
+        Intent::Review => "review this",
+        Intent::FixRequest => "mend this",
+    };
+    page.item(&format!("asks to: {asked}"));
+    said(page, "Summary", &pass.summary);
+    let Some(findings) = &pass.findings else { return };
+    page.section("Findings");
+    if findings.is_empty() {
+        page.line("None.");
+    }
+    page.items(findings.iter().map(claim));
+}
+
+fn write_reply(page: &mut Page, reply: &Reply) {
+    if let Some(decision) = reply.decision {
+        page.item(match decision {
+            Decision::Accept => "decision: accept",
+            Decision::Continue => "decision: continue",
+        });
+    }
+    said(page, "Answer", &reply.message);
+}
+
+fn write_convergence(page: &mut Page, it: &Convergence) {
+    let certificate = &it.certificate;
+    page.item(&format!("tree: {}", one_line(&certificate.tree.0)));
+    said(page, "Summary", &it.summary);
+    page.section("Evidence");
+    page.item(&format!("policy: {}, at most {} reviews", one_line(&certificate.policy), certificate.max_rounds));
+    page.items(certificate.reviews.iter().map(|review| {
+        let own = if review.own_work { ", re-checking its own work" } else { "" };
+        format!("clean review: {}, round {}{own}", review.agent, review.round)
+    }));
+    let check =
+        |check: &crate::rounds::CheckStand| format!("check: {} {}", one_line(&check.check), one_line(&check.stand));
+    page.items(certificate.checks.iter().map(check));
+    page.items(certificate.open.iter().map(|finding| format!("open finding: {}", claim(finding))));
+    page.items(certificate.waived.iter().map(|what| format!("waived by a person: {}", one_line(what))));
+    page.items(certificate.notes.iter().map(|note| one_line(note)));
+}
+
+fn write_request(page: &mut Page, request: &ApprovalRequest) {
+    package(page, &request.tree.0, &request.package, &request.package_sha256);
+    said(page, "Suggested commit message", &request.commit_message);
+}
+
+fn package(page: &mut Page, tree: &str, package: &str, sha256: &str) {
+    page.item(&format!("tree: {}", one_line(tree)));
+    page.item(&format!("package: {} (SHA-256 {})", one_line(package), one_line(sha256)));
+}
+
+fn write_decision(page: &mut Page, it: &ApprovalDecision) {
+    page.item(match it.decision {
+        Verdict::Approve => "decision: approve",
+        Verdict::Revise => "decision: revise",
+        Verdict::Reject => "decision: reject",
+    });
+    page.item(&format!("tree: {}", one_line(&it.tree.0)));
+    page.items(it.findings.iter().map(|id| format!("to be mended: {id}")));
+    said(page, "Message", &it.message);
+}
+
+fn write_done(page: &mut Page, done: &DonePackage) {
+    page.item(&format!("commit: {}", one_line(&done.commit.0)));
+    package(page, &done.tree.0, &done.package, &done.package_sha256);
+    said(page, "Summary", &done.summary);
+}

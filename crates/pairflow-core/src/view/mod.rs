@@ -1,0 +1,16 @@
+//! What people and programs are shown, made out of a state.
+
+pub mod brief;
+mod fields;
+pub mod inbox;
+mod markdown;
+pub mod messages;
+pub mod package;
+pub mod safe;
+pub mod status;
+pub mod timeline;
+mod tone;
+mod words;
+
+pub use fields::{StateFields, TurnState};
+pub use tone::Tone;

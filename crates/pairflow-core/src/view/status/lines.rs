@@ -1,0 +1,188 @@
+//! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
+
+use crate::unit::StateName;
+use crate::view::Tone;
+use crate::view::safe::{safe_line, width};
+use crate::view::status::{CheckShown, FindingShown, Stand, Status};
+use crate::view::words::{called, count, span};
+
+/// How many columns labels take, the gap included.
+pub const LABEL_COLUMNS: usize = 13;
+/// How many columns values take, unless they are there to be copied.
+const VALUE_COLUMNS: usize = 80 - LABEL_COLUMNS;
+/// How many entries of one list are shown.
+const SHOWN: usize = 8;
+/// How many columns something that is there to be copied takes at most; longer than any path.
+const COPIED: usize = 8192;
+
+/// One line. It is safe to print.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusLine {
+    /// What it is about; empty if it goes on with what the line before was about.
+    pub label: &'static str,
+    /// What is said of it.
+    pub value: String,
+    /// How it is meant.
+    pub tone: Tone,
+}
+
+/// Returns the lines of a status, the most important first.
+pub fn render(status: &Status) -> Vec<StatusLine> {
+    let mut page = Lines(Vec::new());
+    page.one("State", &state(status), state_tone(status));
+    page.one("Task", &status.task_title, Tone::Plain);
+    page.list("Criteria", criteria(status));
+    turn(&mut page, status);
+    page.list("Waiting for", waiting(status));
+    page.list("Missing", missing(status));
+    page.list("Checks", checks(status));
+    page.list("Findings", status.open_findings.iter().map(finding).collect());
+    files(&mut page, status);
+    page.list("Failure", status.failure.iter().map(|why| (why.clone(), Tone::Bad)).collect());
+    outcome(&mut page, status);
+    for (at, command) in status.next.iter().enumerate() {
+        page.whole(if at == 0 { "Next" } else { "" }, command);
+    }
+    page.0
+}
+
+struct Lines(Vec<StatusLine>);
+
+impl Lines {
+    fn one(&mut self, label: &'static str, value: &str, tone: Tone) {
+        self.0.push(StatusLine { label, value: safe_line(value, VALUE_COLUMNS), tone });
+    }
+
+    /// Adds something that is there to be copied, so it is not cut.
+    fn whole(&mut self, label: &'static str, value: &str) {
+        self.0.push(StatusLine { label, value: safe_line(value, COPIED), tone: Tone::Plain });
+    }
+
+    fn list(&mut self, label: &'static str, values: Vec<(String, Tone)>) {
+        for (at, (value, tone)) in values.iter().take(SHOWN).enumerate() {
+            self.one(if at == 0 { label } else { "" }, value, *tone);
+        }
+        if let Some(more) = values.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            self.one("", &format!("and {more} more"), Tone::Plain);
+        }
+    }
+}
+
+fn state(status: &Status) -> String {
+    let paused = if status.fields.paused { ", paused" } else { "" };
+    format!("{}{paused}", status.fields.state)
+}
+
+fn state_tone(status: &Status) -> Tone {
+    match status.fields.state {
+        _ if status.fields.paused => Tone::Warn,
+        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
+        StateName::Committed | StateName::Done => Tone::Good,
+        StateName::Failed => Tone::Bad,
+        StateName::Cancelled => Tone::Warn,
+        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Tone::Plain,
+    }
+}
+
+fn criteria(status: &Status) -> Vec<(String, Tone)> {
+    if status.acceptance_criteria.is_empty() {
+        return vec![("none in the task".to_owned(), Tone::Plain)];
+    }
+    status.acceptance_criteria.iter().map(|criterion| (criterion.clone(), Tone::Plain)).collect()
+}
+
+fn turn(page: &mut Lines, status: &Status) {
+    let fields = &status.fields;
+    if let (Some(agent), Some(role), Some(since)) = (&fields.active_agent, fields.active_role, fields.active_since) {
+        let opening = if status.opening() { ", opening" } else { "" };
+        page.one("Turn", &format!("{agent} as {role}{opening}, since {} UTC", since.hms()), Tone::Plain);
+    }
+    if fields.round > 0 {
+        let used = format!("{}, {} of {} reviews used", fields.round, status.reviews_used, status.max_rounds);
+        page.one("Round", &used, Tone::Plain);
+    }
+}
+
+fn waiting(status: &Status) -> Vec<(String, Tone)> {
+    let fields = &status.fields;
+    let own = |what: &str| vec![(format!("pairflow: {what}"), Tone::Plain)];
+    let you = |what: &str| vec![(format!("you: {what}"), Tone::Warn)];
+    match fields.state {
+        StateName::Created => you("start it"),
+        StateName::PreparingWorkspace => own("prepare the workspace"),
+        StateName::WaitingHuman => status
+            .questions
+            .iter()
+            .map(|open| (format!("you: {} asks: {}", called(&open.by), open.question), Tone::Warn))
+            .collect(),
+        StateName::Running if fields.paused => you("resume it"),
+        StateName::Running if status.opening() => own("record the tree, run the checks, open the turn"),
+        StateName::Running => {
+            let left = status.watchdog_left_secs.map(|secs| format!(" (you are asked in {})", span(secs)));
+            let agent = fields.active_agent.as_ref().map_or("an agent", |agent| agent.as_str());
+            vec![(format!("{agent}: hand over{}", left.unwrap_or_default()), Tone::Plain)]
+        }
+        StateName::ReadyForApproval => you("approve the package, or send it back"),
+        StateName::ApprovedForCommit if status.next.iter().any(|line| line.starts_with("pairflow commit")) => {
+            you("commit")
+        }
+        StateName::ApprovedForCommit => own("make the commit"),
+        StateName::Committed => own("record the done package"),
+        StateName::Done if status.merged.is_none() => you("merge, when you like"),
+        StateName::Done | StateName::Failed | StateName::Cancelled => Vec::new(),
+    }
+}
+
+/// What convergence needs; said only while the loop runs.
+fn missing(status: &Status) -> Vec<(String, Tone)> {
+    let looping = matches!(status.fields.state, StateName::Running | StateName::WaitingHuman);
+    let shown = status.missing_for_convergence.iter().filter(|_| looping);
+    shown.map(|criterion| (criterion.clone(), Tone::Plain)).collect()
+}
+
+fn checks(status: &Status) -> Vec<(String, Tone)> {
+    let shown = |check: &CheckShown| {
+        let (stand, tone) = match check.stand {
+            Stand::Passed => ("passed", Tone::Good),
+            Stand::Failed => ("failed", Tone::Bad),
+            Stand::NotAvailable => ("not available", Tone::Warn),
+            Stand::Missing => ("not run yet", Tone::Plain),
+        };
+        (format!("{}: {stand} ({})", check.check, check.command), tone)
+    };
+    let by_hand = status.manual_checks.iter().map(|what| (format!("by hand: {what}"), Tone::Warn));
+    status.checks.iter().map(shown).chain(by_hand).collect()
+}
+
+fn finding(row: &FindingShown) -> (String, Tone) {
+    let tone = if row.severity.blocks() { Tone::Bad } else { Tone::Warn };
+    let by = format!(" ({}, round {})", row.by, row.round);
+    let title = safe_line(&row.title, VALUE_COLUMNS.saturating_sub(width(&by) + 12));
+    (format!("{} {} {title}{by}", row.id, row.severity), tone)
+}
+
+fn files(page: &mut Lines, status: &Status) {
+    let Some(snapshot) = &status.snapshot else { return };
+    let changed = count(snapshot.files, "file");
+    let by = called(&snapshot.author);
+    page.one(
+        "Files",
+        &format!("{changed} +{} -{}, tree {} by {by}", snapshot.added, snapshot.removed, snapshot.tree.short()),
+        Tone::Plain,
+    );
+    let outside = snapshot.out_of_scope.iter().map(|path| (format!("out of scope: {path}"), Tone::Bad));
+    page.list("", outside.collect());
+}
+
+fn outcome(page: &mut Lines, status: &Status) {
+    if let Some(worktree) = &status.worktree {
+        page.whole("Worktree", worktree);
+    }
+    page.one("Branch", &format!("{} from {}", status.branch, status.base_branch), Tone::Plain);
+    if let Some(commit) = &status.commit {
+        page.one("Commit", commit.short(), Tone::Good);
+    }
+    if let Some(merged) = &status.merged {
+        page.one("Merged", &format!("{} is at {}", status.base_branch, merged.short()), Tone::Good);
+    }
+}

@@ -1,0 +1,260 @@
+//! Everything that is known of where a bubble stands, read off its state.
+
+use serde::Serialize;
+
+use crate::ids::{AgentId, CommitId, FindingId, Party, TreeId};
+use crate::rounds::{CleanReview, Severity};
+use crate::rules::DriverKind;
+use crate::time::Moment;
+use crate::unit::{CheckState, OpenQuestion, Phase, Unit, unmet};
+use crate::view::inbox::inbox;
+use crate::view::words::{sums, title};
+use crate::view::{StateFields, TurnState};
+
+/// The schema of [`Status`] as JSON; `pairflow.` comes before it.
+pub const SCHEMA: &str = "status/1";
+
+/// Everything that `status` knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// The fields of `state.json`.
+    #[serde(flatten)]
+    pub fields: StateFields,
+    /// The repository's root.
+    pub repo: String,
+    /// The first line of the task.
+    pub task_title: String,
+    /// The task's acceptance criteria; none if it names none.
+    pub acceptance_criteria: Vec<String>,
+    /// Where the agents work; nothing before the start.
+    pub worktree: Option<String>,
+    /// The bubble's branch.
+    pub branch: String,
+    /// The branch that it was cut from.
+    pub base_branch: String,
+    /// How agents are run.
+    pub driver: DriverKind,
+    /// Who sits where.
+    pub seats: SeatsShown,
+    /// How many reviews of the present budget are used.
+    pub reviews_used: u32,
+    /// How many reviews there may be before a person decides.
+    pub max_rounds: u32,
+    /// The newest snapshot.
+    pub snapshot: Option<SnapshotShown>,
+    /// The required checks, and how they stand on the newest snapshot.
+    pub checks: Vec<CheckShown>,
+    /// What a person has to try by hand.
+    pub manual_checks: Vec<String>,
+    /// The findings of the last review.
+    pub open_findings: Vec<FindingShown>,
+    /// The clean reviews of the newest snapshot.
+    pub clean_reviews: Vec<CleanReview>,
+    /// The open questions, oldest first.
+    pub questions: Vec<OpenQuestion>,
+    /// Every criterion of convergence that does not hold yet; empty once the work is accepted.
+    pub missing_for_convergence: Vec<String>,
+    /// In how many seconds the silence of the turn's holder becomes a question; nothing while nobody is waited for.
+    pub watchdog_left_secs: Option<u64>,
+    /// The commit of the work.
+    pub commit: Option<CommitId>,
+    /// What the base branch pointed to after the merge.
+    pub merged: Option<CommitId>,
+    /// Why the bubble failed, or why the last attempt to commit did.
+    pub failure: Option<String>,
+    /// The command lines with which a person goes on, the usual one first.
+    pub next: Vec<String>,
+}
+
+/// Who sits where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SeatsShown {
+    /// Makes the change.
+    pub implementer: AgentId,
+    /// Reviews it.
+    pub reviewer: AgentId,
+}
+
+/// A snapshot in numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SnapshotShown {
+    /// The tree.
+    pub tree: TreeId,
+    /// How many files differ from the base.
+    pub files: usize,
+    /// How many lines were added.
+    pub added: u64,
+    /// How many lines were removed.
+    pub removed: u64,
+    /// Whose turn left it.
+    pub author: Party,
+    /// Changed files outside the bubble's scope.
+    pub out_of_scope: Vec<String>,
+}
+
+/// How a check stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckShown {
+    /// Which check.
+    pub check: String,
+    /// The command line.
+    pub command: String,
+    /// How it stands on the newest snapshot.
+    pub stand: Stand,
+}
+
+/// How a check stands on a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stand {
+    /// It passed.
+    Passed,
+    /// It failed.
+    Failed,
+    /// A person said that it is not available.
+    #[serde(rename = "not available")]
+    NotAvailable,
+    /// It has not been run yet, or could not be.
+    Missing,
+}
+
+/// An open finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FindingShown {
+    /// Its name.
+    pub id: FindingId,
+    /// How grave it is.
+    pub severity: Severity,
+    /// What is wrong.
+    pub title: String,
+    /// Who found it.
+    pub by: AgentId,
+    /// In which round.
+    pub round: u32,
+}
+
+impl Status {
+    /// Reads the status off a state.
+    pub fn of(unit: &Unit, now: Moment) -> Self {
+        Self {
+            fields: StateFields::of(unit),
+            repo: unit.repo.clone(),
+            task_title: title(&unit.task).to_owned(),
+            acceptance_criteria: unit.acceptance_criteria.clone(),
+            worktree: unit.workspace.as_ref().map(|workspace| workspace.path.clone()),
+            branch: unit.rules.bubble_branch.clone(),
+            base_branch: unit.rules.base_branch.clone(),
+            driver: unit.rules.driver,
+            seats: SeatsShown { implementer: unit.seats.producer.clone(), reviewer: unit.seats.critic.clone() },
+            reviews_used: unit.reviews,
+            max_rounds: unit.rules.max_rounds,
+            snapshot: snapshot(unit),
+            checks: checks(unit),
+            manual_checks: unit.rules.manual_checks.clone(),
+            open_findings: findings(unit),
+            clean_reviews: unit.streak.clone(),
+            questions: questions(unit),
+            missing_for_convergence: missing(unit),
+            watchdog_left_secs: unit.silence_ends().map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000),
+            commit: commit(unit),
+            merged: unit.merged.clone(),
+            failure: failure(unit),
+            next: next(unit),
+        }
+    }
+}
+
+fn snapshot(unit: &Unit) -> Option<SnapshotShown> {
+    let snapshot = unit.snapshot.as_ref()?;
+    let (added, removed) = sums(&snapshot.changed);
+    Some(SnapshotShown {
+        tree: snapshot.tree.clone(),
+        files: snapshot.changed.len(),
+        added,
+        removed,
+        author: snapshot.author.clone(),
+        out_of_scope: snapshot.out_of_scope.clone(),
+    })
+}
+
+fn checks(unit: &Unit) -> Vec<CheckShown> {
+    let shown = |check: &crate::rules::Check| CheckShown {
+        check: check.name.clone(),
+        command: check.command.clone(),
+        stand: match unit.check(&check.name) {
+            CheckState::Passed(_) => Stand::Passed,
+            CheckState::Failed(_) => Stand::Failed,
+            CheckState::NotAvailable => Stand::NotAvailable,
+            CheckState::Missing => Stand::Missing,
+        },
+    };
+    unit.rules.checks.iter().map(shown).collect()
+}
+
+fn findings(unit: &Unit) -> Vec<FindingShown> {
+    let shown = |row: &crate::rounds::Row| FindingShown {
+        id: row.id,
+        severity: row.severity,
+        title: row.title.clone(),
+        by: row.by.clone(),
+        round: row.round,
+    };
+    unit.ledger.open.iter().map(shown).collect()
+}
+
+fn questions(unit: &Unit) -> Vec<OpenQuestion> {
+    // A bubble that failed leaves its questions behind; nobody can answer them.
+    if matches!(unit.phase, Phase::WaitingHuman(_)) { unit.questions.clone() } else { Vec::new() }
+}
+
+fn missing(unit: &Unit) -> Vec<String> {
+    if unit.certificate.is_some() {
+        return Vec::new();
+    }
+    unmet(unit, &unit.streak).iter().map(ToString::to_string).collect()
+}
+
+fn commit(unit: &Unit) -> Option<CommitId> {
+    match &unit.phase {
+        Phase::Committed(made) | Phase::Done(made) => Some(made.commit.clone()),
+        _ => None,
+    }
+}
+
+fn failure(unit: &Unit) -> Option<String> {
+    match &unit.phase {
+        Phase::Failed { reason } => Some(reason.clone()),
+        Phase::Approved(approval) => approval.failed.clone(),
+        _ => None,
+    }
+}
+
+/// The command lines with which a person goes on.
+fn next(unit: &Unit) -> Vec<String> {
+    let id = &unit.id;
+    if let Some(item) = inbox(unit).into_iter().next() {
+        return item.answer;
+    }
+    match &unit.phase {
+        Phase::Created => vec![format!("pairflow start {id}")],
+        Phase::Running(_) | Phase::WaitingHuman(_) if unit.paused => vec![format!("pairflow resume {id}")],
+        Phase::Running(turn) if turn.is_open() => match unit.rules.driver {
+            DriverKind::External if !unit.tokens.contains_key(&turn.agent) => {
+                vec![format!("eval \"$(pairflow env {id} --agent {})\"", turn.agent)]
+            }
+            _ => vec![format!("pairflow log {id}")],
+        },
+        Phase::Done(_) if unit.merged.is_none() => vec![format!("pairflow merge {id}")],
+        Phase::Done(_) => vec![format!("pairflow delete {id}")],
+        Phase::Failed { .. } | Phase::Cancelled => vec![format!("pairflow log {id}"), format!("pairflow delete {id}")],
+        // The rest is pairflow's own work, which goes on as soon as its supervisor runs.
+        _ => vec!["pairflow supervisor status".to_owned()],
+    }
+}
+
+impl Status {
+    /// Whether pairflow itself owes something before an agent may act.
+    pub(super) fn opening(&self) -> bool {
+        self.fields.turn_state == Some(TurnState::Opening)
+    }
+}

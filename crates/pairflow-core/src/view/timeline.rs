@@ -1,0 +1,250 @@
+//! The log as a story: one readable line for each envelope, and lines for what follows from it.
+
+use serde::Serialize;
+
+use crate::facts::{Outcome, Snapshot};
+use crate::ids::{BubbleId, MsgId};
+use crate::log::{
+    ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, Kind, Lifecycle, Pass,
+    Reply, Verdict, Warning,
+};
+use crate::rounds::Finding;
+use crate::time::Timestamp;
+use crate::unit::{Seats, Unit, evolve};
+use crate::view::Tone;
+use crate::view::safe::safe_line;
+use crate::view::words::{called, changes, ended, one_line, reviewers, title};
+
+/// The schema of [`Log`] as JSON; `pairflow.` comes before it.
+pub const SCHEMA: &str = "log/1";
+/// How many columns the text of a row takes at most.
+pub const COLUMNS: usize = 240;
+
+/// The story of one bubble, for programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Log {
+    /// The bubble.
+    pub bubble_id: BubbleId,
+    /// What happened, in order.
+    pub rows: Vec<TimelineRow>,
+}
+
+/// One line of the story. Its texts are safe to print.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TimelineRow {
+    /// The place in the log of the envelope that it tells of.
+    pub seq: u64,
+    /// The name of that envelope.
+    pub id: MsgId,
+    /// When it was written.
+    pub at: Timestamp,
+    /// The round that it belongs to.
+    pub round: u32,
+    /// The type of the message; nothing for what only follows from it.
+    pub kind: Option<Kind>,
+    /// Who did it: an agent, `human` or `pairflow`.
+    pub who: String,
+    /// What, as the end of a sentence that begins with who.
+    pub what: String,
+    /// How it is meant.
+    #[serde(skip)]
+    pub tone: Tone,
+}
+
+/// A story that is being told: knows the state before each envelope, so that it can tell what the envelope changed.
+#[derive(Debug, Clone)]
+pub struct TimelineState {
+    unit: Unit,
+}
+
+/// Returns the line of one envelope; nothing for an attempt to deliver a notice.
+pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
+    let (what, tone) = told(envelope)?;
+    Some(row(envelope, called(&envelope.event.sender), &what, tone))
+}
+
+impl TimelineState {
+    /// Begins the story of a bubble.
+    pub fn new(id: BubbleId) -> Self {
+        Self { unit: Unit::new(id) }
+    }
+
+    /// Returns the lines of the next envelope: its own, then a new round or other seats if it brought them.
+    pub fn step(&mut self, envelope: &Envelope) -> Vec<TimelineRow> {
+        let (round, seats) = (self.unit.round, self.unit.seats.clone());
+        let before = std::mem::replace(&mut self.unit, Unit::new(envelope.bubble_id.clone()));
+        self.unit = evolve(before, envelope);
+        let follows = turned(round, &seats, &self.unit).map(|what| {
+            let own = row(envelope, "pairflow".to_owned(), &what, Tone::Plain);
+            TimelineRow { round: self.unit.round, kind: None, ..own }
+        });
+        timeline(envelope).into_iter().chain(follows).collect()
+    }
+
+    /// Returns the state that the envelopes so far have led to.
+    pub fn unit(&self) -> &Unit {
+        &self.unit
+    }
+}
+
+fn row(envelope: &Envelope, who: String, what: &str, tone: Tone) -> TimelineRow {
+    let (seq, id, at, round) = (envelope.seq, envelope.id.clone(), envelope.at.ts, envelope.event.round);
+    let kind = Some(envelope.event.body.kind());
+    TimelineRow { seq, id, at, round, kind, who, what: safe_line(what, COLUMNS), tone }
+}
+
+/// Says what became of rounds and seats, if anything.
+fn turned(round: u32, before: &Seats, unit: &Unit) -> Option<String> {
+    if unit.round == 0 {
+        return None;
+    }
+    let sit = format!("{} implements, {} reviews", unit.seats.producer, unit.seats.critic);
+    let swapped = unit.seats.producer == before.critic && unit.seats.critic == before.producer;
+    let moved = unit.seats != *before;
+    match (unit.round != round, moved) {
+        (true, true) if swapped => Some(format!("seats swap, round {} begins: {sit}", unit.round)),
+        (true, _) => Some(format!("round {} begins: {sit}", unit.round)),
+        (false, true) => Some(format!("seats change back: {sit}")),
+        (false, false) => None,
+    }
+}
+
+fn told(envelope: &Envelope) -> Option<(String, Tone)> {
+    let to = called(&envelope.event.recipient);
+    let plain = |what: String| (what, Tone::Plain);
+    Some(match &envelope.event.body {
+        Body::Task(task) => plain(format!("gives the task to {to}: {}", title(&task.task))),
+        Body::Pass(pass) => passed(pass),
+        Body::HumanQuestion(question) => (format!("asks: {}", question.question), Tone::Warn),
+        Body::HumanReply(reply) => plain(answered(reply)),
+        Body::Convergence(claim) => (converged(claim), Tone::Good),
+        Body::ApprovalRequest(request) => (format!("asks for approval of tree {}", request.tree.short()), Tone::Warn),
+        Body::ApprovalDecision(decision) => decided(decision),
+        Body::DonePackage(done) => (format!("done: commit {}, {}", done.commit.short(), done.summary), Tone::Good),
+        Body::Lifecycle(fact) => lifecycle(fact),
+        Body::Evidence(evidence) => found(evidence),
+        Body::Control(control) => plain(controlled(control, &to)),
+        Body::Delivery(delivery) if !delivery.acknowledged => return None,
+        Body::Delivery(delivery) => plain(format!("knows that {to} has notice {}", delivery.notice)),
+        Body::ProtocolWarning(warning) => (refused(warning), Tone::Warn),
+    })
+}
+
+fn passed(pass: &Pass) -> (String, Tone) {
+    let named = |finding: &Finding| {
+        let id = finding.id.map(|id| format!(" ({id})")).unwrap_or_default();
+        format!("{} {}{id}", finding.severity, one_line(&finding.title))
+    };
+    match pass.findings.as_deref() {
+        None => (format!("hands over: {}", pass.summary), Tone::Plain),
+        Some([]) => (format!("finds nothing: {}", pass.summary), Tone::Good),
+        Some(findings) => {
+            let tone = if findings.iter().any(|finding| finding.severity.blocks()) { Tone::Bad } else { Tone::Warn };
+            (format!("finds {}", findings.iter().map(named).collect::<Vec<_>>().join(", ")), tone)
+        }
+    }
+}
+
+fn answered(reply: &Reply) -> String {
+    let how = match reply.decision {
+        None => "answers",
+        Some(Decision::Accept) => "decides to accept",
+        Some(Decision::Continue) => "decides to continue",
+    };
+    with(how, &reply.message)
+}
+
+fn converged(claim: &Convergence) -> String {
+    let certificate = &claim.certificate;
+    let tree = certificate.tree.short();
+    let waived = match certificate.waived.len() {
+        0 => String::new(),
+        n => format!(", {n} point(s) waived by a person"),
+    };
+    match reviewers(certificate) {
+        Some(names) => format!("convergence on tree {tree}: reviewed clean by {names}{waived}"),
+        None => format!("convergence on tree {tree}{waived}"),
+    }
+}
+
+fn decided(it: &ApprovalDecision) -> (String, Tone) {
+    let ids: String = it.findings.iter().map(|id| format!(" {id}")).collect();
+    match it.decision {
+        Verdict::Approve => (format!("approves tree {}", it.tree.short()), Tone::Good),
+        Verdict::Revise => (with(&format!("asks for rework{ids}"), &it.message), Tone::Warn),
+        Verdict::Reject => (with(&format!("rejects the approach{ids}"), &it.message), Tone::Bad),
+    }
+}
+
+fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
+    let plain = |what: String| (what, Tone::Plain);
+    match fact {
+        Lifecycle::Created { task, .. } => plain(format!("bubble created: {}", title(task))),
+        Lifecycle::StartRequested { .. } => plain("prepares the workspace".to_owned()),
+        Lifecycle::WorkspaceReady { workspace } => {
+            plain(format!("workspace ready at {}, cut from {}", workspace.path, workspace.base.short()))
+        }
+        Lifecycle::StartFailed { reason } => (with("start failed", reason), Tone::Bad),
+        Lifecycle::TurnOpened { seat, agent, .. } => plain(format!("opens the turn of {agent}, {seat}")),
+        Lifecycle::TokenMinted { agent, .. } => plain(format!("lets {agent} join with a new token")),
+        Lifecycle::CommitRequested { message, override_scope, .. } => {
+            let scope = override_scope.as_ref().map(|why| format!(" (scope overridden: {})", one_line(why)));
+            plain(format!("commits{}: {}", scope.unwrap_or_default(), title(message)))
+        }
+        Lifecycle::Committed { commit, .. } => (format!("commit {} is made", commit.short()), Tone::Good),
+        Lifecycle::CommitFailed { reason } => (with("commit failed", reason), Tone::Bad),
+        Lifecycle::UpdateRequested {} => plain("merges the base branch into the worktree".to_owned()),
+        Lifecycle::Updated { base, .. } => plain(format!("the base is now {}", base.short())),
+        Lifecycle::UpdateFailed { reason } => (with("update failed", reason), Tone::Bad),
+        Lifecycle::Merged { commit } => (format!("merged: the base branch is at {}", commit.short()), Tone::Good),
+        Lifecycle::Failed { reason } => (with("bubble failed", reason), Tone::Bad),
+        Lifecycle::Cancelled { reason } => (with("bubble stopped", reason), Tone::Warn),
+    }
+}
+
+fn found(evidence: &Evidence) -> (String, Tone) {
+    match evidence {
+        Evidence::Snapshot { snapshot } => taken(snapshot),
+        Evidence::Receipt { receipt } => {
+            let tone = match receipt.outcome {
+                Outcome::Passed => Tone::Good,
+                Outcome::Failed { .. } => Tone::Bad,
+                Outcome::CouldNotCheck { .. } => Tone::Warn,
+            };
+            (format!("check {} {}", receipt.check, ended(receipt)), tone)
+        }
+        Evidence::NotAvailable { check, .. } => (format!("check {check} is recorded as not available"), Tone::Warn),
+    }
+}
+
+fn taken(snapshot: &Snapshot) -> (String, Tone) {
+    let changed = match snapshot.since_last.as_slice() {
+        [] => "nothing changed".to_owned(),
+        files => changes(files),
+    };
+    let what = format!("snapshot {} by {}, {changed}", snapshot.tree.short(), called(&snapshot.author));
+    match snapshot.out_of_scope.len() {
+        0 => (what, Tone::Plain),
+        n => (format!("{what}, {n} out of scope"), Tone::Warn),
+    }
+}
+
+fn controlled(control: &Control, to: &str) -> String {
+    let what = match control.action {
+        ControlAction::Nudge => format!("nudges {to}"),
+        ControlAction::Halt => "bubble paused".to_owned(),
+        ControlAction::Resume => "bubble resumed".to_owned(),
+        ControlAction::Escalate => "asks a person to look".to_owned(),
+    };
+    with(&what, &control.reason)
+}
+
+fn refused(warning: &Warning) -> String {
+    let why = if warning.unmet.is_empty() { warning.reason.clone() } else { warning.unmet.join("; ") };
+    with(&format!("is refused '{}'", warning.command), &why)
+}
+
+/// Returns "what: text", or only "what" if there is no text.
+fn with(what: &str, text: &str) -> String {
+    if text.trim().is_empty() { what.to_owned() } else { format!("{what}: {text}") }
+}

@@ -1,0 +1,162 @@
+//! Load, decide, append: how every fact gets into a log.
+
+use std::time::{Duration, Instant};
+
+use pairflow_core::ids::{MsgId, Party};
+use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
+use pairflow_core::unit::{Command, Decided, Refusal, Unit, decide, key_of, recorded};
+use pairflow_core::view::inbox::inbox_ndjson;
+
+use crate::engine::{Bubble, EngineError};
+use crate::store::{Loaded, Locked, Repaired};
+
+/// How long a writer waits for another one.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long an agent's verb waits for its turn to open.
+const OPENING_PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What became of a command.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    /// The record that stands for it; nothing if there was nothing to record.
+    pub id: Option<MsgId>,
+    /// The state afterwards.
+    pub unit: Unit,
+    /// Whether an earlier attempt had recorded it already.
+    pub repeated: bool,
+    /// What of the log's end was mended first, if anything.
+    pub repaired: Option<Repaired>,
+}
+
+impl Bubble {
+    /// Records what `command` leads to. Effects are left to the supervisor.
+    pub fn apply(&self, command: &Command) -> Result<Applied, EngineError> {
+        let seen = self.log.load()?;
+        if let Some(applied) = repeated(&seen.unit, command) {
+            return Ok(applied);
+        }
+        let mut decided = decide(&seen.unit, command, self.engine.clock.now());
+        if let Some(applied) = nothing_to_record(&seen, command, &decided) {
+            return applied.map_err(|refusal| self.refused(refusal));
+        }
+        let mut log = self.log.lock(PATIENCE)?;
+        if log.loaded().head.seq != seen.head.seq {
+            // Someone was faster: what was right a moment ago is decided again on what is true now.
+            if let Some(applied) = repeated(&log.loaded().unit, command) {
+                return Ok(applied);
+            }
+            let again = decide(&log.loaded().unit, command, self.engine.clock.now());
+            decided = if decided.is_ok() { again.map_err(Refusal::lost_race) } else { again };
+        }
+        match decided {
+            Ok(decided) => self.record(&mut log, &decided),
+            Err(refusal) => {
+                self.warn(&mut log, command, &refusal)?;
+                Err(self.refused(refusal))
+            }
+        }
+    }
+
+    /// Records an agent's verb; while the agent's own turn is still opening, it waits a little.
+    ///
+    /// `attended` says whether anyone is there to open it.
+    pub fn apply_when_open(&self, command: &Command, attended: bool) -> Result<Applied, EngineError> {
+        let until = Instant::now() + OPENING_PATIENCE;
+        while attended && Instant::now() < until {
+            let seen = self.log.load()?;
+            let opening = matches!(
+                decide(&seen.unit, command, self.engine.clock.now()),
+                Err(Refusal::StillOpening { .. })
+            );
+            if !opening {
+                break;
+            }
+            self.log.wait_past(&seen.head, LOOK);
+        }
+        self.apply(command)
+    }
+
+    /// Records a warning for a proven sender, outside of any command of its own.
+    pub fn warn_sender(&self, agent: &pairflow_core::ids::AgentId, warning: Warning) -> Result<(), EngineError> {
+        let mut log = self.log.lock(PATIENCE)?;
+        self.append_warning(&mut log, Party::Agent(agent.clone()), warning)
+    }
+
+    fn record(&self, log: &mut Locked, decided: &Decided) -> Result<Applied, EngineError> {
+        let repaired = log.repaired().cloned();
+        for artifact in &decided.artifacts {
+            self.log.artifacts().put(&artifact.name, &artifact.bytes)?;
+        }
+        let written: Vec<Envelope> =
+            if decided.events.is_empty() { Vec::new() } else { log.append(&decided.events, self.engine.clock.now())? };
+        let id = written.first().map(|envelope| envelope.id.clone());
+        if decided.events.iter().any(|event| asks_or_answers(&event.body)) {
+            // The inbox is derived; a disk that is full now gets it with the next question.
+            let _ = self.log.project("inbox.ndjson", inbox_ndjson(&log.loaded().unit).as_bytes());
+        }
+        Ok(Applied { id, unit: log.loaded().unit.clone(), repeated: false, repaired })
+    }
+
+    /// Records the refusal of an agent's command. A person is told, not recorded; a lost race changes nothing.
+    fn warn(&self, log: &mut Locked, command: &Command, refusal: &Refusal) -> Result<(), EngineError> {
+        let Some(agent) = command.agent().filter(|_| !matches!(refusal, Refusal::LostRace(_))) else { return Ok(()) };
+        let unmet = match refusal {
+            Refusal::NotConverged { unmet } => unmet.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        };
+        let warning = Warning { command: command.name().to_owned(), reason: refusal.to_string(), unmet };
+        self.append_warning(log, Party::Agent(agent.clone()), warning)
+    }
+
+    fn append_warning(&self, log: &mut Locked, sender: Party, warning: Warning) -> Result<(), EngineError> {
+        let unit = &log.loaded().unit;
+        let again = unit.last_warning.as_ref().is_some_and(|last| *last == (sender.clone(), warning.clone()));
+        if again || unit.phase.is_final() {
+            return Ok(());
+        }
+        let mut event = Event::own(unit.round, Body::ProtocolWarning(warning));
+        event.recipient = sender;
+        log.append(&[event], self.engine.clock.now())?;
+        Ok(())
+    }
+
+    fn refused(&self, refusal: Refusal) -> EngineError {
+        EngineError::Refused { id: self.id.clone(), refusal: Box::new(refusal) }
+    }
+}
+
+/// Whether a fact changes what waits for a person.
+fn asks_or_answers(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::HumanQuestion(_)
+            | Body::HumanReply(_)
+            | Body::ApprovalRequest(_)
+            | Body::ApprovalDecision(_)
+            | Body::DonePackage(_)
+            | Body::Lifecycle(Lifecycle::Cancelled { .. } | Lifecycle::Failed { .. } | Lifecycle::Updated { .. })
+    )
+}
+
+/// The earlier attempt of the same command, if there was one.
+fn repeated(unit: &Unit, command: &Command) -> Option<Applied> {
+    let id = recorded(unit, &key_of(unit, command)?)?;
+    Some(Applied { id: Some(id), unit: unit.clone(), repeated: true, repaired: None })
+}
+
+/// A decision that needs no lock: nothing happened, or a person (who is told, not recorded) was refused.
+fn nothing_to_record(
+    seen: &Loaded,
+    command: &Command,
+    decided: &Result<Decided, Refusal>,
+) -> Option<Result<Applied, Refusal>> {
+    match decided {
+        Ok(decided) if decided.events.is_empty() => {
+            Some(Ok(Applied { id: None, unit: seen.unit.clone(), repeated: false, repaired: None }))
+        }
+        Err(refusal) if command.agent().is_none() => Some(Err(refusal.clone())),
+        _ => None,
+    }
+}

@@ -1,0 +1,74 @@
+//! A handle on one bubble, and the engine that hands them out.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pairflow_core::ids::BubbleId;
+
+use crate::clock::Clock;
+use crate::engine::{Control, EngineError, UserDirs};
+use crate::store::{Artifacts, Loaded, Log, Storage};
+
+/// What every command needs: a disk, a clock, and the user's directories.
+#[derive(Clone)]
+pub struct Engine {
+    /// Where the logs are kept.
+    pub disk: Arc<dyn Storage>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// The user's directories.
+    pub dirs: UserDirs,
+}
+
+/// One bubble of one repository.
+pub struct Bubble {
+    /// The engine that it belongs to.
+    pub engine: Engine,
+    /// Its name.
+    pub id: BubbleId,
+    /// Its repository's control directory.
+    pub control: Control,
+    pub(crate) log: Log,
+}
+
+impl Engine {
+    /// Returns the bubble called `id` of the repository at `repo`.
+    pub fn bubble(&self, repo: &Path, id: &BubbleId) -> Result<Bubble, EngineError> {
+        let bubble = self.handle(repo, id);
+        if bubble.log.exists() { Ok(bubble) } else { Err(EngineError::NoBubble { id: id.clone(), repo: repo.to_owned() }) }
+    }
+
+    /// Returns a handle without looking whether the bubble is there.
+    pub(crate) fn handle(&self, repo: &Path, id: &BubbleId) -> Bubble {
+        let control = Control::of(repo);
+        let log = Log::new(self.disk.clone(), control.files(id), id.clone());
+        Bubble { engine: self.clone(), id: id.clone(), control, log }
+    }
+}
+
+impl Bubble {
+    /// Reads the present state.
+    pub fn load(&self) -> Result<Loaded, EngineError> {
+        Ok(self.log.load()?)
+    }
+
+    /// Reads the present state, and renews `state.json` if it is missing or stale.
+    pub fn refresh(&self) -> Result<Loaded, EngineError> {
+        Ok(self.log.refresh()?)
+    }
+
+    /// Returns the log.
+    pub fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Returns the bubble's artifacts.
+    pub fn artifacts(&self) -> Artifacts {
+        self.log.artifacts()
+    }
+
+    /// Returns the bubble's directory.
+    pub fn dir(&self) -> PathBuf {
+        self.control.files(&self.id).dir
+    }
+}

@@ -1,0 +1,93 @@
+//! A new bubble: its configuration and its first line. No worktree, no agent yet.
+
+use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
+use pairflow_core::ids::BubbleId;
+use pairflow_core::log::Lifecycle;
+use pairflow_core::unit::create;
+
+use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
+use crate::git::Repo;
+use crate::store::StoreError;
+
+/// What a new bubble is made of.
+pub struct NewBubble<'a> {
+    /// Its name.
+    pub id: BubbleId,
+    /// Its repository.
+    pub repo: &'a Repo,
+    /// The task.
+    pub task: String,
+    /// The configuration, all layers resolved.
+    pub resolved: Resolved,
+    /// How the check commands were confirmed.
+    pub confirmed: Confirmed,
+}
+
+/// How a person confirmed the check commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmed {
+    /// Asked on the terminal.
+    Asked,
+    /// `--yes` for detected commands.
+    Yes,
+    /// Given on the command line or in a configuration file.
+    Explicit,
+    /// `--no-tests`, with manual checks.
+    NoTests,
+}
+
+impl Confirmed {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::Yes => "yes",
+            Self::Explicit => "explicit",
+            Self::NoTests => "no_tests",
+        }
+    }
+}
+
+impl Engine {
+    /// Makes a bubble. Refuses an id that is taken, an empty task, and a base branch that is not there.
+    pub fn create(&self, new: NewBubble<'_>) -> Result<Bubble, EngineError> {
+        if new.task.trim().is_empty() {
+            return Err(EngineError::BadInput("the task must not be empty".to_owned()));
+        }
+        new.repo.resolve_branch(&new.resolved.rules.base_branch)?;
+        let bubble = self.handle(&new.repo.root, &new.id);
+        if bubble.log.exists() {
+            return Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone() });
+        }
+        new.repo.exclude()?;
+        self.remember(&new.repo.root)?;
+        let toml = render_bubble_toml(&new.resolved, &new.id, &new.repo.root.display().to_string());
+        let mut refs = Vec::new();
+        let mut created = bubble.first_fact(&new, &mut refs)?;
+        created[0].refs = refs;
+        let now = self.clock.now();
+        bubble.log.put_config(&toml)?;
+        match bubble.log.create(&created, now) {
+            Ok(_) => Ok(bubble),
+            Err(StoreError::Exists { .. }) => Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone() }),
+            Err(other) => Err(other.into()),
+        }
+    }
+}
+
+impl Bubble {
+    fn first_fact(
+        &self,
+        new: &NewBubble<'_>,
+        refs: &mut Vec<String>,
+    ) -> Result<Vec<pairflow_core::log::Event>, EngineError> {
+        let criteria = acceptance_criteria(&new.task);
+        let task = if new.task.len() > INLINE_LIMIT { self.inline(&new.task, refs)? } else { new.task.clone() };
+        Ok(create(Lifecycle::Created {
+            repo: new.repo.root.display().to_string(),
+            task,
+            acceptance_criteria: criteria,
+            rules: Box::new(new.resolved.rules.clone()),
+            confirmed: new.confirmed.word().to_owned(),
+        }))
+    }
+}

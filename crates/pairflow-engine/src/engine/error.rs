@@ -1,0 +1,82 @@
+//! How a command can end badly. Each kind has an exit code of its own.
+
+use std::path::PathBuf;
+
+use pairflow_core::config::ConfigErrors;
+use pairflow_core::ids::BubbleId;
+use pairflow_core::unit::Refusal;
+
+use crate::git::GitError;
+use crate::store::StoreError;
+use crate::workspace::WorkspaceError;
+
+/// Why a command did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The rules say no.
+    #[error("{refusal}")]
+    Refused {
+        /// Which bubble.
+        id: BubbleId,
+        /// Why.
+        refusal: Box<Refusal>,
+    },
+    /// No such bubble.
+    #[error("there is no bubble '{id}' in {}", .repo.display())]
+    NoBubble {
+        /// The name.
+        id: BubbleId,
+        /// Where it was looked for.
+        repo: PathBuf,
+    },
+    /// The id is taken.
+    #[error("a bubble '{id}' already exists in {}", .repo.display())]
+    Exists {
+        /// The name.
+        id: BubbleId,
+        /// Where.
+        repo: PathBuf,
+    },
+    /// The caller could not be told to be who it says.
+    #[error("{0}")]
+    NotProven(String),
+    /// Something the caller gave makes no sense.
+    #[error("{0}")]
+    BadInput(String),
+    /// The configuration is wrong.
+    #[error("the configuration cannot be used")]
+    Config(#[from] ConfigErrors),
+    /// The log failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The workspace failed.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// No port is free.
+    #[error(transparent)]
+    Ports(#[from] crate::workspace::PortsError),
+    /// An artifact could not be used.
+    #[error(transparent)]
+    Artifact(#[from] crate::store::ArtifactError),
+    /// An effect was tried and did not work; the bubble says so, too.
+    #[error("{0}")]
+    Effect(String),
+    /// Something else of the world failed.
+    #[error("{what}")]
+    World {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+}
+
+impl EngineError {
+    /// Makes an error of the world out of an I/O error.
+    pub fn world(what: impl Into<String>, source: std::io::Error) -> Self {
+        Self::World { what: what.into(), source }
+    }
+}

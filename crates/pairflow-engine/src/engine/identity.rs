@@ -1,0 +1,90 @@
+//! Who is calling: tokens that agents prove themselves with.
+
+use std::fmt::Write as _;
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::unit::{Command, Unit};
+use pairflow_core::view::package::sha256;
+
+use crate::engine::{Bubble, EngineError};
+
+/// A secret that an agent process holds. Only its hash is ever stored.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// Draws a new token: 256 random bits.
+    pub fn draw() -> Result<Self, EngineError> {
+        let mut bytes = [0_u8; 32];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let flags = rustix::rand::GetRandomFlags::empty();
+            let more = rustix::rand::getrandom(&mut bytes[filled..], flags);
+            filled += more.map_err(|error| EngineError::world("cannot draw random numbers for a token", error.into()))?;
+        }
+        let mut hex = String::with_capacity(64);
+        for byte in bytes {
+            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
+        }
+        Ok(Self(hex))
+    }
+
+    /// Takes the token that a caller shows.
+    pub fn shown(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns the secret itself, to hand it to the agent.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the SHA-256 of the secret.
+    pub fn hash(&self) -> String {
+        sha256(self.0.as_bytes())
+    }
+}
+
+impl Bubble {
+    /// Lets `agent` in with a new token; the old one is void.
+    pub fn mint(&self, agent: &AgentId) -> Result<Token, EngineError> {
+        let token = Token::draw()?;
+        self.apply(&Command::MintToken { agent: agent.clone(), token_sha256: token.hash() })?;
+        Ok(token)
+    }
+
+    /// Whether `token` proves that the caller is `agent`.
+    pub fn prove(&self, unit: &Unit, agent: &AgentId, token: &Token) -> Result<(), EngineError> {
+        let proven = unit.tokens.get(agent).is_some_and(|hash| *hash == token.hash());
+        if proven {
+            return Ok(());
+        }
+        let id = &self.id;
+        Err(EngineError::NotProven(format!(
+            "the token does not prove that the caller is {agent} of bubble {id}; a person gets a new one with 'pairflow env {id} --agent {agent}'"
+        )))
+    }
+}
+
+/// What an agent process needs to join a bubble.
+pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token) -> Vec<(String, String)> {
+    let mut env = vec![
+        ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
+        ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),
+        ("PAIRFLOW_AGENT".to_owned(), agent.to_string()),
+        ("PAIRFLOW_TOKEN".to_owned(), token.reveal().to_owned()),
+    ];
+    if let Some(workspace) = &unit.workspace {
+        env.extend(ports(workspace));
+    }
+    env
+}
+
+/// The leased ports, as agents and checks see them.
+pub(crate) fn ports(workspace: &pairflow_core::log::Workspace) -> Vec<(String, String)> {
+    vec![
+        ("PORT".to_owned(), workspace.port.to_string()),
+        ("PORT_BASE".to_owned(), workspace.port.to_string()),
+        ("PORT_COUNT".to_owned(), workspace.ports.to_string()),
+    ]
+}

@@ -1,0 +1,20 @@
+//! The engine's front door: load, decide, append. Every writer of the product goes through [`Bubble::apply`].
+
+mod apply;
+mod bubble;
+mod create;
+mod error;
+mod identity;
+mod list;
+mod places;
+mod spill;
+
+pub use apply::Applied;
+pub use bubble::{Bubble, Engine};
+pub use create::{Confirmed, NewBubble};
+pub use error::EngineError;
+pub use identity::{Token, environment};
+pub(crate) use identity::ports;
+pub use list::Listed;
+pub use places::{Control, UserDirs};
+pub use spill::INLINE_LIMIT;

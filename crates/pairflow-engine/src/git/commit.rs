@@ -1,0 +1,215 @@
+//! The one commit of a bubble: exactly the approved tree, on the recorded base, by the person.
+//!
+//! The branch moves by compare-and-swap together with the refs that remember the old tip and our own commit, so a crash
+//! leaves either nothing or everything; asking again finds the commit that is already there.
+
+use std::path::PathBuf;
+
+use pairflow_core::ids::{CommitId, TreeId};
+
+use super::error::GitError;
+use super::head::{Head, head};
+use super::merge::is_ancestor;
+use super::repo::{resolve, unique};
+use super::run::{Call, Git};
+use super::snapshot::relay;
+use super::workspace::Workspace;
+
+/// What is to be committed.
+#[derive(Debug, Clone)]
+pub struct CommitRequest<'a> {
+    /// Where. Its `base` becomes the only parent.
+    pub workspace: &'a Workspace,
+    /// The approved tree.
+    pub tree: &'a TreeId,
+    /// The bubble's branch.
+    pub branch: &'a str,
+    /// The message.
+    pub message: &'a str,
+    /// Whether the repository's own hooks have a say.
+    pub hooks: bool,
+}
+
+/// A commit that is on the bubble's branch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// The commit.
+    pub commit: CommitId,
+    /// What agents had committed on the branch before; kept at `refs/pairflow/<id>/old-tip`.
+    pub old_tip: Option<CommitId>,
+    /// Whether the worktree's index now shows only edits that came later. It does not when the worktree is on another
+    /// branch or its index is in use.
+    pub index_refreshed: bool,
+}
+
+/// Makes the commit, or finds it if it is already there.
+pub fn commit(request: &CommitRequest<'_>) -> Result<Committed, GitError> {
+    let git = request.workspace.git();
+    let message = tidy(request.message)?;
+    let branch = format!("refs/heads/{}", request.branch);
+    let tip = resolve(&git, &branch)?;
+    let commit = match &tip {
+        Some(tip) if is_made(request, &git, tip, &message)? => tip.clone(),
+        tip => make(request, &git, &branch, tip.as_ref(), message)?,
+    };
+    if request.workspace.is_clone() {
+        deliver(request, &branch, &commit)?;
+    }
+    let old_tip = resolve(&git, &request.workspace.private_ref("old-tip"))?;
+    let index_refreshed = refresh_index(request, &git).is_ok_and(|done| done);
+    Ok(Committed { commit, old_tip, index_refreshed })
+}
+
+/// Commits a tree as the person, signed if the person signs commits.
+pub(super) fn commit_as_person(
+    git: &Git,
+    tree: &TreeId,
+    parents: &[&CommitId],
+    message: String,
+) -> Result<CommitId, GitError> {
+    let known = Call::new(["var", "GIT_AUTHOR_IDENT"]).accept(&[0, 1, 128]);
+    if git.run(known)?.code != 0 {
+        return Err(GitError::NoIdentity);
+    }
+    let sign = Call::new(["config", "--type=bool", "--get", "commit.gpgSign"]).as_configured().accept(&[0, 1]);
+    let mut call = Call::new(["commit-tree", &tree.0, "-F", "-"]).input(message).durable();
+    if git.run(sign)?.line()? == "true" {
+        call = call.arg("-S");
+    }
+    git.run(parents.iter().fold(call, |call, parent| call.arg("-p").arg(&parent.0)))?.commit()
+}
+
+/// Whether `tip` is this very commit, made by an attempt whose end was not recorded.
+fn is_made(request: &CommitRequest<'_>, git: &Git, tip: &CommitId, message: &str) -> Result<bool, GitError> {
+    let shown = git.run(Call::new(["show", "-s", "--no-show-signature", "--format=%T%n%P%n%B", &tip.0]))?;
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    let mut parts = shown.splitn(3, '\n');
+    let same = parts.next() == Some(&request.tree.0) && parts.next() == Some(&request.workspace.base.0);
+    if !same {
+        return Ok(false);
+    }
+    let same_message = parts.next().is_some_and(|found| found.trim_end() == message.trim_end());
+    // A hook may have changed the message, so then it is our own note that tells.
+    let noted = || resolve(git, &request.workspace.private_ref("commit"));
+    Ok(same_message || request.hooks && noted()?.as_ref() == Some(tip))
+}
+
+fn make(
+    request: &CommitRequest<'_>,
+    git: &Git,
+    branch: &str,
+    tip: Option<&CommitId>,
+    message: String,
+) -> Result<CommitId, GitError> {
+    let message = if request.hooks { ask_hooks(request, git, message)? } else { message };
+    let base = &request.workspace.base;
+    let commit = commit_as_person(git, request.tree, &[base], message)?;
+    let zero = CommitId("0".repeat(base.0.len()));
+    let mut moves = format!("start\nupdate {branch} {commit} {}\n", tip.unwrap_or(&zero));
+    moves += &format!("update {} {commit}\n", request.workspace.private_ref("commit"));
+    if let Some(tip) = tip.filter(|tip| *tip != base)
+        && !is_ancestor(git, tip, base)?
+    {
+        moves += &format!("update {} {tip}\n", request.workspace.private_ref("old-tip"));
+    }
+    moves += "prepare\ncommit\n";
+    let moved = git.run(Call::new(["update-ref", "-m", "pairflow: commit", "--stdin"]).input(moves).durable());
+    match moved {
+        Ok(_) => Ok(commit),
+        Err(error) => Err(moved_error(git, branch, tip.unwrap_or(&zero), error)),
+    }
+}
+
+/// Says that a branch moved, if that is why a compare-and-swap failed.
+pub(super) fn moved_error(git: &Git, branch: &str, expected: &CommitId, error: GitError) -> GitError {
+    match resolve(git, branch) {
+        Ok(found) if found.as_ref() != Some(expected) => {
+            let branch = branch.trim_start_matches("refs/heads/").to_owned();
+            GitError::BranchMoved { branch, expected: expected.clone(), found }
+        }
+        _ => error,
+    }
+}
+
+/// Runs `pre-commit` and `commit-msg` on exactly what is to be committed, and returns the message that they leave.
+fn ask_hooks(request: &CommitRequest<'_>, git: &Git, message: String) -> Result<String, GitError> {
+    let dir = request.workspace.runtime_dir();
+    std::fs::create_dir_all(&dir).map_err(|source| GitError::io("create", &dir, source))?;
+    let own = format!("{}.{}", std::process::id(), unique());
+    let (index, text) = (dir.join(format!("commit-index.{own}")), dir.join(format!("COMMIT_EDITMSG.{own}")));
+    let asked = ask_hooks_with(request, git, (&index, &text), message);
+    let _ = std::fs::remove_file(index);
+    let _ = std::fs::remove_file(text);
+    asked
+}
+
+fn ask_hooks_with(
+    request: &CommitRequest<'_>,
+    git: &Git,
+    (index, text): (&PathBuf, &PathBuf),
+    message: String,
+) -> Result<String, GitError> {
+    git.run(Call::new(["read-tree", &request.tree.0]).index(index))?;
+    git.run(Call::new(["update-index", "-q", "--refresh"]).index(index).accept(&[0, 1]))?;
+    std::fs::write(text, message).map_err(|source| GitError::io("write", text, source))?;
+    let hooks = hooks_dir(request.workspace)?;
+    let run = |hook: &'static str, args: &[&PathBuf]| {
+        let call = Call::new(["hook", "run", "--ignore-missing", hook]).index(index).setting("core.hooksPath", &hooks);
+        let call = args.iter().fold(call.arg("--"), Call::arg).env("GIT_LITERAL_PATHSPECS", "0");
+        git.run(call.within(std::time::Duration::from_secs(600))).map_err(|error| match error {
+            GitError::Failed { stderr, .. } => GitError::HookRefused { hook, output: stderr },
+            other => other,
+        })
+    };
+    run("pre-commit", &[])?;
+    if git.run(Call::new(["write-tree"]).index(index))?.tree()? != *request.tree {
+        return Err(GitError::HookChangedTree);
+    }
+    run("commit-msg", &[text])?;
+    let message = std::fs::read_to_string(text).map_err(|source| GitError::io("read", text, source))?;
+    tidy(&message)
+}
+
+/// Returns where the person keeps the hooks of this repository. A relative path is one inside the worktree.
+fn hooks_dir(workspace: &Workspace) -> Result<PathBuf, GitError> {
+    let repo = workspace.repo()?;
+    let call = Call::new(["config", "--type=path", "--get", "core.hooksPath"]).as_configured().accept(&[0, 1]);
+    let configured = repo.git().run(call)?.line()?;
+    Ok(if configured.is_empty() { repo.common_dir.join("hooks") } else { workspace.path.join(configured) })
+}
+
+/// Brings the commit of a clone into the repository, on a branch that nobody else has.
+fn deliver(request: &CommitRequest<'_>, branch: &str, commit: &CommitId) -> Result<(), GitError> {
+    let note = request.workspace.private_ref("commit");
+    relay(request.workspace, branch, &note)?;
+    let git = request.workspace.repo()?.git();
+    match resolve(&git, branch)? {
+        Some(tip) if tip == *commit => Ok(()),
+        Some(tip) => Err(GitError::BranchTaken { branch: request.branch.to_owned(), tip }),
+        None => {
+            let zero = "0".repeat(commit.0.len());
+            git.run(Call::new(["update-ref", branch, &commit.0, &zero]).durable()).map(drop)
+        }
+    }
+}
+
+/// Makes the worktree's index show the new commit, so that `git status` lists later edits only. No file is touched.
+fn refresh_index(request: &CommitRequest<'_>, git: &Git) -> Result<bool, GitError> {
+    let workspace = request.workspace;
+    if head(&workspace.git_dir) != Head::Branch(request.branch.to_owned()) || !workspace.path.is_dir() {
+        return Ok(false);
+    }
+    show_in_index(git, &request.tree.0)?;
+    Ok(true)
+}
+
+/// Sets the worktree's own index to a tree, without touching a file.
+pub(super) fn show_in_index(git: &Git, tree: &str) -> Result<(), GitError> {
+    git.run(Call::new(["read-tree", "--reset", tree]).whole())?;
+    git.run(Call::new(["update-index", "-q", "--refresh"]).accept(&[0, 1])).map(drop)
+}
+
+fn tidy(message: &str) -> Result<String, GitError> {
+    let message = message.trim();
+    if message.is_empty() { Err(GitError::EmptyMessage) } else { Ok(format!("{message}\n")) }
+}

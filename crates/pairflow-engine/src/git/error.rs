@@ -1,0 +1,200 @@
+//! What can go wrong with git, as sentences with a way on.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::CommitId;
+
+/// Why git did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// There is no git on the search path.
+    #[error("git was not found; install git 2.40 or newer and make sure that it is on PATH")]
+    Missing,
+    /// A file or directory could not be used.
+    #[error("cannot {what} {}", .path.display())]
+    Io {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// git ended with an exit code that the caller did not expect.
+    #[error("git {args} failed{}: {stderr}", .code.map_or_else(|| " by a signal".to_owned(), |code| format!(" with {code}")))]
+    Failed {
+        /// The arguments of the call.
+        args: String,
+        /// The exit code; nothing if a signal ended it.
+        code: Option<i32>,
+        /// What git said, trimmed.
+        stderr: String,
+    },
+    /// git did not end in time; its process group was killed.
+    #[error("git {args} did not end within {secs} seconds and was stopped")]
+    TimedOut {
+        /// The arguments of the call.
+        args: String,
+        /// How long it was waited for.
+        secs: u64,
+    },
+    /// git wrote more than anybody asked for.
+    #[error("git {args} wrote more than {limit} bytes and was stopped")]
+    TooMuchOutput {
+        /// The arguments of the call.
+        args: String,
+        /// What was allowed.
+        limit: usize,
+    },
+    /// git answered in a form that is not its documented one.
+    #[error("git {args} answered {said:?}, which was not expected")]
+    Unexpected {
+        /// The arguments of the call.
+        args: String,
+        /// The beginning of the answer.
+        said: String,
+    },
+    /// The path lies in no repository.
+    #[error("{} is not inside a git repository; run `git init` there, or name one with --repo", .path.display())]
+    NotARepository {
+        /// The path that was asked for.
+        path: PathBuf,
+    },
+    /// The repository has no working tree.
+    #[error("{} is a bare repository; use a clone of it that has files", .path.display())]
+    Bare {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// The repository has no commit.
+    #[error(
+        "{} has no commit yet, so there is nothing to cut a branch from; make one with `git commit --allow-empty -m start`",
+        .path.display()
+    )]
+    Empty {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// Only a linked worktree is there, and the repository does not say where its main one is.
+    #[error("the main checkout of {} cannot be found; run the command inside it", .path.display())]
+    NoMainCheckout {
+        /// The git directory.
+        path: PathBuf,
+    },
+    /// There is no such branch.
+    #[error("there is no branch {name}{}", near_names(.near))]
+    UnknownBranch {
+        /// The name that was asked for.
+        name: String,
+        /// Branches with similar names.
+        near: Vec<String>,
+    },
+    /// The worktree's directory was removed.
+    #[error(
+        "the worktree {} is gone; its snapshots are kept in the repository, see `git for-each-ref refs/pairflow`",
+        .path.display()
+    )]
+    WorktreeGone {
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// A repository lies inside the worktree, and git would keep only its name.
+    #[error("{} is a git repository inside the worktree; remove it, or list it in .gitignore", .path.display())]
+    NestedRepository {
+        /// Where it lies, relative to the worktree.
+        path: PathBuf,
+    },
+    /// A file of the worktree cannot be read.
+    #[error("{} cannot be read; correct its permissions, or list it in .gitignore", .path.display())]
+    Unreadable {
+        /// Which file, relative to the worktree.
+        path: PathBuf,
+    },
+    /// git does not know who the person is.
+    #[error(
+        "git does not know who commits; run `git config --global user.name \"Your Name\"` and \
+         `git config --global user.email you@example.com`"
+    )]
+    NoIdentity,
+    /// A commit needs a message.
+    #[error("the commit message is empty; give one with --message")]
+    EmptyMessage,
+    /// A branch is not where it was a moment ago.
+    #[error("{branch} moved while it was used: {} was expected, {} found; try again", .expected.short(), found_commit(.found))]
+    BranchMoved {
+        /// The branch.
+        branch: String,
+        /// What it should have pointed to.
+        expected: CommitId,
+        /// What it points to.
+        found: Option<CommitId>,
+    },
+    /// The repository already has a branch of the bubble's name, with something else on it.
+    #[error(
+        "{branch} already exists at {}; rename it with `git branch -m {branch} NEW-NAME` and try again",
+        .tip.short()
+    )]
+    BranchTaken {
+        /// The branch.
+        branch: String,
+        /// What it points to.
+        tip: CommitId,
+    },
+    /// A hook said no.
+    #[error("the {hook} hook refused the commit: {output}")]
+    HookRefused {
+        /// Which hook.
+        hook: &'static str,
+        /// What it said.
+        output: String,
+    },
+    /// A hook staged something else than what was approved.
+    #[error(
+        "the pre-commit hook changed what would be committed; commit without --hooks, or request rework so that the \
+         change is reviewed"
+    )]
+    HookChangedTree,
+    /// The new base and the bubble's work do not fit together.
+    #[error("the base branch and the bubble's work conflict in {}; nothing was changed", .files.join(", "))]
+    UpdateConflict {
+        /// The files in conflict.
+        files: Vec<String>,
+    },
+    /// A checkout has changes that a merge could touch.
+    #[error("{} has uncommitted changes ({}); commit or stash them first", .path.display(), .files.join(", "))]
+    Dirty {
+        /// The checkout.
+        path: PathBuf,
+        /// The changed files.
+        files: Vec<String>,
+    },
+    /// `here` is not a checkout of the branch.
+    #[error("{} is not on branch {branch}; run `git switch {branch}` there first", .path.display())]
+    NotOnBranch {
+        /// The checkout.
+        path: PathBuf,
+        /// The branch.
+        branch: String,
+    },
+    /// Two sides of a merge conflict, so there is nothing to advance to.
+    #[error("the merge conflicts in {}; bring the base into the bubble with `pairflow bubble update` first", .files.join(", "))]
+    MergeConflict {
+        /// The files in conflict.
+        files: Vec<String>,
+    },
+}
+
+impl GitError {
+    /// Makes an error out of what the system said about `path`.
+    pub(crate) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
+        Self::Io { what, path: path.to_owned(), source }
+    }
+}
+
+fn near_names(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; there is {}", near.join(", ")) }
+}
+
+fn found_commit(found: &Option<CommitId>) -> &str {
+    found.as_ref().map_or("nothing", CommitId::short)
+}

@@ -1,0 +1,85 @@
+//! An index of our own for each bubble, so that what a worktree contains is never read from an index that others write.
+//!
+//! It is a cache of file stamps: it can be deleted at any time, costs one full read of the files when it is missing, and
+//! is named after the base, whose entries it starts from.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::error::GitError;
+use super::repo::unique;
+use super::workspace::Workspace;
+
+/// A private copy of the cached index; removed when dropped, unless it is kept.
+#[derive(Debug)]
+pub(super) struct Index {
+    path: PathBuf,
+    cache: PathBuf,
+    warm: bool,
+}
+
+impl Index {
+    /// Copies the cached index of `workspace`, if there is one.
+    pub(super) fn open(workspace: &Workspace) -> Result<Self, GitError> {
+        let cache = cached(workspace);
+        let own = format!("index.{}.{}", std::process::id(), unique());
+        let dir = workspace.runtime_dir();
+        // Where the control directory cannot be written, the look is slower, not impossible.
+        let writable =
+            std::fs::create_dir_all(&dir).is_ok() && rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok();
+        let dir = if writable { dir } else { std::env::temp_dir() };
+        let mut index = Self { path: dir.join(format!("{}-{own}", workspace.id)), cache, warm: false };
+        index.warm = copy_with_stamp(&index.cache, &index.path).is_ok();
+        if !index.warm {
+            index.clear()?;
+        }
+        Ok(index)
+    }
+
+    /// Returns where git finds it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it was copied from the cache.
+    pub(super) fn is_warm(&self) -> bool {
+        self.warm
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) -> Result<(), GitError> {
+        self.warm = false;
+        match std::fs::remove_file(&self.path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::io("remove", &self.path, source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes it the cached one.
+    pub(super) fn keep(self) {
+        // It is a cache: the next look works without it.
+        let _ = std::fs::rename(&self.path, &self.cache);
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        let mut lock = self.path.as_os_str().to_owned();
+        lock.push(".lock");
+        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(lock);
+    }
+}
+
+fn cached(workspace: &Workspace) -> PathBuf {
+    workspace.runtime_dir().join(format!("index-{}", workspace.base.short()))
+}
+
+/// Copies an index together with the time at which it was written: git re-reads files that are younger than that.
+fn copy_with_stamp(from: &Path, to: &Path) -> std::io::Result<()> {
+    let stamp = std::fs::metadata(from)?.modified()?;
+    std::fs::copy(from, to)?;
+    File::options().write(true).open(to)?.set_modified(stamp)
+}

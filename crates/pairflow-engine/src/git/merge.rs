@@ -1,0 +1,220 @@
+//! How a bubble's commit reaches the base branch: planned without touching anything, then done in one step.
+//!
+//! A branch that somebody has checked out is never moved behind their back.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::{BubbleId, CommitId, TreeId};
+
+use super::commit::{commit_as_person, moved_error};
+use super::error::GitError;
+use super::head::{Head, head};
+use super::repo::{Repo, linked};
+use super::run::{Call, Git};
+
+/// What is to be merged, and where.
+#[derive(Debug, Clone)]
+pub struct MergeRequest<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// Whose work it is.
+    pub id: &'a BubbleId,
+    /// The branch that is to have it.
+    pub base_branch: &'a str,
+    /// The bubble's branch, for the line that a person can type.
+    pub bubble_branch: &'a str,
+    /// The bubble's commit.
+    pub commit: &'a CommitId,
+}
+
+/// What a merge leads to. Nothing has moved yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergePlan {
+    /// Where the base branch was when the plan was made.
+    pub tip: CommitId,
+    /// What kind of merge it is.
+    pub how: How,
+}
+
+/// What kind of merge it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// The base branch has the commit already.
+    AlreadyIn,
+    /// The base branch only has to be moved to the commit.
+    FastForward(CommitId),
+    /// Both sides moved; this commit joins them and is kept at `refs/pairflow/<id>/merge`.
+    Join(CommitId),
+    /// The two sides conflict in these files.
+    Conflict(Vec<String>),
+}
+
+/// What became of a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advanced {
+    /// The base branch has the work; it points to this commit.
+    Moved(CommitId),
+    /// Somebody has the base branch checked out, so it was left alone.
+    CheckedOut {
+        /// Where.
+        at: PathBuf,
+        /// What to type there.
+        line: String,
+    },
+}
+
+/// The result of merging two commits in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MergedTree {
+    /// They fit together.
+    Tree(TreeId),
+    /// They conflict in these files.
+    Conflict(Vec<String>),
+}
+
+impl MergePlan {
+    /// Returns the commit that the base branch would point to; nothing if there is a conflict.
+    pub fn result(&self) -> Option<&CommitId> {
+        match &self.how {
+            How::AlreadyIn => Some(&self.tip),
+            How::FastForward(commit) | How::Join(commit) => Some(commit),
+            How::Conflict(_) => None,
+        }
+    }
+}
+
+/// Finds out what merging would lead to.
+pub fn plan_merge(request: &MergeRequest<'_>) -> Result<MergePlan, GitError> {
+    let git = request.repo.git();
+    let tip = request.repo.resolve_branch(request.base_branch)?;
+    let how = if is_ancestor(&git, request.commit, &tip)? {
+        How::AlreadyIn
+    } else if is_ancestor(&git, &tip, request.commit)? {
+        How::FastForward(request.commit.clone())
+    } else {
+        match merge_tree(&git, &tip, request.commit, None)? {
+            MergedTree::Tree(tree) => How::Join(join(request, &git, &tip, &tree)?),
+            MergedTree::Conflict(files) => How::Conflict(files),
+        }
+    };
+    Ok(MergePlan { tip, how })
+}
+
+/// Moves the base branch as planned, unless it moved in the meantime. With `here`, a clean checkout of the base branch
+/// at that path is brought along; without it, a checked-out branch is left alone.
+pub fn merge(request: &MergeRequest<'_>, plan: &MergePlan, here: Option<&Path>) -> Result<Advanced, GitError> {
+    let to = match &plan.how {
+        How::AlreadyIn => return Ok(Advanced::Moved(plan.tip.clone())),
+        How::Conflict(files) => return Err(GitError::MergeConflict { files: files.clone() }),
+        How::FastForward(commit) | How::Join(commit) => commit,
+    };
+    let git = request.repo.git();
+    if let Some(path) = here {
+        return merge_here(request, plan, to, path);
+    }
+    if let Some(at) = checked_out_at(request.repo, &git, request.base_branch)? {
+        let name = match plan.how {
+            How::Join(_) => format!("refs/pairflow/{}/merge", request.id),
+            _ => request.bubble_branch.to_owned(),
+        };
+        return Ok(Advanced::CheckedOut { at, line: format!("git merge --ff-only {name}") });
+    }
+    let branch = format!("refs/heads/{}", request.base_branch);
+    let call = Call::new(["update-ref", "-m", "pairflow: merge", &branch, &to.0, &plan.tip.0]).durable();
+    git.run(call).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;
+    Ok(Advanced::Moved(to.clone()))
+}
+
+/// Merges two commits without touching any file or branch. `base` replaces their common ancestor.
+pub fn merge_tree(
+    git: &Git,
+    ours: &CommitId,
+    theirs: &CommitId,
+    base: Option<&CommitId>,
+) -> Result<MergedTree, GitError> {
+    let mut call = Call::new(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]).durable();
+    if let Some(base) = base {
+        call = call.arg(format!("--merge-base={base}"));
+    }
+    let answer = git.run(call.arg(&ours.0).arg(&theirs.0).accept(&[0, 1]))?;
+    let mut parts = answer.parts().map(|part| String::from_utf8_lossy(part).into_owned());
+    let tree = parts.next().ok_or_else(|| answer.unexpected())?;
+    Ok(if answer.code == 0 { MergedTree::Tree(TreeId(tree)) } else { MergedTree::Conflict(parts.collect()) })
+}
+
+/// Whether `old` is in the history of `new`.
+pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
+    let answer = git.run(Call::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
+    Ok(answer.code == 0)
+}
+
+fn join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) -> Result<CommitId, GitError> {
+    let message = format!("Merge branch '{}' into {}\n", request.bubble_branch, request.base_branch);
+    let commit = commit_as_person(git, tree, &[tip, request.commit], message)?;
+    let kept = format!("refs/pairflow/{}/merge", request.id);
+    git.run(Call::new(["update-ref", &kept, &commit.0]).durable())?;
+    Ok(commit)
+}
+
+fn merge_here(request: &MergeRequest<'_>, plan: &MergePlan, to: &CommitId, path: &Path) -> Result<Advanced, GitError> {
+    let (top, git_dir) = checkout_of(request.repo, path)?;
+    if head(&git_dir) != Head::Branch(request.base_branch.to_owned()) {
+        return Err(GitError::NotOnBranch { path: top, branch: request.base_branch.to_owned() });
+    }
+    let git = Git::at(&git_dir, &request.repo.common_dir, &top);
+    let status = git.run(Call::new(["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]))?;
+    let files: Vec<String> =
+        status.parts().map(|part| String::from_utf8_lossy(part.get(3..).unwrap_or(part)).into_owned()).collect();
+    if !files.is_empty() {
+        return Err(GitError::Dirty { path: top, files });
+    }
+    let branch = format!("refs/heads/{}", request.base_branch);
+    let merge = ["merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", &to.0];
+    git.run(Call::new(merge).durable()).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;
+    Ok(Advanced::Moved(to.clone()))
+}
+
+/// Returns the root and the git directory of the checkout that `path` lies in.
+fn checkout_of(repo: &Repo, path: &Path) -> Result<(PathBuf, PathBuf), GitError> {
+    let path = path.canonicalize().map_err(|source| GitError::io("open", path, source))?;
+    let worktrees = repo.common_dir.join("worktrees");
+    let own = |dir: &Path| linked(&dir.join(".git")).filter(|git_dir| git_dir.starts_with(&worktrees));
+    for dir in path.ancestors() {
+        if dir == repo.root {
+            return Ok((dir.to_owned(), repo.common_dir.clone()));
+        }
+        if let Some(git_dir) = own(dir) {
+            return Ok((dir.to_owned(), git_dir));
+        }
+    }
+    Err(GitError::NotARepository { path })
+}
+
+/// Returns where a branch is checked out, or being rebased, if it is.
+pub(crate) fn checked_out_at(repo: &Repo, git: &Git, branch: &str) -> Result<Option<PathBuf>, GitError> {
+    let listed = git.run(Call::new(["worktree", "list", "--porcelain", "-z"]))?;
+    let wanted = format!("branch refs/heads/{branch}");
+    let mut at = None;
+    for part in listed.parts().map(String::from_utf8_lossy) {
+        if let Some(path) = part.strip_prefix("worktree ") {
+            at = Some(PathBuf::from(path)).filter(|path| path.is_dir());
+        } else if *part == wanted && at.is_some() {
+            return Ok(at);
+        }
+    }
+    Ok(rebased_in(&repo.common_dir, branch)
+        .map(|git_dir| if git_dir == repo.common_dir { repo.root.clone() } else { git_dir }))
+}
+
+/// Returns the git directory in which a rebase of `branch` has begun: it moves the branch when it ends.
+fn rebased_in(common_dir: &Path, branch: &str) -> Option<PathBuf> {
+    let linked = std::fs::read_dir(common_dir.join("worktrees")).into_iter().flatten().flatten();
+    let mut dirs = std::iter::once(common_dir.to_owned()).chain(linked.map(|entry| entry.path()));
+    let named = |dir: &PathBuf| {
+        ["rebase-merge/head-name", "rebase-apply/head-name"].iter().any(|file| {
+            let name = std::fs::read_to_string(dir.join(file)).unwrap_or_default();
+            name.trim_end().strip_prefix("refs/heads/") == Some(branch)
+        })
+    };
+    dirs.find(named)
+}

@@ -1,0 +1,32 @@
+//! Everything that is asked of git, through one function.
+//!
+//! [`Git`] pins the directories, silences whatever a repository could make git run, and bounds time and output; the
+//! other files here are the questions: where a repository is, what a tree looks like, how a commit and a merge are made.
+//! Nothing in here knows the log or the loop.
+
+mod commit;
+mod diff;
+mod error;
+mod head;
+mod index;
+mod merge;
+mod pins;
+mod repo;
+mod run;
+mod snapshot;
+mod update;
+mod workspace;
+
+pub use commit::{CommitRequest, Committed, commit};
+pub use diff::{changes, diff_stat, diff_text};
+pub use error::GitError;
+pub use head::{Head, head};
+pub(crate) use merge::checked_out_at;
+pub use merge::{Advanced, How, MergePlan, MergeRequest, MergedTree, is_ancestor, merge, merge_tree, plan_merge};
+pub use repo::{Repo, exclude_own_files};
+pub(crate) use repo::{linked, replace, resolve, unique};
+pub use run::{Call, Git, Output};
+pub use snapshot::{Taken, observe, take};
+pub(crate) use snapshot::{own_commit, relay};
+pub use update::{Updated, update};
+pub use workspace::Workspace;

@@ -1,0 +1,123 @@
+//! What a repository may not decide: every setting that could make git run a program of the repository's choice.
+//!
+//! Fixed settings come first. Filters, merge drivers and signing programs have names of their own, so those that the
+//! repository's own configuration defines are looked up and set to what the person's global configuration says, or off.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// One setting: key and value.
+pub(super) type Setting = (OsString, OsString);
+
+/// Settings that hold for every call.
+const FIXED: &[(&str, &str)] = &[
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.sshCommand", "false"),
+    ("core.gitProxy", ""),
+    ("core.askPass", ""),
+    ("core.editor", "false"),
+    ("core.pager", "cat"),
+    ("core.alternateRefsCommand", "true"),
+    ("credential.helper", ""),
+    ("protocol.ext.allow", "never"),
+    ("diff.external", ""),
+    ("commit.gpgSign", "false"),
+    ("tag.gpgSign", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("submodule.recurse", "false"),
+    ("user.useConfigOnly", "true"),
+    // These decide whether git notices a change. Whoever changes files must not also decide that.
+    ("core.untrackedCache", "false"),
+    ("core.splitIndex", "false"),
+    ("core.trustctime", "true"),
+    ("core.checkStat", "default"),
+    ("core.ignoreStat", "false"),
+    ("add.ignoreErrors", "false"),
+];
+
+/// Settings that make what a call writes survive a power cut.
+pub(super) const DURABLE: &[(&str, &str)] = &[("core.fsync", "committed,reference"), ("core.fsyncMethod", "batch")];
+
+/// The expression that finds the settings with names of their own.
+pub(super) const NAMED: &str = r"^(filter|merge|gpg)\.";
+
+/// A custom merge driver that git would not know: git's own text merge, and a conflict if that is impossible.
+const PLAIN_MERGE: &str = "git merge-file -q %A %O %B || exit 1";
+
+/// Returns the fixed settings.
+pub(super) fn fixed() -> impl Iterator<Item = Setting> {
+    FIXED.iter().map(|(key, value)| (key.into(), value.into()))
+}
+
+/// Returns what switches off the named settings of a repository, from the output of
+/// `git config --includes --show-scope -z --get-regexp`.
+pub(super) fn neutralise(listing: &[u8]) -> Vec<Setting> {
+    let mut words = listing.split(|byte| *byte == 0);
+    let mut global: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
+    let mut local: Vec<&[u8]> = Vec::new();
+    while let (Some(scope), Some(entry)) = (words.next(), words.next()) {
+        // A key without a value has no line break; git reads it as true.
+        let (key, value) = match entry.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (&entry[..at], &entry[at + 1..]),
+            None => (entry, &b"true"[..]),
+        };
+        if scope == b"global" {
+            global.insert(key, value);
+        } else if off(key).is_some() && !local.contains(&key) {
+            local.push(key);
+        }
+    }
+    let setting = |key: &&[u8]| {
+        let person = global.get(key).map(|value| OsString::from_vec(value.to_vec()));
+        Some((OsStr::from_bytes(key).to_owned(), person.or_else(|| off(key).map(OsString::from))?))
+    };
+    local.iter().filter_map(setting).collect()
+}
+
+/// Returns the harmless value of a setting that could run a program; nothing for one that cannot.
+fn off(key: &[u8]) -> Option<&'static str> {
+    let last = key.rsplit(|byte| *byte == b'.').next()?;
+    match (key.split(|byte| *byte == b'.').next()?, last) {
+        (b"filter", b"clean" | b"smudge" | b"process") => Some(""),
+        (b"filter", b"required") => Some("false"),
+        (b"merge", b"driver") => Some(PLAIN_MERGE),
+        (b"gpg", b"defaultkeycommand") => Some("false"),
+        (b"gpg", b"program") => Some(match key {
+            b"gpg.ssh.program" => "ssh-keygen",
+            b"gpg.x509.program" => "gpgsm",
+            _ => "gpg",
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(listing: &[u8]) -> Vec<String> {
+        let line = |(key, value): Setting| format!("{}={}", key.to_string_lossy(), value.to_string_lossy());
+        neutralise(listing).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn a_filter_of_the_repository_is_off_unless_the_person_has_it_too() {
+        let listing =
+            b"global\0filter.lfs.clean\ngit-lfs clean\0local\0filter.lfs.clean\nevil\0local\0filter.x.smudge\nevil\0";
+        assert_eq!(shown(listing), ["filter.lfs.clean=git-lfs clean", "filter.x.smudge="]);
+    }
+
+    #[test]
+    fn a_key_without_value_and_an_odd_name_are_seen() {
+        let listing = b"worktree\0filter.a=b.c.required\0local\0filter.\xff.process\nevil\0";
+        assert_eq!(shown(listing), ["filter.a=b.c.required=false", "filter.\u{fffd}.process="]);
+    }
+
+    #[test]
+    fn the_persons_own_settings_are_left_alone() {
+        assert!(neutralise(b"global\0filter.lfs.clean\ngit-lfs clean\0local\0merge.ff\nonly\0").is_empty());
+    }
+}

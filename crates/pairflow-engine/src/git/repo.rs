@@ -1,0 +1,229 @@
+//! Where a repository is, which branches it has, and how pairflow's own files are kept out of it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::CommitId;
+
+use super::error::GitError;
+use super::head::{Head, head};
+use super::run::{Call, Git};
+
+const EXCLUDED: &str = ".pairflow/";
+
+/// A repository with files and at least one commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repo {
+    /// The root of its main checkout.
+    pub root: PathBuf,
+    /// The git directory that all its worktrees share.
+    pub common_dir: PathBuf,
+    /// The git directory of the checkout that it was found from.
+    pub git_dir: PathBuf,
+    /// The name of its directory.
+    pub name: String,
+}
+
+impl Repo {
+    /// Finds the repository that `path` lies in, from any of its worktrees, and makes sure that a bubble can be cut
+    /// from it.
+    pub fn discover(path: &Path) -> Result<Self, GitError> {
+        let repo = Self::locate(path)?;
+        let git = repo.git();
+        let bare = Call::new(["config", "--type=bool", "--get", "core.bare"]).as_configured().accept(&[0, 1]);
+        if git.run(bare)?.line()? == "true" {
+            return Err(GitError::Bare { path: repo.common_dir });
+        }
+        let branch = Call::new(["for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads"]);
+        if git.run(branch)?.stdout.is_empty() && resolve(&git, "HEAD")?.is_none() {
+            return Err(GitError::Empty { path: repo.root });
+        }
+        Ok(repo)
+    }
+
+    /// Finds the repository that `path` lies in by looking at files only; it may still be empty.
+    pub fn locate(path: &Path) -> Result<Self, GitError> {
+        let start = path.canonicalize().map_err(|source| GitError::io("open", path, source))?;
+        for dir in start.ancestors() {
+            if is_git_dir(dir) {
+                let inside = dir.file_name().is_some_and(|name| name == ".git");
+                return if inside { Self::from(dir, dir) } else { Err(GitError::Bare { path: dir.into() }) };
+            }
+            let dot_git = dir.join(".git");
+            if is_git_dir(&dot_git) {
+                return Self::from(&dot_git, &dot_git);
+            }
+            if let Some(git_dir) = linked(&dot_git).filter(|git_dir| is_git_dir(git_dir)) {
+                return Self::from(&git_dir, &dot_git);
+            }
+        }
+        Err(GitError::NotARepository { path: start })
+    }
+
+    fn from(git_dir: &Path, dot_git: &Path) -> Result<Self, GitError> {
+        let common_dir = common_dir_of(git_dir);
+        let of_dot_git = |path: &Path| path.parent().map(Path::to_owned);
+        let root = if common_dir.ends_with(".git") {
+            of_dot_git(&common_dir)
+        } else if common_dir == git_dir {
+            of_dot_git(dot_git)
+        } else {
+            configured_root(&common_dir)?
+        };
+        let root = root.ok_or_else(|| GitError::NoMainCheckout { path: common_dir.clone() })?;
+        let name = root.file_name().map_or_else(|| "root".to_owned(), |name| name.to_string_lossy().into_owned());
+        Ok(Self { root, common_dir, git_dir: git_dir.to_owned(), name })
+    }
+
+    /// Returns git, pinned to the main checkout.
+    pub fn git(&self) -> Git {
+        Git::at(&self.common_dir, &self.common_dir, &self.root)
+    }
+
+    /// Returns the branch of the checkout that the repository was found from; nothing if it is on none.
+    pub fn current_branch(&self) -> Option<String> {
+        match head(&self.git_dir) {
+            Head::Branch(name) => Some(name),
+            Head::Detached(_) | Head::Missing => None,
+        }
+    }
+
+    /// Returns the commit that a local branch points to.
+    pub fn resolve_branch(&self, name: &str) -> Result<CommitId, GitError> {
+        let git = self.git();
+        match resolve(&git, &format!("refs/heads/{name}"))? {
+            Some(commit) => Ok(commit),
+            None => Err(GitError::UnknownBranch { name: name.to_owned(), near: near(&git, name)? }),
+        }
+    }
+
+    /// Returns the local branches.
+    pub fn branches(&self) -> Result<Vec<String>, GitError> {
+        branches(&self.git())
+    }
+
+    /// Keeps pairflow's own files out of the person's history, in this repository and all its worktrees.
+    pub fn exclude(&self) -> Result<(), GitError> {
+        exclude_own_files(&self.common_dir)
+    }
+}
+
+/// Adds pairflow's directory to `info/exclude` of a git directory, once; other lines stay as they are.
+pub fn exclude_own_files(common_dir: &Path) -> Result<(), GitError> {
+    let info = common_dir.join("info");
+    std::fs::create_dir_all(&info).map_err(|source| GitError::io("create", &info, source))?;
+    let file = info.join("exclude");
+    // Some people link this file to one of their own: the link stays, and what it points to is replaced.
+    let file = file.canonicalize().unwrap_or(file);
+    let mut lines = match std::fs::read(&file) {
+        Ok(lines) => lines,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(source) => return Err(GitError::io("read", &file, source)),
+    };
+    if lines.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_end() == EXCLUDED.as_bytes()) {
+        return Ok(());
+    }
+    if !lines.is_empty() && !lines.ends_with(b"\n") {
+        lines.push(b'\n');
+    }
+    lines.extend_from_slice(EXCLUDED.as_bytes());
+    lines.push(b'\n');
+    replace(&file, &lines).map_err(|source| GitError::io("write", &file, source))
+}
+
+/// Replaces a file in one step, so that a reader sees the old or the new content.
+pub(crate) fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
+    let name = format!(".{}.{}", std::process::id(), unique());
+    let mut fresh = file.as_os_str().to_owned();
+    fresh.push(name);
+    let mut out = std::fs::File::create_new(&fresh)?;
+    let written = out.write_all(content).and_then(|()| out.sync_all()).and_then(|()| std::fs::rename(&fresh, file));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&fresh);
+    }
+    written
+}
+
+/// Returns a number that this process has not had before.
+pub(crate) fn unique() -> u64 {
+    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Returns the commit that `name` stands for, or nothing if there is none.
+pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<CommitId>, GitError> {
+    let call = Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(format!("{name}^{{commit}}"));
+    let answer = git.run(call.accept(&[0, 1, 128]))?;
+    if answer.code == 0 { answer.commit().map(Some) } else { Ok(None) }
+}
+
+/// Returns the git directory that a `.git` file names.
+pub(crate) fn linked(dot_git: &Path) -> Option<PathBuf> {
+    let text = std::fs::read_to_string(dot_git).ok()?;
+    let named = text.trim_end().strip_prefix("gitdir: ")?;
+    dot_git.parent()?.join(named).canonicalize().ok()
+}
+
+fn is_git_dir(dir: &Path) -> bool {
+    let whole = dir.join("objects").is_dir() && dir.join("refs").is_dir();
+    dir.join("HEAD").is_file() && (whole || dir.join("commondir").is_file())
+}
+
+fn common_dir_of(git_dir: &Path) -> PathBuf {
+    let named = std::fs::read_to_string(git_dir.join("commondir")).ok();
+    let common = named.and_then(|named| git_dir.join(named.trim_end()).canonicalize().ok());
+    common.unwrap_or_else(|| git_dir.to_owned())
+}
+
+/// Asks a git directory that is not called `.git` where its main checkout is.
+fn configured_root(common_dir: &Path) -> Result<Option<PathBuf>, GitError> {
+    let git = Git::at(common_dir, common_dir, common_dir);
+    let get = |key: &str| git.run(Call::new(["config", "--get", key]).as_configured().accept(&[0, 1]))?.line();
+    if get("core.bare")? == "true" {
+        return Err(GitError::Bare { path: common_dir.to_owned() });
+    }
+    let root = get("core.worktree")?;
+    Ok(if root.is_empty() { None } else { common_dir.join(root).canonicalize().ok() })
+}
+
+fn branches(git: &Git) -> Result<Vec<String>, GitError> {
+    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads"]))?;
+    Ok(String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect())
+}
+
+/// Returns up to three branches whose names resemble `name` most.
+fn near(git: &Git, name: &str) -> Result<Vec<String>, GitError> {
+    let mut all: Vec<(usize, String)> =
+        branches(git)?.into_iter().map(|branch| (distance(name, &branch), branch)).collect();
+    all.sort();
+    Ok(all.into_iter().take(3).map(|(_, branch)| branch).collect())
+}
+
+/// Returns how many letters have to be added, removed or changed to get from `a` to `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(left != *right);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn similar_names_are_near() {
+        assert_eq!(distance("main", "main"), 0);
+        assert_eq!(distance("mian", "main"), 2);
+        assert_eq!(distance("", "main"), 4);
+        assert!(distance("mastr", "master") < distance("mastr", "develop"));
+    }
+}

@@ -1,0 +1,358 @@
+//! The one function through which every git process of pairflow runs.
+//!
+//! Directories are pinned, the environment and the configuration are cleared of everything that could run a program of
+//! the repository's choice, and time and output are bounded. No other file may start git.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use pairflow_core::ids::{CommitId, TreeId};
+
+use super::error::GitError;
+use super::pins::{self, Setting};
+
+const TIMEOUT: Duration = Duration::from_secs(120);
+const STDOUT_LIMIT: usize = 256 * 1024 * 1024;
+const STDERR_LIMIT: usize = 64 * 1024;
+const STDERR_SHOWN: usize = 2_000;
+
+/// A repository, or one worktree of it, as git is to see it.
+#[derive(Debug)]
+pub struct Git {
+    pinned: Option<Pinned>,
+    neutral: OnceLock<Vec<Setting>>,
+}
+
+#[derive(Debug)]
+struct Pinned {
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    work_tree: PathBuf,
+}
+
+/// One call of git, to be given to [`Git::run`].
+#[derive(Debug, Clone)]
+pub struct Call {
+    args: Vec<OsString>,
+    input: Vec<u8>,
+    env: Vec<(&'static str, OsString)>,
+    settings: Vec<Setting>,
+    unpinned: bool,
+    accepted: &'static [i32],
+    limit: usize,
+    cut: bool,
+    timeout: Duration,
+}
+
+/// What a call that ended as expected said.
+#[derive(Debug)]
+pub struct Output {
+    /// The exit code.
+    pub code: i32,
+    /// The standard output.
+    pub stdout: Vec<u8>,
+    /// Whether the standard output was cut at the limit.
+    pub cut: bool,
+    /// The beginning of the standard error output.
+    pub stderr: String,
+    args: String,
+}
+
+impl Git {
+    /// Pins git to these three directories, whatever the files in them say.
+    pub fn at(git_dir: &Path, common_dir: &Path, work_tree: &Path) -> Self {
+        let pinned = Pinned { git_dir: git_dir.into(), common_dir: common_dir.into(), work_tree: work_tree.into() };
+        Self { pinned: Some(pinned), neutral: OnceLock::new() }
+    }
+
+    /// Runs git outside of any repository, for `clone`.
+    pub(crate) fn nowhere() -> Self {
+        Self { pinned: None, neutral: OnceLock::new() }
+    }
+
+    /// Runs one call and returns what it said, if it ended with an accepted exit code.
+    pub fn run(&self, call: Call) -> Result<Output, GitError> {
+        let args = shown(&call.args);
+        let command = self.command(&call)?;
+        let (limit, cut, timeout, accepted) = (call.limit, call.cut, call.timeout, call.accepted);
+        let done = Running::start(command, call.input, limit)?.attend(&args, timeout)?;
+        if done.cut && !cut {
+            return Err(GitError::TooMuchOutput { args, limit });
+        }
+        let code = done.code.or(done.cut.then_some(0));
+        match code {
+            Some(code) if done.cut || accepted.contains(&code) => {
+                Ok(Output { code, stdout: done.stdout, cut: done.cut, stderr: trimmed(&done.stderr), args })
+            }
+            code => Err(GitError::Failed { args, code, stderr: trimmed(&done.stderr) }),
+        }
+    }
+
+    fn command(&self, call: &Call) -> Result<Command, GitError> {
+        let mut command = Command::new("git");
+        command.args(&call.args).process_group(0);
+        command.stdin(if call.input.is_empty() { Stdio::null() } else { Stdio::piped() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
+            command.env_remove(name);
+        }
+        command.envs([("GIT_CONFIG_NOSYSTEM", "1"), ("GIT_ATTR_NOSYSTEM", "1"), ("GIT_TERMINAL_PROMPT", "0")]);
+        command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_NO_REPLACE_OBJECTS", "1")]);
+        command.envs([("GIT_ALLOW_PROTOCOL", "file"), ("GIT_LITERAL_PATHSPECS", "1"), ("LC_ALL", "C")]);
+        match &self.pinned {
+            Some(pinned) => {
+                command.env("GIT_DIR", &pinned.git_dir).env("GIT_COMMON_DIR", &pinned.common_dir);
+                command.env("GIT_WORK_TREE", &pinned.work_tree);
+                let exists = pinned.work_tree.is_dir();
+                command.current_dir(if exists { &pinned.work_tree } else { &pinned.common_dir });
+            }
+            None => drop(command.current_dir("/")),
+        }
+        self.configure(&mut command, call)?;
+        command.envs(call.env.iter().map(|(name, value)| (name, value)));
+        Ok(command)
+    }
+
+    /// Hands settings over by environment: unlike `-c`, that takes any name and any value.
+    fn configure(&self, command: &mut Command, call: &Call) -> Result<(), GitError> {
+        if call.unpinned {
+            return Ok(());
+        }
+        let settings = pins::fixed().chain(self.neutral()?.iter().cloned()).chain(call.settings.iter().cloned());
+        let mut count = 0;
+        for (key, value) in settings {
+            command.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        command.env("GIT_CONFIG_COUNT", count.to_string());
+        Ok(())
+    }
+
+    fn neutral(&self) -> Result<&[Setting], GitError> {
+        if self.pinned.is_none() {
+            return Ok(&[]);
+        }
+        if let Some(known) = self.neutral.get() {
+            return Ok(known);
+        }
+        let listing = Call::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", pins::NAMED]);
+        let listing = self.run(listing.as_configured().accept(&[0, 1]))?;
+        Ok(self.neutral.get_or_init(|| pins::neutralise(&listing.stdout)))
+    }
+}
+
+impl Call {
+    /// Starts a call with its arguments.
+    pub fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
+        Self {
+            args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
+            input: Vec::new(),
+            env: Vec::new(),
+            settings: Vec::new(),
+            unpinned: false,
+            accepted: &[0],
+            limit: STDOUT_LIMIT,
+            cut: false,
+            timeout: TIMEOUT,
+        }
+    }
+
+    /// Adds one argument.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Gives git something to read.
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = bytes.into();
+        self
+    }
+
+    /// Uses another index than the worktree's own.
+    pub fn index(self, path: &Path) -> Self {
+        self.env("GIT_INDEX_FILE", path)
+    }
+
+    /// Sets one variable of git's environment.
+    pub fn env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name, value.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets one setting, over whatever is pinned.
+    pub fn setting(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
+        self.settings.push((key.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Makes what the call writes survive a power cut.
+    pub fn durable(self) -> Self {
+        pins::DURABLE.iter().fold(self, |call, (key, value)| call.setting(key, value))
+    }
+
+    /// Ignores sparse checkouts: a bubble has all files.
+    pub fn whole(self) -> Self {
+        self.setting("core.sparseCheckout", "false")
+    }
+
+    /// Takes these exit codes as answers.
+    pub fn accept(mut self, codes: &'static [i32]) -> Self {
+        self.accepted = codes;
+        self
+    }
+
+    /// Keeps only the first `limit` bytes of the output.
+    pub fn cut_at(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self.cut = true;
+        self
+    }
+
+    /// Waits longer, or less, than usual.
+    pub fn within(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Reads the configuration as it is written. For `git config` alone, which runs nothing.
+    pub(super) fn as_configured(mut self) -> Self {
+        self.unpinned = true;
+        self
+    }
+}
+
+impl Output {
+    /// Returns the answer as one line of text.
+    pub fn line(&self) -> Result<String, GitError> {
+        let text = std::str::from_utf8(&self.stdout).map_err(|_| self.unexpected())?;
+        let text = text.trim_end_matches('\n');
+        if text.contains('\n') { Err(self.unexpected()) } else { Ok(text.to_owned()) }
+    }
+
+    /// Returns the parts of an answer that was asked for with `-z`.
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty())
+    }
+
+    /// Returns the answer as a commit.
+    pub fn commit(&self) -> Result<CommitId, GitError> {
+        self.object().map(CommitId)
+    }
+
+    /// Returns the answer as a tree.
+    pub fn tree(&self) -> Result<TreeId, GitError> {
+        self.object().map(TreeId)
+    }
+
+    /// Makes the error that says that this answer has no meaning.
+    pub fn unexpected(&self) -> GitError {
+        let said = String::from_utf8_lossy(&self.stdout).chars().take(200).collect();
+        GitError::Unexpected { args: self.args.clone(), said }
+    }
+
+    fn object(&self) -> Result<String, GitError> {
+        let line = self.line()?;
+        let hex = line.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if hex && matches!(line.len(), 40 | 64) { Ok(line) } else { Err(self.unexpected()) }
+    }
+}
+
+/// What was heard from a process.
+enum Heard {
+    Out { bytes: Vec<u8>, over: bool },
+    Err { bytes: Vec<u8> },
+}
+
+struct Running {
+    child: Child,
+    heard: Receiver<Heard>,
+}
+
+struct Done {
+    code: Option<i32>,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    cut: bool,
+}
+
+impl Running {
+    fn start(mut command: Command, input: Vec<u8>, limit: usize) -> Result<Self, GitError> {
+        let mut child = command.spawn().map_err(|source| match source.kind() {
+            ErrorKind::NotFound => GitError::Missing,
+            _ => GitError::io("run", Path::new("git"), source),
+        })?;
+        let (say, heard) = channel();
+        if let Some(mut stdin) = child.stdin.take() {
+            // A git that does not read its input to the end closes the pipe; its exit code then says why.
+            std::thread::spawn(move || drop(stdin.write_all(&input)));
+        }
+        let stdout = child.stdout.take().expect("standard output was piped");
+        listen(stdout, limit, say.clone(), |bytes, over| Heard::Out { bytes, over });
+        let stderr = child.stderr.take().expect("standard error was piped");
+        listen(stderr, STDERR_LIMIT, say, |bytes, _| Heard::Err { bytes });
+        Ok(Self { child, heard })
+    }
+
+    fn attend(mut self, args: &str, timeout: Duration) -> Result<Done, GitError> {
+        let deadline = Instant::now() + timeout;
+        let mut done = Done { code: None, stdout: Vec::new(), stderr: Vec::new(), cut: false };
+        for _ in 0..2 {
+            match self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(Heard::Out { bytes, over }) => {
+                    (done.stdout, done.cut) = (bytes, over);
+                    if over {
+                        self.kill();
+                    }
+                }
+                Ok(Heard::Err { bytes }) => done.stderr = bytes,
+                Err(_) => {
+                    self.kill();
+                    return Err(GitError::TimedOut { args: args.to_owned(), secs: timeout.as_secs() });
+                }
+            }
+        }
+        done.code = self.child.wait().ok().and_then(|status| status.code());
+        Ok(done)
+    }
+
+    fn kill(&mut self) {
+        // An error means that nobody of the group is left.
+        let _ = rustix::process::kill_process_group(
+            rustix::process::Pid::from_child(&self.child),
+            rustix::process::Signal::KILL,
+        );
+        let _ = self.child.wait();
+    }
+}
+
+fn listen(mut pipe: impl Read + Send + 'static, limit: usize, say: Sender<Heard>, heard: fn(Vec<u8>, bool) -> Heard) {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let ask = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let _ = pipe.by_ref().take(ask).read_to_end(&mut bytes);
+        let over = bytes.len() > limit;
+        bytes.truncate(limit);
+        let said = heard(bytes, over);
+        // Nobody reads a standard error output of this length, but git must not block on it.
+        if matches!(said, Heard::Err { .. }) && over {
+            let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        }
+        let _ = say.send(said);
+    });
+}
+
+fn shown(args: &[OsString]) -> String {
+    args.iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+fn trimmed(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    text.trim().chars().take(STDERR_SHOWN).collect()
+}

@@ -1,0 +1,217 @@
+//! What a worktree contains right now, as a tree; and how such a tree is kept on a private ref.
+//!
+//! Tracked is what the worktree's own index lists, so `git add -f` and `git rm --cached` mean what they say. Content is
+//! always read from the files, never from that index: flags such as `assume-unchanged` hide nothing.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::{CommitId, TreeId};
+
+use super::error::GitError;
+use super::index::Index;
+use super::run::{Call, Git, Output};
+use super::workspace::Workspace;
+
+const OWN: &[u8] = b".pairflow";
+const GITLINK: &[u8] = b"160000 ";
+
+/// A snapshot that was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// The tree.
+    pub tree: TreeId,
+    /// A commit of it on top of the base.
+    pub commit: CommitId,
+    /// The ref that holds the commit.
+    pub r#ref: String,
+}
+
+/// Returns the tree of the worktree: tracked files plus untracked ones that are not ignored.
+pub fn observe(workspace: &Workspace) -> Result<TreeId, GitError> {
+    let (tree, index) = look(workspace, &workspace.git())?;
+    index.keep();
+    Ok(tree)
+}
+
+/// Keeps the tree of the worktree on `refs/pairflow/<id>/<number>`. The same tree gives the same commit again.
+pub fn take(workspace: &Workspace, number: u64) -> Result<Taken, GitError> {
+    let git = workspace.git();
+    let (tree, index) = look(workspace, &git)?;
+    index.keep();
+    let commit = commit_of(workspace, &git, &tree)?;
+    let r#ref = workspace.private_ref(number);
+    git.run(Call::new(["update-ref", &r#ref, &commit.0]).durable())?;
+    if workspace.is_clone() {
+        relay(workspace, &r#ref, &r#ref)?;
+    }
+    Ok(Taken { tree, commit, r#ref })
+}
+
+/// Brings a ref of a clone into the repository, so that it outlives the clone.
+pub(crate) fn relay(workspace: &Workspace, from: &str, to: &str) -> Result<(), GitError> {
+    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
+    // A remote of that name in the configuration could name another program for the other side.
+    let call = Call::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
+    let call = call.arg("--").arg(&workspace.git_dir).arg(format!("+{from}:{to}"));
+    workspace.repo()?.git().run(call.durable()).map(drop)
+}
+
+/// Makes the commit of a snapshot; it depends on nothing but the tree, the base and the bubble.
+pub(super) fn commit_of(workspace: &Workspace, git: &Git, tree: &TreeId) -> Result<CommitId, GitError> {
+    own_commit(git, tree, &workspace.base, format!("pairflow: snapshot of {}\n", workspace.id))
+}
+
+/// Makes a commit in pairflow's own name and without a date, so that the same arguments give the same commit.
+pub(crate) fn own_commit(git: &Git, tree: &TreeId, parent: &CommitId, message: String) -> Result<CommitId, GitError> {
+    let mut call = Call::new(["commit-tree", &tree.0, "-p", &parent.0, "-F", "-"]).input(message);
+    for (name, value) in [
+        ("GIT_AUTHOR_NAME", "pairflow"),
+        ("GIT_AUTHOR_EMAIL", "pairflow@localhost"),
+        ("GIT_AUTHOR_DATE", "@0 +0000"),
+        ("GIT_COMMITTER_NAME", "pairflow"),
+        ("GIT_COMMITTER_EMAIL", "pairflow@localhost"),
+        ("GIT_COMMITTER_DATE", "@0 +0000"),
+    ] {
+        call = call.env(name, value);
+    }
+    git.run(call.durable())?.commit()
+}
+
+/// Reads the worktree into an index of its own, and returns it with its tree.
+pub(super) fn look(workspace: &Workspace, git: &Git) -> Result<(TreeId, Index), GitError> {
+    workspace.present()?;
+    let mut index = Index::open(workspace)?;
+    let mut filled = fill(workspace, git, &index);
+    if filled.is_err() && index.is_warm() {
+        // The cache may be damaged; without it every file is read again.
+        index.clear()?;
+        filled = fill(workspace, git, &index);
+    }
+    match filled {
+        Ok(tree) => Ok((tree, index)),
+        Err(error @ GitError::Failed { .. }) => Err(explain(workspace, git, &index).unwrap_or(error)),
+        Err(error) => Err(error),
+    }
+}
+
+fn fill(workspace: &Workspace, git: &Git, index: &Index) -> Result<TreeId, GitError> {
+    if !index.is_warm() {
+        git.run(Call::new(["read-tree", &workspace.base.0]).index(index.path()).whole())?;
+    }
+    git.run(Call::new(["add", "-A"]).index(index.path()).whole().durable())?;
+    follow_tracking(workspace, git, index)?;
+    let entries = git.run(Call::new(["ls-files", "-s", "-z"]).index(index.path()))?;
+    refuse_nested(workspace, git, &entries)?;
+    leave_out_own(workspace, git, index, &entries)?;
+    git.run(Call::new(["write-tree"]).index(index.path()).durable())?.tree()
+}
+
+/// Ignored files belong to the tree if, and only if, the worktree's own index lists them.
+fn follow_tracking(workspace: &Workspace, git: &Git, index: &Index) -> Result<(), GitError> {
+    if !workspace.git_dir.join("index").is_file() {
+        return Ok(());
+    }
+    let ignored = || Call::new(["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]);
+    let theirs = git.run(ignored())?;
+    let ours = git.run(ignored().index(index.path()))?;
+    let set = |output: &Output| output.parts().map(<[u8]>::to_vec).collect::<BTreeSet<_>>();
+    let (theirs, ours) = (set(&theirs), set(&ours));
+    let dropped = joined(ours.difference(&theirs));
+    if !dropped.is_empty() {
+        let call = Call::new(["update-index", "-z", "--force-remove", "--stdin"]).input(dropped);
+        git.run(call.index(index.path()))?;
+    }
+    let added = joined(theirs.difference(&ours));
+    if !added.is_empty() {
+        let call = Call::new(["update-index", "-z", "--add", "--remove", "--stdin"]).input(added);
+        git.run(call.index(index.path()).durable())?;
+    }
+    Ok(())
+}
+
+/// A repository inside the worktree would enter as a bare commit name. Only declared submodules may do that.
+fn refuse_nested(workspace: &Workspace, git: &Git, entries: &Output) -> Result<(), GitError> {
+    let links: Vec<&[u8]> = entries.parts().filter(|entry| entry.starts_with(GITLINK)).filter_map(path_of).collect();
+    if links.is_empty() {
+        return Ok(());
+    }
+    let paths = || links.iter().map(|path| OsStr::from_bytes(path));
+    let in_base = paths().fold(Call::new(["ls-tree", "-z", &workspace.base.0, "--"]), Call::arg);
+    let staged = paths().fold(Call::new(["ls-files", "-s", "-z", "--"]), Call::arg);
+    let (in_base, staged) = (git.run(in_base)?, git.run(staged)?);
+    let declared: Vec<&[u8]> =
+        in_base.parts().chain(staged.parts()).filter(|entry| entry.starts_with(GITLINK)).filter_map(path_of).collect();
+    match links.iter().find(|path| !declared.contains(path)) {
+        Some(path) => Err(GitError::NestedRepository { path: OsStr::from_bytes(path).into() }),
+        None => Ok(()),
+    }
+}
+
+/// pairflow's own files and those that were copied in stay as they are in the base, which mostly means: absent.
+fn leave_out_own(workspace: &Workspace, git: &Git, index: &Index, entries: &Output) -> Result<(), GitError> {
+    let own = |path: &[u8]| {
+        let under = path.strip_prefix(OWN).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
+        under || workspace.included.iter().any(|included| included.as_bytes() == path)
+    };
+    let found: Vec<&[u8]> = entries.parts().filter_map(path_of).filter(|path| own(path)).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let in_base = Call::new(["ls-tree", "-r", "-z", &workspace.base.0, "--", ".pairflow"]);
+    let in_base = git.run(workspace.included.iter().fold(in_base, Call::arg))?;
+    let mut input = Vec::new();
+    for path in found {
+        input.extend_from_slice(b"0 ");
+        input.extend_from_slice("0".repeat(workspace.base.0.len()).as_bytes());
+        input.push(b'\t');
+        input.extend_from_slice(path);
+        input.push(0);
+    }
+    input.extend_from_slice(&in_base.stdout);
+    git.run(Call::new(["update-index", "-z", "--index-info"]).input(input).index(index.path())).map(drop)
+}
+
+/// Finds out which file kept git from reading the worktree, if one did.
+fn explain(workspace: &Workspace, git: &Git, index: &Index) -> Option<GitError> {
+    let list = |args: &[&str]| {
+        git.run(Call::new(["ls-files", "-z", "--exclude-standard"].iter().chain(args)).index(index.path()))
+    };
+    let others = list(&["--others", "--directory"]).ok()?;
+    let dirs = others.parts().filter(|part| part.ends_with(b"/")).map(|part| PathBuf::from(OsStr::from_bytes(part)));
+    if let Some(path) = dirs.into_iter().find_map(|dir| nested(&workspace.path, &dir)) {
+        return Some(GitError::NestedRepository { path });
+    }
+    let files = list(&["--others", "--modified"]).ok()?;
+    let denied = |path: &&[u8]| {
+        let opened = std::fs::File::open(workspace.path.join(OsStr::from_bytes(path)));
+        opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+    };
+    files.parts().find(denied).map(|path| GitError::Unreadable { path: OsStr::from_bytes(path).into() })
+}
+
+fn nested(root: &Path, dir: &Path) -> Option<PathBuf> {
+    let full = root.join(dir);
+    if full.join(".git").exists() {
+        return Some(dir.to_owned());
+    }
+    let entries = std::fs::read_dir(full).ok()?.flatten();
+    let mut dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    dirs.find_map(|entry| nested(root, &dir.join(entry.file_name())))
+}
+
+/// Returns the path of a line of `ls-files -s` or `ls-tree`.
+fn path_of(entry: &[u8]) -> Option<&[u8]> {
+    entry.iter().position(|byte| *byte == b'\t').map(|at| &entry[at + 1..])
+}
+
+fn joined<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
+    let mut all = Vec::new();
+    for path in paths {
+        all.extend_from_slice(path);
+        all.push(0);
+    }
+    all
+}

@@ -1,0 +1,74 @@
+//! A bubble's place, as the git questions need it.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::{BubbleId, CommitId};
+use pairflow_core::log::body;
+
+use super::error::GitError;
+use super::repo::Repo;
+use super::run::Git;
+
+/// A bubble's worktree or clone, and the commit that it was cut from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    /// Whose it is.
+    pub id: BubbleId,
+    /// The root of the repository's main checkout.
+    pub root: PathBuf,
+    /// The root of the bubble's files.
+    pub path: PathBuf,
+    /// Its git directory.
+    pub git_dir: PathBuf,
+    /// The git directory that it shares with the repository; its own, for a clone.
+    pub common_dir: PathBuf,
+    /// The commit that it was cut from, or last updated to.
+    pub base: CommitId,
+    /// Files that were copied in and are nobody's work.
+    pub included: Vec<String>,
+}
+
+impl Workspace {
+    /// Makes a workspace out of what the log says about it.
+    pub fn recorded(root: &Path, id: &BubbleId, record: &body::Workspace) -> Self {
+        Self {
+            id: id.clone(),
+            root: root.to_owned(),
+            path: PathBuf::from(&record.path),
+            git_dir: PathBuf::from(&record.git_dir),
+            common_dir: PathBuf::from(&record.common_dir),
+            base: record.base.clone(),
+            included: record.included.clone(),
+        }
+    }
+
+    /// Returns git, pinned to this workspace.
+    pub fn git(&self) -> Git {
+        Git::at(&self.git_dir, &self.common_dir, &self.path)
+    }
+
+    /// Returns the repository that the bubble belongs to.
+    pub fn repo(&self) -> Result<Repo, GitError> {
+        Repo::locate(&self.root)
+    }
+
+    /// Whether the bubble has a clone of its own.
+    pub fn is_clone(&self) -> bool {
+        self.git_dir == self.common_dir
+    }
+
+    /// Returns the ref `name` among the bubble's private ones.
+    pub fn private_ref(&self, name: impl std::fmt::Display) -> String {
+        format!("refs/pairflow/{}/{name}", self.id)
+    }
+
+    /// Returns the directory of pairflow's own throw-away files for this bubble.
+    pub fn runtime_dir(&self) -> PathBuf {
+        self.root.join(".pairflow/runtime").join(self.id.as_str())
+    }
+
+    /// Fails if the files are gone.
+    pub(super) fn present(&self) -> Result<(), GitError> {
+        if self.path.is_dir() { Ok(()) } else { Err(GitError::WorktreeGone { path: self.path.clone() }) }
+    }
+}

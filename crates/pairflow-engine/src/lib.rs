@@ -1,0 +1,17 @@
+//! The only writer: it loads a log, lets the core decide, appends, and performs what is owed.
+//!
+//! Everything that touches the world is in here: files, git, processes, time. No rule is.
+
+pub mod checks;
+pub mod clock;
+pub mod config;
+pub mod detect;
+pub mod driver;
+pub mod engine;
+pub mod git;
+pub mod perform;
+pub mod process;
+pub mod store;
+pub mod supervise;
+pub mod verbs;
+pub mod workspace;

@@ -1,0 +1,92 @@
+//! pairflow runs the bubble's own commands on the newest snapshot and keeps what they printed.
+
+use std::time::Duration;
+
+use pairflow_core::facts::Receipt;
+use pairflow_core::ids::TreeId;
+use pairflow_core::rules::Check;
+use pairflow_core::unit::{Command, Unit};
+
+use crate::checks::{CheckRun, Checked, run_check};
+use crate::engine::{Bubble, EngineError};
+use crate::git::{Workspace, changes, observe};
+use crate::process::Cancel;
+
+/// How much of a check's output is kept, in bytes.
+pub(super) const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
+
+/// Runs one check; nothing comes of it when it is cancelled.
+pub(super) fn perform(
+    bubble: &Bubble,
+    unit: &Unit,
+    check: &Check,
+    cancel: &Cancel,
+) -> Result<Option<Command>, EngineError> {
+    let workspace = bubble.workspace(unit)?;
+    let Some(tree) = unit.tree() else { return Ok(None) };
+    let Some(checked) = run(bubble, unit, &workspace, check, tree, cancel) else { return Ok(None) };
+    let receipt = keep(bubble, checked)?;
+    write_output(bubble, unit, &receipt)?;
+    Ok(Some(Command::Checked { receipt }))
+}
+
+/// Runs a command in the workspace and sees whether it changed the tree.
+pub(super) fn run(
+    bubble: &Bubble,
+    unit: &Unit,
+    workspace: &Workspace,
+    check: &Check,
+    tree: &TreeId,
+    cancel: &Cancel,
+) -> Option<Checked> {
+    let env = unit.workspace.as_ref().map(crate::engine::ports).unwrap_or_default();
+    let observe = || observe(workspace).map_err(|error| error.to_string());
+    let names = |from: &TreeId, to: &TreeId| match changes(&workspace.git(), from, to) {
+        Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
+        Err(error) => vec![format!("(git could not name them: {error})")],
+    };
+    let run = CheckRun {
+        name: &check.name,
+        command: &check.command,
+        workspace: &workspace.path,
+        tree,
+        timeout: Duration::from_secs(unit.rules.check_timeout_secs),
+        max_output: OUTPUT_LIMIT,
+        env: &env,
+        registry: Some(bubble.control.runtime(&bubble.id).join("processes")),
+        observe: &observe,
+        changed_files: &names,
+    };
+    run_check(&run, cancel).ok()
+}
+
+/// Stores the output by its hash and completes the receipt.
+pub(super) fn keep(bubble: &Bubble, checked: Checked) -> Result<Receipt, EngineError> {
+    let name = bubble.artifacts().put_hashed("checks", "txt", &checked.output)?;
+    Ok(Receipt { output: Some(format!("artifact://{name}")), ..checked.receipt })
+}
+
+/// Adds the result to `artifacts/round-<nnn>.tests.txt`.
+fn write_output(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> Result<(), EngineError> {
+    let name = format!("round-{:03}.tests.txt", unit.round);
+    let mut text = unit.receipts.iter().map(paragraph).collect::<String>();
+    text.push_str(&paragraph(receipt));
+    Ok(bubble.log().project_artifact(&name, text.as_bytes())?)
+}
+
+fn paragraph(receipt: &Receipt) -> String {
+    use pairflow_core::facts::Outcome;
+    let result = match &receipt.outcome {
+        Outcome::Passed => "passed".to_owned(),
+        Outcome::Failed { timed_out: true, .. } => "failed: its time was up".to_owned(),
+        Outcome::Failed { exit: Some(code), .. } => format!("failed with exit code {code}"),
+        Outcome::Failed { exit: None, .. } => "failed: ended by a signal".to_owned(),
+        Outcome::CouldNotCheck { why } => format!("could not be run: {why}"),
+    };
+    let (check, command, tree) = (&receipt.check, &receipt.command, &receipt.tree);
+    let output = receipt.output.as_deref().unwrap_or("-");
+    format!(
+        "== {check}: {result} ({} ms)\ncommand: {command}\ntree: {tree}\nwhole output: {output}\n\n{}\n\n",
+        receipt.duration_ms, receipt.tail
+    )
+}

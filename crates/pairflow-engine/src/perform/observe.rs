@@ -1,0 +1,45 @@
+//! What a worktree looks like at this moment.
+
+use std::path::Path;
+
+use pairflow_core::log::Workspace as Record;
+use pairflow_core::unit::{HeadSeen, Seen, Unit};
+
+use crate::engine::{Bubble, EngineError};
+use crate::git::{Head, Workspace, changes, head, observe};
+
+impl Bubble {
+    /// Returns the workspace of a bubble that has one.
+    pub(crate) fn workspace(&self, unit: &Unit) -> Result<Workspace, EngineError> {
+        let record = unit.workspace.as_ref().ok_or_else(|| {
+            EngineError::BadInput(format!("bubble {} has no workspace yet; start it: pairflow start {}", self.id, self.id))
+        })?;
+        Ok(Workspace::recorded(self.control.repo(), &self.id, record))
+    }
+}
+
+/// Compares the worktree with the newest snapshot.
+pub fn seen(bubble: &Bubble, unit: &Unit) -> Result<Seen, EngineError> {
+    let workspace = bubble.workspace(unit)?;
+    let tree = observe(&workspace)?;
+    let differing = match unit.tree() {
+        Some(expected) if *expected != tree => {
+            changes(&workspace.git(), expected, &tree)?.into_iter().map(|change| change.path).collect()
+        }
+        _ => Vec::new(),
+    };
+    Ok(Seen { tree, differing })
+}
+
+/// Says which branch the worktree is on, by reading one file.
+pub fn head_seen(record: Option<&Record>) -> HeadSeen {
+    let Some(record) = record else { return HeadSeen::Missing };
+    if !Path::new(&record.path).is_dir() {
+        return HeadSeen::Missing;
+    }
+    match head(Path::new(&record.git_dir)) {
+        Head::Branch(name) => HeadSeen::Branch(name),
+        Head::Detached(_) => HeadSeen::Detached,
+        Head::Missing => HeadSeen::Missing,
+    }
+}

@@ -1,0 +1,18 @@
+//! A turn opens: its holder's files are written, and the tree is still the one that was recorded.
+
+use pairflow_core::ids::Party;
+use pairflow_core::unit::{Command, Unit};
+
+use super::{observe, project, snapshot};
+use crate::engine::{Bubble, EngineError};
+
+/// Opens the turn, or finds that someone has changed files since the newest snapshot.
+pub(super) fn perform(bubble: &Bubble, unit: &Unit, turn: u32) -> Result<Command, EngineError> {
+    let seen = observe::seen(bubble, unit)?;
+    if unit.tree() != Some(&seen.tree) {
+        // Spec: changes found at the start of a turn belong to the person.
+        return snapshot::perform(bubble, unit, &Party::Human, unit.snapshots + 1);
+    }
+    project::write_projections(bubble, unit)?;
+    Ok(Command::TurnReady { turn })
+}

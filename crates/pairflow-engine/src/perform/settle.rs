@@ -1,0 +1,108 @@
+//! Pays what is owed, one debt after the other, until nothing is left but running agents.
+
+use std::time::Duration;
+
+use pairflow_core::unit::{Command, Effect, Refusal, Unit, owed};
+
+use super::prepare::sentence;
+use super::{check, commit, open, prepare, snapshot, update};
+use crate::engine::{Bubble, EngineError};
+use crate::process::Cancel;
+
+/// How often an effect is tried before a person is asked.
+const TRIES: u32 = 3;
+
+/// How far the debts are paid.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    /// The state afterwards.
+    pub unit: Unit,
+    /// What is still owed: agents to be kept running, or nothing.
+    pub left: Vec<Effect>,
+}
+
+/// Pays what is owed until only agents are left to run, or until cancelled.
+pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> {
+    let mut tries = 0;
+    loop {
+        let unit = bubble.load()?.unit;
+        let debts = owed(&unit);
+        let payable = debts.iter().find(|effect| !matches!(effect, Effect::RunAgent { .. }));
+        let Some(effect) = payable.filter(|_| !cancel.is_cancelled()) else {
+            return Ok(Settled { unit, left: debts });
+        };
+        match pay(bubble, &unit, effect, cancel) {
+            Ok(true) => tries = 0,
+            Ok(false) => return Ok(Settled { left: owed(&unit), unit }),
+            Err(error) if is_damage(&error) => return Err(error),
+            Err(error) => {
+                tries += 1;
+                if tries >= TRIES {
+                    report(bubble, &error)?;
+                    tries = 0;
+                } else {
+                    std::thread::sleep(Duration::from_millis(50 * u64::from(tries)));
+                }
+            }
+        }
+    }
+}
+
+/// Performs one effect and returns the command that reports it; nothing if it was cancelled.
+pub fn perform(
+    bubble: &Bubble,
+    unit: &Unit,
+    effect: &Effect,
+    cancel: &Cancel,
+) -> Result<Option<Command>, EngineError> {
+    match effect {
+        Effect::PrepareWorkspace => Ok(prepare::perform(bubble, unit, cancel)),
+        Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author, *number).map(Some),
+        Effect::RunCheck(check) => check::perform(bubble, unit, check, cancel),
+        Effect::OpenTurn { turn } => open::perform(bubble, unit, *turn).map(Some),
+        Effect::Update => Ok(Some(update::perform(bubble, unit))),
+        Effect::Commit(order) => Ok(Some(commit::perform(bubble, unit, order))),
+        Effect::RecordDone => Ok(Some(Command::RecordDone)),
+        Effect::RunAgent { .. } => Ok(None),
+    }
+}
+
+/// Pays one debt. Returns whether there was anything to report.
+fn pay(bubble: &Bubble, unit: &Unit, effect: &Effect, cancel: &Cancel) -> Result<bool, EngineError> {
+    let Some(command) = perform(bubble, unit, effect, cancel)? else { return Ok(false) };
+    match bubble.apply(&command) {
+        Ok(_) => Ok(true),
+        // Someone else reported it first, or a person has decided otherwise in the meantime: look again.
+        Err(EngineError::Refused { refusal, .. }) if is_late(&refusal) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_late(refusal: &Refusal) -> bool {
+    match refusal {
+        Refusal::NotOwed | Refusal::WrongState { .. } => true,
+        Refusal::LostRace(inner) => is_late(inner),
+        _ => false,
+    }
+}
+
+fn is_damage(error: &EngineError) -> bool {
+    matches!(error, EngineError::Store(_))
+}
+
+/// An effect that fails again and again becomes a question, or the end if nothing can be done.
+fn report(bubble: &Bubble, error: &EngineError) -> Result<(), EngineError> {
+    let gone = matches!(error, EngineError::Git(git) if matches!(git, crate::git::GitError::NotARepository { .. } | crate::git::GitError::NoMainCheckout { .. }));
+    let reason = sentence(error);
+    let command = if gone {
+        Command::GiveUp { reason }
+    } else {
+        let reason = format!("{reason}. Mend it, then go on with 'pairflow resume {}'.", bubble.id);
+        Command::Trouble { reason }
+    };
+    match bubble.apply(&command) {
+        Ok(_) => Ok(()),
+        Err(EngineError::Refused { refusal, .. }) if is_late(&refusal) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,71 @@
+//! The tree that a turn left goes to a private ref, and its diff becomes a file that people can read.
+
+use pairflow_core::facts::Snapshot;
+use pairflow_core::ids::Party;
+use pairflow_core::unit::{Command, Unit};
+
+use crate::engine::{Bubble, EngineError};
+use crate::git::{Head, Workspace, changes, diff_text, head, take};
+
+/// The longest diff that is kept as a file, in bytes.
+const DIFF_LIMIT: usize = 8 * 1024 * 1024;
+
+/// Records the present tree as `author`'s.
+pub(super) fn perform(bubble: &Bubble, unit: &Unit, author: &Party, number: u64) -> Result<Command, EngineError> {
+    let workspace = bubble.workspace(unit)?;
+    let snapshot = record(&workspace, unit, author, number)?;
+    write_diff(bubble, unit, &workspace, &snapshot)?;
+    Ok(Command::SnapshotTaken { snapshot })
+}
+
+/// Takes the snapshot and compares it with the base and with the one before.
+pub(super) fn record(
+    workspace: &Workspace,
+    unit: &Unit,
+    author: &Party,
+    number: u64,
+) -> Result<Snapshot, EngineError> {
+    let taken = take(workspace, number)?;
+    let git = workspace.git();
+    let base_tree = match &unit.workspace {
+        Some(record) => record.base_tree.clone(),
+        None => taken.tree.clone(),
+    };
+    let changed = changes(&git, &base_tree, &taken.tree)?;
+    let since_last = changes(&git, unit.tree().unwrap_or(&base_tree), &taken.tree)?;
+    let scope = &unit.rules.scope;
+    let out_of_scope = changed.iter().map(|change| &change.path).filter(|path| !scope.admits(path)).cloned().collect();
+    let agent_head = agent_head(workspace, unit);
+    Ok(Snapshot { tree: taken.tree, commit: taken.commit, r#ref: taken.r#ref, author: author.clone(), changed, since_last, out_of_scope, agent_head })
+}
+
+/// The branch tip, if agents committed on it. Such commits are recorded; they are not the product.
+fn agent_head(workspace: &Workspace, unit: &Unit) -> Option<pairflow_core::ids::CommitId> {
+    let Head::Branch(branch) = head(&workspace.git_dir) else { return None };
+    let tip = workspace.git().run(crate::git::Call::new(["rev-parse", "--verify", "--quiet", &branch])).ok()?.commit().ok()?;
+    let base = unit.workspace.as_ref().map(|record| &record.base);
+    (Some(&tip) != base).then_some(tip)
+}
+
+/// Writes `artifacts/round-<nnn>.diff`: what this round changed.
+fn write_diff(bubble: &Bubble, unit: &Unit, workspace: &Workspace, snapshot: &Snapshot) -> Result<(), EngineError> {
+    let before = match (unit.tree(), &unit.workspace) {
+        (Some(tree), _) => tree,
+        (None, Some(record)) => &record.base_tree,
+        (None, None) => return Ok(()),
+    };
+    if *before == snapshot.tree {
+        return Ok(());
+    }
+    let diff = diff_text(&workspace.git(), before, &snapshot.tree, DIFF_LIMIT)?;
+    let name = format!("round-{:03}.diff", round_of(unit));
+    Ok(bubble.log().project_artifact(&name, &diff)?)
+}
+
+/// The round in which the work was done that is being recorded now.
+pub(super) fn round_of(unit: &Unit) -> u32 {
+    match unit.phase.turn().map(|turn| &turn.stage) {
+        Some(pairflow_core::unit::Stage::Closing(handover)) => handover.round,
+        _ => unit.round,
+    }
+}

@@ -1,0 +1,25 @@
+//! Running other programs so that none of them can hurt: each in a process group of its own, with a cleared
+//! environment, limited in time, output and life.
+//!
+//! A job ends in exactly one way and leaves nobody behind: when its first process is gone, its time is up or it is
+//! cancelled, the whole group is ended. Every group is recorded on disk before it may run, so that after a crash
+//! the next supervisor recognises what is left over. What a job means (a check, an agent) is not known here.
+
+mod attend;
+mod cancel;
+mod capture;
+mod environment;
+mod group;
+mod job;
+mod registry;
+mod rolling;
+mod stat;
+mod tail;
+
+pub use cancel::Cancel;
+pub use capture::Capture;
+pub use environment::{inherited, may_inherit};
+pub use job::{CommandLine, Job, Ran, Running, run, start};
+pub use registry::Registration;
+pub use registry::{Kind, Record, RegistryError, ancestors_include, reap, records};
+pub use tail::tail;

@@ -1,0 +1,208 @@
+//! Which process groups were started, as files: one a group, there while the group may live.
+//!
+//! A process is recognised by its id, its start time and the boot it belongs to, so a number that the kernel has given
+//! to someone else since is never taken for ours. Every group also carries a mark in its environment, which children
+//! keep when they leave the group or lose their parent.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
+
+use super::stat::{self, Stat};
+
+/// The environment variable that marks a group.
+pub(super) const MARK: &str = "PF_PROCESS_MARK";
+
+/// How long a process may take to end by itself once it was asked to.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long to wait for the kernel once a process was killed.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+/// How long to wait before looking again whether somebody is left.
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
+
+/// A process group that was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// What the group is for.
+    pub kind: Kind,
+    /// What runs, in words for a person.
+    pub what: String,
+    /// The first process, whose id is also that of the group.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot.
+    pub start: u64,
+    /// Which boot that was.
+    pub boot: String,
+    /// The mark in the group's environment.
+    pub mark: String,
+}
+
+/// What a group is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// An agent, which may call no human verb.
+    Agent,
+    /// A check or a setup command.
+    Check,
+}
+
+/// Where and as what a job is recorded while it runs.
+#[derive(Debug, Clone)]
+pub struct Registration {
+    /// The directory of the records, `runtime/<id>/processes`.
+    pub dir: PathBuf,
+    /// What the group is for.
+    pub kind: Kind,
+    /// What runs, in words for a person.
+    pub what: String,
+}
+
+/// Why the records could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {verb} the process record {}: {source}", .path.display())]
+pub struct RegistryError {
+    verb: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Returns the records in `dir`. A directory that is not there holds none; a damaged record names nobody.
+pub fn records(dir: &Path) -> Result<Vec<Record>, RegistryError> {
+    let read = |path: &PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
+    Ok(files(dir)?.iter().filter_map(read).collect())
+}
+
+/// Ends every group that is still recorded in `dir` and removes the records. Returns those of which somebody was left.
+///
+/// Only for a caller that knows no other process to be running jobs recorded there.
+pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
+    let left: Vec<Record> = records(dir)?.into_iter().filter(|one| !members(one).is_empty()).collect();
+    let mut endings: Vec<Ending<'_>> = left.iter().map(Ending::new).collect();
+    loop {
+        endings.retain_mut(|one| !one.step(false));
+        if endings.is_empty() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    for path in files(dir)? {
+        remove(&path)?;
+    }
+    Ok(left)
+}
+
+/// Whether this process descends from an agent among `records`, or carries the mark of one.
+pub fn ancestors_include(records: &[Record]) -> bool {
+    let boot = stat::boot();
+    let agents: Vec<&Record> = records.iter().filter(|one| one.kind == Kind::Agent && one.boot == boot).collect();
+    let ours = std::env::var(MARK).unwrap_or_default();
+    let me = i32::try_from(std::process::id()).ok().and_then(stat::of);
+    let mut chain = std::iter::successors(me, |stat| stat::of(stat.parent));
+    agents.iter().any(|one| one.mark == ours)
+        || chain.any(|stat| agents.iter().any(|one| one.pid == stat.pid && one.start == stat.start))
+}
+
+/// Writes `record` into `dir` and returns its file.
+pub(super) fn write(dir: &Path, record: &Record) -> Result<PathBuf, RegistryError> {
+    let path = dir.join(format!("{}-{}.json", record.pid, record.start));
+    let staged = path.with_extension("new");
+    let json = serde_json::to_vec(record).expect("a record holds text and numbers only");
+    let failed = |source| RegistryError { verb: "write", path: path.clone(), source };
+    fs::create_dir_all(dir).and_then(|()| fs::write(&staged, json)).map_err(failed)?;
+    fs::rename(&staged, &path).map_err(failed)?;
+    Ok(path)
+}
+
+/// Removes a record; one that is gone already is fine.
+pub(super) fn remove(path: &Path) -> Result<(), RegistryError> {
+    match fs::remove_file(path) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(RegistryError { verb: "remove", path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The end of a group, step by step: first a request, then, when its time is up, force.
+pub(super) struct Ending<'a> {
+    record: &'a Record,
+    asked: Option<Instant>,
+    killed: Option<Instant>,
+}
+
+impl<'a> Ending<'a> {
+    pub(super) fn new(record: &'a Record) -> Self {
+        Self { record, asked: None, killed: None }
+    }
+
+    /// Does what is due now and returns whether nothing more can be done. `leader_gone` says that the first process
+    /// has ended (but not been waited for, so its id is still ours).
+    pub(super) fn step(&mut self, leader_gone: bool) -> bool {
+        let left = members(self.record);
+        match (self.asked, self.killed) {
+            // Without /proc nobody can be counted; what is left of the group gets no grace then.
+            _ if !cfg!(target_os = "linux") && leader_gone => {
+                self.signal(&left, Signal::KILL);
+                true
+            }
+            _ if cfg!(target_os = "linux") && left.is_empty() => true,
+            (None, _) => {
+                self.signal(&left, Signal::TERM);
+                self.asked = Some(Instant::now());
+                false
+            }
+            (Some(asked), None) if asked.elapsed() >= GRACE => {
+                self.signal(&left, Signal::KILL);
+                self.killed = Some(Instant::now());
+                false
+            }
+            (_, Some(killed)) => {
+                self.signal(&left, Signal::KILL);
+                killed.elapsed() >= LAST_WAIT
+            }
+            _ => false,
+        }
+    }
+
+    // Whoever is gone in the meantime cannot be signalled, and need not be.
+    fn signal(&self, left: &[Stat], signal: Signal) {
+        let group_is_ours = !cfg!(target_os = "linux") || leader(self.record).is_some();
+        if let (true, Some(pid)) = (group_is_ours, Pid::from_raw(self.record.pid)) {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+        for pid in left.iter().filter_map(|stat| Pid::from_raw(stat.pid)) {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
+}
+
+/// Returns everybody alive who belongs to the group of `record`.
+fn members(record: &Record) -> Vec<Stat> {
+    if record.boot != stat::boot() || record.start == 0 {
+        return Vec::new();
+    }
+    // As long as the first process is there, dead or alive, the number of the group cannot have been given away.
+    let group_is_ours = leader(record).is_some();
+    let mark = format!("{MARK}={}", record.mark);
+    let belongs = |stat: &Stat| (group_is_ours && stat.group == record.pid) || stat::has_variable(stat.pid, &mark);
+    stat::all().filter(|stat| !stat.dead && stat.start >= record.start).filter(belongs).collect()
+}
+
+fn leader(record: &Record) -> Option<Stat> {
+    stat::of(record.pid).filter(|stat| stat.start == record.start)
+}
+
+fn files(dir: &Path) -> Result<Vec<PathBuf>, RegistryError> {
+    let failed = |source| RegistryError { verb: "list", path: dir.to_owned(), source };
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(failed)?,
+    };
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")).collect())
+}

@@ -1,0 +1,68 @@
+//! What the kernel says about a process, read from `/proc`. Where there is no `/proc` nothing is known, and callers
+//! treat a process they know nothing of as a stranger.
+
+use std::fs;
+
+/// The few fields of `/proc/<pid>/stat` that tell a process from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) pid: i32,
+    pub(super) dead: bool,
+    pub(super) parent: i32,
+    pub(super) group: i32,
+    /// Clock ticks between boot and the start of the process: together with the pid its name for this boot.
+    pub(super) start: u64,
+}
+
+/// Returns what is known of process `pid`, if it exists.
+pub(super) fn of(pid: i32) -> Option<Stat> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Returns every process there is.
+pub(super) fn all() -> impl Iterator<Item = Stat> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(of)
+}
+
+/// Whether process `pid` was started with `line` (`NAME=value`) in its environment.
+pub(super) fn has_variable(pid: i32, line: &str) -> bool {
+    fs::read(format!("/proc/{pid}/environ"))
+        .is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|one| one == line.as_bytes()))
+}
+
+/// Returns a name for the time since the machine was started; process ids mean nothing beyond it.
+pub(super) fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+fn parse(text: &str) -> Option<Stat> {
+    // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    let pid = text.split_once(' ')?.0.parse().ok()?;
+    let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_whitespace().collect();
+    Some(Stat {
+        pid,
+        dead: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        start: fields.get(19)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_name_with_spaces_and_parentheses_confuses_nobody() {
+        let line = "42 (a ) Z 1) S 7 40 1 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 98765 0 0";
+        let seen = parse(line).unwrap();
+        assert_eq!(seen, Stat { pid: 42, dead: false, parent: 7, group: 40, start: 98765 });
+    }
+
+    #[test]
+    fn a_cut_line_is_no_process() {
+        assert_eq!(parse("42 (sh) S 7 40"), None);
+        assert_eq!(parse(""), None);
+    }
+}

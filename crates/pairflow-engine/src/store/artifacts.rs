@@ -1,0 +1,159 @@
+//! Files that messages point to: written and synced before the message that names them.
+//!
+//! A file whose name is its own hash can be checked for ever after. References have the form `artifact://<name>` and
+//! never lead out of the bubble's `artifacts/` directory.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::durable;
+use super::storage::{FileKind, Storage, StorageError};
+
+/// The artifacts of one bubble.
+#[derive(Clone)]
+pub struct Artifacts {
+    disk: Arc<dyn Storage>,
+    dir: PathBuf,
+}
+
+/// Why an artifact could not be written, found or trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum ArtifactError {
+    /// Not a name that can be beneath `artifacts/`.
+    #[error("{name:?} is not the name of an artifact: parts of letters, digits, '.', '_' and '-', joined by '/'")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// Not a reference.
+    #[error("{reference:?} is not a reference such as artifact://round-001.diff")]
+    NotAReference {
+        /// The reference.
+        reference: String,
+    },
+    /// There is no such artifact.
+    #[error("there is no artifact {name}")]
+    Missing {
+        /// Its name.
+        name: String,
+    },
+    /// Something else than a file is in the way.
+    #[error("{} is not a plain file or directory, so it is not followed", path.display())]
+    NotPlain {
+        /// What is in the way.
+        path: PathBuf,
+    },
+    /// The name is not made of the content's hash.
+    #[error("the name {name} holds no SHA-256, so its content cannot be checked")]
+    NotHashed {
+        /// The name.
+        name: String,
+    },
+    /// The content is not what it was.
+    #[error("artifact {name} has been changed: its content has the SHA-256 {found}")]
+    Changed {
+        /// The name.
+        name: String,
+        /// The hash of what is there now.
+        found: String,
+    },
+    /// A file operation failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Artifacts {
+    /// Names a directory of artifacts.
+    pub fn new(disk: Arc<dyn Storage>, dir: PathBuf) -> Self {
+        Self { disk, dir }
+    }
+
+    /// Writes an artifact, or replaces it; when this returns, it survives a power loss.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> Result<(), ArtifactError> {
+        let path = self.place(name)?;
+        if hash_in(name) == Some(&sha256(bytes)) && self.check(name).is_ok() {
+            return Ok(());
+        }
+        durable::make_dirs(&*self.disk, durable::parent(&path))?;
+        Ok(durable::put(&*self.disk, &path, bytes)?)
+    }
+
+    /// Writes an artifact that is named by its hash, unless it is there, and returns the name: `kind/<sha256>.ext`.
+    pub fn put_hashed(&self, kind: &str, ext: &str, bytes: &[u8]) -> Result<String, ArtifactError> {
+        let name = format!("{kind}/{}.{ext}", sha256(bytes));
+        self.put(&name, bytes)?;
+        Ok(name)
+    }
+
+    /// Reads an artifact.
+    pub fn read(&self, name: &str) -> Result<Vec<u8>, ArtifactError> {
+        let path = self.place(name)?;
+        self.disk.read(&path)?.ok_or_else(|| ArtifactError::Missing { name: name.to_owned() })
+    }
+
+    /// Checks that an artifact that is named by its hash is what it was.
+    pub fn check(&self, name: &str) -> Result<(), ArtifactError> {
+        let hash = hash_in(name).ok_or_else(|| ArtifactError::NotHashed { name: name.to_owned() })?;
+        let found = sha256(&self.read(name)?);
+        if found == hash { Ok(()) } else { Err(ArtifactError::Changed { name: name.to_owned(), found }) }
+    }
+
+    /// Returns the file that a reference such as `artifact://round-001.diff` stands for.
+    pub fn resolve(&self, reference: &str) -> Result<PathBuf, ArtifactError> {
+        let name = reference
+            .strip_prefix("artifact://")
+            .ok_or_else(|| ArtifactError::NotAReference { reference: reference.to_owned() })?;
+        let name = alias(name).unwrap_or_else(|| name.to_owned());
+        let path = self.place(&name)?;
+        match self.disk.stat(&path)? {
+            Some(stat) if stat.kind == FileKind::File => Ok(path),
+            Some(_) => Err(ArtifactError::NotPlain { path }),
+            None => Err(ArtifactError::Missing { name }),
+        }
+    }
+
+    /// Returns the path of a name, which never leads out of the directory: not by its parts, not by a link.
+    fn place(&self, name: &str) -> Result<PathBuf, ArtifactError> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let part_ok = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']) && part.chars().all(fits);
+        if name.len() > 200 || !name.split('/').all(part_ok) {
+            return Err(ArtifactError::BadName { name: name.to_owned() });
+        }
+        let mut path = self.dir.clone();
+        let above = name.split('/').rev().skip(1).collect::<Vec<_>>();
+        for part in std::iter::once(None).chain(above.into_iter().rev().map(Some)) {
+            path.extend(part);
+            if self.disk.stat(&path)?.is_some_and(|stat| stat.kind != FileKind::Dir) {
+                return Err(ArtifactError::NotPlain { path });
+            }
+        }
+        path.extend(name.rsplit('/').next());
+        if self.disk.stat(&path)?.is_some_and(|stat| stat.kind != FileKind::File) {
+            return Err(ArtifactError::NotPlain { path });
+        }
+        Ok(path)
+    }
+}
+
+/// Returns the name of the file that `diff/round-3.patch`, as the protocol spells it, stands for.
+fn alias(name: &str) -> Option<String> {
+    let round: u32 = name.strip_prefix("diff/round-")?.strip_suffix(".patch")?.parse().ok()?;
+    Some(format!("round-{round:03}.diff"))
+}
+
+/// Returns the SHA-256 that a name consists of, directory and ending aside.
+fn hash_in(name: &str) -> Option<&str> {
+    let stem = name.rsplit('/').next()?.split('.').next()?;
+    let digits = stem.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (stem.len() == 64 && digits).then_some(stem)
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to memory does not fail");
+        text
+    })
+}

@@ -1,0 +1,96 @@
+//! `state.json`: the state for people and tools to read, with what a later load needs to skip the log.
+//!
+//! It is a cache. It is replaced in one step and never synced, it ends in a checksum of itself, and whatever is wrong
+//! with it, the log is read instead. It is written only when the log is known to be durable up to its head, so its
+//! offset also says how much of the log was acknowledged.
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::log::line::LineHash;
+use pairflow_core::log::scan::Head;
+use pairflow_core::unit::Unit;
+use pairflow_core::view::StateFields;
+use serde::{Deserialize, Serialize};
+
+use super::storage::Stat;
+
+/// What a cache says of a log.
+pub(super) struct Cache {
+    pub(super) unit: Unit,
+    pub(super) head: Head,
+    ino: u64,
+    mtime_ns: i64,
+    ctime_ns: i64,
+}
+
+/// The number of the cache's own format.
+const FORMAT: u32 = 1;
+/// A state is only as good as the rules that made it.
+const WRITER: &str = env!("CARGO_PKG_VERSION");
+
+/// The part of `state.json` that is not for people.
+#[derive(Serialize, Deserialize)]
+struct Stored<U> {
+    v: u32,
+    by: String,
+    seq: u64,
+    offset: u64,
+    head: LineHash,
+    last_len: u64,
+    ino: u64,
+    mtime_ns: i64,
+    ctime_ns: i64,
+    unit: U,
+}
+
+#[derive(Deserialize)]
+struct StateFile {
+    cache: Stored<Unit>,
+}
+
+/// Writes the content of `state.json`; `stat` is the log's, taken when it ended at `head`.
+pub(super) fn encode(unit: &Unit, head: &Head, stat: &Stat) -> Result<Vec<u8>, serde_json::Error> {
+    let Head { seq, offset, hash, last_len } = *head;
+    let Stat { ino, mtime_ns, ctime_ns, .. } = *stat;
+    let by = WRITER.to_owned();
+    let stored = Stored { v: FORMAT, by, seq, offset, head: hash, last_len, ino, mtime_ns, ctime_ns, unit };
+    let mut bytes = serde_json::to_vec(&StateFields::of(unit))?;
+    bytes.pop();
+    bytes.extend_from_slice(b",\"cache\":");
+    serde_json::to_writer(&mut bytes, &stored)?;
+    let end = ending(&bytes);
+    bytes.extend_from_slice(end.as_bytes());
+    Ok(bytes)
+}
+
+/// Reads `state.json`; nothing if it is not whole, not by this version, or of another bubble.
+pub(super) fn decode(bytes: &[u8], id: &BubbleId) -> Option<Cache> {
+    let (body, end) = bytes.split_at_checked(bytes.len().checked_sub(END_LEN)?)?;
+    if ending(body).as_bytes() != end {
+        return None;
+    }
+    let StateFile { cache } = serde_json::from_slice(bytes).ok()?;
+    let ours = cache.v == FORMAT && cache.by == WRITER && cache.unit.id == *id;
+    let head = Head { seq: cache.seq, offset: cache.offset, hash: cache.head, last_len: cache.last_len };
+    let Stored { unit, ino, mtime_ns, ctime_ns, .. } = cache;
+    ours.then_some(Cache { unit, head, ino, mtime_ns, ctime_ns })
+}
+
+/// `,"crc":"xxxxxxxx"}` and a newline.
+const END_LEN: usize = 19;
+
+fn ending(body: &[u8]) -> String {
+    format!(",\"crc\":\"{:08x}\"}}\n", crc32c::crc32c(body))
+}
+
+impl Cache {
+    /// Whether the cache was made for this very file.
+    pub(super) fn is_of(&self, log: &Stat) -> bool {
+        self.ino == log.ino
+    }
+
+    /// Whether the file is untouched since the cache was made.
+    pub(super) fn is_exact(&self, log: &Stat) -> bool {
+        let then = (self.ino, self.head.offset, self.mtime_ns, self.ctime_ns);
+        then == (log.ino, log.len, log.mtime_ns, log.ctime_ns)
+    }
+}

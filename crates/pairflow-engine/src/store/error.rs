@@ -1,0 +1,119 @@
+//! What can go wrong with a log on disk, and what to do then.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::log::line::{LineError, MAX_LINE};
+use pairflow_core::log::scan::{Damaged, MAX_APPEND};
+
+use super::storage::StorageError;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no log.
+    #[error("there is no bubble {id}: {} does not exist", path.display())]
+    Missing {
+        /// The bubble.
+        id: BubbleId,
+        /// Where its log would be.
+        path: PathBuf,
+    },
+    /// There is a log already.
+    #[error("there is a bubble {id} already, in {}; choose another id", path.display())]
+    Exists {
+        /// The bubble.
+        id: BubbleId,
+        /// Where its log is.
+        path: PathBuf,
+    },
+    /// Somebody else holds the lock.
+    #[error("another command has held bubble {id} for {} s{}; try again when it is done", waited.as_secs(), by(*holder))]
+    Busy {
+        /// The bubble.
+        id: BubbleId,
+        /// The process that holds the lock, if that is known.
+        holder: Option<u32>,
+        /// How long the lock was waited for.
+        waited: Duration,
+    },
+    /// The log cannot be trusted; nothing was changed.
+    #[error(
+        "{} is damaged in line {line}, at byte {offset}: {reason}; `pairflow doctor --repair` keeps the lines before it",
+        path.display()
+    )]
+    Damaged {
+        /// The log.
+        path: PathBuf,
+        /// Where the damaged line begins.
+        offset: u64,
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: LineError,
+    },
+    /// The log ends in the remains of an append. Only `verify` says so; commands mend it.
+    #[error("{} ends in {len} bytes of an unfinished append, at byte {offset}; the next command sets them aside", path.display())]
+    Torn {
+        /// The log.
+        path: PathBuf,
+        /// Where they begin.
+        offset: u64,
+        /// How many there are.
+        len: u64,
+    },
+    /// The last line lacks its newline. Only `verify` says so; commands mend it.
+    #[error("the last line of {} lacks its newline, at byte {offset}; the next command adds it", path.display())]
+    Unterminated {
+        /// The log.
+        path: PathBuf,
+        /// Where the newline belongs.
+        offset: u64,
+    },
+    /// Nothing was acknowledged.
+    #[error("{source}; {}", if *undone { "nothing was recorded" } else { "whether it was recorded is unknown: look at the status" })]
+    NotAppended {
+        /// Whether the log is known to be as it was before.
+        undone: bool,
+        /// What failed.
+        source: StorageError,
+    },
+    /// A message is too large to be written.
+    #[error(
+        "a message of {bytes} bytes is too large: a line holds {MAX_LINE}, an append {MAX_APPEND}; put the text into a file"
+    )]
+    TooLarge {
+        /// How many bytes its line would have.
+        bytes: usize,
+    },
+    /// There is nothing to write.
+    #[error("an append needs at least one event")]
+    Nothing,
+    /// An earlier write failed, so what is on disk has to be read again first.
+    #[error("an earlier write to {} failed; run the command again", path.display())]
+    Poisoned {
+        /// The log.
+        path: PathBuf,
+    },
+    /// A name that must not leave its directory.
+    #[error("{name:?} is not the name of a file")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// A file operation failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+fn by(holder: Option<u32>) -> String {
+    holder.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
+impl StoreError {
+    pub(super) fn damaged(path: PathBuf, damaged: Damaged) -> Self {
+        let Damaged { offset, line, reason } = damaged;
+        Self::Damaged { path, offset, line, reason }
+    }
+}

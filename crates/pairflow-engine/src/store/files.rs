@@ -1,0 +1,47 @@
+//! Where the files of a bubble are.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::BubbleId;
+
+/// The directory and the lock of one bubble beneath `.pairflow/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BubbleFiles {
+    /// `.pairflow/bubbles/<id>`
+    pub dir: PathBuf,
+    /// `.pairflow/locks/<id>.lock`
+    pub lock: PathBuf,
+}
+
+impl BubbleFiles {
+    /// Returns the files of a bubble; `control` is the `.pairflow` directory.
+    pub fn new(control: &Path, id: &BubbleId) -> Self {
+        let dir = control.join("bubbles").join(id.as_str());
+        Self { dir, lock: control.join("locks").join(format!("{id}.lock")) }
+    }
+
+    /// Returns the path of the log.
+    pub fn transcript(&self) -> PathBuf {
+        self.dir.join("transcript.ndjson")
+    }
+
+    /// Returns the path of the cache of the state.
+    pub fn state(&self) -> PathBuf {
+        self.dir.join("state.json")
+    }
+
+    /// Returns the path of the projected inbox.
+    pub fn inbox(&self) -> PathBuf {
+        self.dir.join("inbox.ndjson")
+    }
+
+    /// Returns the directory of the artifacts.
+    pub fn artifacts(&self) -> PathBuf {
+        self.dir.join("artifacts")
+    }
+
+    /// Returns the directory that keeps what was taken out of the log.
+    pub fn quarantine(&self) -> PathBuf {
+        self.dir.join("quarantine")
+    }
+}

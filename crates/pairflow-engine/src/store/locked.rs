@@ -1,0 +1,147 @@
+//! The one writer of a log: holds the lock, appends, and answers for what it acknowledges.
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::log::line::{MAX_LINE, encode_append};
+use pairflow_core::log::scan::{Head, MAX_APPEND, Torn};
+use pairflow_core::log::{Envelope, Event};
+use pairflow_core::time::Moment;
+use pairflow_core::unit::{Unit, evolve};
+
+use super::error::StoreError;
+use super::log::Log;
+use super::mend::Repaired;
+use super::read::{Loaded, Source};
+use super::storage::{Guard, Handle, StorageError};
+use super::{cache, durable, mend};
+
+/// A log that nobody else can write.
+pub struct Locked {
+    log: Log,
+    handle: Box<dyn Handle>,
+    loaded: Loaded,
+    repaired: Option<Repaired>,
+    poisoned: bool,
+    _guard: Guard,
+}
+
+/// Events that have become lines.
+pub(super) struct Stamped {
+    pub(super) envelopes: Vec<Envelope>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) head: Head,
+}
+
+impl Locked {
+    pub(super) fn new(log: Log, handle: Box<dyn Handle>, guard: Guard, loaded: Loaded) -> Self {
+        Self { log, handle, loaded, repaired: None, poisoned: false, _guard: guard }
+    }
+
+    /// Returns the state, and where the log ends.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// Gives up the lock and returns the state.
+    pub fn into_loaded(self) -> Loaded {
+        self.loaded
+    }
+
+    /// Returns what was mended when the lock was taken.
+    pub fn repaired(&self) -> Option<&Repaired> {
+        self.repaired.as_ref()
+    }
+
+    /// Writes down what happened. When this returns, it survives a power loss; if it fails, nothing happened.
+    ///
+    /// One write, one sync. After a failure nothing more can be written: the log has to be locked and read anew.
+    pub fn append(&mut self, events: &[Event], at: Moment) -> Result<Vec<Envelope>, StoreError> {
+        if self.poisoned {
+            return Err(StoreError::Poisoned { path: self.log.files.transcript() });
+        }
+        let stamped = stamp(events, at, &self.log.id, &self.loaded.head)?;
+        let written = self.handle.append(&stamped.bytes).and_then(|()| self.handle.sync_data());
+        if let Err(source) = written {
+            self.poisoned = true;
+            return Err(StoreError::NotAppended { undone: self.undo(), source });
+        }
+        for envelope in &stamped.envelopes {
+            let unit = std::mem::replace(&mut self.loaded.unit, Unit::new(self.log.id.clone()));
+            self.loaded.unit = evolve(unit, envelope);
+        }
+        self.loaded.head = stamped.head;
+        self.save();
+        Ok(stamped.envelopes)
+    }
+
+    /// Cuts off what a failed append may have left, and says whether that worked.
+    ///
+    /// The failed sync is not tried again; the cut is synced through a file opened anew, as well as it can be.
+    fn undo(&self) -> bool {
+        let reopen = || self.log.disk.open_append(&self.log.files.transcript());
+        let cut = self.handle.truncate(self.loaded.head.offset).is_ok();
+        cut && reopen().is_ok_and(|handle| handle.is_some_and(|handle| handle.sync_data().is_ok()))
+    }
+
+    /// Writes the cache. The log must be durable up to its head. A cache that cannot be written is a slow one only.
+    pub(super) fn save(&self) {
+        let Loaded { unit, head, .. } = &self.loaded;
+        let save = || {
+            let stat = self.handle.stat().ok().filter(|stat| stat.len == head.offset)?;
+            let bytes = cache::encode(unit, head, &stat).ok()?;
+            durable::replace(&*self.log.disk, &self.log.files.state(), &bytes).ok()
+        };
+        let _ = save();
+    }
+
+    /// Mends the end of the log, and makes durable what a writer that died may have left unsynced.
+    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+        if self.loaded.from == Source::Cache {
+            return Ok(());
+        }
+        self.repaired = match (self.loaded.torn, self.loaded.unterminated) {
+            (Some(torn), _) => Some(self.set_aside(torn)?),
+            (None, true) => {
+                self.handle.append(b"\n")?;
+                Some(Repaired::Newline { offset: self.loaded.head.offset - 1 })
+            }
+            (None, false) => None,
+        };
+        self.handle.sync_data()?;
+        self.loaded.torn = None;
+        self.loaded.unterminated = false;
+        self.save();
+        Ok(())
+    }
+
+    fn set_aside(&self, torn: Torn) -> Result<Repaired, StorageError> {
+        let kept = mend::keep(&self.log, &*self.handle, torn, self.loaded.head.seq + 1)?;
+        self.handle.truncate(torn.offset)?;
+        Ok(Repaired::SetAside { torn, kept })
+    }
+}
+
+impl std::fmt::Debug for Locked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Locked").field("log", &self.log).field("head", &self.loaded.head).finish_non_exhaustive()
+    }
+}
+
+/// Gives events their numbers, names and time, and makes them the lines of one append.
+pub(super) fn stamp(events: &[Event], at: Moment, id: &BubbleId, head: &Head) -> Result<Stamped, StoreError> {
+    let count = u32::try_from(events.len()).map_err(|_| StoreError::TooLarge { bytes: usize::MAX })?;
+    let numbered = events.iter().zip(1..=count).map(|(event, n)| {
+        let seq = head.seq + u64::from(n);
+        let name = Envelope::name(seq, at);
+        Envelope { seq, id: name, at, bubble_id: id.clone(), more: count - n, event: event.clone() }
+    });
+    let envelopes: Vec<Envelope> = numbered.collect();
+    let last = envelopes.last().ok_or(StoreError::Nothing)?;
+    let (bytes, hash, last_len) = encode_append(&envelopes, head.hash);
+    let longest = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
+    if longest > MAX_LINE || bytes.len() > MAX_APPEND {
+        return Err(StoreError::TooLarge { bytes: longest.max(bytes.len()) });
+    }
+    let offset = head.offset + bytes.len() as u64;
+    let head = Head { seq: last.seq, offset, hash, last_len: last_len as u64 };
+    Ok(Stamped { envelopes, bytes, head })
+}

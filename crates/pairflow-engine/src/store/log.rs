@@ -1,0 +1,260 @@
+//! The log of one bubble: reading it, and getting to write it.
+//!
+//! Reading needs no lock. A reader that meets a writer sees the log as before the append, as after it, or with a torn
+//! tail, which it takes as before. Writing goes through [`Locked`], which the kernel frees when its holder dies.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::log::line::LineHash;
+use pairflow_core::log::scan::{End, Scan};
+use pairflow_core::log::{Envelope, Event};
+use pairflow_core::time::Moment;
+use pairflow_core::unit::{Unit, evolve};
+
+use super::artifacts::Artifacts;
+use super::cache::{self, Cache};
+use super::durable;
+use super::error::StoreError;
+use super::files::BubbleFiles;
+use super::locked::{Locked, stamp};
+use super::read::{self, Loaded, ReadError, Source};
+use super::storage::{FileKind, Guard, Handle, LockMode, Storage, StorageError};
+
+/// How long a reader that found damage waits for the writer that it may have met.
+const READER_PATIENCE: Duration = Duration::from_secs(2);
+/// How long `verify` waits for a writer.
+const VERIFY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The log of one bubble.
+#[derive(Clone)]
+pub struct Log {
+    pub(super) disk: Arc<dyn Storage>,
+    pub(super) files: BubbleFiles,
+    pub(super) id: BubbleId,
+}
+
+/// A log of which every byte was checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verified {
+    /// How many envelopes it has.
+    pub envelopes: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// The hash of its last line, which stands for all of it.
+    pub hash: LineHash,
+    /// The state that it tells.
+    pub unit: Unit,
+}
+
+impl Log {
+    /// Names a log; nothing is read yet.
+    pub fn new(disk: Arc<dyn Storage>, files: BubbleFiles, id: BubbleId) -> Self {
+        Self { disk, files, id }
+    }
+
+    /// Makes the log of a new bubble with its first append, in one step: there is never half a bubble.
+    pub fn create(&self, events: &[Event], at: Moment) -> Result<(Locked, Vec<Envelope>), StoreError> {
+        let disk = &*self.disk;
+        durable::make_dirs(disk, &self.files.dir)?;
+        durable::make_dirs(disk, &self.files.artifacts())?;
+        let guard = self.guard(LockMode::Exclusive, VERIFY_PATIENCE)?;
+        let path = self.files.transcript();
+        if disk.stat(&path)?.is_some() {
+            return Err(StoreError::Exists { id: self.id.clone(), path });
+        }
+        let start = pairflow_core::log::scan::Head::default();
+        let stamped = stamp(events, at, &self.id, &start)?;
+        durable::put(disk, &path, &stamped.bytes)?;
+        // Others may have made the directories above without making them durable.
+        self.files.dir.ancestors().skip(1).take(3).try_for_each(|dir| disk.sync_dir(dir))?;
+        let unit = stamped.envelopes.iter().fold(Unit::new(self.id.clone()), evolve);
+        let loaded = Loaded { unit, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
+        let handle = disk.open_append(&path)?.ok_or_else(|| self.missing())?;
+        let locked = Locked::new(self.clone(), handle, guard, loaded);
+        locked.save();
+        Ok((locked, stamped.envelopes))
+    }
+
+    /// Reads the state. Writes nothing and takes no lock.
+    pub fn load(&self) -> Result<Loaded, StoreError> {
+        let (handle, cache) = self.open()?;
+        match self.read(&*handle, cache) {
+            Err(StoreError::Damaged { .. }) => {}
+            other => return other,
+        }
+        // A reader in the middle of a repair sees a mixture of old and new; without a writer only damage is left.
+        let _guard = self.disk.lock(&self.files.lock, LockMode::Shared, READER_PATIENCE);
+        let (handle, cache) = self.open()?;
+        self.read(&*handle, cache)
+    }
+
+    /// Reads the state, and writes the cache if it is missing or old and nobody is in the way.
+    pub fn refresh(&self) -> Result<Loaded, StoreError> {
+        let loaded = self.load()?;
+        if loaded.from == Source::Cache || loaded.torn.is_some() || loaded.unterminated {
+            return Ok(loaded);
+        }
+        match self.lock(Duration::ZERO) {
+            Ok(locked) => Ok(locked.into_loaded()),
+            // A cache that cannot be written is a slow one, not a wrong one.
+            Err(_) => Ok(loaded),
+        }
+    }
+
+    /// Takes the lock, waiting for it at most as long as `patience`, and mends the end of the log if a crash tore it.
+    pub fn lock(&self, patience: Duration) -> Result<Locked, StoreError> {
+        if self.disk.stat(&self.files.transcript())?.is_none() {
+            return Err(self.missing());
+        }
+        let guard = self.guard(LockMode::Exclusive, patience)?;
+        let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let loaded = self.read(&*handle, self.cache()?)?;
+        let mut locked = Locked::new(self.clone(), handle, guard, loaded);
+        locked.settle()?;
+        Ok(locked)
+    }
+
+    /// Reads all envelopes, each of them verified. A torn tail is left out.
+    pub fn envelopes(&self) -> Result<Vec<Envelope>, StoreError> {
+        let mut envelopes = Vec::new();
+        self.visit(&mut |envelope| envelopes.push(envelope))?;
+        Ok(envelopes)
+    }
+
+    /// Hands over all envelopes, each of them verified, without keeping them. A torn tail is left out.
+    ///
+    /// If the log is damaged, the envelopes before the damage have been handed over already.
+    pub fn visit(&self, each: &mut impl FnMut(Envelope)) -> Result<End, StoreError> {
+        let (handle, cache) = self.open()?;
+        let stat = handle.stat()?;
+        let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
+        let scanned = read::run(&*handle, stat.len, scan, each).map_err(|error| self.told(error))?;
+        Ok(scanned.end)
+    }
+
+    /// Checks every byte, with writers kept away; fails on any damage, a torn tail and a missing newline included.
+    pub fn verify(&self) -> Result<Verified, StoreError> {
+        if self.disk.stat(&self.files.transcript())?.is_none() {
+            return Err(self.missing());
+        }
+        let _guard = match self.guard(LockMode::Shared, VERIFY_PATIENCE) {
+            Ok(guard) => Some(guard),
+            // On a read-only disk there is no lock to take, and no writer either.
+            Err(StoreError::Storage(_)) => None,
+            Err(other) => return Err(other),
+        };
+        let (handle, cache) = self.open()?;
+        let stat = handle.stat()?;
+        let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
+        let mut folded = Some(Unit::new(self.id.clone()));
+        let mut each = |envelope| folded = folded.take().map(|unit| evolve(unit, &envelope));
+        let scanned = read::run(&*handle, stat.len, scan, &mut each).map_err(|error| self.told(error))?;
+        let unit = folded.expect("the state is put back after each envelope");
+        let path = self.files.transcript();
+        match scanned.end {
+            End::Clean => {}
+            End::Unterminated => return Err(StoreError::Unterminated { path, offset: stat.len }),
+            End::Torn(torn) => return Err(StoreError::Torn { path, offset: torn.offset, len: torn.len }),
+        }
+        Ok(Verified { envelopes: scanned.head.seq, bytes: stat.len, hash: scanned.head.hash, unit })
+    }
+
+    /// Replaces a file that is derived from the log, in one step. It is not durable: it can be derived again.
+    pub fn project(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let own = [self.files.transcript(), self.files.state()];
+        let path = self.files.dir.join(name);
+        let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+        if !plain || own.contains(&path) {
+            return Err(StoreError::BadName { name: name.to_owned() });
+        }
+        Ok(durable::replace(&*self.disk, &path, bytes)?)
+    }
+
+    /// Returns the bubble's artifacts.
+    pub fn artifacts(&self) -> Artifacts {
+        Artifacts::new(Arc::clone(&self.disk), self.files.artifacts())
+    }
+
+    /// Returns whose log this is.
+    pub fn id(&self) -> &BubbleId {
+        &self.id
+    }
+
+    /// Returns where its files are.
+    pub fn files(&self) -> &BubbleFiles {
+        &self.files
+    }
+
+    pub(super) fn guard(&self, mode: LockMode, patience: Duration) -> Result<Guard, StoreError> {
+        let lock = || self.disk.lock(&self.files.lock, mode, patience);
+        let taken = match lock() {
+            Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => {
+                self.disk.create_dir(durable::parent(&self.files.lock))?;
+                lock()?
+            }
+            other => other?,
+        };
+        let busy = || StoreError::Busy {
+            id: self.id.clone(),
+            holder: self.disk.lock_holder(&self.files.lock),
+            waited: patience,
+        };
+        taken.ok_or_else(busy)
+    }
+
+    /// Opens the log and reads the cache; the cache first, so that it is never newer than the log.
+    pub(super) fn open(&self) -> Result<(Box<dyn Handle>, Option<Cache>), StoreError> {
+        let cache = self.cache()?;
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        Ok((handle, cache))
+    }
+
+    /// Reads the cache; one that cannot be trusted, or is no file that can be read, is none.
+    pub(super) fn cache(&self) -> Result<Option<Cache>, StorageError> {
+        let path = self.files.state();
+        match self.disk.read(&path) {
+            Ok(bytes) => Ok(bytes.and_then(|bytes| cache::decode(&bytes, &self.id))),
+            Err(error) if error.source.kind() == std::io::ErrorKind::PermissionDenied => Ok(None),
+            Err(error) => match self.disk.stat(&path)? {
+                // The cache says what was acknowledged: a disk that fails to tell must not pass for one that has none.
+                Some(stat) if stat.kind == FileKind::File => Err(error),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    fn read(&self, handle: &dyn Handle, cache: Option<Cache>) -> Result<Loaded, StoreError> {
+        let stat = handle.stat()?;
+        read::load(handle, &stat, &self.id, cache).map_err(|error| self.told(error))
+    }
+
+    pub(super) fn told(&self, error: ReadError) -> StoreError {
+        match error {
+            ReadError::Damaged(damaged) => StoreError::damaged(self.files.transcript(), damaged),
+            ReadError::Storage(error) => StoreError::Storage(error),
+        }
+    }
+
+    pub(super) fn missing(&self) -> StoreError {
+        StoreError::Missing { id: self.id.clone(), path: self.files.transcript() }
+    }
+
+    /// Returns a name in quarantine that is not taken.
+    pub(super) fn quarantine(&self, stem: &str, ending: &str) -> Result<PathBuf, StorageError> {
+        let dir = self.files.quarantine();
+        durable::make_dirs(&*self.disk, &dir)?;
+        let taken = self.disk.list_dir(&dir)?;
+        let names = (1..).map(|n| if n == 1 { format!("{stem}.{ending}") } else { format!("{stem}-{n}.{ending}") });
+        let free = names.into_iter().find(|name| !taken.contains(name));
+        Ok(dir.join(free.expect("a directory does not hold every name")))
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("id", &self.id).field("dir", &self.files.dir).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,28 @@
+//! What a bubble has on disk: its log, the cache of its state, and its artifacts.
+//!
+//! The log is the only truth. It is written by one holder of a kernel lock, one write and one sync for each command,
+//! and everything that was acknowledged survives the death of the process and of the machine. The cache is replaced
+//! after each append and trusted only while it provably fits. Damage is named with its place and never skipped.
+
+pub mod artifacts;
+mod cache;
+mod durable;
+mod error;
+mod files;
+mod locked;
+mod log;
+mod mend;
+mod nearby;
+mod read;
+mod real;
+pub mod storage;
+
+pub use artifacts::{ArtifactError, Artifacts};
+pub use error::StoreError;
+pub use files::BubbleFiles;
+pub use locked::Locked;
+pub use log::{Log, Verified};
+pub use mend::{Repaired, Salvage};
+pub use read::{Loaded, Source};
+pub use real::RealDisk;
+pub use storage::{Storage, StorageError};

@@ -1,0 +1,52 @@
+//! What the log's neighbours need: whether it is there, when it grows, and derived files below `artifacts/`.
+
+use std::time::{Duration, Instant};
+
+use pairflow_core::log::scan::Head;
+
+use super::durable;
+use super::error::StoreError;
+use super::log::Log;
+
+/// How long a waiter waits at most before it looks again by itself.
+const AT_MOST: Duration = Duration::from_millis(250);
+
+impl Log {
+    /// Whether the bubble has a log.
+    pub fn exists(&self) -> bool {
+        matches!(self.disk.stat(&self.files.transcript()), Ok(Some(_)))
+    }
+
+    /// Waits a little for the log to grow past `head`, looking every `pace`.
+    pub fn wait_past(&self, head: &Head, pace: Duration) {
+        let until = Instant::now() + AT_MOST;
+        while Instant::now() < until {
+            let grown = match self.disk.stat(&self.files.transcript()) {
+                Ok(Some(stat)) => stat.len != head.offset,
+                _ => true,
+            };
+            if grown {
+                return;
+            }
+            std::thread::sleep(pace);
+        }
+    }
+
+    /// Replaces a derived file below `artifacts/`, in one step. `name` may have one directory.
+    pub fn project_artifact(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['/', '\0']);
+        let parts: Vec<_> = name.split('/').collect();
+        if parts.len() > 2 || !parts.iter().all(|part| plain(part)) {
+            return Err(StoreError::BadName { name: name.to_owned() });
+        }
+        let path = self.files.artifacts().join(name);
+        self.disk.create_dir(durable::parent(&path))?;
+        Ok(durable::replace(&*self.disk, &path, bytes)?)
+    }
+
+    /// Writes the configuration of a bubble that is about to be created, durably.
+    pub fn put_config(&self, text: &str) -> Result<(), StoreError> {
+        durable::make_dirs(&*self.disk, &self.files.dir)?;
+        Ok(durable::put(&*self.disk, &self.files.dir.join("bubble.toml"), text.as_bytes())?)
+    }
+}

@@ -1,0 +1,123 @@
+//! Reading a log from disk: as little of it as the cache allows, and in pieces.
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::log::Envelope;
+use pairflow_core::log::line::MAX_LINE;
+use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
+use pairflow_core::unit::{Unit, evolve};
+
+use super::cache::Cache;
+use super::storage::{Handle, Stat, StorageError};
+
+/// A bubble as its log tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The state.
+    pub unit: Unit,
+    /// After the last whole append.
+    pub head: Head,
+    /// The remains of an append that never counted, if there are any.
+    pub torn: Option<Torn>,
+    /// Whether the last line lacks only its newline; the head counts it nevertheless.
+    pub unterminated: bool,
+    /// Where the state came from.
+    pub from: Source,
+}
+
+/// Where a state came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The cache alone: the log is as it was when the cache was made.
+    Cache,
+    /// The cache, and the lines that were added since.
+    Tail,
+    /// The whole log.
+    Log,
+}
+
+/// Why a log could not be read.
+pub(super) enum ReadError {
+    Damaged(Damaged),
+    Storage(StorageError),
+}
+
+impl From<Damaged> for ReadError {
+    fn from(damaged: Damaged) -> Self {
+        Self::Damaged(damaged)
+    }
+}
+
+impl From<StorageError> for ReadError {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+/// How much is read at once; fits into the caches of a processor.
+const PIECE: usize = 256 << 10;
+
+/// A log is made in one step with its first append, so an empty one is never what a crash left.
+const NEVER_EMPTY: u64 = 1;
+
+/// Reads the state of a log, from the cache as far as it can be trusted.
+pub(super) fn load(log: &dyn Handle, stat: &Stat, id: &BubbleId, cache: Option<Cache>) -> Result<Loaded, ReadError> {
+    let acknowledged_to = acknowledged_to(cache.as_ref(), stat);
+    let (head, unit, from) = match cache {
+        Some(cache) if cache.is_exact(stat) => {
+            let Cache { unit, head, .. } = cache;
+            return Ok(Loaded { unit, head, torn: None, unterminated: false, from: Source::Cache });
+        }
+        Some(cache) if cache.is_of(stat) && stat.len > cache.head.offset && ends_at(log, &cache.head)? => {
+            (cache.head, cache.unit, Source::Tail)
+        }
+        _ => (Head::default(), Unit::new(id.clone()), Source::Log),
+    };
+    let mut folded = Some(unit);
+    let scan = Scan::resume(id, head, acknowledged_to);
+    let Scanned { head, end } = run(log, stat.len, scan, &mut |envelope| {
+        folded = folded.take().map(|unit| evolve(unit, &envelope));
+    })?;
+    let unit = folded.expect("the state is put back after each envelope");
+    let torn = if let End::Torn(torn) = end { Some(torn) } else { None };
+    Ok(Loaded { unit, head, torn, unterminated: end == End::Unterminated, from })
+}
+
+/// Returns how much of a log is known to have been acknowledged.
+pub(super) fn acknowledged_to(cache: Option<&Cache>, stat: &Stat) -> u64 {
+    cache.filter(|cache| cache.is_of(stat)).map_or(NEVER_EMPTY, |cache| cache.head.offset.max(NEVER_EMPTY))
+}
+
+/// Whether the line that ends at `head` is the one that the head speaks of.
+fn ends_at(log: &dyn Handle, head: &Head) -> Result<bool, StorageError> {
+    let plausible = head.last_len <= head.offset && head.last_len <= MAX_LINE as u64;
+    let mut line = vec![0; if plausible { head.last_len as usize } else { 0 }];
+    let count = log.read_at(head.offset - line.len() as u64, &mut line)?;
+    Ok(count == line.len() && head.follows(&line))
+}
+
+/// Feeds a log to a scan, up to `len` bytes of it.
+pub(super) fn run(
+    log: &dyn Handle,
+    len: u64,
+    mut scan: Scan<'_>,
+    each: &mut impl FnMut(Envelope),
+) -> Result<Scanned, ReadError> {
+    let left = usize::try_from(len.saturating_sub(scan.position())).unwrap_or(usize::MAX);
+    let mut piece = vec![0; left.min(PIECE)];
+    let mut held = 0;
+    loop {
+        let at = scan.position() + held as u64;
+        let room = usize::try_from(len.saturating_sub(at)).unwrap_or(usize::MAX).min(piece.len() - held);
+        let count = log.read_at(at, &mut piece[held..held + room])?;
+        held += count;
+        if count == 0 {
+            return Ok(scan.finish(&piece[..held], each)?);
+        }
+        let taken = scan.feed(&piece[..held], each)?;
+        piece.copy_within(taken..held, 0);
+        held -= taken;
+        if held == piece.len() {
+            piece.resize(held + PIECE, 0);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The disk of the machine: files that only their owner may read, and the kernel's own locks.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
+
+/// The disk of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealDisk;
+
+/// How long to wait between two looks at a lock that is held: at first, and at most.
+const WAITS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
+
+impl Storage for RealDisk {
+    fn open(&self, path: &Path) -> Result<Option<Box<dyn Handle>>, StorageError> {
+        handle(path, OpenOptions::new().read(true))
+    }
+
+    fn open_append(&self, path: &Path) -> Result<Option<Box<dyn Handle>>, StorageError> {
+        handle(path, OpenOptions::new().read(true).append(true))
+    }
+
+    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+        let found = optional(fs::symlink_metadata(path)).map_err(|e| StorageError::new("look at", path, e))?;
+        Ok(found.map(|meta| stat(&meta)))
+    }
+
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
+        let read = || {
+            let Some(mut file) = optional(plain(OpenOptions::new().read(true)).open(path))? else { return Ok(None) };
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Ok(Some(bytes))
+        };
+        read().map_err(|e| StorageError::new("read", path, e))
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(true);
+        let mut write = || plain(options).open(path)?.write_all(bytes);
+        write().map_err(|e| StorageError::new("write", path, e))
+    }
+
+    fn sync_file(&self, path: &Path) -> Result<(), StorageError> {
+        let sync = || plain(OpenOptions::new().read(true)).open(path)?.sync_all();
+        sync().map_err(|e| StorageError::new("sync", path, e))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
+        fs::rename(from, to).map_err(|e| StorageError::new("replace", to, e))
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), StorageError> {
+        optional(fs::remove_file(path)).map(drop).map_err(|e| StorageError::new("remove", path, e))
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<bool, StorageError> {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(false),
+            Err(e) => Err(StorageError::new("make the directory", path, e)),
+        }
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
+        let sync = || File::open(path)?.sync_all();
+        sync().map_err(|e| StorageError::new("sync the directory", path, e))
+    }
+
+    fn list_dir(&self, path: &Path) -> Result<Vec<String>, StorageError> {
+        let list = || {
+            let Some(entries) = optional(fs::read_dir(path))? else { return Ok(Vec::new()) };
+            let mut names = Vec::new();
+            for entry in entries {
+                names.push(entry?.file_name().to_string_lossy().into_owned());
+            }
+            names.sort();
+            Ok(names)
+        };
+        list().map_err(|e| StorageError::new("list", path, e))
+    }
+
+    fn lock(&self, path: &Path, mode: LockMode, patience: Duration) -> Result<Option<Guard>, StorageError> {
+        let until = Instant::now() + patience;
+        let mut wait = WAITS.0;
+        loop {
+            if let Some(file) = try_lock(path, mode).map_err(|e| StorageError::new("lock", path, e))? {
+                return Ok(Some(Guard::new(file)));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            std::thread::sleep(wait.min(left));
+            wait = (wait * 2).min(WAITS.1);
+        }
+    }
+
+    fn lock_holder(&self, path: &Path) -> Option<u32> {
+        let ino = fs::metadata(path).ok()?.ino().to_string();
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        locks.lines().find_map(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            let flock = words.next()? == "FLOCK";
+            let (pid, file) = (words.nth(2)?, words.next()?);
+            (flock && file.rsplit(':').next() == Some(&ino)).then(|| pid.parse().ok())?
+        })
+    }
+}
+
+/// Tries once to lock a file; a file that lost its name meanwhile does not count, as others would lock the new one.
+fn try_lock(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
+    let file = plain(OpenOptions::new().read(true).write(true).create(true)).open(path)?;
+    let locked = match mode {
+        LockMode::Exclusive => file.try_lock(),
+        LockMode::Shared => file.try_lock_shared(),
+    };
+    match locked {
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(error)) => return Err(error),
+        Ok(()) => {}
+    }
+    let named = optional(fs::symlink_metadata(path))?;
+    let same =
+        named.is_some_and(|meta| file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (meta.dev(), meta.ino())));
+    Ok(same.then_some(file))
+}
+
+/// An open file, with its name for messages.
+struct RealFile {
+    file: File,
+    path: PathBuf,
+}
+
+fn handle(path: &Path, options: &mut OpenOptions) -> Result<Option<Box<dyn Handle>>, StorageError> {
+    let file = optional(plain(options).open(path)).map_err(|e| StorageError::new("open", path, e))?;
+    Ok(file.map(|file| Box::new(RealFile { file, path: path.to_owned() }) as Box<dyn Handle>))
+}
+
+impl RealFile {
+    fn tried<T>(&self, action: &'static str, outcome: io::Result<T>) -> Result<T, StorageError> {
+        outcome.map_err(|e| StorageError::new(action, &self.path, e))
+    }
+}
+
+impl Handle for RealFile {
+    fn stat(&self) -> Result<Stat, StorageError> {
+        self.tried("look at", self.file.metadata().map(|meta| stat(&meta)))
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, StorageError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return self.tried("read", Err(e)),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn append(&self, bytes: &[u8]) -> Result<(), StorageError> {
+        let written = loop {
+            match (&self.file).write(bytes) {
+                // Nothing was written yet, so it is still one write.
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                other => break self.tried("append to", other)?,
+            }
+        };
+        if written == bytes.len() {
+            return Ok(());
+        }
+        // The reason of a short write is told by the next one: almost always a full disk.
+        let rest = (&self.file).write(&bytes[written..]);
+        let reason = rest.err().unwrap_or_else(|| io::Error::new(ErrorKind::WriteZero, "only a part was written"));
+        self.tried("append to", Err(reason))
+    }
+
+    fn sync_data(&self) -> Result<(), StorageError> {
+        self.tried("sync", self.file.sync_data())
+    }
+
+    fn truncate(&self, len: u64) -> Result<(), StorageError> {
+        self.tried("cut", self.file.set_len(len))
+    }
+}
+
+/// Files are the owner's alone, and a symbolic link in their place is never followed.
+fn plain(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32)
+}
+
+fn optional<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+fn stat(meta: &fs::Metadata) -> Stat {
+    let kind = meta.file_type();
+    let kind = match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
+        (true, ..) => FileKind::File,
+        (_, true, _) => FileKind::Dir,
+        (.., true) => FileKind::Link,
+        _ => FileKind::Other,
+    };
+    let nanos = |secs: i64, nanos: i64| secs.saturating_mul(1_000_000_000).saturating_add(nanos);
+    Stat {
+        kind,
+        len: meta.len(),
+        mtime_ns: nanos(meta.mtime(), meta.mtime_nsec()),
+        ctime_ns: nanos(meta.ctime(), meta.ctime_nsec()),
+        ino: meta.ino(),
+    }
+}

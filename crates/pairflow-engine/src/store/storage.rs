@@ -1,0 +1,153 @@
+//! The file operations that the store stands on, and nothing more.
+//!
+//! They are few and explicit about what is durable, so that a simulated disk can drop, tear and reorder everything
+//! that was not synced. Nothing here knows what a log is.
+
+use std::any::Any;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A disk.
+///
+/// A write is durable after a sync of its file, a new, renamed or removed name after a sync of its directory.
+pub trait Storage: Send + Sync {
+    /// Opens a file for reading; nothing if there is none.
+    fn open(&self, path: &Path) -> Result<Option<Box<dyn Handle>>, StorageError>;
+
+    /// Opens a file for reading and appending; nothing if there is none.
+    fn open_append(&self, path: &Path) -> Result<Option<Box<dyn Handle>>, StorageError>;
+
+    /// Returns what is known of a name, itself and not what it points to; nothing if there is none.
+    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError>;
+
+    /// Returns the whole content of a file; nothing if there is none.
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError>;
+
+    /// Makes a file with this content, or replaces the content of one. Readers may see half of it.
+    fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError>;
+
+    /// Makes the content of a file durable.
+    fn sync_file(&self, path: &Path) -> Result<(), StorageError>;
+
+    /// Gives a file another name; a file that has that name already is replaced, in one step.
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError>;
+
+    /// Removes a file, if there is one.
+    fn remove(&self, path: &Path) -> Result<(), StorageError>;
+
+    /// Makes a directory, and says whether there was none.
+    fn create_dir(&self, path: &Path) -> Result<bool, StorageError>;
+
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &Path) -> Result<(), StorageError>;
+
+    /// Returns the names in a directory, sorted; none if there is no directory.
+    fn list_dir(&self, path: &Path) -> Result<Vec<String>, StorageError>;
+
+    /// Takes the lock of a path, and waits for it at most as long as `patience`; nothing if others hold it still.
+    fn lock(&self, path: &Path, mode: LockMode, patience: Duration) -> Result<Option<Guard>, StorageError>;
+
+    /// Returns the process that holds the lock of a path, where that can be known. For messages only.
+    fn lock_holder(&self, path: &Path) -> Option<u32>;
+}
+
+/// An open file.
+pub trait Handle: Send + Sync {
+    /// Returns what is known of the file.
+    fn stat(&self) -> Result<Stat, StorageError>;
+
+    /// Fills `buffer` from `offset` on, and returns how many bytes there were.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, StorageError>;
+
+    /// Writes at the end of the file, in one write. After a failure any part of the bytes may stand there.
+    fn append(&self, bytes: &[u8]) -> Result<(), StorageError>;
+
+    /// Makes content and length durable. After a failure it is unknown what is; it must not be tried again.
+    fn sync_data(&self) -> Result<(), StorageError>;
+
+    /// Cuts the file.
+    fn truncate(&self, len: u64) -> Result<(), StorageError>;
+}
+
+/// What is known of a file without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// What it is.
+    pub kind: FileKind,
+    /// How many bytes it has.
+    pub len: u64,
+    /// When its content last changed, in nanoseconds since 1970.
+    pub mtime_ns: i64,
+    /// When anything of it last changed, in nanoseconds since 1970.
+    pub ctime_ns: i64,
+    /// Which file it is, whatever its name.
+    pub ino: u64,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A plain file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Link,
+    /// Something else: a socket, a device.
+    Other,
+}
+
+/// How a lock is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockMode {
+    /// By one alone.
+    Exclusive,
+    /// By any number that only read.
+    Shared,
+}
+
+/// A lock that is held; dropping it, or the end of the process, frees it.
+pub struct Guard(#[expect(dead_code, reason = "held for its drop alone")] Box<dyn Any + Send + Sync>);
+
+impl Guard {
+    /// Wraps whatever frees the lock when it is dropped.
+    pub fn new(held: impl Any + Send + Sync) -> Self {
+        Self(Box::new(held))
+    }
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Guard")
+    }
+}
+
+/// A file operation that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}: {}", path.display(), cause(source))]
+pub struct StorageError {
+    /// What was tried, as a verb.
+    pub action: &'static str,
+    /// With which file or directory.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+/// Says the causes that a person can mend in words that say how.
+fn cause(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "the disk is full; free some space and try again".to_owned(),
+        io::ErrorKind::QuotaExceeded => "the disk quota is used up; free some space and try again".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+impl StorageError {
+    /// Names what was tried and with what.
+    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { action, path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,17 @@
+//! The one process per user that pays the debts of all running bubbles.
+//!
+//! It owns nothing: kill it at any moment, start it again, and it goes on where the logs say. It waits for file events,
+//! its socket and timers; while nothing happens it does nothing.
+
+mod agents;
+mod client;
+mod entry;
+mod once;
+mod run;
+mod socket;
+mod watch;
+
+pub use client::{Client, Reply, spawn, wait_until};
+pub use once::once;
+pub use run::{Setup, run};
+pub use socket::{Ask, socket_path};

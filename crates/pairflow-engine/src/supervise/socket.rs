@@ -1,0 +1,101 @@
+//! How others talk to the supervisor: one JSON line in, one JSON line out.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::view::package::sha256;
+use serde::{Deserialize, Serialize};
+
+use super::run::Message;
+use crate::engine::UserDirs;
+
+/// The longest path that fits a socket address on every system.
+const LONGEST: usize = 100;
+
+/// What the supervisor can be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Ask {
+    /// Look at this bubble now.
+    Wake {
+        /// Its repository.
+        repo: PathBuf,
+        /// Its name.
+        id: BubbleId,
+    },
+    /// Say how you are.
+    Status,
+    /// End.
+    Stop,
+}
+
+/// Returns the path of the supervisor's socket. A path that is too long for a socket gets a short stand-in.
+pub fn socket_path(dirs: &UserDirs) -> PathBuf {
+    let path = dirs.runtime.join("supervisor.sock");
+    if path.as_os_str().len() <= LONGEST {
+        return path;
+    }
+    let name = &sha256(path.as_os_str().as_encoded_bytes())[..16];
+    let user = rustix::process::getuid().as_raw();
+    PathBuf::from(format!("/tmp/pairflow-{user}-{name}")).join("supervisor.sock")
+}
+
+/// Listens on the socket; every question goes to `out` with a way to answer it.
+pub(super) fn listen(path: &Path, out: Sender<Message>) -> std::io::Result<()> {
+    if let Some(dir) = path.parent() {
+        private_dir(dir)?;
+    }
+    // The caller holds the supervisor's lock, so a socket that is there belongs to nobody.
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    std::thread::Builder::new().name("socket".to_owned()).spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let out = out.clone();
+            // One slow caller must not keep the others waiting.
+            let _ = std::thread::Builder::new().name("caller".to_owned()).spawn(move || answer(&stream, &out));
+        }
+    })?;
+    Ok(())
+}
+
+/// Makes a directory that only its owner may enter.
+pub(super) fn private_dir(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let owner = std::fs::metadata(dir)?.uid();
+    if owner == rustix::process::getuid().as_raw() {
+        return Ok(());
+    }
+    Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "the directory belongs to someone else"))
+}
+
+fn answer(stream: &UnixStream, out: &Sender<Message>) {
+    let patience = Some(Duration::from_secs(5));
+    if stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)).is_err() {
+        return;
+    }
+    let mut line = String::new();
+    let limited = std::io::Read::take(stream, 64 * 1024);
+    if BufReader::new(limited).read_line(&mut line).is_err() {
+        return;
+    }
+    let reply = match serde_json::from_str::<Ask>(&line) {
+        Err(error) => format!("{{\"error\":{:?}}}", error.to_string()),
+        Ok(ask) => {
+            let (to_us, from_loop) = std::sync::mpsc::channel();
+            let sent = out.send(Message::Asked(ask, to_us)).is_ok();
+            let reply = sent.then(|| from_loop.recv_timeout(Duration::from_secs(5)).ok()).flatten();
+            reply.unwrap_or_else(|| "{\"error\":\"the supervisor is ending\"}".to_owned())
+        }
+    };
+    let mut stream = stream;
+    // A caller that went away needs no answer.
+    let _ = stream.write_all(format!("{reply}\n").as_bytes());
+}

@@ -1,0 +1,176 @@
+//! Recomputes what the log claims, offline: chain, state, artifacts, snapshots, certificate, commit.
+
+use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
+use pairflow_core::rounds::Certificate;
+use pairflow_core::rounds::policy::strict;
+use pairflow_core::unit::{Phase, Unit, evolve, unmet};
+use pairflow_core::view::package::sha256;
+use serde::Serialize;
+
+use crate::engine::{Bubble, EngineError};
+use crate::git::{Call, Git};
+
+/// What `verify` found.
+#[derive(Debug, Clone, Serialize)]
+pub struct VerifyReport {
+    /// The bubble.
+    pub bubble_id: String,
+    /// How many lines the log has.
+    pub envelopes: u64,
+    /// The hash of its last line, which stands for all of it.
+    pub head: String,
+    /// What was accepted; nothing before acceptance.
+    pub certificate: Option<Certificate>,
+    /// What was looked at.
+    pub rows: Vec<VerifyRow>,
+    /// Whether everything holds.
+    pub holds: bool,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+pub struct VerifyRow {
+    /// What.
+    pub what: String,
+    /// Whether it holds.
+    pub holds: bool,
+    /// What is wrong, if it does not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub problem: String,
+}
+
+/// Checks everything that the bubble's log claims. Only reads.
+pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
+    let verified = bubble.log().verify()?;
+    let envelopes = bubble.log().envelopes()?;
+    let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
+    rows.push(row("state: state.json agrees with the log", cached_state(bubble, &verified.unit)));
+    rows.extend(artifacts(bubble, &envelopes));
+    rows.extend(snapshots(bubble, &verified.unit, &envelopes));
+    rows.extend(certificate(&envelopes, bubble));
+    rows.extend(package(bubble, &verified.unit));
+    rows.extend(commit(bubble, &verified.unit));
+    let holds = rows.iter().all(|row| row.holds);
+    Ok(VerifyReport {
+        bubble_id: bubble.id.to_string(),
+        envelopes: verified.envelopes,
+        head: verified.hash.to_string(),
+        certificate: verified.unit.certificate.clone(),
+        rows,
+        holds,
+    })
+}
+
+fn row(what: impl Into<String>, result: Result<(), String>) -> VerifyRow {
+    let holds = result.is_ok();
+    VerifyRow { what: what.into(), holds, problem: result.err().unwrap_or_default() }
+}
+
+fn cached_state(bubble: &Bubble, unit: &Unit) -> Result<(), String> {
+    let loaded = bubble.load().map_err(|error| error.to_string())?;
+    if loaded.unit == *unit { Ok(()) } else { Err("the cached state is not what the log says".to_owned()) }
+}
+
+/// Every artifact that a line names with its hash still has it.
+fn artifacts(bubble: &Bubble, envelopes: &[Envelope]) -> Vec<VerifyRow> {
+    let mut names: Vec<&str> = Vec::new();
+    for envelope in envelopes {
+        names.extend(envelope.event.refs.iter().map(String::as_str));
+        match &envelope.event.body {
+            Body::Evidence(Evidence::Receipt { receipt }) => names.extend(receipt.output.as_deref()),
+            Body::Lifecycle(Lifecycle::WorkspaceReady { workspace }) => {
+                names.extend(workspace.setup.iter().filter_map(|setup| setup.output.as_deref()));
+            }
+            _ => {}
+        }
+    }
+    names.retain(|name| name.starts_with("artifact://checks/") || name.starts_with("artifact://text/"));
+    names.sort_unstable();
+    names.dedup();
+    let check = |name: &str| bubble.artifacts().check(name.trim_start_matches("artifact://"));
+    names.iter().map(|name| row(format!("artifact {name}"), check(name).map_err(|error| error.to_string()))).collect()
+}
+
+/// Every snapshot's ref holds the tree that the log names.
+fn snapshots(bubble: &Bubble, unit: &Unit, envelopes: &[Envelope]) -> Vec<VerifyRow> {
+    let Ok(workspace) = bubble.workspace(unit) else { return Vec::new() };
+    let Ok(git) = workspace.repo().map(|repo| repo.git()) else {
+        return vec![row("snapshots", Err("the repository cannot be found".to_owned()))];
+    };
+    let taken = envelopes.iter().filter_map(|envelope| match &envelope.event.body {
+        Body::Evidence(Evidence::Snapshot { snapshot }) => Some(snapshot),
+        _ => None,
+    });
+    taken.map(|snapshot| row(format!("snapshot {}", snapshot.r#ref), holds_tree(&git, &snapshot.r#ref, &snapshot.tree.0))).collect()
+}
+
+/// Whether the commit called `name` is there, whole, and has the tree `tree`.
+fn holds_tree(git: &Git, name: &str, tree: &str) -> Result<(), String> {
+    let found = git
+        .run(Call::new(["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")]))
+        .and_then(|output| output.line())
+        .map_err(|_| format!("{name} is gone"))?;
+    if found != tree {
+        return Err(format!("{name} holds tree {found}, the log says {tree}"));
+    }
+    let whole = git.run(Call::new(["fsck", "--connectivity-only", "--no-dangling", "--no-progress", name]));
+    whole.map(drop).map_err(|error| format!("objects of {name} are damaged or missing: {error}"))
+}
+
+/// The certificate follows from what stood in the log before it.
+fn certificate(envelopes: &[Envelope], bubble: &Bubble) -> Option<VerifyRow> {
+    let mut unit = Unit::new(bubble.id.clone());
+    let mut last = None;
+    for envelope in envelopes {
+        if let Body::Convergence(claim) = &envelope.event.body {
+            last = Some(recompute(&unit, envelope, &claim.certificate));
+        }
+        unit = evolve(unit, envelope);
+    }
+    last.map(|result| row("certificate: follows from the log", result))
+}
+
+fn recompute(before: &Unit, envelope: &Envelope, certificate: &Certificate) -> Result<(), String> {
+    let mut unit = before.clone();
+    if let pairflow_core::ids::Party::Agent(by) = &envelope.event.sender {
+        unit.streak.push(strict::review_by(before, by, before.round));
+        unit.ledger.open.clear();
+    }
+    unit.questions.clear();
+    let unmet = unmet(&unit, &unit.streak);
+    if certificate.waived.is_empty() && !unmet.is_empty() {
+        let unmet: Vec<_> = unmet.iter().map(ToString::to_string).collect();
+        return Err(format!("it was given although {}", unmet.join("; ")));
+    }
+    match strict::certify(&unit, &unit.streak, certificate.waived.clone()) {
+        Some(expected) if expected == *certificate => Ok(()),
+        _ => Err("it does not say what the log says".to_owned()),
+    }
+}
+
+/// The package is the one that was put up for approval.
+fn package(bubble: &Bubble, unit: &Unit) -> Option<VerifyRow> {
+    let request = match &unit.phase {
+        Phase::ReadyForApproval(request) => request,
+        Phase::Approved(approval) => &approval.request,
+        Phase::Committed(at) | Phase::Done(at) => &at.request,
+        _ => return None,
+    };
+    let result = match bubble.artifacts().read(&request.package) {
+        Ok(bytes) if sha256(&bytes) == request.package_sha256 => Ok(()),
+        Ok(_) => Err("it has been changed since".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    Some(row(format!("package {}", request.package), result))
+}
+
+/// The commit holds exactly the approved tree.
+fn commit(bubble: &Bubble, unit: &Unit) -> Option<VerifyRow> {
+    let (Phase::Committed(at) | Phase::Done(at)) = &unit.phase else { return None };
+    let git = bubble.workspace(unit).and_then(|workspace| Ok(workspace.repo()?.git()));
+    let result = match git {
+        Ok(git) => holds_tree(&git, &at.commit.0, &at.tree.0),
+        Err(error) => Err(error.to_string()),
+    };
+    Some(row(format!("commit {} holds the approved tree", at.commit.short()), result))
+}

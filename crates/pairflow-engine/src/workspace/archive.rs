@@ -1,0 +1,160 @@
+//! Takes a bubble away without losing anything: transcript, branch tip, snapshots and uncommitted files are archived
+//! before the first thing is removed.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::time::Timestamp;
+
+use super::error::WorkspaceError;
+use super::mark::Mark;
+use super::place::lock_worktrees;
+use super::prepare::{remove_dir, remove_worktree};
+use crate::git::{Call, Git, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
+
+/// What is to be taken away.
+#[derive(Debug, Clone)]
+pub struct DeleteRequest<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// Which bubble.
+    pub id: &'a BubbleId,
+    /// Its workspace, if it ever had one; without one its branch is not touched.
+    pub workspace: Option<&'a Workspace>,
+    /// Its branch.
+    pub branch: &'a str,
+    /// The time for the name of the archive.
+    pub now: Timestamp,
+}
+
+/// What was archived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archived {
+    /// Where the copy of the bubble's directory is.
+    pub dir: PathBuf,
+    /// The ref that holds the branch tip, with the uncommitted files on top of it; nothing if there was no branch.
+    pub r#ref: Option<String>,
+    /// Where somebody has the branch checked out; it then was not removed.
+    pub branch_kept: Option<PathBuf>,
+}
+
+/// Archives a bubble, then removes its worktree, its branch and its directory. If archiving fails nothing is removed;
+/// if removing fails, calling it again goes on.
+pub fn delete(request: &DeleteRequest<'_>) -> Result<Archived, WorkspaceError> {
+    let repo = request.repo;
+    let git = repo.git();
+    let _lock = lock_worktrees(repo)?;
+    let kept = keep_tip(request, &git)?;
+    let dir = copy_transcript(request)?;
+    if let Some(workspace) = request.workspace {
+        remove_files(repo, workspace)?;
+    }
+    let branch_kept = checked_out_at(repo, &git, request.branch)?.filter(|_| kept.is_some());
+    move_refs(request, &git, kept.is_some() && branch_kept.is_none())?;
+    for own in ["runtime", "bubbles"] {
+        remove_dir(&repo.root.join(".pairflow").join(own).join(request.id.as_str()))?;
+    }
+    Ok(Archived { dir, r#ref: kept, branch_kept })
+}
+
+/// Removes the files of a workspace, and git's memory of them. Branch and transcript stay.
+pub fn remove(repo: &Repo, workspace: &Workspace) -> Result<(), WorkspaceError> {
+    let _lock = lock_worktrees(repo)?;
+    remove_files(repo, workspace)?;
+    Mark::erase(repo, &workspace.id)
+}
+
+/// Puts the branch tip on a ref of its own, with the files as they are on top of it.
+fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, WorkspaceError> {
+    let Some(workspace) = request.workspace else { return Ok(None) };
+    let branch = format!("refs/heads/{}", request.branch);
+    let name = archive_ref(request);
+    let present = workspace.path.is_dir();
+    let own = if present { &workspace.git() } else { git };
+    let Some(mut tip) = resolve(own, &branch)? else { return Ok(None) };
+    if present {
+        let tree = observe(workspace)?;
+        let committed = own.run(Call::new(["rev-parse", "--verify", &format!("{tip}^{{tree}}")]))?.tree()?;
+        if tree != committed {
+            tip = own_commit(own, &tree, &tip, format!("pairflow: uncommitted files of {}\n", request.id))?;
+        }
+    }
+    own.run(Call::new(["update-ref", &name, &tip.0]).durable())?;
+    if present && workspace.is_clone() {
+        relay(workspace, &name, &name)?;
+    }
+    Ok(Some(name))
+}
+
+/// Moves the bubble's private refs to the archive and removes its branch, in one step.
+fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Result<(), WorkspaceError> {
+    let own = format!("refs/pairflow/{}/", request.id);
+    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let refs = listed.lines().filter_map(|line| line.split_once(' '));
+    let mut moves = "start\n".to_owned();
+    // Only direct children: what lies deeper is not one bubble's.
+    for (name, commit) in refs.filter(|(name, _)| !name[own.len()..].contains('/')) {
+        moves += &format!("update {}.{} {commit}\ndelete {name} {commit}\n", archive_ref(request), &name[own.len()..]);
+    }
+    let branch = format!("refs/heads/{}", request.branch);
+    if with_branch && let Some(tip) = resolve(git, &branch)? {
+        moves += &format!("update {}.branch {tip}\ndelete {branch} {tip}\n", archive_ref(request));
+    }
+    moves += "prepare\ncommit\n";
+    git.run(Call::new(["update-ref", "--stdin"]).input(moves).durable())?;
+    Ok(())
+}
+
+fn archive_ref(request: &DeleteRequest<'_>) -> String {
+    format!("refs/pairflow/archive/{}/{}", request.id, request.now.millis() / 1000)
+}
+
+fn copy_transcript(request: &DeleteRequest<'_>) -> Result<PathBuf, WorkspaceError> {
+    let own = request.repo.root.join(".pairflow");
+    let from = own.join("bubbles").join(request.id.as_str());
+    let time = request.now.hms().replace(':', "");
+    let name = format!("{}-{}T{time}Z", request.id, request.now.yyyymmdd());
+    let (partial, to) = (own.join("archive").join(format!(".{name}.partial")), own.join("archive").join(name));
+    if to.exists() {
+        return Err(WorkspaceError::ArchiveExists { path: to });
+    }
+    remove_dir(&partial)?;
+    copy_dir(&from, &partial)?;
+    std::fs::rename(&partial, &to).map_err(|source| WorkspaceError::io("create", &to, source))?;
+    sync(&own.join("archive"))?;
+    Ok(to)
+}
+
+fn copy_dir(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    std::fs::create_dir_all(to).map_err(|source| WorkspaceError::io("create", to, source))?;
+    let entries = std::fs::read_dir(from).map_err(|source| WorkspaceError::io("read", from, source))?;
+    for entry in entries {
+        let entry = entry.map_err(|source| WorkspaceError::io("read", from, source))?;
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        let failed = |source| WorkspaceError::io("copy", &from, source);
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_dir() {
+            copy_dir(&from, &to)?;
+        } else if kind.is_symlink() {
+            let target = std::fs::read_link(&from).map_err(failed)?;
+            std::os::unix::fs::symlink(target, &to).map_err(failed)?;
+        } else if kind.is_file() {
+            std::fs::copy(&from, &to).map_err(failed)?;
+            sync(&to)?;
+        }
+    }
+    sync(to)
+}
+
+fn sync(path: &Path) -> Result<(), WorkspaceError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(|source| WorkspaceError::io("sync", path, source))
+}
+
+fn remove_files(repo: &Repo, workspace: &Workspace) -> Result<(), WorkspaceError> {
+    if !workspace.is_clone() {
+        return remove_worktree(repo, &workspace.path);
+    }
+    remove_dir(&workspace.path)
+}

@@ -1,0 +1,71 @@
+//! Why a workspace could not be made or removed.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::CommitId;
+
+use crate::git::GitError;
+
+/// Why a workspace could not be made or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// A file or directory could not be used.
+    #[error("cannot {what} {}", .path.display())]
+    Io {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The branch is there and is not this bubble's.
+    #[error(
+        "branch {branch} already exists at {}; choose another id, or look at it and then remove it with `git branch -D {branch}`",
+        .tip.short()
+    )]
+    BranchExists {
+        /// The branch.
+        branch: String,
+        /// What it points to.
+        tip: CommitId,
+    },
+    /// git cannot have both branches.
+    #[error(
+        "branch {branch} cannot exist beside branch {other}; rename that one with `git branch -m {other} NEW-NAME`"
+    )]
+    BranchBlocked {
+        /// The branch that is wanted.
+        branch: String,
+        /// The one that is there.
+        other: String,
+    },
+    /// The name cannot be one of a branch.
+    #[error("{branch:?} is not a possible branch name; choose another bubble_branch")]
+    BadBranchName {
+        /// The name.
+        branch: String,
+    },
+    /// The directory is there and is not this bubble's.
+    #[error("{} already exists and is not this bubble's; move it away or choose another id", .path.display())]
+    PathTaken {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The archive is there already.
+    #[error("the archive {} already exists; try again", .path.display())]
+    ArchiveExists {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl WorkspaceError {
+    /// Makes an error out of what the system said about `path`.
+    pub(super) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
+        Self::Io { what, path: path.to_owned(), source }
+    }
+}

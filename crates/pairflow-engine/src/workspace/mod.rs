@@ -1,0 +1,23 @@
+//! Where bubbles work: made, found again after a crash, archived and removed.
+//!
+//! Everything that changes the list of worktrees happens under one kernel lock per repository. Whatever a failed call
+//! made, it takes away again; whatever it did not make, it leaves alone.
+
+mod archive;
+mod error;
+mod include;
+mod mark;
+mod place;
+mod ports;
+mod prepare;
+mod restore;
+mod scratch;
+
+pub use archive::{Archived, DeleteRequest, delete, remove};
+pub use error::WorkspaceError;
+pub use include::copy_included;
+pub use place::{default_path, worktrees_dir};
+pub use ports::{DEFAULT_COUNT, Lease, PortsError, lease, release};
+pub use prepare::{Prepared, Request, prepare};
+pub use restore::restore;
+pub use scratch::Scratch;

@@ -1,0 +1,244 @@
+//! Makes the workspace of a bubble, once: a worktree that shares the repository's objects, or a clone of its own.
+//!
+//! Asked again after a crash it recognises what it had begun by the note that it left, and finishes it or makes it
+//! anew. If it fails it removes what this call made, and nothing else.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pairflow_core::ids::{BubbleId, CommitId, TreeId};
+use pairflow_core::rules::WorkMode;
+
+use super::error::WorkspaceError;
+use super::include::copy_included;
+use super::mark::Mark;
+use super::place::{default_path, lock_worktrees};
+use crate::git::{Call, Git, Head, Repo, Workspace, exclude_own_files, head, linked, resolve};
+
+const CHECKOUT: Duration = Duration::from_secs(900);
+const NO_PUSH: &str = "no-push://pairflow-never-pushes";
+
+/// What workspace is wanted.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// Whose workspace it is.
+    pub id: &'a BubbleId,
+    /// A worktree or a clone.
+    pub mode: WorkMode,
+    /// The branch that it is cut from.
+    pub base_branch: &'a str,
+    /// The branch that is made.
+    pub bubble_branch: &'a str,
+    /// Another directory than the usual one for its parent.
+    pub root_override: Option<&'a Path>,
+}
+
+/// A workspace that is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The root of the files.
+    pub path: PathBuf,
+    /// Its git directory.
+    pub git_dir: PathBuf,
+    /// The git directory shared with the repository; its own, for a clone.
+    pub common_dir: PathBuf,
+    /// The commit that it was cut from.
+    pub base: CommitId,
+    /// The tree of that commit.
+    pub base_tree: TreeId,
+    /// Files that were copied in because `.worktreeinclude` names them.
+    pub included: Vec<String>,
+}
+
+impl Request<'_> {
+    /// Returns where the files of the bubble are to be.
+    pub fn path(&self) -> PathBuf {
+        let usual = || default_path(self.repo, self.id);
+        // git writes down real paths, and later ones are compared with those.
+        let real = |root: &Path| root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        self.root_override.map_or_else(usual, |root| real(root).join(self.id.as_str()))
+    }
+}
+
+impl Prepared {
+    /// Returns it as the git questions need it.
+    pub fn workspace(&self, repo: &Repo, id: &BubbleId) -> Workspace {
+        Workspace {
+            id: id.clone(),
+            root: repo.root.clone(),
+            path: self.path.clone(),
+            git_dir: self.git_dir.clone(),
+            common_dir: self.common_dir.clone(),
+            base: self.base.clone(),
+            included: self.included.clone(),
+        }
+    }
+}
+
+/// Makes the workspace, or finds the one that an interrupted call made.
+pub fn prepare(request: &Request<'_>) -> Result<Prepared, WorkspaceError> {
+    let repo = request.repo;
+    repo.exclude()?;
+    let _lock = lock_worktrees(repo)?;
+    let path = request.path();
+    if let Some(mark) = Mark::read(repo, request.id).filter(|mark| is_about(mark, request, &path)) {
+        if mark.ready
+            && let Some(git_dir) = healthy(&mark, repo)
+        {
+            return finish(repo, &mark, git_dir);
+        }
+        clear_leftovers(repo, &mark)?;
+    }
+    let base = repo.resolve_branch(request.base_branch)?;
+    refuse_foreign(request, &path)?;
+    let mark = Mark {
+        path,
+        branch: request.bubble_branch.to_owned(),
+        mode: request.mode,
+        base,
+        ready: false,
+        included: Vec::new(),
+    };
+    mark.write(repo, request.id)?;
+    make(repo, request.id, &mark).inspect_err(|_| {
+        // A note that stays, because clearing failed as well, lets the next call clear.
+        if clear_leftovers(repo, &mark).is_ok() {
+            let _ = Mark::erase(repo, request.id);
+        }
+    })
+}
+
+fn is_about(mark: &Mark, request: &Request<'_>, path: &Path) -> bool {
+    mark.path == path && mark.branch == request.bubble_branch && mark.mode == request.mode
+}
+
+fn make(repo: &Repo, id: &BubbleId, mark: &Mark) -> Result<Prepared, WorkspaceError> {
+    let git_dir = match mark.mode {
+        WorkMode::Worktree => add_worktree(repo, mark)?,
+        WorkMode::Clone => add_clone(repo, mark)?,
+    };
+    let included = copy_included(repo, &mark.path)?;
+    let mark = Mark { ready: true, included, ..mark.clone() };
+    mark.write(repo, id)?;
+    finish(repo, &mark, git_dir)
+}
+
+fn finish(repo: &Repo, mark: &Mark, git_dir: PathBuf) -> Result<Prepared, WorkspaceError> {
+    let tree = Call::new(["rev-parse", "--verify", &format!("{}^{{tree}}", mark.base)]);
+    let base_tree = repo.git().run(tree)?.tree()?;
+    let common_dir = match mark.mode {
+        WorkMode::Worktree => repo.common_dir.clone(),
+        WorkMode::Clone => git_dir.clone(),
+    };
+    let (path, base, included) = (mark.path.clone(), mark.base.clone(), mark.included.clone());
+    Ok(Prepared { path, git_dir, common_dir, base, base_tree, included })
+}
+
+/// Adds the worktree on a new branch, and returns its git directory.
+pub(super) fn add_worktree(repo: &Repo, mark: &Mark) -> Result<PathBuf, WorkspaceError> {
+    make_parent(&mark.path)?;
+    // Without --no-track parallel calls fight for the lock of the configuration. -f -f allows a path of which git
+    // still remembers a worktree that was removed by hand; the path itself is known to be free.
+    let call = Call::new(["worktree", "add", "--quiet", "-f", "-f", "--no-track", "-b", &mark.branch]);
+    repo.git().run(call.arg(&mark.path).arg(&mark.base.0).whole().within(CHECKOUT))?;
+    admin_dir(repo, &mark.path).ok_or_else(|| not_ours(&mark.path))
+}
+
+/// Makes a clone on a new branch that cannot push, and returns its git directory.
+pub(super) fn add_clone(repo: &Repo, mark: &Mark) -> Result<PathBuf, WorkspaceError> {
+    make_parent(&mark.path)?;
+    let clone = ["clone", "--quiet", "--no-local", "--no-hardlinks", "--no-checkout", "--template=", "--origin=origin"];
+    let call = Call::new(clone).arg("--upload-pack=git-upload-pack").arg("--").arg(&repo.root).arg(&mark.path);
+    Git::nowhere().run(call.within(CHECKOUT))?;
+    let git_dir =
+        mark.path.join(".git").canonicalize().map_err(|source| WorkspaceError::io("open", &mark.path, source))?;
+    let git = Git::at(&git_dir, &git_dir, &mark.path);
+    git.run(Call::new(["config", "remote.origin.pushurl", NO_PUSH]))?;
+    exclude_own_files(&git_dir)?;
+    let checkout = Call::new(["checkout", "--quiet", "--no-track", "-B", &mark.branch, &mark.base.0]);
+    git.run(checkout.whole().within(CHECKOUT))?;
+    Ok(git_dir)
+}
+
+fn make_parent(path: &Path) -> Result<(), WorkspaceError> {
+    let parent = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(parent).map_err(|source| WorkspaceError::io("create", parent, source))
+}
+
+fn refuse_foreign(request: &Request<'_>, path: &Path) -> Result<(), WorkspaceError> {
+    let git = request.repo.git();
+    let branch = request.bubble_branch;
+    let name = Call::new(["check-ref-format", "--branch", branch]).accept(&[0, 1, 128]);
+    if git.run(name)?.code != 0 {
+        return Err(WorkspaceError::BadBranchName { branch: branch.to_owned() });
+    }
+    if let Some(tip) = resolve(&git, &format!("refs/heads/{branch}"))? {
+        return Err(WorkspaceError::BranchExists { branch: branch.to_owned(), tip });
+    }
+    let below = format!("{branch}/");
+    let blocks = |other: &String| other.starts_with(&below) || branch.starts_with(&format!("{other}/"));
+    if let Some(other) = request.repo.branches()?.into_iter().find(blocks) {
+        return Err(WorkspaceError::BranchBlocked { branch: branch.to_owned(), other });
+    }
+    let empty = || std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+    if std::fs::symlink_metadata(path).is_ok() && !empty() { Err(not_ours(path)) } else { Ok(()) }
+}
+
+/// Returns the git directory of a finished workspace, if it is still whole.
+fn healthy(mark: &Mark, repo: &Repo) -> Option<PathBuf> {
+    let git_dir = match mark.mode {
+        WorkMode::Worktree => admin_dir(repo, &mark.path)?,
+        WorkMode::Clone => mark.path.join(".git").canonicalize().ok()?,
+    };
+    (head(&git_dir) == Head::Branch(mark.branch.clone())).then_some(git_dir)
+}
+
+/// Returns the git directory of the worktree at `path`, if it is one of this repository.
+pub(super) fn admin_dir(repo: &Repo, path: &Path) -> Option<PathBuf> {
+    linked(&path.join(".git")).filter(|git_dir| git_dir.starts_with(repo.common_dir.join("worktrees")))
+}
+
+/// Removes what an interrupted or failed call made. A branch that has moved on, and files that were ready for work,
+/// are somebody's work and stay.
+fn clear_leftovers(repo: &Repo, mark: &Mark) -> Result<(), WorkspaceError> {
+    if mark.ready && std::fs::symlink_metadata(&mark.path).is_ok() {
+        return Err(not_ours(&mark.path));
+    }
+    let git = repo.git();
+    let branch = format!("refs/heads/{}", mark.branch);
+    if mark.mode == WorkMode::Clone {
+        return remove_dir(&mark.path);
+    }
+    remove_worktree(repo, &mark.path)?;
+    if resolve(&git, &branch)?.as_ref() == Some(&mark.base) {
+        git.run(Call::new(["update-ref", "-d", &branch, &mark.base.0]))?;
+    }
+    Ok(())
+}
+
+/// Removes the files of a worktree and git's memory of it, in whatever state either of them is.
+pub(super) fn remove_worktree(repo: &Repo, path: &Path) -> Result<(), WorkspaceError> {
+    let entries = std::fs::read_dir(repo.common_dir.join("worktrees")).into_iter().flatten().flatten();
+    let dot_git = path.join(".git");
+    let points_here = |dir: &PathBuf| {
+        std::fs::read_to_string(dir.join("gitdir")).is_ok_and(|named| Path::new(named.trim_end()) == dot_git)
+    };
+    let remembered: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(points_here).collect();
+    remove_dir(path)?;
+    // Not `worktree prune`: that would also forget worktrees that are none of ours.
+    remembered.iter().try_for_each(|dir| remove_dir(dir))
+}
+
+/// Removes a directory that may be gone already.
+pub(super) fn remove_dir(path: &Path) -> Result<(), WorkspaceError> {
+    match std::fs::remove_dir_all(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkspaceError::io("remove", path, source)),
+        _ => Ok(()),
+    }
+}
+
+fn not_ours(path: &Path) -> WorkspaceError {
+    WorkspaceError::PathTaken { path: path.to_owned() }
+}

@@ -1,0 +1,72 @@
+//! Makes a workspace anew whose files were removed by hand, from the branch and the last snapshot.
+
+use std::path::Path;
+use std::time::Duration;
+
+use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::rules::WorkMode;
+
+use super::error::WorkspaceError;
+use super::mark::Mark;
+use super::place::lock_worktrees;
+use super::prepare::{add_clone, add_worktree, admin_dir, remove_dir};
+use crate::git::{Call, GitError, Repo, Workspace, resolve};
+
+const CHECKOUT: Duration = Duration::from_secs(900);
+
+/// Makes the files of `workspace` anew as `tree`, on `branch`. Files that are there are never touched.
+pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Workspace, WorkspaceError> {
+    let repo = workspace.repo()?;
+    let _lock = lock_worktrees(&repo)?;
+    if std::fs::symlink_metadata(&workspace.path).is_ok() {
+        return Err(WorkspaceError::PathTaken { path: workspace.path.clone() });
+    }
+    let made =
+        if workspace.is_clone() { again_clone(workspace, &repo, branch) } else { again(workspace, &repo, branch) };
+    let made = made.and_then(|made| fill(&made, tree).map(|()| made));
+    if made.is_err() {
+        // The half-made files are this call's own.
+        let _ = remove_dir(&workspace.path);
+    }
+    made
+}
+
+fn again(workspace: &Workspace, repo: &Repo, branch: &str) -> Result<Workspace, WorkspaceError> {
+    if resolve(&repo.git(), &format!("refs/heads/{branch}"))?.is_none() {
+        let git_dir = add_worktree(repo, &mark(workspace, branch, WorkMode::Worktree))?;
+        return Ok(Workspace { git_dir, ..workspace.clone() });
+    }
+    // --force: git still remembers the worktree that is gone.
+    let call = Call::new(["worktree", "add", "--quiet", "--force"]).arg(&workspace.path).arg(branch);
+    repo.git().run(call.whole().within(CHECKOUT))?;
+    let gone = || GitError::WorktreeGone { path: workspace.path.clone() };
+    let git_dir = admin_dir(repo, &workspace.path).ok_or_else(gone)?;
+    Ok(Workspace { git_dir, ..workspace.clone() })
+}
+
+fn again_clone(workspace: &Workspace, repo: &Repo, branch: &str) -> Result<Workspace, WorkspaceError> {
+    let git_dir = add_clone(repo, &mark(workspace, branch, WorkMode::Clone))?;
+    let made = Workspace { common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
+    fetch_snapshots(&made, &repo.root)?;
+    Ok(made)
+}
+
+fn fetch_snapshots(workspace: &Workspace, root: &Path) -> Result<(), GitError> {
+    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--upload-pack=git-upload-pack", "--"];
+    let all = workspace.private_ref("*");
+    workspace.git().run(Call::new(fetch).arg(root).arg(format!("+{all}:{all}"))).map(drop)
+}
+
+/// Writes the tree into the files and leaves the index at the branch, as if the work had been done by hand.
+fn fill(workspace: &Workspace, tree: &TreeId) -> Result<(), WorkspaceError> {
+    let git = workspace.git();
+    git.run(Call::new(["read-tree", "--reset", "-u", &tree.0]).whole().within(CHECKOUT))?;
+    git.run(Call::new(["read-tree", "--reset", "HEAD"]).whole())?;
+    git.run(Call::new(["update-index", "-q", "--refresh"]).accept(&[0, 1]))?;
+    Ok(())
+}
+
+fn mark(workspace: &Workspace, branch: &str, mode: WorkMode) -> Mark {
+    let (path, base): (_, CommitId) = (workspace.path.clone(), workspace.base.clone());
+    Mark { path, branch: branch.to_owned(), mode, base, ready: false, included: Vec::new() }
+}

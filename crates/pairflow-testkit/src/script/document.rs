@@ -1,0 +1,130 @@
+//! The whole table, state by command, written out as a document.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use pairflow_core::log::{Body, Kind};
+use pairflow_core::unit::{Phase, Refusal, StateName, Unit, decide};
+
+use super::check::play;
+use super::play::Play;
+use super::samples::{Sample, samples};
+
+/// A state with what makes it this one, and a script that leads there.
+struct Stop {
+    name: &'static str,
+    script: String,
+}
+
+/// Renders `docs/state-machine.md`.
+pub fn state_machine() -> String {
+    let stops = stops();
+    let plays: Vec<_> = stops.iter().map(|stop| play(&stop.script)).collect();
+    let mut out = include_str!("state-machine-intro.md").to_owned();
+    out.push_str("\n## Every transition\n\nFrom one state to another, by which command. ");
+    out.push_str("Whatever is not here changes no state.\n\n| from | command | to |\n|---|---|---|\n");
+    for (from, command, to) in transitions(&plays) {
+        writeln!(out, "| `{from}` | {command} | `{to}` |").expect("writing to a string cannot fail");
+    }
+    out.push_str("\n## Every state and command\n");
+    for (stop, play) in stops.iter().zip(&plays) {
+        write!(out, "\n### {}\n\n| command | from | outcome |\n|---|---|---|\n", stop.name)
+            .expect("writing to a string cannot fail");
+        for sample in samples(&play.unit) {
+            let outcome = outcome(play, &sample).replace('|', "\\|");
+            writeln!(out, "| {} | {} | {outcome} |", sample.name, sample.from).expect("writing to a string cannot fail");
+        }
+    }
+    out
+}
+
+/// What a sample leads to, in words.
+fn outcome(play: &Play, sample: &Sample) -> String {
+    match after(play, sample) {
+        Err(refusal) => format!("refused: {refusal}"),
+        Ok((_, kinds)) if kinds.is_empty() => "nothing to do".to_owned(),
+        Ok((unit, kinds)) => {
+            let facts = kinds.join(", ");
+            let (before, now) = (play.unit.phase.name(), unit.phase.name());
+            if before == now { format!("stays, {facts}") } else { format!("**{now}**, {facts}") }
+        }
+    }
+}
+
+fn after(play: &Play, sample: &Sample) -> Result<(Unit, Vec<String>), Refusal> {
+    let decided = decide(&play.unit, &sample.command, sample.now)?;
+    let mut next = play.clone();
+    next.append(&decided.events);
+    Ok((next.unit, decided.events.iter().map(|event| kind(&event.body)).collect()))
+}
+
+fn kind(body: &Body) -> String {
+    let name = serde_json::to_string(&body.kind()).expect("the name of a message type is text");
+    let name = name.trim_matches('"');
+    let json: serde_json::Value = serde_json::from_str(&body.to_json()).expect("a payload is written as JSON");
+    let detail = match body.kind() {
+        Kind::Lifecycle => json.get("event"),
+        Kind::Evidence => json.get("kind"),
+        Kind::Control => json.get("action"),
+        Kind::ApprovalDecision => json.get("decision"),
+        _ => None,
+    };
+    match detail.and_then(|detail| detail.as_str()) {
+        Some(detail) => format!("{name} {detail}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Every change of state that some sample brings about.
+fn transitions(plays: &[Play]) -> Vec<(StateName, String, StateName)> {
+    let mut seen = BTreeSet::new();
+    let mut all = Vec::new();
+    for play in plays {
+        for sample in samples(&play.unit) {
+            let Ok((unit, _)) = after(play, &sample) else { continue };
+            let (from, to) = (play.unit.phase.name(), unit.phase.name());
+            if from != to && seen.insert((from.as_str(), sample.name, to.as_str())) {
+                all.push((from, sample.name.to_owned(), to));
+            }
+        }
+    }
+    all
+}
+
+/// The ten states; those in which more than the state decides appear once for each case.
+fn stops() -> Vec<Stop> {
+    let running = "start";
+    let reviewing = format!("{running}\ncodex edits src/lib.rs\ncodex: pass 'first cut'");
+    let second = format!("{reviewing}\nclaude: pass clean");
+    let ready = format!("{second}\ncodex: pass clean");
+    let approved = format!("{ready}\nhuman: approve");
+    let stop = |name, script: String| Stop { name, script };
+    let stops = vec![
+        stop("CREATED", "lost 'nothing yet'".to_owned()),
+        stop("PREPARING_WORKSPACE", "start (hold)".to_owned()),
+        stop("RUNNING: the implementer has the turn", running.to_owned()),
+        stop("RUNNING: the snapshot of a hand-over is owed", format!("{reviewing} (hold)")),
+        stop("RUNNING: the checks are owed", format!("{reviewing} (hold)\nraw human-snapshot-taken (hold)")),
+        stop("RUNNING: the reviewer has the turn", reviewing.clone()),
+        stop("RUNNING: the second reviewer has the turn", second.clone()),
+        stop("RUNNING: the second reviewer has the turn, the last of its budget", format!("given max_rounds 2\n{second}")),
+        stop("RUNNING: paused", format!("{running}\nhuman: pause")),
+        stop("WAITING_HUMAN: an agent asks", format!("{running}\ncodex: asks 'which database?'")),
+        stop("WAITING_HUMAN: two agents ask", format!("{running}\ncodex: asks 'a?'\nclaude: asks 'b?'")),
+        stop("WAITING_HUMAN: an agent was silent", format!("{running}\nwait 6m")),
+        stop("WAITING_HUMAN: tie-break", format!("given max_rounds 1\n{reviewing}\nclaude: pass P1 'no rollback'")),
+        stop("WAITING_HUMAN: a check could not be run", format!("test cannot run\n{reviewing}")),
+        stop("READY_FOR_APPROVAL", ready),
+        stop("APPROVED_FOR_COMMIT", approved.clone()),
+        stop("APPROVED_FOR_COMMIT: the commit is under way", format!("{approved}\nhuman: commit (hold)")),
+        stop("COMMITTED", format!("{approved}\nhuman: commit (hold)\nraw commit-made (hold)")),
+        stop("DONE", format!("{approved}\nhuman: commit")),
+        stop("FAILED", format!("{running}\nlost 'the repository is gone'")),
+        stop("CANCELLED", format!("{running}\nhuman: stop")),
+    ];
+    for stop in &stops {
+        let got = play(&stop.script).unit.phase;
+        assert!(stop.name.starts_with(Phase::name(&got).as_str()), "'{}' leads to {}", stop.name, got.name());
+    }
+    stops
+}

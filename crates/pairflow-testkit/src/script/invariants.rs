@@ -1,0 +1,118 @@
+//! What must hold in every state that a bubble can get into, whatever was asked of it.
+
+use std::collections::HashMap;
+
+use pairflow_core::ids::{AgentId, Party, TreeId};
+use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle, Verdict};
+use pairflow_core::unit::{KEYS_KEPT, Phase, SUMMARIES_KEPT, Stage, Unit, next_deadline, owed};
+
+/// Returns every invariant that does not hold, as a sentence.
+pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
+    let rules = [
+        ("a bubble waits for a person exactly while a question is open", waits_for_a_reason(unit)),
+        ("the turn belongs to the agent in its seat", turn_fits_seats(unit)),
+        ("every round has its entry in the role history, the newest with the present seats", history_fits(unit)),
+        ("no more reviews than the rules allow", reviews_fit(unit)),
+        ("nothing is owed and no time runs in a final state", !unit.phase.is_final() || at_rest(unit)),
+        ("a deadline runs only while an agent may act", deadline_fits(unit)),
+        ("what is up for approval is the newest snapshot, with its certificate", package_fits(unit)),
+        ("only a loop can be paused", !unit.paused || unit.phase.turn().is_some() || unit.phase.is_final()),
+        ("what is remembered is bounded", bounded(unit)),
+        ("every clean review that counts is of the newest snapshot's tree", streak_fits(unit, log)),
+        ("the last decision before a commit approved exactly its tree", commit_was_approved(log)),
+    ];
+    rules.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule.to_owned()).collect()
+}
+
+/// Says why a bubble that owes nothing cannot go on, if that is so.
+pub fn stuck(unit: &Unit) -> Option<String> {
+    let Phase::Running(turn) = &unit.phase else { return None };
+    let goes_on = unit.paused || unit.updating || turn.is_open();
+    (!goes_on).then(|| format!("nobody may act, nothing is owed, and nobody is asked: {:?}", turn.stage))
+}
+
+fn waits_for_a_reason(unit: &Unit) -> bool {
+    matches!(unit.phase, Phase::WaitingHuman(_)) != unit.questions.is_empty()
+}
+
+fn turn_fits_seats(unit: &Unit) -> bool {
+    // While a hand-over is closing, the turn may still be the one that is handed over.
+    unit.phase.turn().is_none_or(|turn| *unit.seats.agent(turn.seat) == turn.agent && turn.number == unit.turns)
+}
+
+fn history_fits(unit: &Unit) -> bool {
+    let numbered = unit.history.iter().zip(1..).all(|(roles, round)| roles.round == round);
+    let newest = unit.history.last().is_none_or(|roles| {
+        roles.implementer == unit.seats.producer && roles.reviewer == unit.seats.critic
+    });
+    numbered && newest && unit.history.len() == unit.round as usize
+}
+
+fn reviews_fit(unit: &Unit) -> bool {
+    unit.reviews <= unit.rules.max_rounds || unit.phase.turn().is_none()
+}
+
+fn at_rest(unit: &Unit) -> bool {
+    owed(unit).is_empty() && next_deadline(unit).is_none() && unit.questions.is_empty()
+}
+
+fn deadline_fits(unit: &Unit) -> bool {
+    let may_act = matches!(&unit.phase, Phase::Running(turn) if turn.stage == Stage::Open) && !unit.paused;
+    next_deadline(unit).is_some() == may_act
+}
+
+fn package_fits(unit: &Unit) -> bool {
+    let tree = match &unit.phase {
+        Phase::ReadyForApproval(request) => &request.tree,
+        Phase::Approved(approval) => &approval.request.tree,
+        Phase::Committed(at) | Phase::Done(at) => &at.tree,
+        _ => return true,
+    };
+    let newest = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == *tree);
+    newest && unit.certificate.as_ref().is_some_and(|certificate| certificate.tree == *tree)
+}
+
+fn bounded(unit: &Unit) -> bool {
+    unit.keys.len() <= KEYS_KEPT && unit.summaries.len() <= SUMMARIES_KEPT
+}
+
+/// Looks each counted review up in the log, with the tree that was the newest when it was made.
+fn streak_fits(unit: &Unit, log: &[Envelope]) -> bool {
+    let reviewed = reviews(log);
+    let of_newest = |agent: &AgentId, round: u32| reviewed.get(&(agent.clone(), round)).map(Option::as_ref) == Some(unit.tree());
+    unit.streak.iter().all(|review| of_newest(&review.agent, review.round))
+}
+
+/// Who reviewed which tree in which round, the last time it did.
+fn reviews(log: &[Envelope]) -> HashMap<(AgentId, u32), Option<TreeId>> {
+    let mut tree = None;
+    let mut reviewed = HashMap::new();
+    for envelope in log {
+        let event = &envelope.event;
+        match (&event.body, &event.sender) {
+            (Body::Lifecycle(Lifecycle::WorkspaceReady { workspace }), _) => tree = Some(workspace.base_tree.clone()),
+            (Body::Evidence(Evidence::Snapshot { snapshot }), _) => tree = Some(snapshot.tree.clone()),
+            (Body::Pass(_) | Body::Convergence(_), Party::Agent(by)) => {
+                reviewed.insert((by.clone(), event.round), tree.clone());
+            }
+            _ => {}
+        }
+    }
+    reviewed
+}
+
+fn commit_was_approved(log: &[Envelope]) -> bool {
+    let mut approved: Option<TreeId> = None;
+    let mut newest = None;
+    log.iter().all(|envelope| {
+        match &envelope.event.body {
+            Body::Evidence(Evidence::Snapshot { snapshot }) => newest = Some(snapshot.tree.clone()),
+            Body::ApprovalDecision(it) => approved = (it.decision == Verdict::Approve).then(|| it.tree.clone()),
+            Body::Lifecycle(Lifecycle::Updated { .. }) => approved = None,
+            Body::Lifecycle(Lifecycle::Committed { .. }) => return approved.is_some() && approved == newest,
+            Body::DonePackage(done) => return approved.as_ref() == Some(&done.tree),
+            _ => {}
+        }
+        true
+    })
+}

@@ -1,0 +1,310 @@
+//! What the lines of a script mean.
+
+use pairflow_core::facts::Outcome;
+use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
+use pairflow_core::log::{Decision, Intent, Key};
+use pairflow_core::rounds::{Finding, Severity};
+use pairflow_core::rules::{Agents, ContextMode, DriverKind};
+use pairflow_core::unit::{Command, HeadSeen, PassCommand};
+
+use super::play::{Play, Sent, check_named};
+use super::words::Words;
+
+impl Play {
+    /// Plays one line; an empty one and a comment (`--`) mean nothing.
+    pub fn line(&mut self, line: &str) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with("--") {
+            return;
+        }
+        let (text, hold) = line.strip_suffix("(hold)").map_or((line, false), |text| (text, true));
+        let mut words = Words::of(text);
+        let sent = self.act(&mut words);
+        words.end();
+        if let Some(sent) = sent {
+            if !hold {
+                self.settle();
+            }
+            let shown = self.render(&sent);
+            self.lines.push(shown);
+        }
+    }
+
+    /// Does what the line says; returns what became of the command, if there is one.
+    fn act(&mut self, words: &mut Words) -> Option<Sent> {
+        let first = words.need("an act");
+        if first == "given" {
+            self.given(words);
+            return None;
+        }
+        self.create();
+        match first.as_str() {
+            "start" => Some(self.send(&Command::Start { rules: Box::new(self.rules.clone()) })),
+            "human:" => Some(self.person(words)),
+            "wait" => Some(self.wait(words)),
+            "clock" => self.clock(words),
+            "reboot" => self.reboot(),
+            "crash" => self.crash(),
+            "settle" => Some(self.catch_up()),
+            "raw" => Some(self.raw(words)),
+            "env" => Some(self.mint(words)),
+            "trouble" => Some(self.send(&Command::Trouble { reason: words.need_quoted("the trouble") })),
+            "lost" => Some(self.send(&Command::GiveUp { reason: words.need_quoted("what is lost") })),
+            "head" => self.head(words),
+            "workspace" | "commit" | "update" | "base" => self.world_act(&first, words),
+            agent if agent.ends_with(':') => Some(self.agent(agent.trim_end_matches(':'), words)),
+            who => self.edit_or_check(who, words),
+        }
+    }
+
+    /// The rules of the bubble that is about to be created.
+    fn given(&mut self, words: &mut Words) {
+        match words.need("what is given").as_str() {
+            "max_rounds" => self.rules.max_rounds = number(words),
+            "watchdog" => self.rules.watchdog_timeout_minutes = number(words),
+            "agents" => {
+                let names = words.list();
+                let mut names = names.iter().map(|name| agent(name, words));
+                let mut next = || names.next();
+                let (Some(implementer), Some(reviewer)) = (next(), next()) else { words.reject("two or three agents") };
+                self.rules.agents = Agents { implementer, reviewer, second_reviewer: next() };
+            }
+            "checks" => self.rules.checks = words.list().iter().map(|name| check_named(name)).collect(),
+            "no" if words.take("checks") => self.rules.checks.clear(),
+            "manual" => self.rules.manual_checks.push(words.need_quoted("what to try by hand")),
+            "allow" => self.rules.scope.allow = words.list(),
+            "deny" => self.rules.scope.deny = words.list(),
+            "task" => self.task = words.need_quoted("the task").replace("\\n", "\n"),
+            "criterion" => self.criteria.push(words.need_quoted("the criterion")),
+            "scripted" => self.rules.driver = DriverKind::Script,
+            "persistent" => self.rules.reviewer_context_mode = ContextMode::Persistent,
+            _ => words.reject("a known rule"),
+        }
+    }
+
+    fn agent(&mut self, name: &str, words: &mut Words) -> Sent {
+        let by = agent(name, words);
+        let command = match words.need("pass, converged or asks").as_str() {
+            "pass" => self.pass(by, words),
+            "converged" => Command::Converged {
+                by,
+                summary: words.quoted().unwrap_or_else(|| "nothing grave is left".to_owned()),
+                seen: self.world.seen(self.unit.tree()),
+                refs: words.after("ref").into_iter().collect(),
+                key: words.after("key").map(Key),
+            },
+            "asks" => Command::AskHuman {
+                by,
+                question: words.need_quoted("the question"),
+                refs: words.after("ref").into_iter().collect(),
+                key: words.after("key").map(Key),
+            },
+            _ => words.reject("pass, converged or asks"),
+        };
+        self.send(&command)
+    }
+
+    fn pass(&mut self, by: AgentId, words: &mut Words) -> Command {
+        let summary = words.quoted();
+        let mut findings = words.take("clean").then(Vec::new);
+        while let Some(severity) = severity(words) {
+            let title = words.need_quoted("the finding's title");
+            findings.get_or_insert_default().push(Finding { id: None, severity, title });
+        }
+        let intent = words.after("intent").map(|word| match word.as_str() {
+            "task" => Intent::Task,
+            "review" => Intent::Review,
+            "fix_request" => Intent::FixRequest,
+            _ => words.reject("task, review or fix_request"),
+        });
+        let mut refs = Vec::new();
+        while let Some(one) = words.after("ref") {
+            refs.push(one);
+        }
+        let own_branch = || HeadSeen::Branch(self.unit.rules.bubble_branch.clone());
+        Command::Pass(PassCommand {
+            by,
+            summary: summary.unwrap_or_else(|| if findings.is_some() { "reviewed" } else { "done" }.to_owned()),
+            refs,
+            intent,
+            findings,
+            head: self.world.head.clone().unwrap_or_else(own_branch),
+            key: words.after("key").map(Key),
+        })
+    }
+
+    fn person(&mut self, words: &mut Words) -> Sent {
+        let command = match words.need("a human verb").as_str() {
+            "reply" => self.reply(words),
+            "approve" => {
+                let seen = self.world.seen(self.unit.tree());
+                Command::Approve { seen, key: words.after("key").map(Key) }
+            }
+            "rework" => rework(words),
+            "commit" => {
+                let message = words.quoted();
+                let override_scope = words.take("override").then(|| words.need_quoted("the reason"));
+                Command::Commit { message, override_scope, hooks: words.take("hooks") }
+            }
+            "merge" => Command::Merged { commit: CommitId("merge1".to_owned()) },
+            "pause" => Command::Pause { reason: words.quoted().unwrap_or_default() },
+            "resume" => Command::Resume,
+            "stop" => Command::Stop { reason: words.quoted().unwrap_or_default() },
+            "update" => Command::Update,
+            _ => words.reject("a human verb"),
+        };
+        self.send(&command)
+    }
+
+    fn reply(&self, words: &mut Words) -> Command {
+        let message = words.quoted().unwrap_or_default();
+        let decision = match (words.take("accept"), words.take("continue")) {
+            (true, _) => Some(Decision::Accept),
+            (_, true) => Some(Decision::Continue),
+            _ => None,
+        };
+        // `to 2` names the second open question, `to msg_…` one that may not be open.
+        let question = words.after("to").map(|which| match which.parse::<usize>() {
+            Ok(nth) => self.unit.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
+            Err(_) => MsgId(which),
+        });
+        Command::Reply { message, question, decision, key: words.after("key").map(Key) }
+    }
+
+    fn mint(&mut self, words: &mut Words) -> Sent {
+        let agent = agent(&words.need("an agent"), words);
+        let token_sha256 = words.quoted().unwrap_or_else(|| format!("token of {agent}"));
+        self.send(&Command::MintToken { agent, token_sha256 })
+    }
+
+    fn wait(&mut self, words: &mut Words) -> Sent {
+        self.world.pass_time(u64::try_from(millis(words)).expect("a script does not wait for the past"));
+        self.send(&Command::Tick)
+    }
+
+    /// `clock jumps +10y`: the wall clock alone.
+    fn clock(&mut self, words: &mut Words) -> Option<Sent> {
+        words.take("jumps");
+        let by = millis(words);
+        self.world.jump(by);
+        None
+    }
+
+    /// The uptime begins anew; the wall clock goes on.
+    fn reboot(&mut self) -> Option<Sent> {
+        self.world.now.up = 0;
+        None
+    }
+
+    /// Everything but the log is forgotten.
+    fn crash(&mut self) -> Option<Sent> {
+        self.unit = self.refold();
+        None
+    }
+
+    /// A supervisor comes back.
+    fn catch_up(&mut self) -> Sent {
+        let before = self.log.len();
+        self.settle();
+        self.log.get(before).map_or(Sent::Nothing, |envelope| Sent::Recorded(envelope.id.clone()))
+    }
+
+    /// `raw commit-made`: a command out of the blue, as [`super::samples`] makes it for this state.
+    fn raw(&mut self, words: &mut Words) -> Sent {
+        let name = words.need("a command");
+        let sample = super::samples(&self.unit).into_iter().find(|sample| sample.name == name);
+        let Some(sample) = sample else { words.reject("the name of a sample") };
+        self.send(&sample.command)
+    }
+
+    /// `head on main`, `head detached`, `head missing`, `head back`.
+    fn head(&mut self, words: &mut Words) -> Option<Sent> {
+        self.world.head = match words.need("where HEAD is").as_str() {
+            "on" => Some(HeadSeen::Branch(words.need("a branch"))),
+            "detached" => Some(HeadSeen::Detached),
+            "missing" => Some(HeadSeen::Missing),
+            _ => None,
+        };
+        None
+    }
+
+    /// `commit fails 'why'`, `commit works`, `base moves a.rs`: what the world will do when asked.
+    fn world_act(&mut self, what: &str, words: &mut Words) -> Option<Sent> {
+        if words.take("moves") {
+            words.list().iter().for_each(|path| self.world.move_base(path));
+            return None;
+        }
+        let fails = words.take("fails").then(|| words.need_quoted("why it fails"));
+        if fails.is_none() && !words.take("works") {
+            words.reject("fails 'why' or works");
+        }
+        match what {
+            "workspace" => self.world.start_fails = fails,
+            "commit" => self.world.commit_fails = fails,
+            _ => self.world.update_fails = fails,
+        }
+        None
+    }
+
+    /// `human edits a.rs`, `codex ends 'with exit code 3'`, `test fails`.
+    fn edit_or_check(&mut self, who: &str, words: &mut Words) -> Option<Sent> {
+        match words.need("edits, deletes, restores, ends, passes, fails or cannot run").as_str() {
+            "edits" => words.list().iter().for_each(|path| self.world.edit(path)),
+            "deletes" => words.list().iter().for_each(|path| self.world.delete(path)),
+            "restores" => words.list().iter().for_each(|path| self.world.restore(path)),
+            "ends" => {
+                let turn = self.unit.phase.turn().map_or(0, |turn| turn.number);
+                return Some(self.send(&Command::AgentEnded { turn, how: words.need_quoted("how it ended") }));
+            }
+            "passes" => drop(self.world.checks.remove(who)),
+            "fails" => self.outcome(who, Outcome::Failed { exit: Some(1), timed_out: false }),
+            "cannot" => {
+                words.take("run");
+                self.outcome(who, Outcome::CouldNotCheck { why: "no such program".to_owned() });
+            }
+            _ => words.reject("edits, deletes, restores, ends, passes, fails or cannot run"),
+        }
+        None
+    }
+
+    fn outcome(&mut self, check: &str, outcome: Outcome) {
+        self.world.checks.insert(check.to_owned(), outcome);
+    }
+}
+
+fn rework(words: &mut Words) -> Command {
+    let message = words.quoted().unwrap_or_default();
+    let reject = words.take("reject");
+    let key = words.after("key").map(Key);
+    let findings = words.list();
+    let finding = |name: &String| name.parse::<FindingId>().unwrap_or_else(|_| words.reject("F1, F2, …"));
+    Command::Rework { message, reject, findings: findings.iter().map(finding).collect(), key }
+}
+
+fn agent(name: &str, words: &Words) -> AgentId {
+    name.parse().unwrap_or_else(|_| words.reject("an agent's name"))
+}
+
+fn number(words: &mut Words) -> u32 {
+    words.need("a number").parse().unwrap_or_else(|_| words.reject("a number"))
+}
+
+fn severity(words: &mut Words) -> Option<Severity> {
+    [("P0", Severity::P0), ("P1", Severity::P1), ("P2", Severity::P2), ("P3", Severity::P3)]
+        .into_iter()
+        .find_map(|(name, severity)| words.take(name).then_some(severity))
+}
+
+/// Reads a time such as `90s`, `6m`, `-10y`.
+fn millis(words: &mut Words) -> i64 {
+    let word = words.need("a time such as 6m");
+    let unit = match word.chars().last() {
+        Some('s') => 1000,
+        Some('m') => 60_000,
+        Some('h') => 3_600_000,
+        Some('y') => 365 * 86_400_000,
+        _ => words.reject("a time that ends in s, m, h or y"),
+    };
+    let count: i64 = word[..word.len() - 1].parse().unwrap_or_else(|_| words.reject("a time such as 6m"));
+    count * unit
+}

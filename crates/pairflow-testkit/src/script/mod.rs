@@ -1,0 +1,32 @@
+//! Scripts: a bubble's life in a dozen lines, played through the pure core in microseconds.
+//!
+//! A script has one act a line; the world around the bubble (clock, worktree, checks) is virtual. After each act
+//! everything that is owed is paid, as a supervisor would, unless the line ends in `(hold)`. [`check`] compares what
+//! came of each line with the expected text; [`play`] returns the whole play for a closer look.
+//!
+//! ```text
+//! given max_rounds 3              agents codex, claude [, gemini]   checks test, lint   no checks   watchdog 5
+//! start                           codex: pass 'first cut'           claude: pass P1 'no rollback' P2 'naming'
+//! claude: pass clean              claude: converged 'done'          codex: asks 'which db?'
+//! human: reply 'sqlite'           human: reply accept               human: approve | rework 'x' | commit | merge
+//! human: pause | resume | stop    human: update                     human edits a.rs    claude edits a.rs
+//! test fails | passes | cannot run                                  commit fails 'why'  commit works
+//! wait 6m                         clock jumps -10y                  reboot              crash
+//! ```
+
+mod check;
+mod document;
+mod invariants;
+mod lines;
+mod perform;
+mod play;
+mod render;
+mod samples;
+mod words;
+mod world;
+
+pub use check::{check, compare_document, play};
+pub use document::state_machine;
+pub use invariants::{broken, stuck};
+pub use play::{Play, Sent};
+pub use samples::{Sample, samples};

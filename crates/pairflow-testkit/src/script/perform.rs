@@ -1,0 +1,73 @@
+//! Pays what a bubble owes, as a supervisor would.
+
+use pairflow_core::ids::{CommitId, Party};
+use pairflow_core::unit::{Command, Effect, Stage, owed};
+
+use super::play::{Play, Sent};
+
+/// No act leaves more debts than this.
+const ENOUGH: usize = 100;
+
+impl Play {
+    /// Pays everything that is owed but the agents' own work.
+    pub fn settle(&mut self) {
+        for _ in 0..ENOUGH {
+            let Some(effect) = owed(&self.unit).into_iter().find(|one| !matches!(one, Effect::RunAgent { .. })) else {
+                return;
+            };
+            let command = self.perform(&effect);
+            let sent = self.send(&command);
+            assert!(matches!(sent, Sent::Recorded(_)), "{effect:?} was owed, but its result came to {sent:?}");
+        }
+        panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.unit));
+    }
+
+    fn perform(&mut self, effect: &Effect) -> Command {
+        match effect {
+            Effect::PrepareWorkspace => match self.world.start_fails.take() {
+                Some(reason) => Command::StartFailed { reason },
+                None => Command::WorkspaceReady { workspace: self.world.workspace() },
+            },
+            Effect::TakeSnapshot { author, .. } => self.take_snapshot(author.clone()),
+            Effect::RunCheck(check) => Command::Checked { receipt: self.world.run(check) },
+            Effect::OpenTurn { turn } => {
+                let expected = self.unit.tree() == Some(&self.world.tree());
+                if expected { Command::TurnReady { turn: *turn } } else { self.take_snapshot(Party::Human) }
+            }
+            Effect::Update => match self.world.update_fails.clone() {
+                Some(reason) => Command::UpdateFailed { reason },
+                None => self.update(),
+            },
+            Effect::Commit(_) => match self.world.commit_fails.clone() {
+                Some(reason) => Command::CommitFailed { reason },
+                None => Command::CommitMade { commit: self.world.commit(), old_tip: None },
+            },
+            Effect::RecordDone => Command::RecordDone,
+            Effect::RunAgent { .. } => unreachable!("the script itself plays the agents"),
+        }
+    }
+
+    fn take_snapshot(&mut self, author: Party) -> Command {
+        let snapshot = self.world.snapshot(author, self.unit.tree(), &self.unit.rules.scope);
+        Command::SnapshotTaken { snapshot }
+    }
+
+    /// Merges the base; what an agent had not handed over yet is recorded before it.
+    pub(super) fn update(&mut self) -> Command {
+        let before = self.unit.tree().cloned();
+        let mut snapshots = Vec::new();
+        if before.as_ref() != Some(&self.world.tree()) {
+            let author = match self.unit.phase.turn().map(|turn| (&turn.stage, &turn.agent)) {
+                Some((Stage::Closing(handover), _)) => Party::Agent(handover.by.clone()),
+                Some((Stage::Open, agent)) => Party::Agent(agent.clone()),
+                _ => Party::Human,
+            };
+            snapshots.push(self.world.snapshot(author, before.as_ref(), &self.unit.rules.scope));
+        }
+        let left = self.world.tree();
+        self.world.merge_base();
+        snapshots.push(self.world.snapshot(Party::Human, Some(&left), &self.unit.rules.scope));
+        let base_tree = self.world.base_tree();
+        Command::UpdateMade { base: CommitId(format!("base-{base_tree}")), base_tree, snapshots }
+    }
+}

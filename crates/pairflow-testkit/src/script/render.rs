@@ -1,0 +1,83 @@
+//! Says in one line where a bubble stands.
+
+use pairflow_core::unit::{CheckState, Phase, Stage, Unit};
+
+use super::play::{Play, Sent};
+
+impl Play {
+    /// Says what came of a line.
+    pub(super) fn render(&mut self, sent: &Sent) -> String {
+        match sent {
+            Sent::Recorded(id) => {
+                self.steps += 1;
+                self.recorded_in.insert(id.clone(), self.steps);
+                format!("#{} {}", self.steps, stand(&self.unit))
+            }
+            Sent::Nothing => "nothing happens".to_owned(),
+            Sent::Again(id) => match self.recorded_in.get(id) {
+                Some(step) => format!("same record as #{step}"),
+                None => format!("same record as {id}"),
+            },
+            Sent::Refused(refusal) => format!("refused: {refusal}"),
+        }
+    }
+}
+
+/// Where the bubble stands: state, whose turn, and whatever else a reader must know.
+pub(super) fn stand(unit: &Unit) -> String {
+    let mut parts = vec![unit.phase.name().to_string()];
+    match &unit.phase {
+        Phase::Running(turn) | Phase::WaitingHuman(turn) => {
+            parts.push(format!("{} {} round {}", turn.agent, turn.seat, unit.round));
+            parts.extend(stage(&turn.stage).map(str::to_owned));
+        }
+        Phase::ReadyForApproval(request) => parts.push(format!("round {} {}", unit.round, request.tree)),
+        Phase::Approved(approval) => {
+            parts.push(approval.request.tree.to_string());
+            parts.extend(approval.commit.as_ref().map(|_| "committing".to_owned()));
+            parts.extend(approval.failed.as_ref().map(|why| format!("failed: {why}")));
+        }
+        Phase::Committed(at) | Phase::Done(at) => parts.push(format!("{} {}", at.commit, at.tree)),
+        Phase::Failed { reason } => parts.push(reason.clone()),
+        Phase::Created | Phase::Preparing | Phase::Cancelled => {}
+    }
+    parts.extend(unit.paused.then(|| "paused".to_owned()));
+    parts.extend(unit.updating.then(|| "updating".to_owned()));
+    if unit.phase.turn().is_some() {
+        parts.extend(evidence(unit));
+    }
+    parts.join("  ")
+}
+
+fn stage(stage: &Stage) -> Option<&'static str> {
+    match stage {
+        Stage::Closing(_) => Some("closing"),
+        Stage::Opening => Some("opening"),
+        Stage::Settled => Some("settled"),
+        Stage::Open => None,
+    }
+}
+
+/// Clean reviews, checks that did not pass, open findings, open questions: each only if there are some.
+fn evidence(unit: &Unit) -> Vec<String> {
+    let clean = unit.streak.iter().map(|review| review.agent.to_string());
+    let checks = unit.rules.checks.iter().map(|check| check.name.clone());
+    let is = |name: &str, stand: fn(&CheckState<'_>) -> bool| unit.snapshot.is_some() && stand(&unit.check(name));
+    let failing = checks.clone().filter(|name| is(name, |stand| matches!(stand, CheckState::Failed(_))));
+    let given_up = checks.clone().filter(|name| is(name, |stand| *stand == CheckState::NotAvailable));
+    let missing = checks.clone().filter(|name| is(name, |stand| *stand == CheckState::Missing));
+    let open = unit.ledger.open.iter().map(|row| format!("{} {} {}", row.id, row.severity, row.title));
+    let asks = unit.questions.iter().map(|open| format!("{}: {}", open.by, open.question));
+    [
+        ("clean", clean.collect::<Vec<_>>()),
+        ("failing", failing.collect()),
+        ("unchecked", missing.collect()),
+        ("not available", given_up.collect()),
+        ("open", open.collect()),
+        ("asks", asks.collect()),
+    ]
+    .into_iter()
+    .filter(|(_, entries)| !entries.is_empty())
+    .map(|(name, entries)| format!("{name}: {}", entries.join(", ")))
+    .collect()
+}

@@ -1,0 +1,187 @@
+//! One command of each kind, made to fit a given state as well as it can.
+
+use pairflow_core::facts::{Outcome, Receipt, Snapshot};
+use pairflow_core::ids::{AgentId, CommitId, Party, TreeId};
+use pairflow_core::log::{Decision, Workspace};
+use pairflow_core::time::{Moment, Timestamp};
+use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat, Seen, Stage, Unit};
+
+/// A command with a name for tables, and the moment at which it is sent.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    /// Its name, without spaces.
+    pub name: &'static str,
+    /// Who sends it.
+    pub from: &'static str,
+    /// The command.
+    pub command: Command,
+    /// When.
+    pub now: Moment,
+}
+
+/// Returns a sample of every command, as it would be sent to a bubble in this state.
+pub fn samples(unit: &Unit) -> Vec<Sample> {
+    let named = |from: &'static str, now: Moment| {
+        move |(name, command): (&'static str, Command)| Sample { name, from, command, now }
+    };
+    let soon = unit.phase.turn().map_or_else(|| moment(0), |turn| turn.heard);
+    let late = unit.silence_ends().map_or(soon, |(heard, limit)| Moment { up: heard.up + limit, ..heard });
+    let mut all: Vec<_> = of_agents(unit).into_iter().map(named("agent", soon)).collect();
+    all.extend(of_people(unit).into_iter().map(named("human", soon)));
+    all.push(Sample { name: "watchdog", from: "clock", command: Command::Tick, now: soon });
+    all.push(Sample { name: "watchdog-late", from: "clock", command: Command::Tick, now: late });
+    all.extend(of_effects(unit).into_iter().map(named("supervisor", soon)));
+    all
+}
+
+fn of_agents(unit: &Unit) -> Vec<(&'static str, Command)> {
+    let turn = unit.phase.turn();
+    let holder = turn.map_or(&unit.seats.producer, |turn| &turn.agent);
+    let other = if *holder == unit.seats.producer { &unit.seats.critic } else { &unit.seats.producer };
+    let reviews = turn.is_some_and(|turn| turn.seat == Seat::Critic);
+    let ask = |by: &AgentId| Command::AskHuman {
+        by: by.clone(),
+        question: "which database?".to_owned(),
+        refs: Vec::new(),
+        key: None,
+    };
+    vec![
+        ("pass", pass(unit, holder, reviews)),
+        ("pass-out-of-turn", pass(unit, other, !reviews)),
+        ("ask-human", ask(holder)),
+        ("ask-human-out-of-turn", ask(other)),
+        ("converged", converged(unit, holder)),
+        ("converged-out-of-turn", converged(unit, other)),
+    ]
+}
+
+fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
+    let reply = |decision| Command::Reply { message: "sqlite".to_owned(), question: None, decision, key: None };
+    let rework = |reject| Command::Rework { message: "again".to_owned(), reject, findings: Vec::new(), key: None };
+    let differs = Seen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
+    let token = Command::MintToken { agent: unit.seats.producer.clone(), token_sha256: "token".to_owned() };
+    vec![
+        ("start", Command::Start { rules: Box::new(unit.rules.clone()) }),
+        ("reply", reply(None)),
+        ("reply-accept", reply(Some(Decision::Accept))),
+        ("reply-continue", reply(Some(Decision::Continue))),
+        ("approve", Command::Approve { seen: seen(unit), key: None }),
+        ("approve-changed-worktree", Command::Approve { seen: differs, key: None }),
+        ("request-rework", rework(false)),
+        ("request-rework-reject", rework(true)),
+        ("commit", Command::Commit { message: None, override_scope: None, hooks: false }),
+        ("update", Command::Update),
+        ("merged", Command::Merged { commit: commit() }),
+        ("pause", Command::Pause { reason: String::new() }),
+        ("resume", Command::Resume),
+        ("stop", Command::Stop { reason: String::new() }),
+        ("env", token),
+    ]
+}
+
+fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
+    let turn = unit.phase.turn();
+    let number = turn.map_or(1, |turn| turn.number);
+    let author = match turn.map(|turn| &turn.stage) {
+        Some(Stage::Closing(handover)) => Party::Agent(handover.by.clone()),
+        _ => Party::Human,
+    };
+    let reason = || "no space left".to_owned();
+    let merged = Command::UpdateMade {
+        base: commit(),
+        base_tree: tree(unit),
+        snapshots: vec![snapshot(TreeId("merged".to_owned()), Party::Human)],
+    };
+    vec![
+        ("workspace-ready", Command::WorkspaceReady { workspace: workspace() }),
+        ("start-failed", Command::StartFailed { reason: reason() }),
+        ("snapshot-taken", Command::SnapshotTaken { snapshot: snapshot(tree(unit), author) }),
+        ("human-snapshot-taken", Command::SnapshotTaken { snapshot: snapshot(TreeId("edited".to_owned()), Party::Human) }),
+        ("checked", checked(unit, Outcome::Passed)),
+        ("checked-failed", checked(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
+        ("checked-could-not", checked(unit, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
+        ("turn-ready", Command::TurnReady { turn: number }),
+        ("agent-ended", Command::AgentEnded { turn: number, how: "with exit code 3".to_owned() }),
+        ("commit-made", Command::CommitMade { commit: commit(), old_tip: None }),
+        ("commit-failed", Command::CommitFailed { reason: reason() }),
+        ("record-done", Command::RecordDone),
+        ("update-made", merged),
+        ("update-failed", Command::UpdateFailed { reason: reason() }),
+        ("trouble", Command::Trouble { reason: reason() }),
+        ("give-up", Command::GiveUp { reason: "the repository is gone".to_owned() }),
+    ]
+}
+
+fn pass(unit: &Unit, by: &AgentId, reviews: bool) -> Command {
+    Command::Pass(PassCommand {
+        by: by.clone(),
+        summary: "done".to_owned(),
+        refs: Vec::new(),
+        intent: None,
+        findings: reviews.then(Vec::new),
+        head: HeadSeen::Branch(unit.rules.bubble_branch.clone()),
+        key: None,
+    })
+}
+
+fn converged(unit: &Unit, by: &AgentId) -> Command {
+    let summary = "nothing grave is left".to_owned();
+    Command::Converged { by: by.clone(), summary, refs: Vec::new(), seen: seen(unit), key: None }
+}
+
+fn seen(unit: &Unit) -> Seen {
+    Seen { tree: tree(unit), differing: Vec::new() }
+}
+
+fn tree(unit: &Unit) -> TreeId {
+    unit.tree().cloned().unwrap_or_else(|| TreeId("tree0".to_owned()))
+}
+
+fn commit() -> CommitId {
+    CommitId("c0ffee".to_owned())
+}
+
+fn snapshot(tree: TreeId, author: Party) -> Snapshot {
+    Snapshot {
+        commit: CommitId(format!("snapshot-of-{tree}")),
+        r#ref: format!("refs/pairflow/demo/{tree}"),
+        tree,
+        author,
+        changed: Vec::new(),
+        since_last: Vec::new(),
+        out_of_scope: Vec::new(),
+        agent_head: None,
+    }
+}
+
+fn checked(unit: &Unit, outcome: Outcome) -> Command {
+    let first = unit.rules.checks.first();
+    let receipt = Receipt {
+        check: first.map_or_else(String::new, |check| check.name.clone()),
+        command: first.map_or_else(String::new, |check| check.command.clone()),
+        tree: tree(unit),
+        outcome,
+        duration_ms: 10,
+        output: None,
+        tail: String::new(),
+    };
+    Command::Checked { receipt }
+}
+
+fn workspace() -> Workspace {
+    Workspace {
+        path: "/work/demo".to_owned(),
+        git_dir: "/repo/.git/worktrees/demo".to_owned(),
+        common_dir: "/repo/.git".to_owned(),
+        base: CommitId("base".to_owned()),
+        base_tree: TreeId("tree0".to_owned()),
+        port: 4000,
+        ports: 10,
+        setup: None,
+        included: Vec::new(),
+    }
+}
+
+fn moment(up: u64) -> Moment {
+    Moment { ts: Timestamp::from_millis(0), up }
+}

@@ -1,0 +1,43 @@
+//! The surroundings of one call.
+
+use std::cell::RefCell;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::world::{Env, Terminal, World};
+
+/// What a command may look at besides its arguments.
+pub struct App {
+    /// The environment.
+    pub env: Env,
+    pub(crate) terminal: Terminal,
+    pub(crate) stdin: RefCell<Box<dyn Read>>,
+    cwd: Option<PathBuf>,
+}
+
+impl App {
+    /// Divides the world into what a command looks at and where it prints.
+    pub fn split(world: World) -> (Self, Out) {
+        let out = Out::new(world.stdout, world.stderr, world.terminal, world.env.clone());
+        let stdin = RefCell::new(world.stdin);
+        (Self { env: world.env, terminal: world.terminal, stdin, cwd: world.cwd }, out)
+    }
+
+    /// Returns the current directory.
+    pub fn cwd(&self) -> Result<&Path, CommandError> {
+        let gone = || CommandError::world("the current directory does not exist any more.").next("cd ~");
+        self.cwd.as_deref().ok_or_else(gone)
+    }
+
+    /// Returns `path`, taken from the current directory if it is relative.
+    pub fn resolve(&self, path: &Path) -> Result<PathBuf, CommandError> {
+        if path.is_absolute() { Ok(path.to_owned()) } else { Ok(self.cwd()?.join(path)) }
+    }
+
+    /// Whether there is a person who can be asked.
+    pub fn interactive(&self) -> bool {
+        self.terminal.stdin && self.terminal.stderr
+    }
+}

@@ -1,0 +1,96 @@
+//! Lets the person write a text in the editor of their choice.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::app::App;
+use crate::exit::CommandError;
+
+const TEMPLATE: &str = "
+
+# Describe the task above. Lines that start with '# ' at the end of this file are left out.
+# A section 'Acceptance criteria' with a list tells both agents when the work is done.
+# An empty text makes no bubble.
+";
+
+/// Opens the editor on an empty task and returns what was written.
+pub(crate) fn compose(app: &App) -> Result<String, CommandError> {
+    let file = TaskFile::create(app)?;
+    let editor = app.env.text("VISUAL").or_else(|| app.env.text("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    run(&editor, &file.path)?;
+    let text = fs::read_to_string(&file.path)
+        .map_err(|error| CommandError::world(format_args!("cannot read {}: {error}.", file.path.display())))?;
+    let task = strip_notes(&text);
+    if task.is_empty() {
+        return Err(CommandError::refused("the task is empty; no bubble was made."));
+    }
+    Ok(task)
+}
+
+/// A file of this call's own, gone when it is dropped.
+struct TaskFile {
+    path: PathBuf,
+}
+
+impl TaskFile {
+    fn create(app: &App) -> Result<Self, CommandError> {
+        let dir = app.env.text("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+        let cannot =
+            |path: &Path, error| CommandError::world(format_args!("cannot write {}: {error}.", path.display()));
+        for attempt in 0..100 {
+            let path = dir.join(format!("pairflow-task-{}-{attempt}.md", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(mut file) => {
+                    let made = Self { path };
+                    file.write_all(TEMPLATE.as_bytes()).map_err(|error| cannot(&made.path, error))?;
+                    return Ok(made);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(cannot(&path, error)),
+            }
+        }
+        Err(CommandError::world(format_args!("there is no free name for a file in {}.", dir.display())))
+    }
+}
+
+impl Drop for TaskFile {
+    fn drop(&mut self) {
+        // The text was read; a file that stays behind in the temporary directory harms nobody.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn run(editor: &str, file: &Path) -> Result<(), CommandError> {
+    // Through a shell, because people set EDITOR to a command line such as `code --wait`.
+    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(CommandError::world(format_args!("the editor '{editor}' ended with {status}."))
+            .next("pairflow create --task \"what to do\"")),
+        Err(error) => Err(CommandError::world(format_args!("cannot start the editor '{editor}': {error}."))),
+    }
+}
+
+/// Removes the notes at the end; a heading inside of the text stays.
+fn strip_notes(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    while lines.last().is_some_and(|line| line.trim().is_empty() || line.starts_with("# ")) {
+        lines.pop();
+    }
+    lines.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_notes_are_left_out_and_headings_stay() {
+        let text = format!("# Fix the race\n\nIt is in login.{TEMPLATE}");
+        assert_eq!(strip_notes(&text), "# Fix the race\n\nIt is in login.");
+        assert_eq!(strip_notes(TEMPLATE), "");
+    }
+}

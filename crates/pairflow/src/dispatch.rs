@@ -1,0 +1,161 @@
+//! From the command line to the one command that is meant.
+//!
+//! The verb is found before any parser exists, and only that verb's parser is built: starting the program costs the
+//! same however many commands there are.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::ArgMatches;
+use clap::error::ErrorKind;
+
+use crate::app::App;
+use crate::exit::{CommandError, Exit};
+use crate::help;
+use crate::out::{ColorChoice, Out};
+use crate::suggest;
+use crate::table::{CommandEntry, Group, HOME, TABLE, find};
+use crate::world::World;
+
+/// Runs the program in `world` and returns what its process has to end with.
+pub fn main_with(world: World) -> ExitCode {
+    ExitCode::from(run(world).code())
+}
+
+/// Runs the program in `world`.
+pub(crate) fn run(mut world: World) -> Exit {
+    let args = std::mem::take(&mut world.args);
+    let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+    let (app, mut out) = App::split(world);
+    let ended = aim(&args).and_then(|call| perform(call, &app, &mut out));
+    let ended = ended.and_then(|()| out.finish());
+    match ended {
+        Ok(()) => Exit::Done,
+        Err(error) => {
+            out.error(&error, json);
+            error.exit
+        }
+    }
+}
+
+/// What a command line asks for.
+enum Call {
+    Version,
+    Help,
+    Run { entry: &'static CommandEntry, args: Vec<OsString> },
+    Nothing,
+}
+
+/// Where a verb was looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Top,
+    Bubble,
+    Agents,
+}
+
+fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    match call {
+        Call::Version => out.line(format_args!("pairflow {}", env!("CARGO_PKG_VERSION"))),
+        Call::Help | Call::Nothing => out.line(format_args!("{}", help::overview())),
+        Call::Run { entry, args } => {
+            let Some(matches) = parse(entry, args, out)? else { return Ok(()) };
+            out.configure(ColorChoice::from_matches(&matches), matches.get_flag("progress"));
+            guard(entry, &matches, app)?;
+            (entry.run)(&matches, app, out)
+        }
+    }
+}
+
+/// Parses a command's own arguments; nothing comes back if help was asked for and printed.
+fn parse(entry: &CommandEntry, args: Vec<OsString>, out: &mut Out) -> Result<Option<ArgMatches>, CommandError> {
+    match entry.build().try_get_matches_from(args) {
+        Ok(matches) => Ok(Some(matches)),
+        Err(asked) if asked.kind() == ErrorKind::DisplayHelp => out.rendered(&asked.render()).map(|()| None),
+        Err(error) => Err(usage_error(entry, &error)),
+    }
+}
+
+fn usage_error(entry: &CommandEntry, error: &clap::Error) -> CommandError {
+    let text = error.render().to_string();
+    // The last paragraph of the parser's text is its own pointer to the help; ours has the verb in it.
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let text = text.split("\n\nFor more information").next().unwrap_or(text);
+    CommandError::usage(text.trim_end()).next(format_args!("{} --help", entry.line()))
+}
+
+fn guard(entry: &CommandEntry, matches: &ArgMatches, app: &App) -> Result<(), CommandError> {
+    match app.caller() {
+        Some(agent) if (entry.human_only)(matches) => Err(agent.refusal(entry.name)),
+        _ => Ok(()),
+    }
+}
+
+/// Finds out what a command line asks for.
+fn aim(args: &[OsString]) -> Result<Call, CommandError> {
+    let program = args.first().map(Path::new).and_then(Path::file_stem).unwrap_or_default();
+    let mut place = if program == "orchestra" { Place::Agents } else { Place::Top };
+    let mut hoisted = Vec::new();
+    let mut rest = args.get(1..).unwrap_or_default();
+    while let Some((first, after)) = rest.split_first() {
+        match first.to_str() {
+            Some("--version" | "-V") => return Ok(Call::Version),
+            Some("--help" | "-h") => return Ok(Call::Help),
+            Some("--color") => {
+                hoisted.extend(rest.iter().take(2).cloned());
+                rest = after.get(1..).unwrap_or_default();
+            }
+            Some(flag) if flag.starts_with('-') => {
+                hoisted.push(first.clone());
+                rest = after;
+            }
+            Some("help") => return help_of(after),
+            Some("bubble") if place == Place::Top => (place, rest) = (Place::Bubble, after),
+            Some("orchestra" | "agent") if place == Place::Top => (place, rest) = (Place::Agents, after),
+            _ => return call(first, place, [after, &hoisted].concat()),
+        }
+    }
+    match (place, find(HOME)) {
+        (Place::Top, Some(entry)) => Ok(Call::Run { entry, args: hoisted }),
+        (Place::Top, None) if hoisted.is_empty() => Ok(Call::Nothing),
+        (Place::Top, None) => Err(unknown(&hoisted[0], place)),
+        _ => Err(CommandError::usage("a command is missing.").next("pairflow help")),
+    }
+}
+
+fn call(verb: &OsStr, place: Place, args: Vec<OsString>) -> Result<Call, CommandError> {
+    let entry = verb.to_str().and_then(find).filter(|entry| reachable(entry, place));
+    entry.map(|entry| Call::Run { entry, args }).ok_or_else(|| unknown(verb, place))
+}
+
+fn help_of(words: &[OsString]) -> Result<Call, CommandError> {
+    let spaces = ["bubble", "orchestra", "agent"];
+    let Some(verb) = words.iter().find(|word| !spaces.iter().any(|space| *word == space)) else {
+        return Ok(Call::Help);
+    };
+    call(verb, Place::Top, vec!["--help".into()])
+}
+
+fn reachable(entry: &CommandEntry, place: Place) -> bool {
+    match place {
+        Place::Top => true,
+        Place::Bubble => matches!(entry.group, Group::Daily | Group::Operator),
+        Place::Agents => entry.group == Group::Agent,
+    }
+}
+
+fn unknown(verb: &OsStr, place: Place) -> CommandError {
+    let typed = verb.to_string_lossy();
+    let names = TABLE.iter().filter(|entry| !entry.hidden && reachable(entry, place)).map(|entry| entry.name);
+    let space = match place {
+        Place::Top => "",
+        Place::Bubble => "bubble ",
+        Place::Agents => "orchestra ",
+    };
+    let error = CommandError::usage(format_args!("there is no command '{space}{typed}'."));
+    match suggest::nearest(&typed, names) {
+        Some(name) => error.next(format_args!("pairflow {space}{name}")),
+        None => error.next("pairflow help"),
+    }
+}

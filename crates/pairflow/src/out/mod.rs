@@ -1,0 +1,13 @@
+//! The only place that writes to the terminal.
+//!
+//! Results go to stdout, everything else to stderr. Every text is made safe on its way out, whoever wrote it; colours
+//! are added here, after that, and only where a person looks.
+
+mod color;
+mod grid;
+mod json;
+mod printer;
+
+pub use color::{ColorChoice, Line, Paint};
+pub use grid::Grid;
+pub use printer::Out;

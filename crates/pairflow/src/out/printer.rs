@@ -1,0 +1,164 @@
+//! The two streams of a command, and the rules for each.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use clap::builder::StyledStr;
+use pairflow_core::view::safe::safe;
+use serde::Serialize;
+
+use crate::exit::CommandError;
+use crate::out::{ColorChoice, Grid, Line, Paint, json};
+use crate::world::{Env, Terminal};
+
+/// Where a command prints.
+pub struct Out {
+    stdout: Box<dyn Write>,
+    stderr: Box<dyn Write>,
+    terminal: Terminal,
+    env: Env,
+    color_out: bool,
+    color_err: bool,
+    progress: bool,
+    gone: bool,
+}
+
+impl Out {
+    /// Makes an output over the two streams.
+    pub fn new(stdout: Box<dyn Write>, stderr: Box<dyn Write>, terminal: Terminal, env: Env) -> Self {
+        let mut out =
+            Self { stdout, stderr, terminal, env, color_out: false, color_err: false, progress: false, gone: false };
+        out.configure(ColorChoice::Auto, false);
+        out
+    }
+
+    /// Takes over what the command line says about output.
+    pub fn configure(&mut self, color: ColorChoice, progress: bool) {
+        self.color_out = color.applies(self.terminal.stdout, &self.env);
+        self.color_err = color.applies(self.terminal.stderr, &self.env);
+        self.progress = progress || self.terminal.stderr;
+    }
+
+    /// Prints a line of the result; it may have line feeds of its own.
+    pub fn line(&mut self, text: fmt::Arguments<'_>) -> Result<(), CommandError> {
+        let text = text.to_string();
+        self.result(format_args!("{}\n", safe(&text)))
+    }
+
+    /// Prints a line of the result with colours.
+    pub fn paint(&mut self, line: &Line) -> Result<(), CommandError> {
+        let text = line.render(self.color_out);
+        self.result(format_args!("{text}\n"))
+    }
+
+    /// Prints a table as part of the result.
+    pub fn grid(&mut self, grid: &Grid) -> Result<(), CommandError> {
+        let text = grid.render(self.columns(), self.color_out);
+        self.result(format_args!("{text}"))
+    }
+
+    /// Prints an object for programs; `schema` is its name and version, such as `status/1`.
+    pub fn json<T: Serialize>(&mut self, schema: &str, value: &T) -> Result<(), CommandError> {
+        let text = json::render(schema, value)
+            .map_err(|error| CommandError::world(format_args!("cannot write {schema} as JSON: {error}.")))?;
+        self.result(format_args!("{text}\n"))
+    }
+
+    /// Prints exact bytes for another program; on a terminal they are made safe like everything else.
+    pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
+        if self.terminal.stdout {
+            let text = pairflow_core::view::safe::safe_bytes(bytes);
+            return self.result(format_args!("{text}"));
+        }
+        let written = self.stdout.write_all(bytes);
+        self.note_closed(written)
+    }
+
+    /// Prints a text that the parser rendered, such as a help page.
+    pub fn rendered(&mut self, text: &StyledStr) -> Result<(), CommandError> {
+        let plain = text.to_string();
+        if self.color_out { self.result(format_args!("{}", text.ansi())) } else { self.result(format_args!("{plain}")) }
+    }
+
+    /// Says something that is not part of the result.
+    pub fn note(&mut self, text: fmt::Arguments<'_>) {
+        let text = text.to_string();
+        self.aside(&Line::new().plain(text));
+    }
+
+    /// Warns of something that does not stop the command.
+    pub fn warn(&mut self, text: fmt::Arguments<'_>) {
+        self.aside(&Line::new().add(Paint::Warn, "warning:").plain(" ").plain(text.to_string()));
+    }
+
+    /// Names the command that goes on from here.
+    pub fn next(&mut self, command: fmt::Arguments<'_>) {
+        self.aside(&Line::new().add(Paint::Dim, "next:").plain(" ").add(Paint::Bold, command.to_string()));
+    }
+
+    /// Says how far a longer command has come, if anybody watches.
+    pub fn progress(&mut self, text: fmt::Arguments<'_>) {
+        if self.progress {
+            self.aside(&Line::new().add(Paint::Dim, text.to_string()));
+        }
+    }
+
+    /// Asks without a line feed, so that the answer follows on the same line.
+    pub fn ask(&mut self, question: &str) {
+        // A question that cannot be shown is never answered with yes: the answer is read from the same terminal.
+        let _ = write!(self.stderr, "{} ", safe(question)).and_then(|()| self.stderr.flush());
+    }
+
+    /// Returns the width of the terminal that the result goes to.
+    pub fn columns(&self) -> Option<usize> {
+        self.terminal.stdout.then(|| self.terminal.columns.map_or(80, usize::from))
+    }
+
+    /// Whether nobody reads the result any more.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Makes sure that everything is out.
+    pub(crate) fn finish(&mut self) -> Result<(), CommandError> {
+        let flushed = self.stdout.flush();
+        self.note_closed(flushed)
+    }
+
+    /// Reports why the command ended badly: to people on stderr, to programs on stdout.
+    pub(crate) fn error(&mut self, error: &CommandError, json: bool) {
+        if json && self.json("error/1", &error.view()).and_then(|()| self.finish()).is_ok() {
+            return;
+        }
+        let label = format!("{}:", error.exit.label());
+        self.aside(&Line::new().add(Paint::Bad, label).plain(" ").plain(&error.message));
+        if let Some(hint) = &error.hint {
+            self.next(format_args!("{hint}"));
+        }
+    }
+
+    fn aside(&mut self, line: &Line) {
+        // There is nowhere to report that stderr is closed.
+        let _ = writeln!(self.stderr, "{}", line.render(self.color_err));
+    }
+
+    fn result(&mut self, text: fmt::Arguments<'_>) -> Result<(), CommandError> {
+        if self.gone {
+            return Ok(());
+        }
+        let written = self.stdout.write_fmt(text);
+        self.note_closed(written)
+    }
+
+    /// A reader that has seen enough (`pairflow log | head`) is no error; a full disk is.
+    fn note_closed(&mut self, written: io::Result<()>) -> Result<(), CommandError> {
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.gone = true;
+                Ok(())
+            }
+            Err(error) => Err(CommandError::world(format_args!("cannot write to stdout: {error}."))),
+            Ok(()) => Ok(()),
+        }
+    }
+}

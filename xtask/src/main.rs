@@ -1,0 +1,53 @@
+//! The workshop: everything that is done to the project rather than by it.
+//!
+//! `cargo xtask NAME` runs one command. A command is one file with a `run(&[String])` and one line in [`COMMANDS`].
+
+mod deny;
+mod say;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// One command of the workshop.
+struct Command {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> anyhow::Result<()>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command { name: "test", about: "everything a change has to pass [--only STEP | --list]", run: test::run },
+    Command { name: "tidy", about: "the house rules that no compiler checks", run: tidy::run },
+    Command { name: "deny", about: "banned crates, licences and sources of the dependencies", run: deny::run },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = arguments.split_first() else {
+        print_usage();
+        return ExitCode::SUCCESS;
+    };
+    if matches!(name.as_str(), "help" | "-h" | "--help") {
+        print_usage();
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        say::error(format_args!("there is no command `{name}`; `cargo xtask help` lists them"));
+        return ExitCode::from(2);
+    };
+    match (command.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say::error(format_args!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_usage() {
+    say::line(format_args!("cargo xtask COMMAND\n"));
+    for command in COMMANDS {
+        say::line(format_args!("  {:<9} {}", command.name, command.about));
+    }
+}

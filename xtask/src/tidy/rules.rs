@@ -1,0 +1,40 @@
+//! The list of rules, and the run over the real tree.
+
+use anyhow::ensure;
+
+use super::tree::{Problem, Tree};
+use super::{
+    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, module_docs, one_git, pure_core,
+    requirements, scattered_ids, thin_modules, tree, unfinished,
+};
+use crate::say;
+
+/// Every rule, in the order in which problems are shown.
+const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
+    tree::unreadable,
+    module_docs::check,
+    file_length::check,
+    function_shape::check,
+    thin_modules::check,
+    unfinished::check,
+    honest_tests::check,
+    anyhow_home::check,
+    one_git::check,
+    pure_core::check,
+    direction::check,
+    dependencies::check,
+    scattered_ids::check,
+    requirements::check,
+];
+
+/// Checks the whole project and prints one line a problem.
+pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
+    let tree = Tree::read(&tree::root())?;
+    let problems: Vec<Problem> = RULES.iter().flat_map(|check| check(&tree)).collect();
+    for problem in &problems {
+        say::line(format_args!("{problem}"));
+    }
+    say::line(format_args!("{}", requirements::count(&tree)));
+    ensure!(problems.is_empty(), "tidy found {} problem(s)", problems.len());
+    Ok(())
+}
