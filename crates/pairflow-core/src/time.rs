@@ -24,7 +24,7 @@ pub struct Moment {
 impl Timestamp {
     /// Makes a time out of milliseconds since 1970. Out-of-range values are clamped.
     pub fn from_millis(millis: i64) -> Self {
-        let range = jiff::Timestamp::MIN.as_millisecond()..=jiff::Timestamp::MAX.as_millisecond();
+        let range = jiff::Timestamp::MIN.as_second() * 1000..=jiff::Timestamp::MAX.as_second() * 1000;
         Self(millis.clamp(*range.start(), *range.end()))
     }
 

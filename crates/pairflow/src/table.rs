@@ -41,7 +41,12 @@ pub enum Group {
 }
 
 /// Every command, in the order in which it is listed.
-pub static TABLE: &[CommandEntry] = &[commands::completions::ENTRY, commands::man::ENTRY];
+pub static TABLE: &[CommandEntry] = &[
+    commands::status::ENTRY,
+    commands::pass::ENTRY,
+    commands::completions::ENTRY,
+    commands::man::ENTRY,
+];
 
 /// Finds the command that is called `verb`.
 pub fn find(verb: &str) -> Option<&'static CommandEntry> {

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use pairflow_engine::clock::{Clock, SystemClock};
+use pairflow_engine::store::{RealDisk, Storage};
 
 /// What the process was given by whoever started it.
 pub struct World {
@@ -22,6 +26,12 @@ pub struct World {
     pub stderr: Box<dyn Write>,
     /// Which of the three is a terminal.
     pub terminal: Terminal,
+    /// The disk that logs are kept on.
+    pub disk: Arc<dyn Storage>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// The program itself, to start it as a supervisor.
+    pub program: Option<PathBuf>,
 }
 
 /// Which of the standard streams is a terminal, and how wide it is.
@@ -57,6 +67,9 @@ impl World {
             stdout: Box::new(io::stdout()),
             stderr: Box::new(io::stderr()),
             terminal: Terminal::real(),
+            disk: Arc::new(RealDisk),
+            clock: Arc::new(SystemClock),
+            program: std::env::current_exe().ok(),
         }
     }
 }

@@ -62,6 +62,9 @@ fn world(args: &[&str], stdout: Box<dyn Write>, stderr: Box<dyn Write>) -> World
         stdout,
         stderr,
         terminal: Terminal::default(),
+        disk: std::sync::Arc::new(pairflow_engine::store::RealDisk),
+        clock: std::sync::Arc::new(pairflow_engine::clock::SystemClock),
+        program: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::ids::{CommitId, Party, TreeId};
 use crate::log::{ApprovalDecision, ApprovalRequest, Body, DonePackage, Event, Lifecycle, Verdict};
-use crate::unit::lifecycle::own;
+use crate::unit::lifecycle::{not_updating, own};
 use crate::unit::{Approval, Command, Committed, Decided, Refusal, Seen, Unit, key_of};
 
 /// The person approves, provided that the worktree still is what was reviewed.
@@ -12,9 +12,7 @@ pub(super) fn approve(
     seen: &Seen,
     command: &Command,
 ) -> Result<Decided, Refusal> {
-    if unit.updating {
-        return Err(Refusal::NotOwed);
-    }
+    not_updating(unit, "approve")?;
     if seen.tree != package.tree {
         return Err(Refusal::WorktreeDiffers { files: seen.differing.clone() });
     }
@@ -56,6 +54,7 @@ pub(super) fn rework_approved(unit: &Unit, at: &Approval, command: &Command) -> 
 /// The person asks for the commit.
 pub(super) fn commit(unit: &Unit, at: &Approval, command: &Command) -> Result<Decided, Refusal> {
     let Command::Commit { message, override_scope, hooks } = command else { return Err(Refusal::NotOwed) };
+    not_updating(unit, "commit")?;
     if at.commit.is_some() {
         return Err(Refusal::CommitUnderWay);
     }
@@ -88,8 +87,11 @@ pub(super) fn made(
 }
 
 /// The commit could not be made; it can be asked for again.
-pub(super) fn failed(unit: &Unit, reason: &str) -> Decided {
-    Decided::one(own(unit, Lifecycle::CommitFailed { reason: reason.to_owned() }))
+pub(super) fn failed(unit: &Unit, at: &Approval, reason: &str) -> Result<Decided, Refusal> {
+    if at.commit.is_none() {
+        return Err(Refusal::NotOwed);
+    }
+    Ok(Decided::one(own(unit, Lifecycle::CommitFailed { reason: reason.to_owned() })))
 }
 
 /// The done package is recorded.

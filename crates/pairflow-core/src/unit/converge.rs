@@ -7,7 +7,7 @@ use crate::log::{ApprovalRequest, Body, Convergence, Envelope, Event};
 use crate::rounds::policy::strict;
 use crate::rounds::{Certificate, CleanReview};
 use crate::time::Moment;
-use crate::unit::{Artifact, CheckState, Command, Decided, Phase, Refusal, Seat, Stage, Turn, Unit, evolve, key_of, turn};
+use crate::unit::{Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, key_of, turn};
 use crate::view::package;
 
 /// A criterion of convergence that does not hold yet.
@@ -105,8 +105,10 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
     let mut cleared = unit.clone();
     cleared.ledger.review(by, unit.round, &[]);
     cleared.streak.push(strict::review_by(unit, by, unit.round));
+    let claimed = Said { round: unit.round, seat: Seat::Critic, agent: by.clone(), summary: summary.clone() };
+    cleared.summaries.push_back(claimed);
     let mut unmet = unmet(&cleared, &cleared.streak);
-    if !seen.differing.is_empty() {
+    if !seen.differing.is_empty() || unit.tree() != Some(&seen.tree) {
         unmet.push(Unmet::TreeChanged(seen.differing.clone()));
     }
     if !unmet.is_empty() {

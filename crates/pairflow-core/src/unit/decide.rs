@@ -50,7 +50,7 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (Phase::Approved(at), Command::Rework { .. }) => approval::rework_approved(unit, at, command),
         (Phase::Approved(at), Command::Commit { .. }) => approval::commit(unit, at, command),
         (Phase::Approved(at), Command::CommitMade { commit, old_tip }) => approval::made(unit, at, commit, old_tip),
-        (Phase::Approved(_), Command::CommitFailed { reason }) => Ok(approval::failed(unit, reason)),
+        (Phase::Approved(at), Command::CommitFailed { reason }) => approval::failed(unit, at, reason),
         (Phase::Committed(at), Command::RecordDone) => Ok(approval::done(unit, at)),
         (Phase::Done(_), Command::Merged { commit }) => Ok(approval::merged(unit, commit)),
 
@@ -66,7 +66,7 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
         (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
         (Phase::Approved(at), Command::Update) => lifecycle::update_approved(unit, at),
-        (_, Command::UpdateMade { .. }) if unit.updating => Ok(lifecycle::updated(unit, command)),
+        (_, Command::UpdateMade { .. }) if unit.updating => lifecycle::updated(unit, command),
         (_, Command::UpdateFailed { reason }) if unit.updating => Ok(lifecycle::update_failed(unit, reason)),
 
         (phase, Command::MintToken { agent, token_sha256 }) if !phase.is_final() => {

@@ -45,10 +45,14 @@ pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
             unit.certificate = Some(claim.certificate.clone());
             if let Party::Agent(by) = &event.sender {
                 unit.ledger.review(by, event.round, &[]);
+                unit.reviewed = unit.tree().cloned();
                 said(&mut unit, by, Seat::Critic, &claim.summary);
             }
         }
-        Body::ApprovalRequest(request) => unit.phase = Phase::ReadyForApproval(request.clone()),
+        Body::ApprovalRequest(request) => {
+            unit.phase = Phase::ReadyForApproval(request.clone());
+            unit.paused = false;
+        }
         Body::ApprovalDecision(decision) => decided(&mut unit, decision, at),
         Body::DonePackage(_) => {
             if let Phase::Committed(committed) = &unit.phase {
@@ -56,7 +60,7 @@ pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
             }
         }
         Body::Control(control) => controlled(&mut unit, control, at),
-        Body::ProtocolWarning(warning) => unit.last_warning = Some((event.sender.clone(), warning.clone())),
+        Body::ProtocolWarning(warning) => unit.last_warning = Some((event.recipient.clone(), warning.clone())),
         Body::Task(task) => {
             unit.task.clone_from(&task.task);
             unit.acceptance_criteria.clone_from(&task.acceptance_criteria);
@@ -121,12 +125,16 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         }
         Lifecycle::UpdateFailed { .. } => unit.updating = false,
         Lifecycle::Merged { commit } => unit.merged = Some(commit.clone()),
-        Lifecycle::Failed { reason } => unit.phase = Phase::Failed { reason: reason.clone() },
-        Lifecycle::Cancelled { .. } => {
-            unit.phase = Phase::Cancelled;
-            unit.questions.clear();
-        }
+        Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
+        Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),
     }
+}
+
+/// The bubble ends here: nothing is asked or owed any more.
+fn ended(unit: &mut Unit, phase: Phase) {
+    unit.phase = phase;
+    unit.questions.clear();
+    unit.updating = false;
 }
 
 fn use_rules(unit: &mut Unit, rules: &Rules) {
@@ -224,7 +232,7 @@ fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
     unit.snapshots += 1;
     match stage {
         Some(Stage::Closing(handover)) => closed(unit, handover, changed, at),
-        Some(Stage::Open | Stage::Settled) if snapshot.author == Party::Human => set_stage(unit, Stage::Opening),
+        Some(Stage::Open) if snapshot.author == Party::Human => set_stage(unit, Stage::Opening),
         _ => {}
     }
 }
@@ -338,12 +346,16 @@ fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) {
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
 }
 
-/// After the base was merged into accepted work, a critic looks at the merged tree.
+/// After the base was merged into work that was reviewed, a critic looks at the merged tree.
 fn review_anew(unit: &mut Unit, at: Moment) {
     unit.streak.clear();
-    if matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
+    let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
+    let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    if accepted {
         unit.certificate = None;
         unit.reviews = 0;
+    }
+    if accepted || settled {
         let seats = unit.seats.clone();
         begin_round(unit, seats);
         begin_turn(unit, Seat::Critic, Stage::Opening, at);

@@ -2,6 +2,7 @@
 
 use crate::ids::Party;
 use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply};
+use crate::unit::lifecycle::not_updating;
 use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of};
 
 /// An agent asks; either seat may, at any time.
@@ -62,6 +63,7 @@ pub(super) fn nothing_to_reply(_unit: &Unit) -> Refusal {
 ///
 /// Spec: an agent's question is answered with `reply`; pairflow's own notices are answered by resuming.
 pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusal> {
+    not_updating(unit, "resume")?;
     let settled_by_resume = |open: &OpenQuestion| {
         matches!(open.kind, QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble)
     };
@@ -78,6 +80,7 @@ pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusa
 
 /// The person goes on after a pause.
 pub(super) fn resume_running(unit: &Unit) -> Result<Decided, Refusal> {
+    not_updating(unit, "resume")?;
     if unit.paused {
         return Ok(Decided::one(control(unit, ControlAction::Resume, "")));
     }

@@ -3,7 +3,7 @@
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, Event, Evidence, Lifecycle, Task, Workspace};
 use crate::rules::Rules;
-use crate::unit::{Approval, Command, Decided, Refusal, Unit};
+use crate::unit::{Approval, Command, Decided, Refusal, Stage, Unit, work};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -66,15 +66,28 @@ pub(super) fn update_approved(unit: &Unit, at: &Approval) -> Result<Decided, Ref
     Ok(update(unit))
 }
 
+/// Refuses what must not happen while the base branch is being merged.
+pub(super) fn not_updating(unit: &Unit, command: &'static str) -> Result<(), Refusal> {
+    if !unit.updating {
+        return Ok(());
+    }
+    let why = Some("the base branch is being merged into the worktree".to_owned());
+    Err(Refusal::WrongState { state: unit.phase.name(), command, why })
+}
+
 /// The base branch was merged.
-pub(super) fn updated(unit: &Unit, command: &Command) -> Decided {
-    let Command::UpdateMade { base, base_tree, snapshots } = command else { return Decided::default() };
+pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
+    let Command::UpdateMade { base, base_tree, snapshots } = command else { return Err(Refusal::NotOwed) };
+    if unit.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_))) {
+        return Err(Refusal::NotOwed);
+    }
     let mut events = vec![own(unit, Lifecycle::Updated { base: base.clone(), base_tree: base_tree.clone() })];
     for snapshot in snapshots {
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
-    Decided::of(events)
+    events.extend(work::tie_break(unit, &events));
+    Ok(Decided::of(events))
 }
 
 /// The base branch could not be merged; nothing has changed.

@@ -42,7 +42,9 @@ pub enum Effect {
 
 /// Returns what is owed, the most urgent first.
 pub fn owed(unit: &Unit) -> Vec<Effect> {
-    if unit.updating && !unit.phase.is_final() {
+    // The tree that a hand-over left is recorded before anything is merged into it.
+    let closing = unit.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_)));
+    if unit.updating && !closing && !unit.phase.is_final() {
         return vec![Effect::Update];
     }
     match &unit.phase {

@@ -1,9 +1,9 @@
 //! What the supervisor reports: snapshots, receipts, opened turns, ended agents, and time.
 
-use crate::facts::{Receipt, Snapshot};
+use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::Party;
 use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
-use crate::time::{Moment, Timestamp};
+use crate::time::Moment;
 use crate::unit::human::own_question;
 use crate::unit::lifecycle::own;
 use crate::unit::{CHECK_TRIES, CheckState, Decided, Phase, Refusal, Seat, Stage, Turn, Unit, converge};
@@ -29,10 +29,11 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
 }
 
 /// The question that stops a loop whose reviews are used up.
-fn tie_break(unit: &Unit, events: &[Event]) -> Option<Event> {
-    let after = converge::fold(unit, events, Moment { ts: Timestamp::default(), up: 0 });
-    let settled = after.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
-    if settled || after.reviews_left() > 0 {
+pub(super) fn tie_break(unit: &Unit, events: &[Event]) -> Option<Event> {
+    let after = converge::fold(unit, events, Moment::default());
+    let settled = after.phase.turn()?.stage == Stage::Settled;
+    let asked = after.questions.iter().any(|open| open.kind == QuestionKind::TieBreak);
+    if settled || asked || after.reviews_left() > 0 {
         return None;
     }
     let open = match after.ledger.blocking().count() {
@@ -51,27 +52,41 @@ fn tie_break(unit: &Unit, events: &[Event]) -> Option<Event> {
 pub(super) fn checked(unit: &Unit, receipt: &Receipt) -> Result<Decided, Refusal> {
     let wanted = unit.rules.checks.iter().any(|check| check.name == receipt.check && check.command == receipt.command);
     let here = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
-    if !wanted || !here || unit.check(&receipt.check) != CheckState::Missing {
+    if !wanted || !here || given_up(unit, &receipt.check) || unit.check(&receipt.check) != CheckState::Missing {
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Receipt { receipt: receipt.clone() };
     let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
-    if let crate::facts::Outcome::CouldNotCheck { why } = &receipt.outcome {
-        let tries = unit.could_not.get(&receipt.check).copied().unwrap_or(0) + 1;
-        if tries >= CHECK_TRIES {
-            let question = format!(
-                "the check '{}' could not be run ({why}). Try again (continue), or record it as not available (accept)?",
-                receipt.check
-            );
-            events.push(own_question(unit, QuestionKind::CouldNotCheck, question));
-        }
-    }
+    events.extend(could_not_check(unit, &events));
     Ok(Decided::of(events))
+}
+
+/// The one question about all checks that could not be run, once nothing else is left to try.
+fn could_not_check(unit: &Unit, events: &[Event]) -> Option<Event> {
+    let after = converge::fold(unit, events, Moment::default());
+    let missing = super::missing_checks(&after);
+    if missing.is_empty() || !missing.iter().all(|check| given_up(&after, &check.name)) {
+        return None;
+    }
+    let why = after.receipts.iter().rev().find_map(|receipt| match &receipt.outcome {
+        Outcome::CouldNotCheck { why } => Some(why.as_str()),
+        _ => None,
+    });
+    let names = missing.iter().map(|check| format!("'{}'", check.name)).collect::<Vec<_>>().join(", ");
+    let question = format!(
+        "the check {names} could not be run ({}). Try again (continue), or record it as not available (accept)?",
+        why.unwrap_or("no reason is known")
+    );
+    Some(own_question(unit, QuestionKind::CouldNotCheck, question))
+}
+
+fn given_up(unit: &Unit, check: &str) -> bool {
+    unit.could_not.get(check).is_some_and(|tries| *tries >= CHECK_TRIES)
 }
 
 /// Everything before a turn is done.
 pub(super) fn open(unit: &Unit, turn: &Turn, number: u32) -> Result<Decided, Refusal> {
-    let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused;
+    let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused && !unit.updating;
     if !ready || !super::missing_checks(unit).is_empty() {
         return Err(Refusal::NotOwed);
     }

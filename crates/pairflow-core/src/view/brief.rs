@@ -1,11 +1,12 @@
 //! What the holder of a turn reads: who it is, what is asked, what is known, and the commands that end the turn.
 
+use crate::facts::Snapshot;
 use crate::ids::Party;
 use crate::rounds::policy::strict;
-use crate::unit::{CheckState, Seat, Stage, Turn, Unit};
+use crate::unit::{CheckState, Said, Seat, Stage, Turn, Unit};
 use crate::view::markdown::Page;
 use crate::view::messages::{criteria, scope};
-use crate::view::words::{change, changes, ended, one_line};
+use crate::view::words::{change, changes, count, ended, one_line};
 
 /// How many changed files are listed.
 const FILES: usize = 100;
@@ -77,8 +78,11 @@ fn notes(page: &mut Page, unit: &Unit) {
     }
 }
 
+/// Adds what the other seat said last. A critic is not told what another critic thinks of the same tree.
 fn handed_over(page: &mut Page, unit: &Unit, turn: &Turn) {
-    let Some(said) = unit.summaries.back().filter(|said| said.agent != turn.agent) else { return };
+    let other = unit.summaries.iter().rev().find(|said| said.seat != turn.seat);
+    let foreign = |said: &&Said| said.agent != turn.agent || unit.rules.agents.same_model();
+    let Some(said) = other.filter(foreign) else { return };
     page.section(&format!("What {} said when handing over (round {}, {})", said.agent, said.round, said.seat));
     page.quote(&said.summary);
 }
@@ -108,27 +112,39 @@ fn changed(page: &mut Page, unit: &Unit, turn: &Turn) {
     page.line(&format!("Against the base: {}. Tree {}.", changes(&snapshot.changed), snapshot.tree.short()));
     if let (Seat::Critic, Some(workspace)) = (turn.seat, &unit.workspace) {
         page.line(&format!("See it with: git diff {} {}", workspace.base.short(), snapshot.commit.short()));
+        files(page, snapshot.changed.iter().map(change));
     }
     page.line("");
-    if snapshot.since_last.is_empty() {
-        page.line("The last turn changed nothing.");
-    } else {
-        page.line(&match &snapshot.author {
-            Party::Human => "A person changed these files by hand, between turns:".to_owned(),
-            Party::Agent(agent) => format!("{agent} changed these files in the last turn:"),
-            Party::Orchestrator => "pairflow changed these files:".to_owned(),
-        });
-        page.line("");
-        page.items(snapshot.since_last.iter().take(FILES).map(change));
-        let more = snapshot.since_last.len().saturating_sub(FILES);
-        page.items((more > 0).then(|| format!("and {more} more")));
+    page.line(&since_last(snapshot));
+    if snapshot.since_last != snapshot.changed || turn.seat == Seat::Producer {
+        files(page, snapshot.since_last.iter().map(change));
     }
     if !snapshot.out_of_scope.is_empty() {
         page.line("");
         page.line("OUT OF SCOPE, changed nevertheless:");
-        page.line("");
-        page.items(snapshot.out_of_scope.iter().take(FILES).map(|path| one_line(path)));
+        files(page, snapshot.out_of_scope.iter().map(|path| one_line(path)));
     }
+}
+
+fn since_last(snapshot: &Snapshot) -> String {
+    let of = count(snapshot.since_last.len(), "file");
+    match &snapshot.author {
+        _ if snapshot.since_last.is_empty() => "Since the snapshot before: nothing.".to_owned(),
+        Party::Human => {
+            format!("Since the snapshot before: {of}, changed BY A PERSON, not by an agent. Take it as wanted.")
+        }
+        Party::Agent(agent) => format!("Since the snapshot before: {of}, changed by {agent}."),
+        Party::Orchestrator => format!("Since the snapshot before: {of}, changed by pairflow."),
+    }
+}
+
+fn files(page: &mut Page, names: impl ExactSizeIterator<Item = String>) {
+    let more = names.len().saturating_sub(FILES);
+    if names.len() > 0 {
+        page.line("");
+    }
+    page.items(names.take(FILES));
+    page.items((more > 0).then(|| format!("and {more} more")));
 }
 
 fn checks(page: &mut Page, unit: &Unit) {

@@ -6,7 +6,7 @@ use crate::ids::{BubbleId, MsgId, Party};
 use crate::log::QuestionKind;
 use crate::time::Timestamp;
 use crate::unit::{Approval, OpenQuestion, Phase, Unit};
-use crate::view::words::{changes, reviewers};
+use crate::view::words::{changes, count, reviewers};
 
 /// The schema of [`Inbox`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "inbox/1";
@@ -152,7 +152,7 @@ fn offer(unit: &Unit) -> String {
         by.map_or_else(|| "accepted at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));
     let open = match unit.ledger.open.len() {
         0 => String::new(),
-        n => format!(", {n} open finding(s)"),
+        n => format!(", {} open", count(n, "finding")),
     };
     format!("{changed}, {reviewed}{open}: approve?")
 }

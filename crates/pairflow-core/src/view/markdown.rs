@@ -18,9 +18,9 @@ impl Page {
         self.0.push('\n');
     }
 
-    /// Adds a line of our own words.
+    /// Adds a line of our own words; foreign ones in it have to be on one line already.
     pub(crate) fn line(&mut self, text: &str) {
-        self.0.push_str(text);
+        self.0.push_str(&safe(text));
         self.0.push('\n');
     }
 

@@ -55,7 +55,7 @@ fn kind(body: &Body) -> Option<&'static str> {
 
 fn header(page: &mut Page, envelope: &Envelope) {
     let event = &envelope.event;
-    page.item(&format!("message: {}", envelope.id));
+    page.item(&format!("message: {}", one_line(&envelope.id.0)));
     page.item(&format!("from: {}", called(&event.sender)));
     page.item(&format!("to: {}", called(&event.recipient)));
     page.item(&format!("round: {}", event.round));

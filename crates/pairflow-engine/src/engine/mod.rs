@@ -7,6 +7,7 @@ mod error;
 mod identity;
 mod list;
 mod places;
+mod refs;
 mod spill;
 
 pub use apply::Applied;

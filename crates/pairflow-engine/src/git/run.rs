@@ -109,8 +109,9 @@ impl Git {
             Some(pinned) => {
                 command.env("GIT_DIR", &pinned.git_dir).env("GIT_COMMON_DIR", &pinned.common_dir);
                 command.env("GIT_WORK_TREE", &pinned.work_tree);
-                let exists = pinned.work_tree.is_dir();
-                command.current_dir(if exists { &pinned.work_tree } else { &pinned.common_dir });
+                let there = [&pinned.work_tree, &pinned.common_dir].into_iter().find(|dir| dir.is_dir());
+                // Starting in a directory that is gone would look like a missing git.
+                command.current_dir(there.map_or(Path::new("/"), PathBuf::as_path));
             }
             None => drop(command.current_dir("/")),
         }

@@ -32,11 +32,16 @@ pub fn inside() -> bool {
 }
 
 pub fn run_inside(test: &str) {
+    run_inside_with(test, &std::env::var("PATH").unwrap());
+}
+
+/// Runs a test of this file again, in a process with an empty home and this search path.
+pub fn run_inside_with(test: &str, path: &str) {
     let home = tempfile::tempdir().unwrap();
     let config = "[user]\n\tname = Pat Person\n\temail = pat@example.com\n[init]\n\tdefaultBranch = main\n";
     std::fs::write(home.path().join(".gitconfig"), config).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture"]).env("HOME", home.path()).env(INSIDE, "1");
+    command.args(["--exact", test, "--nocapture"]).env("HOME", home.path()).env(INSIDE, "1").env("PATH", path);
     command.env_remove("XDG_CONFIG_HOME").env_remove("GIT_CONFIG_GLOBAL").env("GIT_CONFIG_NOSYSTEM", "1");
     let output = command.output().unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -29,7 +29,10 @@ impl Play {
                 None => Command::WorkspaceReady { workspace: self.world.workspace() },
             },
             Effect::TakeSnapshot { author, .. } => self.take_snapshot(author.clone()),
-            Effect::RunCheck(check) => Command::Checked { receipt: self.world.run(check) },
+            Effect::RunCheck(check) => {
+                let tree = self.unit.tree().expect("checks are owed for a snapshot");
+                Command::Checked { receipt: self.world.run(check, tree) }
+            }
             Effect::OpenTurn { turn } => {
                 let expected = self.unit.tree() == Some(&self.world.tree());
                 if expected { Command::TurnReady { turn: *turn } } else { self.take_snapshot(Party::Human) }

@@ -100,7 +100,7 @@ impl Play {
         let first = self.log.len();
         self.append(&decided.events);
         let broken = invariants::broken(&self.unit, &self.log);
-        assert!(broken.is_empty(), "after {:?}:\n{broken:#?}\n{:#?}", decided.events, self.unit);
+        assert!(broken.is_empty(), "{broken:#?}\nin {}", super::render::stand(&self.unit));
         self.log.get(first).map_or(Sent::Nothing, |envelope| Sent::Recorded(envelope.id.clone()))
     }
 

@@ -143,12 +143,12 @@ impl World {
         }
     }
 
-    /// Runs a check on the worktree.
-    pub(super) fn run(&mut self, check: &Check) -> Receipt {
+    /// Runs a check on a tree.
+    pub(super) fn run(&self, check: &Check, tree: &TreeId) -> Receipt {
         Receipt {
             check: check.name.clone(),
             command: check.command.clone(),
-            tree: self.tree(),
+            tree: tree.clone(),
             outcome: self.checks.get(&check.name).cloned().unwrap_or(Outcome::Passed),
             duration_ms: 10,
             output: None,

@@ -3,6 +3,10 @@
 use std::cell::RefCell;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pairflow_engine::clock::Clock;
+use pairflow_engine::store::Storage;
 
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -14,6 +18,9 @@ pub struct App {
     pub env: Env,
     pub(crate) terminal: Terminal,
     pub(crate) stdin: RefCell<Box<dyn Read>>,
+    pub(crate) disk: Arc<dyn Storage>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) program: Option<PathBuf>,
     cwd: Option<PathBuf>,
 }
 
@@ -22,7 +29,16 @@ impl App {
     pub fn split(world: World) -> (Self, Out) {
         let out = Out::new(world.stdout, world.stderr, world.terminal, world.env.clone());
         let stdin = RefCell::new(world.stdin);
-        (Self { env: world.env, terminal: world.terminal, stdin, cwd: world.cwd }, out)
+        let app = Self {
+            env: world.env,
+            terminal: world.terminal,
+            stdin,
+            disk: world.disk,
+            clock: world.clock,
+            program: world.program,
+            cwd: world.cwd,
+        };
+        (app, out)
     }
 
     /// Returns the current directory.

@@ -100,6 +100,9 @@ mod tests {
             stdout: Box::new(io::sink()),
             stderr: Box::new(io::sink()),
             terminal: Terminal::default(),
+            disk: std::sync::Arc::new(pairflow_engine::store::RealDisk),
+            clock: std::sync::Arc::new(pairflow_engine::clock::SystemClock),
+            program: None,
         };
         App::split(world).0
     }

@@ -1,5 +1,6 @@
 //! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
 
+use crate::ids::Party;
 use crate::unit::StateName;
 use crate::view::Tone;
 use crate::view::safe::{safe_line, width};
@@ -164,12 +165,9 @@ fn finding(row: &FindingShown) -> (String, Tone) {
 fn files(page: &mut Lines, status: &Status) {
     let Some(snapshot) = &status.snapshot else { return };
     let changed = count(snapshot.files, "file");
-    let by = called(&snapshot.author);
-    page.one(
-        "Files",
-        &format!("{changed} +{} -{}, tree {} by {by}", snapshot.added, snapshot.removed, snapshot.tree.short()),
-        Tone::Plain,
-    );
+    let by = if snapshot.author == Party::Human { ", last changed by a person" } else { "" };
+    let lines = format!("{changed} +{} -{}, tree {}{by}", snapshot.added, snapshot.removed, snapshot.tree.short());
+    page.one("Files", &lines, Tone::Plain);
     let outside = snapshot.out_of_scope.iter().map(|path| (format!("out of scope: {path}"), Tone::Bad));
     page.list("", outside.collect());
 }

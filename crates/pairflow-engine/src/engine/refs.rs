@@ -1,0 +1,39 @@
+//! What a message may point to: artifacts of its bubble, and files of its worktree.
+
+use std::path::{Component, Path, PathBuf};
+
+use pairflow_core::unit::Unit;
+
+use crate::engine::{Bubble, EngineError};
+
+impl Bubble {
+    /// Returns `given` as it stands in `refs`; refuses what is not there and what lies outside.
+    pub fn reference(&self, unit: &Unit, given: &str) -> Result<String, EngineError> {
+        if given.starts_with("artifact://") {
+            let path = self.artifacts().resolve(given)?;
+            return if path.is_file() { Ok(given.to_owned()) } else { Err(missing(given)) };
+        }
+        let root = unit.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.path)).ok_or_else(|| missing(given))?;
+        let root = root.canonicalize().map_err(|_| missing(given))?;
+        let artifacts = self.dir().join("artifacts");
+        let path = root.join(given).canonicalize().map_err(|_| missing(given))?;
+        if let Some(name) = beneath(&path, &artifacts) {
+            return Ok(format!("artifact://{name}"));
+        }
+        beneath(&path, &root).filter(|_| path.is_file()).ok_or_else(|| {
+            EngineError::BadInput(format!("'{given}' lies outside the worktree and the bubble's artifacts"))
+        })
+    }
+}
+
+/// The path relative to `root`, if it lies beneath it.
+fn beneath(path: &Path, root: &Path) -> Option<String> {
+    let root = root.canonicalize().ok()?;
+    let rest = path.strip_prefix(root).ok()?;
+    let plain = rest.components().all(|part| matches!(part, Component::Normal(_)));
+    plain.then(|| rest.to_str().map(str::to_owned)).flatten()
+}
+
+fn missing(given: &str) -> EngineError {
+    EngineError::BadInput(format!("'{given}' is not a file of the worktree or of the bubble's artifacts"))
+}

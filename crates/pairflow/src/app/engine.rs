@@ -1,0 +1,112 @@
+//! From a call to the engine: which repository, which bubble, and how its answers end the process.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+use pairflow_core::unit::Refusal;
+use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs};
+use pairflow_engine::store::StoreError;
+use pairflow_engine::supervise::Client;
+use pairflow_engine::verbs::{Hands, Place, locate};
+
+use crate::app::App;
+use crate::app::pick::{Wanted, pick};
+use crate::commands::common::BubbleArg;
+use crate::exit::{CommandError, Exit};
+
+impl App {
+    /// Returns the engine on this world's disk and clock.
+    pub fn engine(&self) -> Result<Engine, CommandError> {
+        let dirs = UserDirs::find(|name| self.env.get(name)).ok_or_else(|| {
+            CommandError::world("HOME is not set, so there is no place for pairflow's own files.").next("export HOME=~")
+        })?;
+        Ok(Engine { disk: self.disk.clone(), clock: self.clock.clone(), dirs })
+    }
+
+    /// Finds the repository: the one that was named, else the one around the current directory.
+    pub fn place(&self, named: Option<&Path>) -> Result<Place, CommandError> {
+        let path = match named {
+            Some(path) => self.resolve(path)?,
+            None => self.cwd()?.to_owned(),
+        };
+        Ok(locate(&path)?)
+    }
+
+    /// Returns the bubble that a command is about.
+    pub fn bubble(&self, arg: &BubbleArg, verb: &str) -> Result<Bubble, CommandError> {
+        let engine = self.engine()?;
+        let place = self.place(arg.repo.as_deref())?;
+        let root = &place.repo.root;
+        // A whole id needs no list of all bubbles.
+        if let Some(id) = arg.typed().and_then(|typed| typed.parse().ok()) {
+            if let Ok(bubble) = engine.bubble(root, &id) {
+                return Ok(bubble);
+            }
+        }
+        let mut ids = engine.ids(root)?;
+        ids.retain(|id| engine.bubble(root, id).is_ok());
+        let inside = place.bubble.as_ref().filter(|id| ids.contains(id));
+        let id = pick(Wanted { typed: arg.typed(), inside, verb }, &ids)?;
+        Ok(engine.bubble(root, &id)?)
+    }
+
+    /// Returns whose hands carry out what a verb asks for.
+    pub fn hands(&self) -> Hands {
+        self.program.clone().map_or(Hands::Own, Hands::Supervisor)
+    }
+
+    /// Returns the program itself.
+    pub fn program(&self) -> Result<PathBuf, CommandError> {
+        let unknown = || CommandError::world("the path of the pairflow program cannot be found out.");
+        self.program.clone().ok_or_else(unknown)
+    }
+
+    /// Whether a supervisor is there.
+    pub fn supervised(&self) -> Result<bool, CommandError> {
+        Ok(Client::new(&self.engine()?.dirs).is_there())
+    }
+}
+
+impl From<EngineError> for CommandError {
+    fn from(error: EngineError) -> Self {
+        match &error {
+            EngineError::Refused { id, refusal } => {
+                let exit = if matches!(**refusal, Refusal::LostRace(_)) { Exit::LostRace } else { Exit::Refused };
+                let told = Self::new(exit, format_args!("{id}: {refusal}"));
+                match refusal.next(id) {
+                    Some(next) => told.next(next),
+                    None => told,
+                }
+            }
+            EngineError::NoBubble { .. } => Self::refused(&error).next("pairflow list"),
+            EngineError::Exists { .. } | EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(&error),
+            EngineError::Config(errors) => Self::usage(errors),
+            EngineError::Store(store) => from_store(store, &error),
+            _ => Self::world(chain(&error)),
+        }
+    }
+}
+
+fn from_store(store: &StoreError, error: &EngineError) -> CommandError {
+    let exit = match store {
+        StoreError::Damaged { .. } | StoreError::Torn { .. } | StoreError::Unterminated { .. } => Exit::LogDamaged,
+        StoreError::Missing { .. } | StoreError::Exists { .. } => Exit::Refused,
+        _ => Exit::WorldFailed,
+    };
+    let told = CommandError::new(exit, chain(error));
+    if exit == Exit::LogDamaged { told.next("pairflow doctor --repair") } else { told }
+}
+
+/// An error with its causes, each once.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let more = next.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = next.source();
+    }
+    text
+}

@@ -1,0 +1,80 @@
+//! The proven sender of an agent's verb.
+
+use std::path::PathBuf;
+
+use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::unit::{Command, Refusal, Unit};
+use pairflow_engine::engine::{Applied, Bubble, EngineError, Token};
+
+use crate::app::App;
+use crate::exit::CommandError;
+
+/// An agent that has proven who it is.
+pub struct Sender {
+    /// Its bubble.
+    pub bubble: Bubble,
+    /// Its name.
+    pub agent: AgentId,
+    /// The bubble's state when it was proven.
+    pub unit: Unit,
+    /// Whether a supervisor is there to open turns.
+    pub attended: bool,
+}
+
+impl App {
+    /// Returns the agent that is calling, proven by its token. `named` has to be the bubble that it works in.
+    pub fn sender(&self, named: Option<&str>) -> Result<Sender, CommandError> {
+        let caller = self.caller().ok_or_else(not_an_agent)?;
+        let (Some(bubble), Some(agent), Some(token)) = (&caller.bubble, &caller.agent, &caller.token) else {
+            return Err(not_an_agent());
+        };
+        if let Some(other) = named.filter(|other| other != bubble) {
+            let message = format!("this agent works in bubble {bubble}, not in '{other}'.");
+            return Err(CommandError::refused(message).next(format_args!("pairflow status {bubble}")));
+        }
+        let id: BubbleId = bubble.parse().map_err(|why| CommandError::refused(format_args!("PAIRFLOW_BUBBLE: {why}.")))?;
+        let agent: AgentId = agent.parse().map_err(|why| CommandError::refused(format_args!("PAIRFLOW_AGENT: {why}.")))?;
+        let repo = match self.env.text("PAIRFLOW_REPO") {
+            Some(repo) => PathBuf::from(repo),
+            None => self.place(None)?.repo.root,
+        };
+        let engine = self.engine()?;
+        let bubble = engine.bubble(&repo, &id)?;
+        let unit = bubble.load()?.unit;
+        bubble.prove(&unit, &agent, &Token::shown(token.clone()))?;
+        let attended = self.supervised()?;
+        Ok(Sender { bubble, agent, unit, attended })
+    }
+}
+
+impl Sender {
+    /// Records the agent's verb; while its own turn is still opening, it waits a little.
+    pub fn send(&self, command: &Command) -> Result<Applied, CommandError> {
+        let sent = self.bubble.apply_when_open(command, self.attended);
+        sent.map_err(|error| match &error {
+            EngineError::Refused { refusal, .. } if matches!(**refusal, Refusal::StillOpening { .. }) => {
+                self.absent_hint(error.into())
+            }
+            _ => error.into(),
+        })
+    }
+
+    /// Checks the files that a message points to: artifacts of the bubble, or files of its worktree.
+    pub fn refs(&self, given: &[String]) -> Result<Vec<String>, CommandError> {
+        given.iter().map(|one| Ok(self.bubble.reference(&self.unit, one)?)).collect()
+    }
+
+    /// Says what to do when nobody is there to open the turn.
+    pub fn absent_hint(&self, error: CommandError) -> CommandError {
+        if self.attended {
+            return error;
+        }
+        CommandError { message: format!("{} (the supervisor is not running)", error.message), ..error }
+            .next("pairflow supervise")
+    }
+}
+
+fn not_an_agent() -> CommandError {
+    CommandError::refused("this verb is for agents: PAIRFLOW_BUBBLE, PAIRFLOW_AGENT and PAIRFLOW_TOKEN say who is calling.")
+        .next("eval \"$(pairflow env ID --agent NAME)\"")
+}
