@@ -2,8 +2,11 @@
 //!
 //! `cargo xtask NAME` runs one command. A command is one file with a `run(&[String])` and one line in [`COMMANDS`].
 
+mod bench;
 mod deny;
+mod fixture;
 mod say;
+mod sim;
 mod test;
 mod tidy;
 
@@ -19,7 +22,18 @@ struct Command {
 const COMMANDS: &[Command] = &[
     Command { name: "test", about: "everything a change has to pass [--only STEP | --list]", run: test::run },
     Command { name: "tidy", about: "the house rules that no compiler checks", run: tidy::run },
+    Command {
+        name: "bench",
+        about: "how fast it is, each row beside its limit [--rows P1,P4] [--rounds N]",
+        run: bench::run,
+    },
+    Command {
+        name: "fixture",
+        about: "a repository with a bubble of N envelopes: --envelopes N --out DIR",
+        run: fixture::run,
+    },
     Command { name: "deny", about: "banned crates, licences and sources of the dependencies", run: deny::run },
+    Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: sim::run },
 ];
 
 fn main() -> ExitCode {

@@ -12,3 +12,8 @@ pub(crate) fn line(text: Arguments<'_>) {
 pub(crate) fn error(text: Arguments<'_>) {
     eprintln!("error: {text}");
 }
+
+/// Says what is being done, beside the result.
+pub(crate) fn progress(text: Arguments<'_>) {
+    eprintln!("    {text}");
+}

@@ -1,5 +1,7 @@
 //! What people, agents and programs are shown of a bubble, in every state that matters, and whatever the texts are.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Body, Delivery, Envelope, Event, Lifecycle, Warning, Workspace};
@@ -74,7 +76,8 @@ impl Play {
     }
 
     /// Hands over, records the tree, runs the check, and opens the next turn if there is one.
-    fn pass(&mut self, by: &str, summary: &str, findings: Option<&[&str]>, tree: &str, outcome: Outcome) {
+    fn pass(&mut self, by: &str, summary: &str, findings: Option<&[&str]>, left: (&str, Outcome)) {
+        let (tree, outcome) = left;
         self.hand_over(by, summary, findings);
         self.run(Command::SnapshotTaken { snapshot: snapshot(by, tree, self.unit.tree()) });
         self.checked(outcome);
@@ -114,16 +117,16 @@ impl Play {
 
     fn converged() -> Self {
         let mut play = Self::reviewed();
-        play.pass("codex", "renamed after the write", None, "bbbb", Outcome::Passed);
-        play.pass("claude", "all good", Some(&[]), "bbbb", Outcome::Passed);
-        play.pass("codex", "holds", Some(&["P3:a typo"]), "bbbb", Outcome::Passed);
+        play.pass("codex", "renamed after the write", None, ("bbbb", Outcome::Passed));
+        play.pass("claude", "all good", Some(&[]), ("bbbb", Outcome::Passed));
+        play.pass("codex", "holds", Some(&["P3:a typo"]), ("bbbb", Outcome::Passed));
         play
     }
 
     fn reviewed() -> Self {
         let mut play = Self::started();
-        play.pass("codex", "first cut", None, "aaaa", Outcome::Failed { exit: Some(101), timed_out: false });
-        play.pass("claude", "no rollback", Some(&["P1:no rollback", "P2:long name"]), "aaaa", Outcome::Passed);
+        play.pass("codex", "first cut", None, ("aaaa", Outcome::Failed { exit: Some(101), timed_out: false }));
+        play.pass("claude", "no rollback", Some(&["P1:no rollback", "P2:long name"]), ("aaaa", Outcome::Passed));
         play
     }
 
@@ -239,7 +242,7 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 #[test]
 fn seats_that_change_back_are_told() {
     let mut play = Play::started();
-    play.pass("codex", "first cut", None, "aaaa", Outcome::Passed);
+    play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     play.hand_over("claude", "fine", Some(&[]));
     play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "cccc", play.unit.tree()) });
     let story = play.story();
@@ -440,7 +443,7 @@ fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
 #[test]
 fn a_critic_is_told_severities_commands_and_where_the_diff_is() {
     let mut play = Play::started();
-    play.pass("codex", "first cut", None, "aaaa", Outcome::Passed);
+    play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     let text = brief(&play.unit).unwrap();
     let (_, rest) = text.split_once("## What codex said").unwrap();
     assert_eq!(
@@ -495,8 +498,8 @@ pairflow ask-human --question '…'
 #[test]
 fn the_second_critic_knows_its_own_work_but_not_the_first_ones_opinion() {
     let mut play = Play::started();
-    play.pass("codex", "first cut", None, "aaaa", Outcome::Passed);
-    play.pass("claude", "utterly perfect", Some(&[]), "aaaa", Outcome::Passed);
+    play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
+    play.pass("claude", "utterly perfect", Some(&[]), ("aaaa", Outcome::Passed));
     let text = brief(&play.unit).unwrap();
     assert!(text.contains("You are codex, the reviewer of bubble demo."), "{text}");
     assert!(text.contains("You wrote part of it yourself: review it as if somebody else had."), "{text}");
@@ -647,7 +650,7 @@ fn every_kind_of_question_names_the_commands_that_answer_it() {
     assert_eq!(serde_json::to_value(items[0].kind).unwrap(), "agent_ended");
 
     let mut play = Play::started_with(Rules { max_rounds: 1, ..rules() });
-    play.pass("codex", "first cut", None, "aaaa", Outcome::Passed);
+    play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     play.hand_over("claude", "no", Some(&["P1:no"]));
     play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "aaaa", play.unit.tree()) });
     let decide = |decision: &str| format!("pairflow reply demo --decision {decision} --message '…'");
@@ -759,23 +762,49 @@ fn json_carries_texts_unchanged() {
 }
 
 #[test]
-fn a_text_of_a_megabyte_is_cut_wherever_it_has_one_line() {
-    let mut play = hostile_play(&"word ".repeat(200_000));
+fn long_texts_are_cut_wherever_they_have_one_line() {
+    let mut play = hostile_play(&"word ".repeat(2_000));
     let rows: Vec<_> = play.log.iter().filter_map(timeline).collect();
     assert!(rows.iter().all(|row| width(&row.what) <= 240), "{rows:?}");
     play.unit.workspace = Some(workspace());
     for line in play.status().lines() {
         assert!(width(line) <= 80, "{line}");
     }
-    let review = text_of(&play, "013-claude-review.md");
+}
+
+#[test]
+fn a_finding_and_a_question_of_a_megabyte_stay_readable() {
+    let text = "word ".repeat(200_000);
+    let mut play = Play::started();
+    play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
+    play.pass("claude", "no", Some(&[&format!("P1:{text}")]), ("aaaa", Outcome::Passed));
+    play.ask("codex", &text);
+    let review = text_of(&play, "010-claude-review.md");
     let finding = review.lines().last().unwrap();
     assert!(finding.starts_with("- F1 P1 word") && finding.ends_with('…') && finding.len() < 5000, "{}", finding.len());
+    assert!(brief(&play.unit).unwrap().len() < 10_000);
+    assert!(play.status().lines().all(|line| width(line) <= 80));
+    assert_eq!(width(&timeline(play.log.last().unwrap()).unwrap().what), 240);
+}
+
+#[test]
+fn every_field_of_the_json_is_documented() {
+    let docs = include_str!("../../../docs/json.md");
+    let (play, asked) = (Play::reviewed(), hostile_play("which?"));
+    let documents = [
+        serde_json::to_value(Status::of(&play.unit, play.now())).unwrap(),
+        serde_json::to_value(&inbox(&asked.unit)[0]).unwrap(),
+        serde_json::to_value(timeline(&play.log[0]).unwrap()).unwrap(),
+    ];
+    for field in documents.iter().flat_map(|json| json.as_object().unwrap().keys()) {
+        assert!(docs.contains(&format!("`{field}`")), "{field} is not in docs/json.md");
+    }
 }
 
 #[test]
 fn a_long_output_is_shown_by_its_end() {
     let mut play = Play::started();
-    play.pass("codex", "first cut", None, "aaaa", failed());
+    play.pass("codex", "first cut", None, ("aaaa", failed()));
     play.unit.receipts[0].tail = (1..=500).map(|n| format!("line {n}\n")).collect();
     let text = brief(&play.unit).unwrap();
     assert!(text.contains("```text\nline 461\n") && text.contains("line 500\n```\n"), "{text}");

@@ -1,13 +1,15 @@
 //! A commit is exactly the approved tree; merges move only what nobody has checked out; updates lose no edit.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod git_support;
 
 use git_support::{World, git, git_ok, read, write};
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    Advanced, CommitRequest, Committed, GitError, How, MergeRequest, Workspace, commit, merge, observe, plan_merge, take,
-    update,
+    Advanced, CommitRequest, Committed, GitError, How, MergeRequest, Workspace, commit, merge, observe, plan_merge,
+    take, update,
 };
 
 fn request<'a>(bubble: &'a Workspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
@@ -37,7 +39,13 @@ impl Merging {
     }
 
     fn request<'a>(&'a self, world: &'a World) -> MergeRequest<'a> {
-        MergeRequest { repo: &world.repo, id: &self.id, base_branch: "main", bubble_branch: "bubble/b1", commit: &self.commit }
+        MergeRequest {
+            repo: &world.repo,
+            id: &self.id,
+            base_branch: "main",
+            bubble_branch: "bubble/b1",
+            commit: &self.commit,
+        }
     }
 }
 
@@ -284,7 +292,8 @@ hermetic! {
         write(world.root().join("x.log"), "theirs");
         world.git(&["add", "-f", "x.log"]);
         world.commit("other", "1");
-        assert!(update(&bubble, "main").is_err());
+        let error = update(&bubble, "main").unwrap_err();
+        assert!(matches!(&error, GitError::WouldOverwrite { files } if files == &["x.log"]), "{error}");
         assert_eq!(read(bubble.path.join("x.log")), "mine");
         assert!(!bubble.path.join("other").exists(), "nothing was written at all");
     }

@@ -1,5 +1,7 @@
 //! Nothing that a repository or an agent can write makes our git run a program: a canary tells.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod git_support;
 
 use std::path::{Path, PathBuf};
@@ -9,8 +11,8 @@ use git_support::{World, git, git_ok, write};
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    Call, CommitRequest, Git, GitError, MergeRequest, Workspace, changes, commit, diff_text, merge, observe, plan_merge, take,
-    update,
+    Call, CommitRequest, Git, GitError, MergeRequest, Workspace, changes, commit, diff_text, merge, observe,
+    plan_merge, take, update,
 };
 use pairflow_engine::workspace::Scratch;
 
@@ -49,17 +51,43 @@ impl Canary {
 fn poison(dir: &Path, scope: &str, canary: &Canary) {
     let program = canary.text();
     for key in [
-        "core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "core.askPass", "core.gitProxy", "diff.external",
-        "core.alternateRefsCommand", "credential.helper", "gpg.program", "gpg.ssh.program", "gpg.ssh.defaultKeyCommand",
-        "filter.evil.clean", "filter.evil.smudge", "filter.evil.process", "filter.a=b.clean", "diff.evil.command",
-        "diff.evil.textconv", "merge.evil.driver", "uploadpack.packObjectsHook", "interactive.diffFilter", "sequence.editor",
+        "core.fsmonitor",
+        "core.sshCommand",
+        "core.pager",
+        "core.editor",
+        "core.askPass",
+        "core.gitProxy",
+        "diff.external",
+        "core.alternateRefsCommand",
+        "credential.helper",
+        "gpg.program",
+        "gpg.ssh.program",
+        "gpg.ssh.defaultKeyCommand",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "filter.a=b.clean",
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "merge.evil.driver",
+        "uploadpack.packObjectsHook",
+        "interactive.diffFilter",
+        "sequence.editor",
     ] {
         git(dir, &["config", scope, key, program]);
     }
     git(dir, &["config", scope, "filter.evil.required", "true"]);
     git(dir, &["config", scope, "commit.gpgsign", "false"]);
     let hooks = canary.program.with_file_name("hooks");
-    for hook in ["pre-commit", "commit-msg", "post-checkout", "reference-transaction", "post-merge", "post-index-change", "pre-auto-gc"] {
+    for hook in [
+        "pre-commit",
+        "commit-msg",
+        "post-checkout",
+        "reference-transaction",
+        "post-merge",
+        "post-index-change",
+        "pre-auto-gc",
+    ] {
         write(hooks.join(hook), std::fs::read(&canary.program).unwrap());
         assert!(std::process::Command::new("chmod").arg("755").arg(hooks.join(hook)).status().unwrap().success());
     }
@@ -72,7 +100,9 @@ fn attributes(path: &Path) {
 
 /// Everything that pairflow does with a workspace.
 fn live_a_whole_life(world: &World, bubble: &Workspace, canary: &Canary) {
-    let base = TreeId(bubble.git().run(Call::new(["rev-parse", &format!("{}^{{tree}}", bubble.base)])).unwrap().line().unwrap());
+    let base = TreeId(
+        bubble.git().run(Call::new(["rev-parse", &format!("{}^{{tree}}", bubble.base)])).unwrap().line().unwrap(),
+    );
     write(bubble.path.join("a.txt"), "one\ntwo\nthree\nfour\nFIVE\n");
     write(bubble.path.join("x.odd"), "odd");
     observe(bubble).unwrap();
@@ -88,7 +118,13 @@ fn live_a_whole_life(world: &World, bubble: &Workspace, canary: &Canary) {
     let wanted = CommitRequest { workspace: bubble, tree: &tree, branch: &branch, message: "m", hooks: false };
     let done = commit(&wanted).unwrap();
     canary.assert_silent("commit");
-    let request = MergeRequest { repo: &world.repo, id: &bubble.id, base_branch: "main", bubble_branch: &branch, commit: &done.commit };
+    let request = MergeRequest {
+        repo: &world.repo,
+        id: &bubble.id,
+        base_branch: "main",
+        bubble_branch: &branch,
+        commit: &done.commit,
+    };
     let plan = plan_merge(&request).unwrap();
     merge(&request, &plan, Some(world.root())).unwrap();
     canary.assert_silent("merge");
@@ -117,6 +153,8 @@ hermetic! {
         poison(&clone.path, "--local", &canary);
         take(&clone, 1).unwrap();
         canary.assert_silent("take in a clone");
+        std::fs::write(clone.git_dir.join("commondir"), world.repo.common_dir.to_str().unwrap()).unwrap();
+        assert!(matches!(take(&clone, 2), Err(GitError::Redirected { .. })));
         world.bubble("b2");
         canary.assert_silent("prepare of a worktree");
     }
@@ -201,12 +239,15 @@ hermetic! {
         write(world.root().join(".gitattributes"), "* filter=slow\n");
         let error = world.repo.git().run(Call::new(["add", "-A"]).within(Duration::from_secs(1))).unwrap_err();
         assert!(matches!(error, GitError::TimedOut { secs: 1, .. }), "{error}");
-        let pid: i32 = git_support::read(&started).trim().parse().unwrap();
-        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        let pid = git_support::read(&started).trim().to_owned();
+        // A process that nobody has waited for yet is a zombie, which runs no more.
+        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let ended = || state().is_empty() || state().contains(") Z ");
         let deadline = std::time::Instant::now() + Duration::from_secs(10);
-        while rustix::process::test_kill_process(pid).is_ok() && std::time::Instant::now() < deadline {
+        while !ended() && std::time::Instant::now() < deadline {
             std::thread::yield_now();
         }
+        assert!(ended(), "{}", state());
     }
 
     fn a_failed_call_names_its_arguments_and_what_git_said() {

@@ -1,5 +1,7 @@
 //! Snapshots are exactly what lies in the worktree, whatever its index says; and differences are told as git tells them.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod git_support;
 
 use std::os::unix::fs::PermissionsExt;

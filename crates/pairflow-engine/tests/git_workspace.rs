@@ -1,5 +1,7 @@
 //! Repositories are found and refused, workspaces made, found again, removed and archived: with a real git.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod git_support;
 
 use git_support::{World, git, git_ok, read, write};

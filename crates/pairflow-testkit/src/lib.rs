@@ -1,4 +1,7 @@
 //! What the tests stand on: scripts, and a world that is not real.
 
 pub mod disk;
+pub mod fixture;
+pub mod home;
 pub mod script;
+pub mod sim;

@@ -4,7 +4,7 @@
 //! same however many commands there are.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ArgMatches;
@@ -86,10 +86,11 @@ fn usage_error(entry: &CommandEntry, error: &clap::Error) -> CommandError {
 }
 
 fn guard(entry: &CommandEntry, matches: &ArgMatches, app: &App) -> Result<(), CommandError> {
-    match app.caller() {
-        Some(agent) if (entry.human_only)(matches) => Err(agent.refusal(entry.name)),
-        _ => Ok(()),
+    if !(entry.human_only)(matches) {
+        return Ok(());
     }
+    let repo = matches.try_get_one::<PathBuf>("repo").ok().flatten();
+    app.only_people(entry.name, repo.map(PathBuf::as_path))
 }
 
 /// Finds out what a command line asks for.

@@ -99,10 +99,20 @@ impl CommandError {
         Self::new(Exit::WorldFailed, message)
     }
 
+    /// Ends the process with `exit`; what there is to say is part of the result already.
+    pub fn told(exit: Exit) -> Self {
+        Self::new(exit, "")
+    }
+
     /// Adds the command that goes on from here.
     pub fn next(mut self, command: impl fmt::Display) -> Self {
         self.hint = Some(command.to_string());
         self
+    }
+
+    /// Adds the command that goes on from here, unless there is one already.
+    pub fn or_next(self, command: impl fmt::Display) -> Self {
+        if self.hint.is_some() { self } else { self.next(command) }
     }
 
     pub(crate) fn view(&self) -> ErrorView<'_> {

@@ -130,7 +130,7 @@ fn pass_takes_the_line_of_the_specification() {
 fn a_text_may_begin_with_a_dash_as_lists_do() {
     let args: pass::PassArgs = parse(&["--summary", "- added the lock\n- and a test", "--no-findings"]).unwrap();
     assert!(args.summary.starts_with("- added") && args.no_findings);
-    assert_eq!(parse::<reply::ReplyArgs>(&["-m", "-1 is fine"]).unwrap().message, "-1 is fine");
+    assert_eq!(parse::<reply::ReplyArgs>(&["-m", "-1 is fine"]).unwrap().message.as_deref(), Some("-1 is fine"));
 }
 
 #[test]
@@ -209,7 +209,8 @@ fn commands_without_a_bubble_take_their_flags() {
     assert!(parse::<next::NextArgs>(&[]).unwrap().repo.repo.is_none());
     assert_eq!(refused::<man::ManArgs>(&["a", "b"]), ErrorKind::UnknownArgument);
     assert_eq!(refused::<completions::CompletionsArgs>(&["tcsh"]), ErrorKind::InvalidValue);
-    assert_eq!(parse::<script_agent::ScriptAgentArgs>(&["--script", "a.yaml", "--turn", "2"]).unwrap().turn, 2);
+    let line = ["--script", "a.yaml", "--agent", "codex", "--nth", "2"];
+    assert_eq!(parse::<script_agent::ScriptAgentArgs>(&line).unwrap().nth, 2);
 }
 
 #[test]
@@ -217,7 +218,8 @@ fn commands_with_a_second_word_insist_on_it() {
     use supervisor::SupervisorCommand;
     let args: supervisor::SupervisorArgs = parse(&["status", "--json"]).unwrap();
     assert!(matches!(args.command, SupervisorCommand::Status { json: true }));
-    assert!(matches!(parse::<supervisor::SupervisorArgs>(&["stop"]).unwrap().command, SupervisorCommand::Stop));
+    let stop = parse::<supervisor::SupervisorArgs>(&["stop"]).unwrap().command;
+    assert!(matches!(stop, SupervisorCommand::Stop { json: false }));
     assert_eq!(refused::<supervisor::SupervisorArgs>(&["dance"]), ErrorKind::InvalidSubcommand);
     let config::ConfigCommand::Explain(args) = parse::<config::ConfigArgs>(&["explain", "b1"]).unwrap().command;
     assert_eq!(args.bubble.typed(), Some("b1"));

@@ -12,6 +12,7 @@ mod parse;
 mod read;
 mod render;
 mod resolve;
+mod starter;
 mod task;
 
 pub use error::{ConfigError, ConfigErrors, Place};
@@ -19,4 +20,5 @@ pub use flags::Flags;
 pub use layer::{Explained, KEYS, Layer, Layers, Origin, QualityMode, Set, Source};
 pub use render::render_bubble_toml;
 pub use resolve::{Notifications, Resolved, resolve};
+pub use starter::{StarterCommand, render_pairflow_toml};
 pub use task::acceptance_criteria;

@@ -7,7 +7,9 @@ use crate::log::{ApprovalRequest, Body, Convergence, Envelope, Event};
 use crate::rounds::policy::strict;
 use crate::rounds::{Certificate, CleanReview};
 use crate::time::Moment;
-use crate::unit::{Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, key_of, turn};
+use crate::unit::{
+    Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, key_of, turn,
+};
 use crate::view::package;
 
 /// A criterion of convergence that does not hold yet.
@@ -62,7 +64,8 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     if unit.snapshot.is_none() {
         unmet.push(Unmet::NothingHandedOver);
     }
-    let blocking: Vec<_> = unit.ledger.blocking().map(|row| format!("{} {} {}", row.id, row.severity, row.title)).collect();
+    let blocking: Vec<_> =
+        unit.ledger.blocking().map(|row| format!("{} {} {}", row.id, row.severity, row.title)).collect();
     if !blocking.is_empty() {
         unmet.push(Unmet::Blocking(blocking));
     }
@@ -125,7 +128,10 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
 
 /// Appends acceptance to a decision after which every criterion holds.
 pub(super) fn conclude(unit: &Unit, mut decided: Decided, now: Moment) -> Decided {
-    let moves = decided.events.iter().any(|event| matches!(event.body, Body::Evidence(_) | Body::HumanReply(_) | Body::Control(_)));
+    let moves = decided
+        .events
+        .iter()
+        .any(|event| matches!(event.body, Body::Evidence(_) | Body::HumanReply(_) | Body::Control(_)));
     if !moves {
         return decided;
     }

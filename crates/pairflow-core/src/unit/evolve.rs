@@ -11,8 +11,8 @@ use crate::rounds::policy::strict::{self, Route};
 use crate::rules::Rules;
 use crate::time::Moment;
 use crate::unit::{
-    Approval, CommitOrder, Committed, Handover, KEYS_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Seats,
-    Stage, Turn, Unit,
+    Approval, CommitOrder, Committed, Handover, KEYS_KEPT, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat,
+    Seats, Stage, Turn, Unit,
 };
 
 /// Returns the state after `envelope`.
@@ -82,6 +82,7 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         }
         Lifecycle::StartRequested { rules } => {
             use_rules(unit, rules);
+            unit.start_failed = None;
             unit.phase = Phase::Preparing;
         }
         Lifecycle::WorkspaceReady { workspace } => {
@@ -91,7 +92,10 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             begin_round(unit, seats);
             begin_turn(unit, Seat::Producer, Stage::Opening, at);
         }
-        Lifecycle::StartFailed { .. } => unit.phase = Phase::Created,
+        Lifecycle::StartFailed { reason } => {
+            unit.start_failed = Some(reason.clone());
+            unit.phase = Phase::Created;
+        }
         Lifecycle::TurnOpened { turn: number, .. } => opened(unit, *number, at),
         Lifecycle::TokenMinted { agent, token_sha256 } => {
             unit.tokens.insert(agent.clone(), token_sha256.clone());
@@ -145,8 +149,7 @@ fn use_rules(unit: &mut Unit, rules: &Rules) {
 /// Counts a new round with these seats.
 fn begin_round(unit: &mut Unit, seats: Seats) {
     unit.round += 1;
-    let roles =
-        RoundRoles { round: unit.round, implementer: seats.producer.clone(), reviewer: seats.critic.clone() };
+    let roles = RoundRoles { round: unit.round, implementer: seats.producer.clone(), reviewer: seats.critic.clone() };
     unit.history.push(roles);
     unit.seats = seats;
 }
@@ -312,7 +315,7 @@ fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
         _ => {}
     }
     if !reply.message.trim().is_empty() {
-        unit.notes.push(format!("{} -> {}", asked.question, reply.message));
+        noted(unit, format!("{} -> {}", asked.question, reply.message));
     }
     if !unit.questions.is_empty() {
         return;
@@ -333,10 +336,12 @@ fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) {
     }
     for id in &decision.findings {
         let row = unit.ledger.open.iter().find(|row| row.id == *id);
-        unit.notes.extend(row.map(|row| format!("rework: {} {} {}", row.id, row.severity, row.title)));
+        if let Some(note) = row.map(|row| format!("rework: {} {} {}", row.id, row.severity, row.title)) {
+            noted(unit, note);
+        }
     }
     if !decision.message.trim().is_empty() {
-        unit.notes.push(format!("rework: {}", decision.message));
+        noted(unit, format!("rework: {}", decision.message));
     }
     unit.certificate = None;
     unit.streak.clear();
@@ -379,6 +384,13 @@ fn heard(unit: &mut Unit, sender: &Party, at: Moment) {
     if let Some(turn) = unit.phase.turn_mut().filter(|turn| *sender == Party::Agent(turn.agent.clone())) {
         turn.heard = at;
     }
+}
+
+/// Keeps what the person said for the next brief; a state stays small however much is asked.
+fn noted(unit: &mut Unit, note: String) {
+    unit.notes.push(note);
+    let surplus = unit.notes.len().saturating_sub(NOTES_KEPT);
+    unit.notes.drain(..surplus);
 }
 
 fn said(unit: &mut Unit, by: &AgentId, seat: Seat, summary: &str) {

@@ -91,7 +91,8 @@ pub(super) fn resume_running(unit: &Unit) -> Result<Decided, Refusal> {
 /// The person pauses; state and turn stay.
 pub(super) fn pause(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
     if unit.paused {
-        return Err(Refusal::Paused { command: "pause" });
+        let why = Some("it is paused already".to_owned());
+        return Err(Refusal::WrongState { state: unit.phase.name(), command: "pause", why });
     }
     Ok(Decided::one(control(unit, ControlAction::Halt, reason)))
 }

@@ -16,6 +16,8 @@ use crate::unit::{Phase, Seat};
 pub const KEYS_KEPT: usize = 64;
 /// How many summaries are remembered for the package.
 pub const SUMMARIES_KEPT: usize = 32;
+/// How many of the person's notes are remembered for the next brief.
+pub const NOTES_KEPT: usize = 32;
 /// How often a check that could not be run is tried in all before a person is asked.
 pub const CHECK_TRIES: u32 = 3;
 
@@ -72,10 +74,12 @@ pub struct Unit {
     pub authors: Vec<Party>,
     /// The open questions, oldest first.
     pub questions: Vec<OpenQuestion>,
-    /// What the person said since the last producer turn ended.
+    /// What the person said since the last producer turn ended, newest last.
     pub notes: Vec<String>,
     /// What the agents said, newest last.
     pub summaries: VecDeque<Said>,
+    /// Why the last start did not work.
+    pub start_failed: Option<String>,
     /// What was accepted.
     pub certificate: Option<Certificate>,
     /// A merge of the base branch that was asked for and is not confirmed yet.
@@ -186,6 +190,7 @@ impl Unit {
             questions: Vec::new(),
             notes: Vec::new(),
             summaries: VecDeque::new(),
+            start_failed: None,
             certificate: None,
             updating: false,
             merged: None,

@@ -61,8 +61,8 @@ pub(super) fn may_act(
 fn opening(unit: &Unit, turn: &Turn) -> String {
     match &turn.stage {
         Stage::Closing(handover) => format!("the tree that {} left is not recorded yet", handover.by),
-        Stage::Opening => match unit.checks_not_passed().first() {
-            Some(check) => format!("the check '{check}' has not finished"),
+        Stage::Opening => match super::missing_checks(unit).first() {
+            Some(check) => format!("the check '{}' has not finished", check.name),
             None => "the notice is not out yet".to_owned(),
         },
         Stage::Open => "it is open".to_owned(),

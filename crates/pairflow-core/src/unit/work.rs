@@ -41,9 +41,12 @@ pub(super) fn tie_break(unit: &Unit, events: &[Event]) -> Option<Event> {
         1 => "one P0/P1 finding is open".to_owned(),
         n => format!("{n} P0/P1 findings are open"),
     };
+    let reviews = match after.reviews {
+        1 => "one review has".to_owned(),
+        n => format!("{n} reviews have"),
+    };
     let question = format!(
-        "{} reviews have not brought an agreement; {open}. Accept the work as it is, or continue with a fresh budget?",
-        after.reviews
+        "{reviews} not brought an agreement; {open}. Accept the work as it is, or continue with a fresh budget?"
     );
     Some(own_question(&after, QuestionKind::TieBreak, question))
 }
@@ -73,8 +76,9 @@ fn could_not_check(unit: &Unit, events: &[Event]) -> Option<Event> {
         _ => None,
     });
     let names = missing.iter().map(|check| format!("'{}'", check.name)).collect::<Vec<_>>().join(", ");
+    let (checks, them) = if missing.len() == 1 { ("check", "it") } else { ("checks", "them") };
     let question = format!(
-        "the check {names} could not be run ({}). Try again (continue), or record it as not available (accept)?",
+        "the {checks} {names} could not be run ({}). Try again (continue), or record {them} as not available (accept)?",
         why.unwrap_or("no reason is known")
     );
     Some(own_question(unit, QuestionKind::CouldNotCheck, question))

@@ -14,3 +14,4 @@ mod words;
 
 pub use fields::{StateFields, TurnState};
 pub use tone::Tone;
+pub use words::title;

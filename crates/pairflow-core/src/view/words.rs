@@ -22,7 +22,7 @@ pub(crate) fn called(party: &Party) -> String {
 }
 
 /// Returns the first line of a task that says something, without the marks of a heading.
-pub(crate) fn title(task: &str) -> &str {
+pub fn title(task: &str) -> &str {
     let said = task.lines().map(|line| line.trim().trim_start_matches('#').trim());
     said.into_iter().find(|line| !line.is_empty()).unwrap_or_default()
 }

@@ -51,6 +51,15 @@ impl Maker {
         self
     }
 
+    /// Appends single questions until the log has exactly this many bytes.
+    pub(crate) fn fill(&mut self, len: usize) -> &mut Self {
+        self.grow_to(len - 1000);
+        let mut empty = Self { bytes: vec![], envelopes: self.envelopes.clone(), hash: self.hash, starts: vec![] };
+        let least = empty.append(&[question("")]).bytes.len();
+        let text = "x".repeat(len - self.bytes.len() - least);
+        self.append(&[question(&text)])
+    }
+
     /// Appends single questions until the log has this many bytes.
     pub(crate) fn grow_to(&mut self, len: usize) -> &mut Self {
         while self.bytes.len() < len {

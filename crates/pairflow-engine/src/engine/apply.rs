@@ -8,7 +8,7 @@ use pairflow_core::unit::{Command, Decided, Refusal, Unit, decide, key_of, recor
 use pairflow_core::view::inbox::inbox_ndjson;
 
 use crate::engine::{Bubble, EngineError};
-use crate::store::{Loaded, Locked, Repaired};
+use crate::store::{Loaded, Locked, Repaired, Source};
 
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,19 +34,21 @@ impl Bubble {
     /// Records what `command` leads to. Effects are left to the supervisor.
     pub fn apply(&self, command: &Command) -> Result<Applied, EngineError> {
         let seen = self.log.load()?;
-        if let Some(applied) = repeated(&seen.unit, command) {
+        let earlier = repeated(&seen.unit, command);
+        if let Some(applied) = earlier.clone().filter(|_| seen.from == Source::Cache) {
             return Ok(applied);
         }
         let mut decided = decide(&seen.unit, command, self.engine.clock.now());
-        if let Some(applied) = nothing_to_record(&seen, command, &decided) {
+        if let Some(applied) = nothing_to_record(&seen, command, &decided).filter(|_| earlier.is_none()) {
             return applied.map_err(|refusal| self.refused(refusal));
         }
         let mut log = self.log.lock(PATIENCE)?;
+        // Whoever wrote the earlier record may have died before its sync; under the lock it is durable.
+        if let Some(applied) = repeated(&log.loaded().unit, command) {
+            return Ok(applied);
+        }
         if log.loaded().head.seq != seen.head.seq {
             // Someone was faster: what was right a moment ago is decided again on what is true now.
-            if let Some(applied) = repeated(&log.loaded().unit, command) {
-                return Ok(applied);
-            }
             let again = decide(&log.loaded().unit, command, self.engine.clock.now());
             decided = if decided.is_ok() { again.map_err(Refusal::lost_race) } else { again };
         }
@@ -63,19 +65,23 @@ impl Bubble {
     ///
     /// `attended` says whether anyone is there to open it.
     pub fn apply_when_open(&self, command: &Command, attended: bool) -> Result<Applied, EngineError> {
+        self.wait_open(command, attended)?;
+        self.apply(command)
+    }
+
+    /// Waits a little while `command` would be refused only because its sender's turn is still opening.
+    pub(crate) fn wait_open(&self, command: &Command, attended: bool) -> Result<(), EngineError> {
         let until = Instant::now() + OPENING_PATIENCE;
         while attended && Instant::now() < until {
             let seen = self.log.load()?;
-            let opening = matches!(
-                decide(&seen.unit, command, self.engine.clock.now()),
-                Err(Refusal::StillOpening { .. })
-            );
+            let opening =
+                matches!(decide(&seen.unit, command, self.engine.clock.now()), Err(Refusal::StillOpening { .. }));
             if !opening {
                 break;
             }
             self.log.wait_past(&seen.head, LOOK);
         }
-        self.apply(command)
+        Ok(())
     }
 
     /// Records a warning for a proven sender, outside of any command of its own.

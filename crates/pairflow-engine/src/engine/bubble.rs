@@ -9,6 +9,9 @@ use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};
 use crate::store::{Artifacts, Loaded, Log, Storage};
 
+/// How long to wait for a writer that is at work.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// What every command needs: a disk, a clock, and the user's directories.
 #[derive(Clone)]
 pub struct Engine {
@@ -55,6 +58,11 @@ impl Bubble {
     /// Reads the present state, and renews `state.json` if it is missing or stale.
     pub fn refresh(&self) -> Result<Loaded, EngineError> {
         Ok(self.log.refresh()?)
+    }
+
+    /// Reads the present state and makes it durable: nothing is done in the world that the log might forget.
+    pub fn durable(&self) -> Result<Loaded, EngineError> {
+        Ok(self.log.durable(PATIENCE)?)
     }
 
     /// Returns the log.

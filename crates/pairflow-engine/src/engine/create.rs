@@ -34,6 +34,8 @@ pub enum Confirmed {
     Explicit,
     /// `--no-tests`, with manual checks.
     NoTests,
+    /// For an earlier bubble with the same commands.
+    Before,
 }
 
 impl Confirmed {
@@ -43,6 +45,7 @@ impl Confirmed {
             Self::Yes => "yes",
             Self::Explicit => "explicit",
             Self::NoTests => "no_tests",
+            Self::Before => "before",
         }
     }
 }

@@ -66,6 +66,13 @@ impl Bubble {
     }
 }
 
+impl Bubble {
+    /// Returns the file in which an agent finds what its turn is about.
+    pub fn brief(&self, agent: &AgentId) -> std::path::PathBuf {
+        self.dir().join(format!("artifacts/brief-{agent}.md"))
+    }
+}
+
 /// What an agent process needs to join a bubble.
 pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token) -> Vec<(String, String)> {
     let mut env = vec![
@@ -73,6 +80,7 @@ pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token)
         ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),
         ("PAIRFLOW_AGENT".to_owned(), agent.to_string()),
         ("PAIRFLOW_TOKEN".to_owned(), token.reveal().to_owned()),
+        ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
     ];
     if let Some(workspace) = &unit.workspace {
         env.extend(ports(workspace));

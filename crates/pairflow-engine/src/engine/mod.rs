@@ -2,6 +2,7 @@
 
 mod apply;
 mod bubble;
+mod confirm;
 mod create;
 mod error;
 mod identity;

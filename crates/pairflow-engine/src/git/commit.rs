@@ -44,6 +44,7 @@ pub struct Committed {
 
 /// Makes the commit, or finds it if it is already there.
 pub fn commit(request: &CommitRequest<'_>) -> Result<Committed, GitError> {
+    request.workspace.present()?;
     let git = request.workspace.git();
     let message = tidy(request.message)?;
     let branch = format!("refs/heads/{}", request.branch);
@@ -71,7 +72,7 @@ pub(super) fn commit_as_person(
     if git.run(known)?.code != 0 {
         return Err(GitError::NoIdentity);
     }
-    let sign = Call::new(["config", "--type=bool", "--get", "commit.gpgSign"]).as_configured().accept(&[0, 1]);
+    let sign = Call::new(["config", "--type=bool", "--get", "commit.gpgSign"]).raw_config().accept(&[0, 1]);
     let mut call = Call::new(["commit-tree", &tree.0, "-F", "-"]).input(message).durable();
     if git.run(sign)?.line()? == "true" {
         call = call.arg("-S");
@@ -101,7 +102,7 @@ fn make(
     tip: Option<&CommitId>,
     message: String,
 ) -> Result<CommitId, GitError> {
-    let message = if request.hooks { ask_hooks(request, git, message)? } else { message };
+    let message = if request.hooks { ask_hooks(request, message)? } else { message };
     let base = &request.workspace.base;
     let commit = commit_as_person(git, request.tree, &[base], message)?;
     let zero = CommitId("0".repeat(base.0.len()));
@@ -132,12 +133,12 @@ pub(super) fn moved_error(git: &Git, branch: &str, expected: &CommitId, error: G
 }
 
 /// Runs `pre-commit` and `commit-msg` on exactly what is to be committed, and returns the message that they leave.
-fn ask_hooks(request: &CommitRequest<'_>, git: &Git, message: String) -> Result<String, GitError> {
+fn ask_hooks(request: &CommitRequest<'_>, message: String) -> Result<String, GitError> {
     let dir = request.workspace.runtime_dir();
     std::fs::create_dir_all(&dir).map_err(|source| GitError::io("create", &dir, source))?;
     let own = format!("{}.{}", std::process::id(), unique());
     let (index, text) = (dir.join(format!("commit-index.{own}")), dir.join(format!("COMMIT_EDITMSG.{own}")));
-    let asked = ask_hooks_with(request, git, (&index, &text), message);
+    let asked = ask_hooks_with(request, &request.workspace.git_inside(), (&index, &text), message);
     let _ = std::fs::remove_file(index);
     let _ = std::fs::remove_file(text);
     asked
@@ -173,7 +174,7 @@ fn ask_hooks_with(
 /// Returns where the person keeps the hooks of this repository. A relative path is one inside the worktree.
 fn hooks_dir(workspace: &Workspace) -> Result<PathBuf, GitError> {
     let repo = workspace.repo()?;
-    let call = Call::new(["config", "--type=path", "--get", "core.hooksPath"]).as_configured().accept(&[0, 1]);
+    let call = Call::new(["config", "--type=path", "--get", "core.hooksPath"]).raw_config().accept(&[0, 1]);
     let configured = repo.git().run(call)?.line()?;
     Ok(if configured.is_empty() { repo.common_dir.join("hooks") } else { workspace.path.join(configured) })
 }
@@ -181,7 +182,7 @@ fn hooks_dir(workspace: &Workspace) -> Result<PathBuf, GitError> {
 /// Brings the commit of a clone into the repository, on a branch that nobody else has.
 fn deliver(request: &CommitRequest<'_>, branch: &str, commit: &CommitId) -> Result<(), GitError> {
     let note = request.workspace.private_ref("commit");
-    relay(request.workspace, branch, &note)?;
+    relay(request.workspace, branch, &note, commit)?;
     let git = request.workspace.repo()?.git();
     match resolve(&git, branch)? {
         Some(tip) if tip == *commit => Ok(()),
@@ -196,17 +197,18 @@ fn deliver(request: &CommitRequest<'_>, branch: &str, commit: &CommitId) -> Resu
 /// Makes the worktree's index show the new commit, so that `git status` lists later edits only. No file is touched.
 fn refresh_index(request: &CommitRequest<'_>, git: &Git) -> Result<bool, GitError> {
     let workspace = request.workspace;
-    if head(&workspace.git_dir) != Head::Branch(request.branch.to_owned()) || !workspace.path.is_dir() {
+    if head(&workspace.git_dir) != Head::Branch(request.branch.to_owned()) {
         return Ok(false);
     }
-    show_in_index(git, &request.tree.0)?;
+    show_in_index(workspace, git, &request.tree.0)?;
     Ok(true)
 }
 
 /// Sets the worktree's own index to a tree, without touching a file.
-pub(super) fn show_in_index(git: &Git, tree: &str) -> Result<(), GitError> {
-    git.run(Call::new(["read-tree", "--reset", tree]).whole())?;
-    git.run(Call::new(["update-index", "-q", "--refresh"]).accept(&[0, 1])).map(drop)
+pub(crate) fn show_in_index(workspace: &Workspace, git: &Git, tree: &str) -> Result<(), GitError> {
+    git.run(Call::new(["read-tree", "--reset", tree]).index(&workspace.index()).whole())?;
+    let refresh = Call::new(["update-index", "-q", "--refresh"]).index(&workspace.index());
+    git.run(refresh.accept(&[0, 1])).map(drop)
 }
 
 fn tidy(message: &str) -> Result<String, GitError> {

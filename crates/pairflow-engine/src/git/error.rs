@@ -98,6 +98,18 @@ pub enum GitError {
         /// Where it was.
         path: PathBuf,
     },
+    /// A git directory that shares nothing claims to share its refs with another one.
+    #[error("{} leads git to another repository; remove that file", .path.display())]
+    Redirected {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Files that git does not know lie where the base branch has files.
+    #[error("the update would write over {}; move that away first; nothing was changed", .files.join(", "))]
+    WouldOverwrite {
+        /// The files.
+        files: Vec<String>,
+    },
     /// A repository lies inside the worktree, and git would keep only its name.
     #[error("{} is a git repository inside the worktree; remove it, or list it in .gitignore", .path.display())]
     NestedRepository {

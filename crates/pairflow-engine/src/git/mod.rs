@@ -13,10 +13,13 @@ mod merge;
 mod pins;
 mod repo;
 mod run;
+mod seed;
 mod snapshot;
 mod update;
+mod version;
 mod workspace;
 
+pub(crate) use commit::show_in_index;
 pub use commit::{CommitRequest, Committed, commit};
 pub use diff::{changes, diff_stat, diff_text};
 pub use error::GitError;
@@ -26,7 +29,9 @@ pub use merge::{Advanced, How, MergePlan, MergeRequest, MergedTree, is_ancestor,
 pub use repo::{Repo, exclude_own_files};
 pub(crate) use repo::{linked, replace, resolve, unique};
 pub use run::{Call, Git, Output};
+pub use seed::seed;
 pub use snapshot::{Taken, observe, take};
 pub(crate) use snapshot::{own_commit, relay};
 pub use update::{Updated, update};
+pub use version::{OLDEST_GIT, is_recent, version};
 pub use workspace::Workspace;

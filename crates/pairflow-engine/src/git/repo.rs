@@ -30,7 +30,7 @@ impl Repo {
     pub fn discover(path: &Path) -> Result<Self, GitError> {
         let repo = Self::locate(path)?;
         let git = repo.git();
-        let bare = Call::new(["config", "--type=bool", "--get", "core.bare"]).as_configured().accept(&[0, 1]);
+        let bare = Call::new(["config", "--type=bool", "--get", "core.bare"]).raw_config().accept(&[0, 1]);
         if git.run(bare)?.line()? == "true" {
             return Err(GitError::Bare { path: repo.common_dir });
         }
@@ -178,7 +178,7 @@ fn common_dir_of(git_dir: &Path) -> PathBuf {
 /// Asks a git directory that is not called `.git` where its main checkout is.
 fn configured_root(common_dir: &Path) -> Result<Option<PathBuf>, GitError> {
     let git = Git::at(common_dir, common_dir, common_dir);
-    let get = |key: &str| git.run(Call::new(["config", "--get", key]).as_configured().accept(&[0, 1]))?.line();
+    let get = |key: &str| git.run(Call::new(["config", "--get", key]).raw_config().accept(&[0, 1]))?.line();
     if get("core.bare")? == "true" {
         return Err(GitError::Bare { path: common_dir.to_owned() });
     }

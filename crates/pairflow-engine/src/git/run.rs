@@ -143,7 +143,7 @@ impl Git {
             return Ok(known);
         }
         let listing = Call::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", pins::NAMED]);
-        let listing = self.run(listing.as_configured().accept(&[0, 1]))?;
+        let listing = self.run(listing.raw_config().accept(&[0, 1]))?;
         Ok(self.neutral.get_or_init(|| pins::neutralise(&listing.stdout)))
     }
 }
@@ -223,7 +223,7 @@ impl Call {
     }
 
     /// Reads the configuration as it is written. For `git config` alone, which runs nothing.
-    pub(super) fn as_configured(mut self) -> Self {
+    pub(super) fn raw_config(mut self) -> Self {
         self.unpinned = true;
         self
     }

@@ -12,6 +12,7 @@ use pairflow_core::ids::{CommitId, TreeId};
 
 use super::error::GitError;
 use super::index::Index;
+use super::repo::resolve;
 use super::run::{Call, Git, Output};
 use super::workspace::Workspace;
 
@@ -45,18 +46,24 @@ pub fn take(workspace: &Workspace, number: u64) -> Result<Taken, GitError> {
     let r#ref = workspace.private_ref(number);
     git.run(Call::new(["update-ref", &r#ref, &commit.0]).durable())?;
     if workspace.is_clone() {
-        relay(workspace, &r#ref, &r#ref)?;
+        relay(workspace, &r#ref, &r#ref, &commit)?;
     }
     Ok(Taken { tree, commit, r#ref })
 }
 
 /// Brings a ref of a clone into the repository, so that it outlives the clone.
-pub(crate) fn relay(workspace: &Workspace, from: &str, to: &str) -> Result<(), GitError> {
+pub(crate) fn relay(workspace: &Workspace, from: &str, to: &str, expected: &CommitId) -> Result<(), GitError> {
     let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
     // A remote of that name in the configuration could name another program for the other side.
     let call = Call::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
     let call = call.arg("--").arg(&workspace.git_dir).arg(format!("+{from}:{to}"));
-    workspace.repo()?.git().run(call.durable()).map(drop)
+    let git = workspace.repo()?.git();
+    git.run(call.durable())?;
+    // The clone is the agents': what arrived is only trusted if it is what was sent.
+    match resolve(&git, to)? {
+        Some(found) if found == *expected => Ok(()),
+        found => Err(GitError::BranchMoved { branch: from.to_owned(), expected: expected.clone(), found }),
+    }
 }
 
 /// Makes the commit of a snapshot; it depends on nothing but the tree, the base and the bubble.
@@ -111,11 +118,11 @@ fn fill(workspace: &Workspace, git: &Git, index: &Index) -> Result<TreeId, GitEr
 
 /// Ignored files belong to the tree if, and only if, the worktree's own index lists them.
 fn follow_tracking(workspace: &Workspace, git: &Git, index: &Index) -> Result<(), GitError> {
-    if !workspace.git_dir.join("index").is_file() {
+    if !workspace.index().is_file() {
         return Ok(());
     }
     let ignored = || Call::new(["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]);
-    let theirs = git.run(ignored())?;
+    let theirs = git.run(ignored().index(&workspace.index()))?;
     let ours = git.run(ignored().index(index.path()))?;
     let set = |output: &Output| output.parts().map(<[u8]>::to_vec).collect::<BTreeSet<_>>();
     let (theirs, ours) = (set(&theirs), set(&ours));
@@ -141,7 +148,7 @@ fn refuse_nested(workspace: &Workspace, git: &Git, entries: &Output) -> Result<(
     let paths = || links.iter().map(|path| OsStr::from_bytes(path));
     let in_base = paths().fold(Call::new(["ls-tree", "-z", &workspace.base.0, "--"]), Call::arg);
     let staged = paths().fold(Call::new(["ls-files", "-s", "-z", "--"]), Call::arg);
-    let (in_base, staged) = (git.run(in_base)?, git.run(staged)?);
+    let (in_base, staged) = (git.run(in_base)?, git.run(staged.index(&workspace.index()))?);
     let declared: Vec<&[u8]> =
         in_base.parts().chain(staged.parts()).filter(|entry| entry.starts_with(GITLINK)).filter_map(path_of).collect();
     match links.iter().find(|path| !declared.contains(path)) {

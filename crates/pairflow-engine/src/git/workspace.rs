@@ -42,9 +42,22 @@ impl Workspace {
         }
     }
 
-    /// Returns git, pinned to this workspace.
+    /// Returns git, pinned to this workspace's files and the shared git directory.
+    ///
+    /// The worktree's own git directory is left out on purpose: agents write there, and git follows its `commondir`
+    /// to another set of refs even when `GIT_COMMON_DIR` says otherwise. Its index is named where it is needed.
     pub fn git(&self) -> Git {
+        Git::at(&self.common_dir, &self.common_dir, &self.path)
+    }
+
+    /// Returns git as an agent in the worktree sees it, with the worktree's own HEAD: for hooks, which expect that.
+    pub(super) fn git_inside(&self) -> Git {
         Git::at(&self.git_dir, &self.common_dir, &self.path)
+    }
+
+    /// Returns the worktree's own index.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.git_dir.join("index")
     }
 
     /// Returns the repository that the bubble belongs to.
@@ -67,8 +80,12 @@ impl Workspace {
         self.root.join(".pairflow/runtime").join(self.id.as_str())
     }
 
-    /// Fails if the files are gone.
+    /// Fails if the files are gone, or if a clone was made to point to somebody else's refs.
     pub(super) fn present(&self) -> Result<(), GitError> {
-        if self.path.is_dir() { Ok(()) } else { Err(GitError::WorktreeGone { path: self.path.clone() }) }
+        if !self.path.is_dir() {
+            return Err(GitError::WorktreeGone { path: self.path.clone() });
+        }
+        let redirect = self.common_dir.join("commondir");
+        if redirect.exists() { Err(GitError::Redirected { path: redirect }) } else { Ok(()) }
     }
 }

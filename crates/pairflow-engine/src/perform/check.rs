@@ -9,7 +9,7 @@ use pairflow_core::unit::{Command, Unit};
 
 use crate::checks::{CheckRun, Checked, run_check};
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Workspace, changes, observe};
+use crate::git::{changes, observe};
 use crate::process::Cancel;
 
 /// How much of a check's output is kept, in bytes.
@@ -22,25 +22,24 @@ pub(super) fn perform(
     check: &Check,
     cancel: &Cancel,
 ) -> Result<Option<Command>, EngineError> {
-    let workspace = bubble.workspace(unit)?;
     let Some(tree) = unit.tree() else { return Ok(None) };
-    let Some(checked) = run(bubble, unit, &workspace, check, tree, cancel) else { return Ok(None) };
+    let Some(checked) = run(bubble, unit, check, tree, cancel)? else { return Ok(None) };
     let receipt = keep(bubble, checked)?;
     write_output(bubble, unit, &receipt)?;
     Ok(Some(Command::Checked { receipt }))
 }
 
 /// Runs a command in the workspace and sees whether it changed the tree.
-pub(super) fn run(
+fn run(
     bubble: &Bubble,
     unit: &Unit,
-    workspace: &Workspace,
     check: &Check,
     tree: &TreeId,
     cancel: &Cancel,
-) -> Option<Checked> {
+) -> Result<Option<Checked>, EngineError> {
+    let workspace = bubble.workspace(unit)?;
     let env = unit.workspace.as_ref().map(crate::engine::ports).unwrap_or_default();
-    let observe = || observe(workspace).map_err(|error| error.to_string());
+    let observe = || observe(&workspace).map_err(|error| error.to_string());
     let names = |from: &TreeId, to: &TreeId| match changes(&workspace.git(), from, to) {
         Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
         Err(error) => vec![format!("(git could not name them: {error})")],
@@ -57,7 +56,7 @@ pub(super) fn run(
         observe: &observe,
         changed_files: &names,
     };
-    run_check(&run, cancel).ok()
+    Ok(run_check(&run, cancel).ok())
 }
 
 /// Stores the output by its hash and completes the receipt.

@@ -12,4 +12,5 @@ mod update;
 
 pub use observe::{head_seen, seen};
 pub use project::write_projections;
+pub(crate) use snapshot::round_of;
 pub use settle::{Settled, perform, settle};

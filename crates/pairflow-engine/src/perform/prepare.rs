@@ -1,15 +1,18 @@
 //! Branch, worktree, ports and the setup command: everything a bubble needs before its first turn.
 
-use pairflow_core::facts::Outcome;
+use std::path::Path;
+use std::time::Duration;
+
+use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::log::Workspace as Record;
-use pairflow_core::rules::Check;
 use pairflow_core::unit::{Command, Unit};
 
 use super::check;
-use crate::engine::{Bubble, EngineError};
-use crate::git::{Repo, Workspace};
+use crate::checks::{CheckRun, run_check};
+use crate::engine::{Bubble, EngineError, ports};
+use crate::git::Repo;
 use crate::process::Cancel;
-use crate::workspace::{DEFAULT_COUNT, Request, lease, prepare};
+use crate::workspace::{DEFAULT_COUNT, Request, discard, lease, prepare};
 
 /// Prepares the workspace. Whatever goes wrong leaves the bubble startable again.
 pub(super) fn perform(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Option<Command> {
@@ -42,9 +45,15 @@ fn attempt(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Result<Option<Recor
         included: prepared.included,
     };
     let Some(command) = &unit.rules.setup else { return Ok(Some(record)) };
-    let ran = set_up(bubble, unit, &record, command, cancel)?;
-    let Some(receipt) = ran else { return Ok(None) };
-    record.setup = Some(receipt);
+    match set_up(bubble, unit, &record, command, cancel) {
+        Ok(Some(receipt)) => record.setup = Some(receipt),
+        Ok(None) => return Ok(None),
+        Err(error) => {
+            // Whatever a failed setup left in the files must not meet the next attempt.
+            discard(&repo, &bubble.id)?;
+            return Err(error);
+        }
+    }
     Ok(Some(record))
 }
 
@@ -55,22 +64,30 @@ fn set_up(
     record: &Record,
     command: &str,
     cancel: &Cancel,
-) -> Result<Option<pairflow_core::facts::Receipt>, EngineError> {
-    let mut with_workspace = unit.clone();
-    with_workspace.workspace = Some(record.clone());
-    let workspace = Workspace::recorded(bubble.control.repo(), &bubble.id, record);
-    let setup = Check { name: "setup".to_owned(), command: command.to_owned() };
-    let ran = check::run(bubble, &with_workspace, &workspace, &setup, &record.base_tree, cancel);
-    let Some(checked) = ran else { return Ok(None) };
-    let receipt = check::keep(bubble, checked)?;
+) -> Result<Option<Receipt>, EngineError> {
     // A setup command may change the tree; that is what it is for. Only its exit counts.
-    if let Outcome::Failed { .. } = receipt.outcome {
-        return Err(EngineError::Effect(format!(
-            "the setup command '{command}' failed: {}",
-            receipt.tail.lines().last().unwrap_or("it printed nothing")
-        )));
-    }
-    Ok(Some(receipt))
+    let unchanged = || Ok(record.base_tree.clone());
+    let run = CheckRun {
+        name: "setup",
+        command,
+        workspace: Path::new(&record.path),
+        tree: &record.base_tree,
+        timeout: Duration::from_secs(unit.rules.check_timeout_secs),
+        max_output: check::OUTPUT_LIMIT,
+        env: &ports(record),
+        registry: Some(bubble.control.runtime(&bubble.id).join("processes")),
+        observe: &unchanged,
+        changed_files: &|_, _| Vec::new(),
+    };
+    let Ok(checked) = run_check(&run, cancel) else { return Ok(None) };
+    let receipt = check::keep(bubble, checked)?;
+    let why = match &receipt.outcome {
+        Outcome::Passed => return Ok(Some(receipt)),
+        Outcome::CouldNotCheck { why } => format!("could not be run: {why}"),
+        Outcome::Failed { timed_out: true, .. } => "was stopped, because its time was up".to_owned(),
+        Outcome::Failed { .. } => format!("failed: {}", receipt.tail.lines().last().unwrap_or("it printed nothing")),
+    };
+    Err(EngineError::Effect(format!("the setup command '{command}' {why}")))
 }
 
 /// An error with its causes as one sentence.

@@ -25,7 +25,7 @@ pub struct Settled {
 pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> {
     let mut tries = 0;
     loop {
-        let unit = bubble.load()?.unit;
+        let unit = bubble.durable()?.unit;
         let debts = owed(&unit);
         let payable = debts.iter().find(|effect| !matches!(effect, Effect::RunAgent { .. }));
         let Some(effect) = payable.filter(|_| !cancel.is_cancelled()) else {
@@ -38,7 +38,10 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
             Err(error) => {
                 tries += 1;
                 if tries >= TRIES {
-                    report(bubble, &error)?;
+                    if !report(bubble, &error)? {
+                        // A person is asked already; the next command of theirs brings the next attempt.
+                        return Ok(Settled { left: owed(&unit), unit });
+                    }
                     tries = 0;
                 } else {
                     std::thread::sleep(Duration::from_millis(50 * u64::from(tries)));
@@ -91,7 +94,9 @@ fn is_damage(error: &EngineError) -> bool {
 }
 
 /// An effect that fails again and again becomes a question, or the end if nothing can be done.
-fn report(bubble: &Bubble, error: &EngineError) -> Result<(), EngineError> {
+///
+/// Returns whether that was news.
+fn report(bubble: &Bubble, error: &EngineError) -> Result<bool, EngineError> {
     let gone = matches!(error, EngineError::Git(git) if matches!(git, crate::git::GitError::NotARepository { .. } | crate::git::GitError::NoMainCheckout { .. }));
     let reason = sentence(error);
     let command = if gone {
@@ -101,8 +106,8 @@ fn report(bubble: &Bubble, error: &EngineError) -> Result<(), EngineError> {
         Command::Trouble { reason }
     };
     match bubble.apply(&command) {
-        Ok(_) => Ok(()),
-        Err(EngineError::Refused { refusal, .. }) if is_late(&refusal) => Ok(()),
+        Ok(applied) => Ok(applied.id.is_some()),
+        Err(EngineError::Refused { refusal, .. }) if is_late(&refusal) => Ok(false),
         Err(error) => Err(error),
     }
 }

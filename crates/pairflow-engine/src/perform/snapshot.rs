@@ -63,7 +63,7 @@ fn write_diff(bubble: &Bubble, unit: &Unit, workspace: &Workspace, snapshot: &Sn
 }
 
 /// The round in which the work was done that is being recorded now.
-pub(super) fn round_of(unit: &Unit) -> u32 {
+pub(crate) fn round_of(unit: &Unit) -> u32 {
     match unit.phase.turn().map(|turn| &turn.stage) {
         Some(pairflow_core::unit::Stage::Closing(handover)) => handover.round,
         _ => unit.round,

@@ -34,19 +34,23 @@ pub(super) fn put(disk: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(), S
 pub(super) fn make_dirs(disk: &dyn Storage, path: &Path) -> Result<(), StorageError> {
     let there = disk.stat(path)?.is_some();
     // Whoever made it may have died before making it durable; but nothing is put into it before that.
-    if there && !disk.list_dir(path)?.is_empty() {
+    if path.parent().is_none() || there && !disk.list_dir(path)?.is_empty() {
         return Ok(());
     }
-    if !there && parent(path) != path {
+    if !there {
         make_dirs(disk, parent(path))?;
+        disk.create_dir(path)?;
     }
-    disk.create_dir(path)?;
     disk.sync_dir(parent(path))
 }
 
 /// Returns the directory that a path is in.
 pub(super) fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
 }
 
 fn temp_of(path: &Path) -> std::path::PathBuf {

@@ -53,9 +53,7 @@ impl Supervisor {
         std::fs::create_dir_all(&runtime_dir)
             .map_err(|error| EngineError::world(format!("cannot make {}", runtime_dir.display()), error))?;
         let worktree = unit.workspace.as_ref().map(|workspace| workspace.path.clone()).unwrap_or_default();
-        let mut env = environment(bubble, unit, &turn.agent, &token);
-        let brief = bubble.dir().join(format!("artifacts/brief-{}.md", turn.agent));
-        env.push(("PAIRFLOW_BRIEF".to_owned(), brief.display().to_string()));
+        let env = environment(bubble, unit, &turn.agent, &token);
         let start = TurnStart {
             bubble_id: bubble.id.clone(),
             repo: bubble.control.repo().to_owned(),
@@ -96,7 +94,9 @@ impl Supervisor {
         };
         let silent = matches!(&unit.phase, Phase::Running(at) if at.number == turn && at.is_open() && at.heard == playing.heard);
         if silent && !playing.ended && !unit.paused {
-            self.report(&bubble, turn, how(ran));
+            let agent = unit.phase.turn().map_or("", |at| at.agent.as_str());
+            let output = bubble.control.runtime(&bubble.id).join(format!("{agent}.log"));
+            self.report(&bubble, turn, format!("{} (its output: {})", how(ran), output.display()));
         }
         self.look(key);
     }

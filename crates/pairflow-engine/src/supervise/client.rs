@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pairflow_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
-use super::socket::{Ask, private_dir, socket_path};
+use super::socket::{Ask, lock_path, private_dir, socket_path};
 use crate::engine::{Bubble, EngineError, UserDirs};
 
 /// What the supervisor answers.
@@ -54,6 +54,18 @@ impl<'a> Client<'a> {
         UnixStream::connect(socket_path(self.dirs)).is_ok()
     }
 
+    /// Ends the supervisor and returns once it is gone; nothing if there was none.
+    pub fn stop(&self, patience: Duration) -> Option<Reply> {
+        let reply = self.ask(&Ask::Stop)?;
+        let until = Instant::now() + patience;
+        // It holds its lock until all that it started has ended.
+        let held = || std::fs::File::open(lock_path(self.dirs)).is_ok_and(|lock| lock.try_lock().is_err());
+        while held() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Some(reply)
+    }
+
     /// Tells the supervisor to look at a bubble, if there is one.
     pub fn wake(&self, bubble: &Bubble) -> bool {
         self.ask(&Ask::Wake { repo: bubble.control.repo().to_owned(), id: bubble.id.clone() }).is_some()
@@ -74,6 +86,8 @@ pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
     let mut child = Command::new(program)
         .args(["supervise", "--detached"])
         .env_remove("PAIRFLOW_BUBBLE")
+        .env_remove("PAIRFLOW_AGENT")
+        .env_remove("PAIRFLOW_TOKEN")
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(out)

@@ -11,7 +11,7 @@ use pairflow_core::unit::{Command, next_deadline};
 
 use super::client::Reply;
 use super::entry::Entry;
-use super::socket::{Ask, listen, private_dir, socket_path};
+use super::socket::{Ask, listen, lock_path, private_dir, socket_path};
 use super::watch::Watch;
 use crate::driver::AgentDriver;
 use crate::engine::{Engine, EngineError};
@@ -20,6 +20,9 @@ use crate::process::{Cancel, Ran};
 
 /// How long a supervisor without any bubble stays.
 const LONELY: Duration = Duration::from_secs(30);
+
+/// How long it waits at its end for what it has started.
+const LAST_WAIT: Duration = Duration::from_secs(5);
 
 /// What a supervisor is made of.
 pub struct Setup {
@@ -63,8 +66,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     let dirs = setup.engine.dirs.clone();
     let world = |what: &'static str| move |error| EngineError::world(what, error);
     private_dir(&dirs.runtime).map_err(world("cannot make the supervisor's directory"))?;
-    let lock_path = dirs.runtime.join("supervisor.lock");
-    let lock = std::fs::File::create(&lock_path).map_err(world("cannot open the supervisor's lock"))?;
+    let lock = std::fs::File::create(lock_path(&dirs)).map_err(world("cannot open the supervisor's lock"))?;
     if lock.try_lock().is_err() {
         return Err(EngineError::BadInput("a supervisor is already running".to_owned()));
     }
@@ -83,7 +85,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     };
     supervisor.find_all();
     supervisor.attend(&messages);
-    supervisor.end();
+    supervisor.end(&messages);
     drop(lock);
     Ok(())
 }
@@ -189,8 +191,12 @@ impl Supervisor {
     /// Looks whether a bubble owes anything, now or as soon as a worker is free.
     pub(super) fn look(&mut self, key: &Path) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        if entry.working.is_some() {
+        if let Some(cancel) = &entry.working {
             entry.again = true;
+            // A check of a bubble that has been stopped is of no use to anyone.
+            if entry.bubble.load().is_ok_and(|loaded| loaded.unit.phase.is_final()) {
+                cancel.cancel();
+            }
             return;
         }
         if self.workers >= self.most_workers {
@@ -282,12 +288,23 @@ impl Supervisor {
     }
 
     /// Ends all work and all agents; the logs know the rest.
-    fn end(&mut self) {
+    fn end(&mut self, messages: &Receiver<Message>) {
+        // Nobody can ask any more; whoever wants a supervisor from here on starts the next one.
+        let _ = std::fs::remove_file(socket_path(&self.setup.engine.dirs));
+        let agents = self.entries.values().filter(|entry| entry.agent.is_some()).count();
         let keys: Vec<_> = self.entries.keys().cloned().collect();
         for key in &keys {
             self.release(key);
         }
-        let _ = std::fs::remove_file(socket_path(&self.setup.engine.dirs));
+        let mut left = agents + self.workers;
+        let until = Instant::now() + LAST_WAIT;
+        while left > 0 {
+            match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Message::Worked(..) | Message::AgentGone(..)) => left -= 1,
+                Ok(Message::Touched(_) | Message::Asked(..)) => {}
+                Err(_) => return,
+            }
+        }
     }
 }
 

@@ -44,6 +44,11 @@ pub fn socket_path(dirs: &UserDirs) -> PathBuf {
     PathBuf::from(format!("/tmp/pairflow-{user}-{name}")).join("supervisor.sock")
 }
 
+/// Returns the path of the lock that only one supervisor of a user can hold.
+pub(super) fn lock_path(dirs: &UserDirs) -> PathBuf {
+    dirs.runtime.join("supervisor.lock")
+}
+
 /// Listens on the socket; every question goes to `out` with a way to answer it.
 pub(super) fn listen(path: &Path, out: Sender<Message>) -> std::io::Result<()> {
     if let Some(dir) = path.parent() {

@@ -1,7 +1,5 @@
 //! A bubble is taken away, after everything of it has been archived.
 
-use pairflow_core::unit::Command;
-
 use super::Hands;
 use crate::engine::{Bubble, EngineError};
 use crate::git::Repo;
@@ -12,8 +10,7 @@ impl Bubble {
     pub fn delete(&self, hands: &Hands) -> Result<Archived, EngineError> {
         let unit = self.load()?.unit;
         if !unit.phase.is_final() {
-            self.apply(&Command::Stop { reason: "deleted".to_owned() })?;
-            hands.wake(self)?;
+            self.stop("deleted".to_owned(), hands)?;
         }
         let repo = Repo::locate(self.control.repo())?;
         let workspace = unit.workspace.is_some().then(|| self.workspace(&unit)).transpose()?;

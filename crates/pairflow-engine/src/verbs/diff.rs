@@ -1,10 +1,15 @@
 //! What a bubble changed, as a patch or as numbers.
 
+use std::cmp::Ordering;
+
 use pairflow_core::facts::FileChange;
-use pairflow_core::unit::Unit;
+use pairflow_core::ids::TreeId;
+use pairflow_core::log::{Body, Evidence};
+use pairflow_core::unit::{Unit, evolve};
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{changes, diff_stat, diff_text, observe};
+use crate::git::{Workspace, changes, diff_stat, diff_text, observe};
+use crate::perform::round_of;
 
 /// The longest patch that is printed, in bytes.
 const LIMIT: usize = 64 * 1024 * 1024;
@@ -23,30 +28,55 @@ pub enum DiffOf {
 pub struct Diff {
     /// The patch.
     pub patch: Vec<u8>,
-    /// The numbers, as git prints them; empty for a stored round.
+    /// The numbers, as git prints them.
     pub stat: String,
-    /// The files; empty for a stored round.
+    /// The files.
     pub files: Vec<FileChange>,
 }
 
 /// Returns what the bubble changed.
 pub fn diff(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<Diff, EngineError> {
-    match of {
-        DiffOf::Round(round) => {
-            let patch = bubble.artifacts().read(&format!("round-{round:03}.diff"))?;
-            Ok(Diff { patch, stat: String::new(), files: Vec::new() })
-        }
-        DiffOf::Everything => {
-            let workspace = bubble.workspace(unit)?;
-            let record = unit.workspace.as_ref().map(|record| record.base_tree.clone());
-            let Some(base) = record else { return Ok(Diff { patch: Vec::new(), stat: String::new(), files: Vec::new() }) };
-            let now = match &unit.snapshot {
-                Some(snapshot) if !workspace.path.is_dir() => snapshot.tree.clone(),
-                _ => observe(&workspace)?,
-            };
-            let git = workspace.git();
-            let patch = diff_text(&git, &base, &now, LIMIT)?;
-            Ok(Diff { patch, stat: diff_stat(&git, &base, &now)?, files: changes(&git, &base, &now)? })
-        }
+    let workspace = bubble.workspace(unit)?;
+    let (from, to) = match of {
+        DiffOf::Round(round) => around(bubble, unit, round)?,
+        DiffOf::Everything => (base(unit)?, present(&workspace, unit)?),
+    };
+    let git = if workspace.path.is_dir() { workspace.git() } else { workspace.repo()?.git() };
+    let patch = diff_text(&git, &from, &to, LIMIT)?;
+    Ok(Diff { patch, stat: diff_stat(&git, &from, &to)?, files: changes(&git, &from, &to)? })
+}
+
+fn base(unit: &Unit) -> Result<TreeId, EngineError> {
+    let record = unit.workspace.as_ref().map(|record| record.base_tree.clone());
+    record.ok_or_else(|| EngineError::BadInput(format!("bubble {} has not been started", unit.id)))
+}
+
+/// The tree as it is now; of a worktree that is gone, the newest that was recorded.
+fn present(workspace: &Workspace, unit: &Unit) -> Result<TreeId, EngineError> {
+    match unit.tree() {
+        Some(tree) if !workspace.path.is_dir() => Ok(tree.clone()),
+        _ => Ok(observe(workspace)?),
     }
+}
+
+/// The trees before and after a round, as the log recorded them.
+fn around(bubble: &Bubble, unit: &Unit, wanted: u32) -> Result<(TreeId, TreeId), EngineError> {
+    let mut state = Unit::new(bubble.id.clone());
+    let (mut before, mut after) = (None, None);
+    for envelope in bubble.log().envelopes()? {
+        if let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body {
+            match round_of(&state).cmp(&wanted) {
+                Ordering::Less => before = Some(snapshot.tree.clone()),
+                Ordering::Equal => after = Some(snapshot.tree.clone()),
+                Ordering::Greater => {}
+            }
+        }
+        state = evolve(state, &envelope);
+    }
+    let from = before.map_or_else(|| base(unit), Ok)?;
+    if wanted > unit.round {
+        let so_far = unit.round;
+        return Err(EngineError::BadInput(format!("there is no round {wanted} yet; bubble {} is in round {so_far}", unit.id)));
+    }
+    Ok((from.clone(), after.unwrap_or(from)))
 }

@@ -3,13 +3,19 @@
 mod carry;
 mod delete;
 mod diff;
+mod follow_up;
+mod gate;
 mod locate;
 mod loop_verbs;
 mod merge;
+mod open;
+mod stop;
 mod verify;
 
 pub use carry::Hands;
-pub use diff::{DiffOf, diff};
+pub use diff::{Diff, DiffOf, diff};
+pub use gate::Claim;
 pub use locate::{Place, locate};
 pub use merge::{MergeEnd, merge};
+pub use open::{Opened, open};
 pub use verify::{VerifyReport, VerifyRow, verify};

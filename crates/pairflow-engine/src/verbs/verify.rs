@@ -34,8 +34,7 @@ pub struct VerifyRow {
     pub what: String,
     /// Whether it holds.
     pub holds: bool,
-    /// What is wrong, if it does not.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// What is wrong; empty if nothing is.
     pub problem: String,
 }
 

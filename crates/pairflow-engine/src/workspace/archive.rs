@@ -82,7 +82,7 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
     }
     own.run(Call::new(["update-ref", &name, &tip.0]).durable())?;
     if present && workspace.is_clone() {
-        relay(workspace, &name, &name)?;
+        relay(workspace, &name, &name, &tip)?;
     }
     Ok(Some(name))
 }

@@ -18,6 +18,6 @@ pub use error::WorkspaceError;
 pub use include::copy_included;
 pub use place::{default_path, worktrees_dir};
 pub use ports::{DEFAULT_COUNT, Lease, PortsError, lease, release};
-pub use prepare::{Prepared, Request, prepare};
+pub use prepare::{Prepared, Request, discard, prepare};
 pub use restore::restore;
 pub use scratch::Scratch;

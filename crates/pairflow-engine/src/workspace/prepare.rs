@@ -110,6 +110,14 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, WorkspaceError> {
     })
 }
 
+/// Takes away a workspace in which no work was done yet, so that the next start begins anew.
+pub fn discard(repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
+    let _lock = lock_worktrees(repo)?;
+    let Some(mark) = Mark::read(repo, id) else { return Ok(()) };
+    clear_leftovers(repo, &Mark { ready: false, ..mark })?;
+    Mark::erase(repo, id)
+}
+
 fn is_about(mark: &Mark, request: &Request<'_>, path: &Path) -> bool {
     mark.path == path && mark.branch == request.bubble_branch && mark.mode == request.mode
 }

@@ -10,7 +10,7 @@ use super::error::WorkspaceError;
 use super::mark::Mark;
 use super::place::lock_worktrees;
 use super::prepare::{add_clone, add_worktree, admin_dir, remove_dir};
-use crate::git::{Call, GitError, Repo, Workspace, resolve};
+use crate::git::{Call, GitError, Repo, Workspace, resolve, show_in_index};
 
 const CHECKOUT: Duration = Duration::from_secs(900);
 
@@ -23,7 +23,7 @@ pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Wor
     }
     let made =
         if workspace.is_clone() { again_clone(workspace, &repo, branch) } else { again(workspace, &repo, branch) };
-    let made = made.and_then(|made| fill(&made, tree).map(|()| made));
+    let made = made.and_then(|made| fill(&made, branch, tree).map(|()| made));
     if made.is_err() {
         // The half-made files are this call's own.
         let _ = remove_dir(&workspace.path);
@@ -58,12 +58,11 @@ fn fetch_snapshots(workspace: &Workspace, root: &Path) -> Result<(), GitError> {
 }
 
 /// Writes the tree into the files and leaves the index at the branch, as if the work had been done by hand.
-fn fill(workspace: &Workspace, tree: &TreeId) -> Result<(), WorkspaceError> {
+fn fill(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<(), WorkspaceError> {
     let git = workspace.git();
-    git.run(Call::new(["read-tree", "--reset", "-u", &tree.0]).whole().within(CHECKOUT))?;
-    git.run(Call::new(["read-tree", "--reset", "HEAD"]).whole())?;
-    git.run(Call::new(["update-index", "-q", "--refresh"]).accept(&[0, 1]))?;
-    Ok(())
+    let files = Call::new(["read-tree", "--reset", "-u", &tree.0]).index(&workspace.index());
+    git.run(files.whole().within(CHECKOUT))?;
+    Ok(show_in_index(workspace, &git, &format!("refs/heads/{branch}"))?)
 }
 
 fn mark(workspace: &Workspace, branch: &str, mode: WorkMode) -> Mark {

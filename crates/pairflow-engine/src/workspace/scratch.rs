@@ -27,11 +27,15 @@ impl Scratch {
         let lock = lock_worktrees(repo)?;
         sweep(repo, &dir);
         let path = dir.join(format!("{PREFIX}{}-{}", std::process::id(), unique()));
-        let scratch = Self { repo: repo.clone(), path };
-        let call =
-            Call::new(["worktree", "add", "--quiet", "--detach", "--no-track"]).arg(&scratch.path).arg(&commit.0);
-        repo.git().run(call.whole().within(Duration::from_secs(600)))?;
+        let call = Call::new(["worktree", "add", "--quiet", "--detach"]).arg(&path).arg(&commit.0);
+        let added = repo.git().run(call.whole().within(Duration::from_secs(600)));
+        if let Err(error) = added {
+            remove_worktree(repo, &path)?;
+            return Err(error.into());
+        }
+        // Dropping a scratch takes the lock, so it may exist only once the lock is free.
         drop(lock);
+        let scratch = Self { repo: repo.clone(), path };
         copy_included(repo, &scratch.path)?;
         Ok(scratch)
     }

@@ -3,7 +3,7 @@
 //! The code under test reads the person's real configuration. So each test runs in a process of its own whose home is
 //! empty but for a name and an address.
 
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -22,7 +22,12 @@ pub fn check(script: &str, expected: &str) {
     assert_eq!(serde_json::from_str(&json).ok(), Some(play.unit.clone()), "the state cache must give the same state");
     let wanted: Vec<_> = expected.lines().map(squeeze).filter(|line| !line.is_empty()).collect();
     let got: Vec<_> = play.lines.iter().map(|line| squeeze(line)).collect();
-    assert!(got == wanted, "the script came to something else:\n{}\nin full:\n{}\n", diff(&wanted, &got), got.join("\n"));
+    assert!(
+        got == wanted,
+        "the script came to something else:\n{}\nin full:\n{}\n",
+        diff(&wanted, &got),
+        got.join("\n")
+    );
 }
 
 /// Compares a generated document with the file at `path`; with `UPDATE_DOCS=1` the file is rewritten instead.
@@ -32,7 +37,8 @@ pub fn compare_document(path: &Path, text: &str) {
         std::fs::write(path, text).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
         return;
     }
-    let stored = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+    let stored =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
     let (wanted, got): (Vec<_>, Vec<_>) =
         (stored.lines().map(str::to_owned).collect(), text.lines().map(str::to_owned).collect());
     let same = stored == text;

@@ -7,7 +7,7 @@ use pairflow_core::log::{Body, Kind};
 use pairflow_core::unit::{Phase, Refusal, StateName, Unit, decide};
 
 use super::check::play;
-use super::play::Play;
+use super::play::{Move, Play};
 use super::samples::{Sample, samples};
 
 /// A state with what makes it this one, and a script that leads there.
@@ -23,8 +23,8 @@ pub fn state_machine() -> String {
     let mut out = include_str!("state-machine-intro.md").to_owned();
     out.push_str("\n## Every transition\n\nFrom one state to another, by which command. ");
     out.push_str("Whatever is not here changes no state.\n\n| from | command | to |\n|---|---|---|\n");
-    for (from, command, to) in transitions(&plays) {
-        writeln!(out, "| `{from}` | {command} | `{to}` |").expect("writing to a string cannot fail");
+    for (from, sample, to) in transitions(&plays) {
+        writeln!(out, "| `{from}` | {} | `{to}` |", sample.name).expect("writing to a string cannot fail");
     }
     out.push_str("\n## Every state and command\n");
     for (stop, play) in stops.iter().zip(&plays) {
@@ -32,7 +32,8 @@ pub fn state_machine() -> String {
             .expect("writing to a string cannot fail");
         for sample in samples(&play.unit) {
             let outcome = outcome(play, &sample).replace('|', "\\|");
-            writeln!(out, "| {} | {} | {outcome} |", sample.name, sample.from).expect("writing to a string cannot fail");
+            writeln!(out, "| {} | {} | {outcome} |", sample.name, sample.from)
+                .expect("writing to a string cannot fail");
         }
     }
     out
@@ -75,8 +76,17 @@ fn kind(body: &Body) -> String {
     }
 }
 
-/// Every change of state that some sample brings about.
-fn transitions(plays: &[Play]) -> Vec<(StateName, String, StateName)> {
+/// Returns every change of state that the document shows, by the name of the command.
+pub fn documented_moves() -> BTreeSet<Move> {
+    let plays: Vec<_> = stops().iter().map(|stop| play(&stop.script)).collect();
+    transitions(&plays)
+        .into_iter()
+        .map(|(from, sample, to)| (from.as_str(), sample.command.name(), to.as_str()))
+        .collect()
+}
+
+/// Every change of state that some sample brings about, each once, in the order of the states.
+fn transitions(plays: &[Play]) -> Vec<(StateName, Sample, StateName)> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for play in plays {
@@ -84,7 +94,7 @@ fn transitions(plays: &[Play]) -> Vec<(StateName, String, StateName)> {
             let Ok((unit, _)) = after(play, &sample) else { continue };
             let (from, to) = (play.unit.phase.name(), unit.phase.name());
             if from != to && seen.insert((from.as_str(), sample.name, to.as_str())) {
-                all.push((from, sample.name.to_owned(), to));
+                all.push((from, sample, to));
             }
         }
     }
@@ -98,25 +108,57 @@ fn stops() -> Vec<Stop> {
     let second = format!("{reviewing}\nclaude: pass clean");
     let ready = format!("{second}\ncodex: pass clean");
     let approved = format!("{ready}\nhuman: approve");
+    let last = format!("given max_rounds 1\n{reviewing}\nclaude: pass P1 'no rollback'");
     let stop = |name, script: String| Stop { name, script };
     let stops = vec![
-        stop("CREATED", "lost 'nothing yet'".to_owned()),
+        stop("CREATED", "wait 1s".to_owned()),
         stop("PREPARING_WORKSPACE", "start (hold)".to_owned()),
         stop("RUNNING: the implementer has the turn", running.to_owned()),
         stop("RUNNING: the snapshot of a hand-over is owed", format!("{reviewing} (hold)")),
-        stop("RUNNING: the checks are owed", format!("{reviewing} (hold)\nraw human-snapshot-taken (hold)")),
+        stop("RUNNING: the checks are owed", format!("{reviewing} (hold)\nstep")),
         stop("RUNNING: the reviewer has the turn", reviewing.clone()),
         stop("RUNNING: the second reviewer has the turn", second.clone()),
-        stop("RUNNING: the second reviewer has the turn, the last of its budget", format!("given max_rounds 2\n{second}")),
+        stop(
+            "RUNNING: the second reviewer has the turn, the last of its budget",
+            format!("given max_rounds 2\n{second}"),
+        ),
+        stop(
+            "RUNNING: the snapshot of the review that suffices is owed",
+            format!("{second}\ncodex: pass clean (hold)"),
+        ),
+        stop("RUNNING: the snapshot of the last review of the budget is owed", format!("{last} (hold)")),
+        stop(
+            "RUNNING: a check could not be run twice",
+            format!("{reviewing} (hold)\ntest cannot run\nstep\nstep\nstep"),
+        ),
         stop("RUNNING: paused", format!("{running}\nhuman: pause")),
+        stop(
+            "RUNNING: paused after the review that suffices",
+            format!("{second}\ncodex: pass clean (hold)\nhuman: pause"),
+        ),
+        stop(
+            "RUNNING: paused after the review that suffices, the last of its budget, and the base is being merged",
+            format!("given max_rounds 2\n{second}\ncodex: pass clean (hold)\nhuman: pause\nhuman: update (hold)"),
+        ),
+        stop("RUNNING: paused, and the base is being merged", format!("{running}\nhuman: pause\nhuman: update (hold)")),
         stop("WAITING_HUMAN: an agent asks", format!("{running}\ncodex: asks 'which database?'")),
         stop("WAITING_HUMAN: two agents ask", format!("{running}\ncodex: asks 'a?'\nclaude: asks 'b?'")),
         stop("WAITING_HUMAN: an agent was silent", format!("{running}\nwait 6m")),
-        stop("WAITING_HUMAN: tie-break", format!("given max_rounds 1\n{reviewing}\nclaude: pass P1 'no rollback'")),
+        stop(
+            "WAITING_HUMAN: an agent asked before the review that suffices was recorded",
+            format!("{second}\ncodex: pass clean (hold)\ncodex: asks 'is it fast enough?'"),
+        ),
+        stop(
+            "WAITING_HUMAN: an effect failed before the review that suffices was recorded",
+            format!("{second}\ncodex: pass clean (hold)\ntrouble 'no space left'"),
+        ),
+        stop("WAITING_HUMAN: tie-break", last),
         stop("WAITING_HUMAN: a check could not be run", format!("test cannot run\n{reviewing}")),
-        stop("READY_FOR_APPROVAL", ready),
+        stop("READY_FOR_APPROVAL", ready.clone()),
+        stop("READY_FOR_APPROVAL: the base is being merged", format!("{ready}\nhuman: update (hold)")),
         stop("APPROVED_FOR_COMMIT", approved.clone()),
         stop("APPROVED_FOR_COMMIT: the commit is under way", format!("{approved}\nhuman: commit (hold)")),
+        stop("APPROVED_FOR_COMMIT: the base is being merged", format!("{approved}\nhuman: update (hold)")),
         stop("COMMITTED", format!("{approved}\nhuman: commit (hold)\nraw commit-made (hold)")),
         stop("DONE", format!("{approved}\nhuman: commit")),
         stop("FAILED", format!("{running}\nlost 'the repository is gone'")),

@@ -42,9 +42,10 @@ fn turn_fits_seats(unit: &Unit) -> bool {
 
 fn history_fits(unit: &Unit) -> bool {
     let numbered = unit.history.iter().zip(1..).all(|(roles, round)| roles.round == round);
-    let newest = unit.history.last().is_none_or(|roles| {
-        roles.implementer == unit.seats.producer && roles.reviewer == unit.seats.critic
-    });
+    let newest = unit
+        .history
+        .last()
+        .is_none_or(|roles| roles.implementer == unit.seats.producer && roles.reviewer == unit.seats.critic);
     numbered && newest && unit.history.len() == unit.round as usize
 }
 
@@ -79,7 +80,8 @@ fn bounded(unit: &Unit) -> bool {
 /// Looks each counted review up in the log, with the tree that was the newest when it was made.
 fn streak_fits(unit: &Unit, log: &[Envelope]) -> bool {
     let reviewed = reviews(log);
-    let of_newest = |agent: &AgentId, round: u32| reviewed.get(&(agent.clone(), round)).map(Option::as_ref) == Some(unit.tree());
+    let of_newest =
+        |agent: &AgentId, round: u32| reviewed.get(&(agent.clone(), round)).map(Option::as_ref) == Some(unit.tree());
     unit.streak.iter().all(|review| of_newest(&review.agent, review.round))
 }
 

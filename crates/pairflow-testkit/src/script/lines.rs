@@ -19,10 +19,11 @@ impl Play {
         }
         let (text, hold) = line.strip_suffix("(hold)").map_or((line, false), |text| (text, true));
         let mut words = Words::of(text);
+        let one = text.trim() == "step";
         let sent = self.act(&mut words);
         words.end();
         if let Some(sent) = sent {
-            if !hold {
+            if !hold && !one {
                 self.settle();
             }
             let shown = self.render(&sent);
@@ -46,6 +47,7 @@ impl Play {
             "reboot" => self.reboot(),
             "crash" => self.crash(),
             "settle" => Some(self.catch_up()),
+            "step" => Some(self.pay_one()),
             "raw" => Some(self.raw(words)),
             "env" => Some(self.mint(words)),
             "trouble" => Some(self.send(&Command::Trouble { reason: words.need_quoted("the trouble") })),

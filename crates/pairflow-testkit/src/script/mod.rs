@@ -12,6 +12,7 @@
 //! human: pause | resume | stop    human: update                     human edits a.rs    claude edits a.rs
 //! test fails | passes | cannot run                                  commit fails 'why'  commit works
 //! wait 6m                         clock jumps -10y                  reboot              crash
+//! settle (pay everything that is owed)                              step (pay one debt)
 //! ```
 
 mod check;
@@ -26,7 +27,7 @@ mod words;
 mod world;
 
 pub use check::{check, compare_document, play};
-pub use document::state_machine;
+pub use document::{documented_moves, state_machine};
 pub use invariants::{broken, stuck};
-pub use play::{Play, Sent};
+pub use play::{Move, Play, Sent};
 pub use samples::{Sample, samples};

@@ -12,14 +12,21 @@ impl Play {
     /// Pays everything that is owed but the agents' own work.
     pub fn settle(&mut self) {
         for _ in 0..ENOUGH {
-            let Some(effect) = owed(&self.unit).into_iter().find(|one| !matches!(one, Effect::RunAgent { .. })) else {
+            if self.pay_one() == Sent::Nothing {
                 return;
-            };
-            let command = self.perform(&effect);
-            let sent = self.send(&command);
-            assert!(matches!(sent, Sent::Recorded(_)), "{effect:?} was owed, but its result came to {sent:?}");
+            }
         }
         panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.unit));
+    }
+
+    /// Pays the most urgent debt.
+    pub fn pay_one(&mut self) -> Sent {
+        let debt = owed(&self.unit).into_iter().find(|one| !matches!(one, Effect::RunAgent { .. }));
+        let Some(effect) = debt else { return Sent::Nothing };
+        let command = self.perform(&effect);
+        let sent = self.send(&command);
+        assert!(matches!(sent, Sent::Recorded(_)), "{effect:?} was owed, but its result came to {sent:?}");
+        sent
     }
 
     fn perform(&mut self, effect: &Effect) -> Command {

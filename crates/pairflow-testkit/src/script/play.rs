@@ -1,6 +1,6 @@
 //! One bubble and its world: what a command leads to is recorded here, as the engine would.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pairflow_core::ids::{BubbleId, MsgId};
 use pairflow_core::log::{Envelope, Event, Lifecycle};
@@ -21,6 +21,8 @@ pub struct Play {
     pub artifacts: BTreeMap<String, String>,
     /// What came of each line of the script.
     pub lines: Vec<String>,
+    /// Every change of state so far.
+    pub moves: BTreeSet<Move>,
     pub(super) rules: Rules,
     pub(super) task: String,
     pub(super) criteria: Vec<String>,
@@ -28,6 +30,9 @@ pub struct Play {
     pub(super) steps: u32,
     pub(super) recorded_in: BTreeMap<MsgId, u32>,
 }
+
+/// A change of state: from where, by which command, to where.
+pub type Move = (&'static str, &'static str, &'static str);
 
 /// What became of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +61,7 @@ impl Play {
             log: Vec::new(),
             artifacts: BTreeMap::new(),
             lines: Vec::new(),
+            moves: BTreeSet::new(),
             rules,
             task: "# Fix the login race\n\nTwo logins at once share a token.".to_owned(),
             criteria: Vec::new(),
@@ -86,10 +92,16 @@ impl Play {
         if let Some(id) = earlier {
             return Sent::Again(id);
         }
-        match decide(&self.unit, command, self.world.now) {
+        let from = self.unit.phase.name();
+        let sent = match decide(&self.unit, command, self.world.now) {
             Ok(decided) => self.record(&decided),
             Err(refusal) => Sent::Refused(refusal),
+        };
+        let to = self.unit.phase.name();
+        if from != to {
+            self.moves.insert((from.as_str(), command.name(), to.as_str()));
         }
+        sent
     }
 
     fn record(&mut self, decided: &Decided) -> Sent {

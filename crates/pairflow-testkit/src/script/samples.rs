@@ -96,7 +96,10 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("workspace-ready", Command::WorkspaceReady { workspace: workspace() }),
         ("start-failed", Command::StartFailed { reason: reason() }),
         ("snapshot-taken", Command::SnapshotTaken { snapshot: snapshot(tree(unit), author) }),
-        ("human-snapshot-taken", Command::SnapshotTaken { snapshot: snapshot(TreeId("edited".to_owned()), Party::Human) }),
+        (
+            "human-snapshot-taken",
+            Command::SnapshotTaken { snapshot: snapshot(TreeId("edited".to_owned()), Party::Human) },
+        ),
         ("checked", checked(unit, Outcome::Passed)),
         ("checked-failed", checked(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
         ("checked-could-not", checked(unit, Outcome::CouldNotCheck { why: "no such program".to_owned() })),

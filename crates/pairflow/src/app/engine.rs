@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::unit::Refusal;
 use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs};
+use pairflow_engine::git::GitError;
 use pairflow_engine::store::StoreError;
 use pairflow_engine::supervise::Client;
 use pairflow_engine::verbs::{Hands, Place, locate};
@@ -80,11 +81,27 @@ impl From<EngineError> for CommandError {
             }
             EngineError::NoBubble { .. } => Self::refused(&error).next("pairflow list"),
             EngineError::Exists { .. } | EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(&error),
-            EngineError::Config(errors) => Self::usage(errors),
+            EngineError::Config(errors) => errors.into(),
             EngineError::Store(store) => from_store(store, &error),
+            EngineError::Git(git) if is_refusal(git) => Self::refused(chain(&error)),
             _ => Self::world(chain(&error)),
         }
     }
+}
+
+/// Whether git was asked for something that is not there or must not be, rather than failing at it.
+fn is_refusal(git: &GitError) -> bool {
+    matches!(
+        git,
+        GitError::NotARepository { .. }
+            | GitError::Bare { .. }
+            | GitError::Empty { .. }
+            | GitError::NoMainCheckout { .. }
+            | GitError::UnknownBranch { .. }
+            | GitError::EmptyMessage
+            | GitError::Dirty { .. }
+            | GitError::NotOnBranch { .. }
+    )
 }
 
 fn from_store(store: &StoreError, error: &EngineError) -> CommandError {

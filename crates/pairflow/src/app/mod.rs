@@ -2,14 +2,22 @@
 
 mod ask;
 mod caller;
+mod config;
 mod context;
 mod editor;
 mod engine;
+mod guard;
+mod key;
+mod make;
 mod sender;
 pub mod pick;
+mod reach;
 mod text;
 
 pub use caller::AgentCaller;
 pub use context::App;
+pub use make::Order;
+pub use reach::Reach;
+pub(crate) use reach::quoted;
 pub use sender::Sender;
 pub use text::{Given, TEXT_LIMIT};

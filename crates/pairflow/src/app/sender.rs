@@ -50,13 +50,17 @@ impl App {
 impl Sender {
     /// Records the agent's verb; while its own turn is still opening, it waits a little.
     pub fn send(&self, command: &Command) -> Result<Applied, CommandError> {
-        let sent = self.bubble.apply_when_open(command, self.attended);
-        sent.map_err(|error| match &error {
+        self.bubble.apply_when_open(command, self.attended).map_err(|error| self.told(error))
+    }
+
+    /// Tells why a verb was refused; a turn that nobody opens is told with the way to have it opened.
+    pub fn told(&self, error: EngineError) -> CommandError {
+        match &error {
             EngineError::Refused { refusal, .. } if matches!(**refusal, Refusal::StillOpening { .. }) => {
                 self.absent_hint(error.into())
             }
             _ => error.into(),
-        })
+        }
     }
 
     /// Checks the files that a message points to: artifacts of the bubble, or files of its worktree.

@@ -1,8 +1,12 @@
 //! `pairflow approve`: the person's yes to a snapshot.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
 
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 /// Approve the work of a bubble for commit
 ///
@@ -13,4 +17,28 @@ pub struct ApproveArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "approve",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Approve the work of a bubble for commit",
+    hidden: false,
+    human_only: |_| true,
+    args: ApproveArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "approve")?;
+    out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
+    let applied = bubble.approve(None)?;
+    let tree = applied.unit.tree().map_or("", |tree| tree.short());
+    app.hands().wake(&bubble)?;
+    out.line(format_args!("Approved tree {tree} of bubble {}", bubble.id))?;
+    out.next(format_args!("pairflow commit {}", bubble.id));
+    Ok(())
 }

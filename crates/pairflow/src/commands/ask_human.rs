@@ -1,7 +1,16 @@
 //! `pairflow ask-human`: a question that only a person can answer.
 
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::log::Key;
+use pairflow_core::unit::Command;
+use pairflow_core::view::StateFields;
+
+use crate::app::App;
 use crate::commands::common::said;
-use clap::Args;
+use crate::commands::pass::Recorded;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group, anyone};
 
 /// Ask the person a question and wait for the answer
 ///
@@ -24,4 +33,34 @@ pub struct AskHumanArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "ask-human",
+    aliases: &[],
+    group: Group::Agent,
+    about: "Ask the person a question and wait for the answer",
+    hidden: false,
+    human_only: anyone,
+    args: AskHumanArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = AskHumanArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let sender = app.sender(args.id.as_deref())?;
+    let mut refs = sender.refs(&args.refs)?;
+    let question = sender.bubble.inline(&app.message("--question", &args.question)?, &mut refs)?;
+    let command = Command::AskHuman { by: sender.agent.clone(), question, refs, key: args.key.map(Key) };
+    let applied = sender.send(&command)?;
+    if args.json {
+        let state = StateFields::of(&applied.unit);
+        return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });
+    }
+    let id = applied.id.as_ref().map_or("", |id| id.0.as_str());
+    let already = if applied.repeated { "Already asked" } else { "Asked" };
+    out.line(format_args!("{already} as {id} in bubble {}", applied.unit.id))?;
+    out.note(format_args!("Wait for the answer: the bubble stands still until a person has replied."));
+    Ok(())
 }

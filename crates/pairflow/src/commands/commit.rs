@@ -1,8 +1,15 @@
 //! `pairflow commit`: one commit of exactly the approved tree.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Command;
+use pairflow_engine::engine::Bubble;
+use pairflow_engine::perform::seen;
 
+use crate::app::App;
 use crate::commands::common::{BubbleArg, said};
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow commit login-race
@@ -29,4 +36,43 @@ pub struct CommitArgs {
     /// Run the repository's own commit hooks
     #[arg(long)]
     pub hooks: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "commit",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Commit the approved snapshot on the bubble's branch",
+    hidden: false,
+    human_only: |_| true,
+    args: CommitArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = CommitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "commit")?;
+    let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
+    let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks };
+    make(app, out, &bubble, &command)?;
+    out.next(format_args!("pairflow merge {}", bubble.id));
+    Ok(())
+}
+
+/// Has the commit made, and says what is in it and what is not.
+pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(), CommandError> {
+    out.progress(format_args!("committing the approved tree of {} …", bubble.id));
+    let made = bubble.commit(command, &app.hands())?;
+    let unit = bubble.load()?.unit;
+    out.line(format_args!("Committed {} of bubble {} on branch {}", made.commit, bubble.id, unit.rules.bubble_branch))?;
+    if matches!(command, Command::Commit { hooks: false, .. }) {
+        out.note(format_args!("The repository's own hooks were not run; `pairflow commit --hooks` runs them."));
+    }
+    // What cannot be compared any more has no later edits that could be reported.
+    let later = seen(bubble, &unit).map(|seen| seen.differing).unwrap_or_default();
+    if !later.is_empty() {
+        out.warn(format_args!("edits after the approval stay in the worktree, uncommitted: {}", later.join(", ")));
+    }
+    Ok(())
 }

@@ -1,8 +1,16 @@
 //! `pairflow converged`: the claim that nothing is left to do.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::log::Key;
+use pairflow_core::view::StateFields;
+use pairflow_engine::verbs::Claim;
 
+use crate::app::App;
 use crate::commands::common::said;
+use crate::commands::pass::Recorded;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group, anyone};
 
 /// Claim, as the reviewer, that the work has converged
 ///
@@ -25,4 +33,33 @@ pub struct ConvergedArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "converged",
+    aliases: &[],
+    group: Group::Agent,
+    about: "Claim, as the reviewer, that the work has converged",
+    hidden: false,
+    human_only: anyone,
+    args: ConvergedArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = ConvergedArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let sender = app.sender(args.id.as_deref())?;
+    let mut refs = sender.refs(&args.refs)?;
+    let summary = sender.bubble.inline(&app.message("--summary", &args.summary)?, &mut refs)?;
+    let claim = Claim { by: sender.agent.clone(), summary, refs, key: args.key.map(Key) };
+    let claimed = sender.bubble.converged(claim, sender.attended);
+    let applied = claimed.map_err(|error| sender.told(error))?;
+    if args.json {
+        let state = StateFields::of(&applied.unit);
+        return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });
+    }
+    let id = applied.id.as_ref().map_or("", |id| id.0.as_str());
+    let already = if applied.repeated { "Already recorded" } else { "Converged, recorded" };
+    out.line(format_args!("{already} as {id}; bubble {} is {}.", applied.unit.id, applied.unit.phase.name()))
 }

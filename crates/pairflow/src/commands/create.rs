@@ -1,10 +1,18 @@
 //! `pairflow create`: a new bubble, not started yet.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::BubbleId;
+use pairflow_core::rules::Agents;
+use pairflow_core::unit::Unit;
+use serde::Serialize;
 
+use crate::app::{App, Order};
 use crate::commands::common::said;
 use crate::commands::setup::SetupArgs;
+use crate::commands::start;
+use crate::exit::CommandError;
+use crate::out::{Line, Out, Paint};
+use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow create --id login-race --base main --task "fix the login race" --test "cargo test"
@@ -28,4 +36,92 @@ pub struct CreateArgs {
     /// How it is set up
     #[command(flatten)]
     pub setup: SetupArgs,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "create",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Make a bubble for a task",
+    hidden: false,
+    human_only: |_| true,
+    args: CreateArgs::augment_args,
+    run,
+};
+
+/// A new bubble as programs see it.
+#[derive(Serialize)]
+struct Created<'a> {
+    bubble_id: &'a BubbleId,
+    state: &'a str,
+    repo: &'a str,
+    base_branch: &'a str,
+    bubble_branch: &'a str,
+    agents: &'a Agents,
+    checks: &'a [pairflow_core::rules::Check],
+    setup: Option<&'a str>,
+    manual_checks: &'a [String],
+    confirmed: &'a str,
+    acceptance_criteria: &'a [String],
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = CreateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let task = app.task(args.task.as_deref())?;
+    let bubble = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
+    let unit = bubble.load()?.unit;
+    if !args.json {
+        show(out, &unit)?;
+    }
+    let unit = if args.start { start::begin(app, out, &bubble, start::Chosen::default())? } else { unit };
+    if args.json {
+        return out.json("created/1", &created(&unit));
+    }
+    if args.start {
+        return start::tell(out, &unit);
+    }
+    out.next(format_args!("pairflow start {}", unit.id));
+    Ok(())
+}
+
+/// Says what was made.
+pub(crate) fn show(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
+    let rules = &unit.rules;
+    let mut row = |label: &str, text: String| {
+        out.paint(&Line::new().add(Paint::Dim, format!("{label:<9}")).plain(text))
+    };
+    row("bubble", unit.id.to_string())?;
+    row("repo", unit.repo.clone())?;
+    row("base", rules.base_branch.clone())?;
+    row("agents", format!("{} implements, {} reviews", rules.agents.implementer, rules.agents.reviewer))?;
+    for check in &rules.checks {
+        row(&check.name, check.command.clone())?;
+    }
+    if let Some(setup) = &rules.setup {
+        row("setup", setup.clone())?;
+    }
+    for check in &rules.manual_checks {
+        row("by hand", check.clone())?;
+    }
+    Ok(())
+}
+
+fn created(unit: &Unit) -> Created<'_> {
+    Created {
+        bubble_id: &unit.id,
+        state: unit.phase.name().as_str(),
+        repo: &unit.repo,
+        base_branch: &unit.rules.base_branch,
+        bubble_branch: &unit.rules.bubble_branch,
+        agents: &unit.rules.agents,
+        checks: &unit.rules.checks,
+        setup: unit.rules.setup.as_deref(),
+        manual_checks: &unit.rules.manual_checks,
+        confirmed: &unit.confirmed,
+        acceptance_criteria: &unit.acceptance_criteria,
+    }
 }

@@ -1,8 +1,13 @@
 //! `pairflow delete`: removes a bubble, after archiving it.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Phase;
 
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 /// Remove a bubble's worktree and files, after archiving log and branch
 #[derive(Debug, Clone, Args)]
@@ -14,4 +19,37 @@ pub struct DeleteArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "delete",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Remove a bubble's worktree and files, after archiving log and branch",
+    hidden: false,
+    human_only: |_| true,
+    args: DeleteArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = DeleteArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "delete")?;
+    // A bubble whose log cannot be read can still be archived and taken away by hand; this command does not guess.
+    let unit = bubble.load()?.unit;
+    let going = if unit.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };
+    let unmerged = matches!(unit.phase, Phase::Done(_)) && unit.merged.is_none();
+    let kept = if unmerged { "Its commit is not merged yet; the archive keeps it. " } else { "" };
+    app.insist(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, unit.phase.name()))?;
+    let archived = bubble.delete(&app.hands())?;
+    out.line(format_args!("Deleted bubble {}", bubble.id))?;
+    out.note(format_args!("Archive: {}", archived.dir.display()));
+    if let Some(name) = &archived.r#ref {
+        out.note(format_args!("Branch tip: {name}"));
+    }
+    if let Some(at) = &archived.branch_kept {
+        out.warn(format_args!("the branch {} stays, because it is checked out at {}", unit.rules.bubble_branch, at.display()));
+    }
+    Ok(())
 }

@@ -1,8 +1,15 @@
 //! `pairflow diff`: what was changed.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::facts::FileChange;
+use pairflow_engine::verbs::{DiffOf, diff};
+use serde::Serialize;
 
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group, anyone};
 
 /// Show what a bubble changed
 ///
@@ -22,4 +29,43 @@ pub struct DiffArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "diff",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Show what a bubble changed",
+    hidden: false,
+    human_only: anyone,
+    args: DiffArgs::augment_args,
+    run,
+};
+
+/// A difference as programs see it.
+#[derive(Serialize)]
+struct Difference<'a> {
+    bubble_id: &'a str,
+    round: Option<u32>,
+    files: Vec<FileChange>,
+    patch: Option<String>,
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = DiffArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "diff")?;
+    let unit = bubble.load()?.unit;
+    let of = args.round.map_or(DiffOf::Everything, DiffOf::Round);
+    let diff = diff(&bubble, &unit, of)?;
+    if args.json {
+        let patch = (!args.stat).then(|| String::from_utf8_lossy(&diff.patch).into_owned());
+        let shown = Difference { bubble_id: bubble.id.as_str(), round: args.round, files: diff.files, patch };
+        return out.json("diff/1", &shown);
+    }
+    if diff.patch.is_empty() {
+        out.note(format_args!("Nothing was changed in bubble {}", bubble.id));
+        return Ok(());
+    }
+    if args.stat { out.line(format_args!("{}", diff.stat.trim_end())) } else { out.raw(&diff.patch) }
 }

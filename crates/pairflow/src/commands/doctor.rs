@@ -1,8 +1,20 @@
 //! `pairflow doctor`: is everything there that pairflow needs?
+//!
+//! It looks and never acts: no agent is started, no log is touched. Only `--repair` changes anything, after a yes.
 
-use clap::Args;
+mod logs;
+mod machine;
+mod report;
 
+use clap::{ArgMatches, Args, FromArgMatches};
+
+use crate::app::{App, Reach};
 use crate::commands::common::RepoArg;
+use crate::exit::{CommandError, Exit};
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
+
+use report::Report;
 
 /// Check git, configuration, logs and agents, each with the next step
 ///
@@ -16,7 +28,57 @@ pub struct DoctorArgs {
     /// Repair what can be repaired
     #[arg(long)]
     pub repair: bool,
+    /// Do not ask before a repair
+    #[arg(long, short = 'y', requires = "repair")]
+    pub yes: bool,
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "doctor",
+    aliases: &[],
+    group: Group::Daily,
+    about: "Check git, configuration, logs and agents, each with the next step",
+    hidden: false,
+    human_only: |matches| matches.get_flag("repair"),
+    args: DoctorArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = DoctorArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let mut report = Report::default();
+    machine::git(&mut report);
+    machine::programs(app, &mut report);
+    let reach = reach(app, &args, &mut report);
+    machine::config(app, &reach, &mut report);
+    machine::places(app, &reach, &mut report);
+    if args.repair {
+        logs::repair(app, &reach, args.yes, out)?;
+    }
+    logs::look(app, &reach, &mut report)?;
+    machine::supervisor(app, &reach, &mut report)?;
+    if args.json {
+        out.json("doctor/1", &report)?;
+    } else {
+        report.print(out)?;
+    }
+    if report.exit() == Exit::Done { Ok(()) } else { Err(CommandError::told(report.exit())) }
+}
+
+/// Finds out where to look, and says what is wrong with the repository. Without one, every known one is looked at.
+fn reach(app: &App, args: &DoctorArgs, report: &mut Report) -> Reach {
+    match app.reach(args.repo.repo.as_deref()) {
+        Ok(reach) => {
+            machine::repository(&reach, report);
+            reach
+        }
+        Err(error) => {
+            report.problem("repository", &error.message, error.hint.as_deref());
+            Reach::default()
+        }
+    }
 }

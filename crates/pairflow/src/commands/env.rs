@@ -1,9 +1,17 @@
 //! `pairflow env`: what an agent process needs to join.
 
-use clap::Args;
-use pairflow_core::ids::AgentId;
+use std::collections::BTreeMap;
 
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::ids::AgentId;
+use pairflow_engine::engine::environment;
+use serde::Serialize;
+
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 /// Print the variables with which an agent joins a bubble
 ///
@@ -20,4 +28,45 @@ pub struct EnvArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "env",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Print the variables with which an agent joins a bubble",
+    hidden: false,
+    human_only: |_| true,
+    args: EnvArgs::augment_args,
+    run,
+};
+
+/// The variables as programs see them.
+#[derive(Serialize)]
+struct Joining<'a> {
+    bubble_id: &'a str,
+    agent: &'a AgentId,
+    worktree: Option<&'a str>,
+    env: BTreeMap<String, String>,
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = EnvArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "env")?;
+    let token = bubble.mint(&args.agent)?;
+    let unit = bubble.load()?.unit;
+    let env = environment(&bubble, &unit, &args.agent, &token);
+    let worktree = unit.workspace.as_ref().map(|workspace| workspace.path.as_str());
+    if args.json {
+        let env = env.into_iter().collect();
+        return out.json("env/1", &Joining { bubble_id: bubble.id.as_str(), agent: &args.agent, worktree, env });
+    }
+    for (name, value) in &env {
+        out.line(format_args!("export {name}='{}'", value.replace('\'', "'\\''")))?;
+    }
+    if let Some(worktree) = worktree {
+        out.note(format_args!("{} works in bubble {} at {worktree}", args.agent, bubble.id));
+    }
+    Ok(())
 }

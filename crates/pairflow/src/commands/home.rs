@@ -1,10 +1,24 @@
-//! `pairflow `: what waits for me, then all bubbles.
+//! `pairflow`: what waits for me, then all bubbles.
 
-use clap::Args;
+use std::path::Path;
 
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::time::Timestamp;
+use pairflow_core::unit::{StateName, Unit};
+use pairflow_core::view::inbox::{InboxItem, inbox};
+use pairflow_core::view::{StateFields, title};
+use serde::Serialize;
+
+use crate::app::{App, Reach};
 use crate::commands::common::RepoArg;
+use crate::exit::CommandError;
+use crate::out::{Grid, Line, Out, Paint, age};
+use crate::table::{CommandEntry, Group, HOME, anyone};
 
 /// Show what waits for you, then all bubbles
+///
+/// Inside a repository its bubbles are shown, elsewhere those of every repository that has some.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow")]
 pub struct HomeArgs {
@@ -14,4 +28,238 @@ pub struct HomeArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: HOME,
+    aliases: &[],
+    group: Group::Daily,
+    about: "Show what waits for you, then all bubbles",
+    hidden: false,
+    human_only: anyone,
+    args: HomeArgs::augment_args,
+    run,
+};
+
+/// Everything that a bare `pairflow` shows.
+#[derive(Serialize)]
+struct Home {
+    repositories: Vec<String>,
+    /// Oldest first.
+    waiting: Vec<Waiting>,
+    bubbles: Vec<Row>,
+    /// Repositories that could not be looked at.
+    problems: Vec<String>,
+}
+
+/// Something that waits for the person, and where.
+#[derive(Serialize)]
+pub(crate) struct Waiting {
+    pub(crate) repo: String,
+    #[serde(flatten)]
+    pub(crate) item: InboxItem,
+}
+
+/// One bubble; what cannot be read has only a problem.
+#[derive(Serialize)]
+struct Row {
+    repo: String,
+    bubble_id: BubbleId,
+    state: Option<StateName>,
+    paused: bool,
+    active_agent: Option<AgentId>,
+    round: u32,
+    created_at: Option<Timestamp>,
+    task_title: String,
+    problem: Option<String>,
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = HomeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let reach = app.reach(args.repo.repo.as_deref())?;
+    let home = look(app, &reach)?;
+    if args.json {
+        return out.json("home/1", &home);
+    }
+    for problem in &home.problems {
+        out.warn(format_args!("{problem}"));
+    }
+    if home.bubbles.is_empty() {
+        return begin(&reach, out);
+    }
+    waiting(app, &home, out)?;
+    out.line(format_args!(""))?;
+    table(app, &home, out)?;
+    let moving = |row: &Row| matches!(row.state, Some(StateName::PreparingWorkspace | StateName::Running));
+    if home.bubbles.iter().any(|row| moving(row) && !row.paused) && !app.supervised()? {
+        out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
+        out.next(format_args!("pairflow supervise"));
+    }
+    Ok(())
+}
+
+/// Looks at every bubble in reach.
+fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
+    let mut home = Home {
+        repositories: reach.roots.iter().map(|root| root.display().to_string()).collect(),
+        waiting: Vec::new(),
+        bubbles: Vec::new(),
+        problems: Vec::new(),
+    };
+    for found in app.found(reach)? {
+        let bubbles = match found.bubbles {
+            Ok(bubbles) => bubbles,
+            Err(error) => {
+                home.problems.push(CommandError::from(error).message);
+                continue;
+            }
+        };
+        for listed in bubbles {
+            let (id, root) = (listed.bubble.id, &found.root);
+            if let Ok(unit) = &listed.unit {
+                home.waiting.extend(items(reach, root, unit));
+            }
+            home.bubbles.push(Row::new(root, id, listed.unit.map_err(|error| CommandError::from(error).message)));
+        }
+    }
+    home.waiting.sort_by_key(|waiting| waiting.item.since);
+    Ok(home)
+}
+
+/// Returns what waits for the person in one bubble, with command lines that work from the place of the call.
+pub(crate) fn items(reach: &Reach, root: &Path, unit: &Unit) -> Vec<Waiting> {
+    let told = |mut item: InboxItem| {
+        item.answer = item.answer.iter().map(|line| reach.line(line, root)).collect();
+        Waiting { repo: root.display().to_string(), item }
+    };
+    inbox(unit).into_iter().map(told).collect()
+}
+
+impl Row {
+    fn new(root: &Path, bubble_id: BubbleId, unit: Result<Unit, String>) -> Self {
+        let repo = root.display().to_string();
+        match unit {
+            Err(problem) => Self {
+                repo,
+                bubble_id,
+                state: None,
+                paused: false,
+                active_agent: None,
+                round: 0,
+                created_at: None,
+                task_title: String::new(),
+                problem: Some(problem),
+            },
+            Ok(unit) => {
+                let fields = StateFields::of(&unit);
+                Self {
+                    repo,
+                    bubble_id,
+                    state: Some(fields.state),
+                    paused: fields.paused,
+                    active_agent: fields.active_agent,
+                    round: fields.round,
+                    created_at: Some(unit.created_at),
+                    task_title: title(&unit.task).to_owned(),
+                    problem: None,
+                }
+            }
+        }
+    }
+}
+
+fn begin(reach: &Reach, out: &mut Out) -> Result<(), CommandError> {
+    match reach.roots.as_slice() {
+        [root] if reach.place.is_some() => {
+            out.line(format_args!("There is no bubble in {} yet", root.display()))?;
+            out.next(format_args!("{}", reach.line("pairflow new \"what to do\"", root)));
+        }
+        _ => {
+            out.line(format_args!("There is no bubble yet, and this is no git repository."))?;
+            out.next(format_args!("pairflow demo, or in a repository: pairflow new \"what to do\""));
+        }
+    }
+    Ok(())
+}
+
+fn waiting(app: &App, home: &Home, out: &mut Out) -> Result<(), CommandError> {
+    if home.waiting.is_empty() {
+        return out.paint(&Line::new().add(Paint::Good, "Nothing waits for you."));
+    }
+    let now = app.clock.now().ts;
+    out.paint(&Line::new().add(Paint::Bold, format!("Waiting for you: {}", home.waiting.len())))?;
+    for Waiting { item, .. } in &home.waiting {
+        let since = format!("{:>6}", age(item.since, now));
+        let who = format!("{}, {}: ", item.bubble_id, called(item));
+        let room = out.columns().unwrap_or(usize::MAX).saturating_sub(since.len() + 4 + who.len()).max(20);
+        let line = Line::new().add(Paint::Dim, since).plain("  ").add(Paint::Bold, who);
+        out.paint(&line.fit(Paint::Warn, &item.question, room))?;
+        if let Some(answer) = item.answer.first() {
+            out.paint(&Line::new().plain(" ".repeat(8)).plain(answer))?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns who asks, as people say it.
+pub(crate) fn called(item: &InboxItem) -> String {
+    match &item.by {
+        pairflow_core::ids::Party::Orchestrator => "pairflow".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn table(app: &App, home: &Home, out: &mut Out) -> Result<(), CommandError> {
+    let now = app.clock.now().ts;
+    let many = home.repositories.len() > 1;
+    let mut grid = Grid::new(if many {
+        &["REPOSITORY", "ID", "STATE", "TURN", "ROUND", "AGE", "TASK"]
+    } else {
+        &["ID", "STATE", "TURN", "ROUND", "AGE", "TASK"]
+    });
+    for row in &home.bubbles {
+        let cells = cells(row, now);
+        let repo = many.then(|| (Paint::Dim, row.repo.clone()));
+        grid.row(repo.into_iter().chain(cells));
+    }
+    out.grid(&grid)
+}
+
+fn cells(row: &Row, now: Timestamp) -> Vec<(Paint, String)> {
+    let Some(state) = row.state else {
+        let problem = row.problem.clone().unwrap_or_default();
+        let nothing = || (Paint::Dim, "-".to_owned());
+        let unreadable = (Paint::Bad, "UNREADABLE".to_owned());
+        return vec![
+            (Paint::Bold, row.bubble_id.to_string()),
+            unreadable,
+            nothing(),
+            nothing(),
+            nothing(),
+            (Paint::Bad, problem),
+        ];
+    };
+    let paused = if row.paused { ", paused" } else { "" };
+    let turn = row.active_agent.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+    let created = row.created_at.map_or_else(|| "-".to_owned(), |at| age(at, now));
+    vec![
+        (Paint::Bold, row.bubble_id.to_string()),
+        (state_paint(state), format!("{state}{paused}")),
+        (Paint::Plain, turn),
+        (Paint::Plain, row.round.to_string()),
+        (Paint::Dim, created),
+        (Paint::Plain, row.task_title.clone()),
+    ]
+}
+
+/// The colour of a state.
+pub(crate) fn state_paint(state: StateName) -> Paint {
+    match state {
+        StateName::Done | StateName::Committed => Paint::Good,
+        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Paint::Warn,
+        StateName::Failed => Paint::Bad,
+        StateName::Cancelled => Paint::Dim,
+        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Paint::Plain,
+    }
 }

@@ -1,8 +1,14 @@
 //! `pairflow inbox`: what waits for the person.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Unit;
+use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::{Line, Out, Paint};
+use crate::table::{CommandEntry, Group, anyone};
 
 /// Show the questions that wait for you
 #[derive(Debug, Clone, Args)]
@@ -14,4 +20,58 @@ pub struct InboxArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "inbox",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Show the questions that wait for you",
+    hidden: false,
+    human_only: anyone,
+    args: InboxArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = InboxArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let units = units(app, out, &args.bubble)?;
+    let mut items: Vec<InboxItem> = units.iter().flat_map(inbox).collect();
+    items.sort_by_key(|item| item.since);
+    if args.json {
+        return out.json(SCHEMA, &Inbox { items });
+    }
+    if items.is_empty() {
+        return match &units[..] {
+            [only] => out.line(format_args!("Nothing waits for you in bubble {}", only.id)),
+            _ => out.line(format_args!("Nothing waits for you.")),
+        };
+    }
+    for item in &items {
+        let head = format!("{}  {}  since {} UTC", item.bubble_id, item.id, item.since.hms());
+        out.paint(&Line::new().add(Paint::Bold, head))?;
+        out.line(format_args!("  {} asks: {}", item.by, item.question.replace('\n', "\n  ")))?;
+        for (at, line) in item.answer.iter().enumerate() {
+            let label = if at == 0 { "  answer  " } else { "  or      " };
+            out.paint(&Line::new().add(Paint::Dim, label).plain(line))?;
+        }
+    }
+    Ok(())
+}
+
+/// The bubble that is meant; without one, all of the repository. One that cannot be read does not hide the others.
+fn units(app: &App, out: &mut Out, arg: &BubbleArg) -> Result<Vec<Unit>, CommandError> {
+    let place = app.place(arg.repo.as_deref())?;
+    if arg.typed().is_some() || place.bubble.is_some() {
+        return Ok(vec![app.bubble(arg, "inbox")?.load()?.unit]);
+    }
+    let mut units = Vec::new();
+    for listed in app.engine()?.list(&place.repo.root)? {
+        match listed.unit {
+            Ok(unit) => units.push(unit),
+            Err(error) => out.warn(format_args!("{}: {}", listed.bubble.id, CommandError::from(error).message)),
+        }
+    }
+    Ok(units)
 }

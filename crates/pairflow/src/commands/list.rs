@@ -1,8 +1,15 @@
 //! `pairflow list`: all bubbles of a repository.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::view::{StateFields, title};
+use pairflow_engine::engine::Listed;
+use serde::Serialize;
 
+use crate::app::App;
 use crate::commands::common::RepoArg;
+use crate::exit::CommandError;
+use crate::out::{Grid, Out, Paint};
+use crate::table::{CommandEntry, Group, anyone};
 
 /// List the bubbles of a repository
 #[derive(Debug, Clone, Args)]
@@ -14,4 +21,98 @@ pub struct ListArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "list",
+    aliases: &[],
+    group: Group::Operator,
+    about: "List the bubbles of a repository",
+    hidden: false,
+    human_only: anyone,
+    args: ListArgs::augment_args,
+    run,
+};
+
+/// The list as programs see it.
+#[derive(Serialize)]
+struct List {
+    repo: String,
+    bubbles: Vec<Item>,
+}
+
+/// A bubble of the list: its state, or why it cannot be read.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Item {
+    Readable {
+        #[serde(flatten)]
+        fields: Box<StateFields>,
+        task_title: String,
+        merged: bool,
+        error: Option<String>,
+    },
+    Unreadable {
+        bubble_id: String,
+        error: String,
+    },
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = ListArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let root = app.place(args.repo.repo.as_deref())?.repo.root;
+    let listed = app.engine()?.list(&root)?;
+    if args.json {
+        let bubbles = listed.into_iter().map(item).collect();
+        return out.json("list/1", &List { repo: root.display().to_string(), bubbles });
+    }
+    if listed.is_empty() {
+        out.line(format_args!("There is no bubble in {}", root.display()))?;
+        out.next(format_args!("pairflow new \"what to do\""));
+        return Ok(());
+    }
+    let mut grid = Grid::new(&["ID", "STATE", "ROUND", "TURN", "TASK"]);
+    for item in listed.into_iter().map(item) {
+        grid.row(cells(&item));
+    }
+    out.grid(&grid)
+}
+
+fn item(listed: Listed) -> Item {
+    match listed.unit {
+        Ok(unit) => Item::Readable {
+            fields: Box::new(StateFields::of(&unit)),
+            task_title: title(&unit.task).to_owned(),
+            merged: unit.merged.is_some(),
+            error: None,
+        },
+        Err(error) => {
+            Item::Unreadable { bubble_id: listed.bubble.id.to_string(), error: CommandError::from(error).message }
+        }
+    }
+}
+
+fn cells(item: &Item) -> [(Paint, String); 5] {
+    match item {
+        Item::Readable { fields, task_title, merged, .. } => {
+            let turn = fields.active_agent.as_ref().map_or("-".to_owned(), ToString::to_string);
+            let merged = if *merged { ", merged" } else { "" };
+            let paused = if fields.paused { ", paused" } else { "" };
+            [
+                (Paint::Bold, fields.bubble_id.to_string()),
+                (Paint::Plain, format!("{}{paused}{merged}", fields.state)),
+                (Paint::Plain, fields.round.to_string()),
+                (Paint::Plain, turn),
+                (Paint::Plain, task_title.clone()),
+            ]
+        }
+        Item::Unreadable { bubble_id, error } => [
+            (Paint::Bold, bubble_id.clone()),
+            (Paint::Bad, "UNREADABLE".to_owned()),
+            (Paint::Plain, "-".to_owned()),
+            (Paint::Plain, "-".to_owned()),
+            (Paint::Bad, error.clone()),
+        ],
+    }
 }

@@ -1,8 +1,15 @@
 //! `pairflow log`: the timeline.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::view::timeline::{Log, SCHEMA, TimelineState};
+use pairflow_engine::engine::EngineError;
 
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::commands::status::paint;
+use crate::exit::CommandError;
+use crate::out::{Line, Out, Paint};
+use crate::table::{CommandEntry, Group, anyone};
 
 /// Show what happened in a bubble, in order
 #[derive(Debug, Clone, Args)]
@@ -14,4 +21,41 @@ pub struct LogArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "log",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Show what happened in a bubble, in order",
+    hidden: false,
+    human_only: anyone,
+    args: LogArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = LogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "log")?;
+    let mut story = TimelineState::new(bubble.id.clone());
+    let mut rows = Vec::new();
+    bubble.log().visit(&mut |envelope| rows.extend(story.step(&envelope))).map_err(EngineError::from)?;
+    if args.json {
+        return out.json(SCHEMA, &Log { bubble_id: bubble.id.clone(), rows });
+    }
+    let mut day = String::new();
+    for row in &rows {
+        let date = row.at.yyyymmdd();
+        if date != day {
+            out.paint(&Line::new().add(Paint::Dim, format!("{} (UTC)", row.at)))?;
+            day = date;
+        }
+        let line = Line::new()
+            .add(Paint::Dim, format!("{}  r{:<3}", row.at.hms(), row.round))
+            .add(Paint::Bold, format!("{:<9} ", row.who))
+            .add(paint(row.tone), &row.what);
+        out.paint(&line)?;
+    }
+    Ok(())
 }

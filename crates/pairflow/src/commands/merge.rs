@@ -1,8 +1,17 @@
 //! `pairflow merge`: the bubble's commit reaches the base.
 
-use clap::Args;
+use std::cell::RefCell;
+use std::path::Path;
 
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_engine::engine::Bubble;
+use pairflow_engine::verbs::{MergeEnd, merge};
+
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 /// Bring the bubble's commit to its base branch
 ///
@@ -16,4 +25,42 @@ pub struct MergeArgs {
     /// Also move the checkout that I am in, if it is clean
     #[arg(long)]
     pub here: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "merge",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Bring the bubble's commit to its base branch",
+    hidden: false,
+    human_only: |_| true,
+    args: MergeArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "merge")?;
+    let here = if args.here { Some(app.cwd()?) } else { None };
+    bring(out, &bubble, here)
+}
+
+/// Brings the bubble's commit to the base branch, or says which line does it.
+pub(crate) fn bring(out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
+    let progress = RefCell::new(&mut *out);
+    let end = merge(bubble, here, &|text| progress.borrow_mut().progress(format_args!("{text} …")))?;
+    let base = bubble.load()?.unit.rules.base_branch;
+    match end {
+        MergeEnd::Merged(commit) => {
+            out.line(format_args!("Merged bubble {}: {base} is at {commit}", bubble.id))?;
+            out.next(format_args!("pairflow delete {}", bubble.id));
+        }
+        MergeEnd::Line { at, line } => {
+            out.note(format_args!("{base} is checked out at {}, so nothing was moved. This line does it:", at.display()));
+            out.line(format_args!("{line}"))?;
+            out.next(format_args!("pairflow merge {} --here", bubble.id));
+        }
+    }
+    Ok(())
 }

@@ -1,9 +1,14 @@
 //! `pairflow new`: a bubble out of a sentence, started at once.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::BubbleId;
 
+use crate::app::{App, Order};
 use crate::commands::setup::SetupArgs;
+use crate::commands::{create, start};
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow new "fix the login race"
@@ -24,4 +29,29 @@ pub struct NewArgs {
     /// How it is set up
     #[command(flatten)]
     pub setup: SetupArgs,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "new",
+    aliases: &[],
+    group: Group::Daily,
+    about: "Make a bubble for a task and start it",
+    hidden: false,
+    human_only: |_| true,
+    args: NewArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = NewArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let words = args.text.join(" ");
+    let task = app.task((!args.text.is_empty()).then_some(words.as_str()))?;
+    let bubble = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
+    create::show(out, &bubble.load()?.unit)?;
+    let unit = start::begin(app, out, &bubble, start::Chosen::default()).map_err(|error| {
+        let message = format!("bubble {} is made, but could not be started: {}", bubble.id, error.message);
+        CommandError { message, ..error }
+    })?;
+    start::tell(out, &unit)
 }

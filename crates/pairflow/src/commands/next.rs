@@ -1,16 +1,143 @@
 //! `pairflow next`: the oldest question, with all that is needed to answer it.
 
-use clap::Args;
+mod answer;
 
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Unit;
+use pairflow_core::view::title;
+use pairflow_engine::engine::Bubble;
+use pairflow_engine::verbs::{DiffOf, diff};
+
+use crate::app::{App, Reach};
 use crate::commands::common::RepoArg;
+use crate::commands::home::{Waiting, called, items};
+use crate::exit::CommandError;
+use crate::out::{Line, Out, Paint, age};
+use crate::table::{CommandEntry, Group};
 
 /// Answer what has waited longest
 ///
-/// Shows the context and the diff, and takes one key.
+/// Shows the context and the diff, and takes one key. Without a terminal it prints the item and the commands that
+/// answer it.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow next")]
 pub struct NextArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "next",
+    aliases: &[],
+    group: Group::Daily,
+    about: "Answer what has waited longest",
+    hidden: false,
+    human_only: |_| true,
+    args: NextArgs::augment_args,
+    run,
+};
+
+/// How many of the last summaries are shown.
+const SUMMARIES: usize = 3;
+
+/// Something that waits, with the bubble that it belongs to.
+struct Open {
+    bubble: Bubble,
+    unit: Unit,
+    waiting: Waiting,
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = NextArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let reach = app.reach(args.repo.repo.as_deref())?;
+    let mut skipped: Vec<(PathBuf, String)> = Vec::new();
+    loop {
+        let mut open = open(app, &reach, out)?;
+        open.retain(|one| !skipped.contains(&one.name()));
+        let left = open.len();
+        let Some(oldest) = open.into_iter().next() else {
+            return nothing_left(skipped.len(), out);
+        };
+        show(app, &oldest, left, out)?;
+        if !app.interactive() {
+            return lines(&oldest, out);
+        }
+        match answer::take(app, &oldest, out)? {
+            answer::Taken::Done => out.line(format_args!(""))?,
+            answer::Taken::Skip => skipped.push(oldest.name()),
+            answer::Taken::Quit => return Ok(()),
+        }
+    }
+}
+
+/// Returns all that waits, oldest first. A bubble that cannot be read does not hide the others.
+fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandError> {
+    let mut open = Vec::new();
+    let engine = app.engine()?;
+    for found in app.found(reach)? {
+        for listed in found.bubbles? {
+            let unit = match listed.unit {
+                Ok(unit) => unit,
+                Err(error) => {
+                    out.warn(format_args!("{}: {}", listed.bubble.id, CommandError::from(error).message));
+                    continue;
+                }
+            };
+            for waiting in items(reach, &found.root, &unit) {
+                let bubble = engine.bubble(&found.root, &unit.id)?;
+                open.push(Open { bubble, unit: unit.clone(), waiting });
+            }
+        }
+    }
+    open.sort_by_key(|one| one.waiting.item.since);
+    Ok(open)
+}
+
+impl Open {
+    fn name(&self) -> (PathBuf, String) {
+        (self.bubble.dir(), self.waiting.item.id.clone())
+    }
+}
+
+fn nothing_left(skipped: usize, out: &mut Out) -> Result<(), CommandError> {
+    match skipped {
+        0 => out.paint(&Line::new().add(Paint::Good, "Nothing waits for you.")),
+        n => out.line(format_args!("Nothing else waits for you; {n} skipped.")),
+    }
+}
+
+fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), CommandError> {
+    let (unit, item) = (&open.unit, &open.waiting.item);
+    let since = format!(", for {}", age(item.since, app.clock.now().ts));
+    let more = if left > 1 { format!(" ({} more after it)", left - 1) } else { String::new() };
+    out.paint(&Line::new().add(Paint::Bold, format!("{} waits for you", unit.id)).add(Paint::Dim, since + &more))?;
+    let label = |text: &str| Line::new().add(Paint::Dim, format!("  {text:<12}"));
+    out.paint(&label("task").plain(title(&unit.task)))?;
+    for said in unit.summaries.iter().rev().take(SUMMARIES).rev() {
+        let who = format!("round {}, {}", said.round, said.agent);
+        out.paint(&label("").add(Paint::Dim, format!("{who}: ")).fit(Paint::Plain, &said.summary, 400))?;
+    }
+    out.paint(&label(&called(item)).add(Paint::Warn, &item.question))?;
+    match diff(&open.bubble, unit, DiffOf::Everything) {
+        Ok(diff) if diff.stat.trim().is_empty() => out.paint(&label("files").plain("nothing changed")),
+        Ok(diff) => {
+            let mut lines = diff.stat.lines().map(str::trim);
+            out.paint(&label("files").plain(lines.next().unwrap_or_default()))?;
+            lines.try_for_each(|line| out.paint(&label("").plain(line)))
+        }
+        Err(error) => out.paint(&label("files").add(Paint::Bad, CommandError::from(error).message)),
+    }
+}
+
+fn lines(open: &Open, out: &mut Out) -> Result<(), CommandError> {
+    let mut label = "answer";
+    for line in &open.waiting.item.answer {
+        out.paint(&Line::new().add(Paint::Dim, format!("  {label:<12}")).plain(line))?;
+        label = "or";
+    }
+    Ok(())
 }

@@ -91,7 +91,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let applied = sender.send(&command)?;
     if args.json {
         let state = StateFields::of(&applied.unit);
-        return out.json("pairflow.recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });
+        return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });
     }
     let (unit, id) = (&applied.unit, applied.id.as_ref().map_or("", |id| id.0.as_str()));
     let already = if applied.repeated { "Already recorded" } else { "Recorded" };

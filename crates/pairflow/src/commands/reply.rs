@@ -1,8 +1,14 @@
 //! `pairflow reply`: the person's answer.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::ids::MsgId;
+use pairflow_core::unit::{Command, Phase};
 
+use crate::app::App;
 use crate::commands::common::{BubbleArg, DecisionArg, said};
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow reply login-race --message "use the old token format"
@@ -17,13 +23,46 @@ pub struct ReplyArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// The answer, or `-` for stdin
+    /// The answer, or `-` for stdin; a decision needs none
     #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
-    pub message: String,
+    #[arg(required_unless_present = "decision")]
+    pub message: Option<String>,
     /// Which question, if several are open: the id of its message
     #[arg(long, value_name = "MSG")]
     pub question: Option<String>,
     /// The decision, for questions that have one
     #[arg(long, value_name = "DECISION")]
     pub decision: Option<DecisionArg>,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "reply",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Answer a question",
+    hidden: false,
+    human_only: |_| true,
+    args: ReplyArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = ReplyArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "reply")?;
+    let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
+    let message = bubble.inline(&text, &mut Vec::new())?;
+    let question = args.question.map(MsgId);
+    let command = Command::Reply { message, question, decision: args.decision.map(Into::into), key: None };
+    let unit = bubble.apply(&command)?.unit;
+    app.hands().wake(&bubble)?;
+    match &unit.phase {
+        Phase::WaitingHuman(_) => {
+            out.line(format_args!("Answered; {} more to answer in bubble {}", unit.questions.len(), bubble.id))?;
+            out.next(format_args!("pairflow inbox {}", bubble.id));
+            Ok(())
+        }
+        Phase::Running(turn) => out.line(format_args!("Answered; {} goes on in bubble {}", turn.agent, bubble.id)),
+        other => out.line(format_args!("Answered; {} is {} now.", bubble.id, other.name())),
+    }
 }

@@ -1,9 +1,14 @@
 //! `pairflow request-rework`: sends the work back.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::FindingId;
+use pairflow_core::unit::Command;
 
+use crate::app::App;
 use crate::commands::common::{BubbleArg, said};
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Example:
   pairflow request-rework login-race --message "handle the empty list" --finding F3"#;
@@ -26,4 +31,33 @@ pub struct RequestReworkArgs {
     /// A finding that has to be mended after all (can be repeated)
     #[arg(long = "finding", value_name = "F1")]
     pub findings: Vec<FindingId>,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "request-rework",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Send the work back to the implementer",
+    hidden: false,
+    human_only: |_| true,
+    args: RequestReworkArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = RequestReworkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "request-rework")?;
+    let text = app.message("--message", &args.message)?;
+    let message = bubble.inline(&text, &mut Vec::new())?;
+    let command = Command::Rework { message, reject: args.reject, findings: args.findings, key: None };
+    let applied = bubble.apply(&command)?;
+    app.hands().wake(&bubble)?;
+    match applied.unit.phase.turn() {
+        Some(turn) => out.line(format_args!(
+            "Sent the work back: {} is next, as {} of round {} in bubble {}",
+            turn.agent, turn.seat, applied.unit.round, bubble.id
+        )),
+        None => out.line(format_args!("Sent the work back in bubble {}", bubble.id)),
+    }
 }

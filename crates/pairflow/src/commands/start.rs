@@ -2,9 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_agents::script::Script;
+use pairflow_core::config::{Flags, Layer, resolve};
+use pairflow_core::rules::{DriverKind, Rules};
+use pairflow_core::unit::Unit;
+use pairflow_core::view::status::{SCHEMA, Status};
+use pairflow_engine::engine::Bubble;
 
+use crate::app::App;
 use crate::commands::common::{BubbleArg, DriverArg};
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = "Examples:
   pairflow start login-race
@@ -25,4 +35,83 @@ pub struct StartArgs {
     /// The agents' script, for `--driver script`
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "start",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Prepare the worktree and start the loop",
+    hidden: false,
+    human_only: |_| true,
+    args: StartArgs::augment_args,
+    run,
+};
+
+/// What a start may choose anew.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Chosen {
+    /// How agents are run.
+    pub(crate) driver: Option<DriverArg>,
+    /// The agents' script.
+    pub(crate) script: Option<PathBuf>,
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = StartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "start")?;
+    let unit = begin(app, out, &bubble, Chosen { driver: args.driver, script: args.script })?;
+    if args.json {
+        return out.json(SCHEMA, &Status::of(&unit, app.clock.now()));
+    }
+    tell(out, &unit)
+}
+
+/// Reads the configuration once more and starts the bubble with it.
+pub(crate) fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Unit, CommandError> {
+    let unit = bubble.load()?.unit;
+    bubble.restore_config(&unit)?;
+    let script = chosen.script.as_deref().map(|path| app.resolve(path)).transpose()?;
+    let flags = Flags {
+        driver: chosen.driver.map(Into::into),
+        script: script.map(|path| path.display().to_string()),
+        ..Flags::default()
+    };
+    let flags = Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))?;
+    let layers = app.layers(bubble.control.repo(), Some(&bubble.id), flags)?;
+    let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
+    readable(&resolved.rules)?;
+    out.progress(format_args!("preparing the workspace of {} …", bubble.id));
+    let started = bubble.start(&resolved.rules, &app.hands());
+    started.map_err(|error| CommandError::from(error).or_next(format_args!("pairflow start {}", bubble.id)))
+}
+
+/// Insists that the agents' script can be played before anything is made for it.
+fn readable(rules: &Rules) -> Result<(), CommandError> {
+    let Some(path) = rules.script.as_ref().filter(|_| rules.driver == DriverKind::Script) else { return Ok(()) };
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CommandError::usage(format_args!("cannot read the script {path}: {error}.")))?;
+    Script::parse(path, &text).map(drop).map_err(CommandError::usage)
+}
+
+/// Says what runs now, and how agents join.
+pub(crate) fn tell(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
+    let id = &unit.id;
+    let worktree = unit.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
+    out.line(format_args!("Started bubble {id} on branch {}", unit.rules.bubble_branch))?;
+    out.line(format_args!("Worktree: {worktree}"))?;
+    match unit.rules.driver {
+        DriverKind::Script => out.next(format_args!("pairflow log {id}")),
+        DriverKind::External => {
+            out.note(format_args!("Agents join by themselves, each in a shell of its own in the worktree:"));
+            for agent in unit.rules.agents.all() {
+                out.next(format_args!("eval \"$(pairflow env {id} --agent {agent})\""));
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! `pairflow status`: where a bubble stands.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::view::status::{LABEL_COLUMNS, Status, render};
+use pairflow_core::view::status::{LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_core::view::Tone;
 
 use crate::app::App;
@@ -40,7 +40,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let loaded = bubble.refresh()?;
     let status = Status::of(&loaded.unit, app.clock.now());
     if args.json {
-        return out.json("pairflow.status/1", &status);
+        return out.json(SCHEMA, &status);
     }
     for line in render(&status) {
         let label = format!("{:LABEL_COLUMNS$}", line.label);

@@ -1,8 +1,12 @@
 //! `pairflow stop`: ends a bubble for good.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
 
+use crate::app::App;
 use crate::commands::common::{BubbleArg, said};
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 /// Cancel a bubble for good; nothing of the work is deleted
 ///
@@ -19,4 +23,33 @@ pub struct StopArgs {
     /// Why, for the log
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub reason: Option<String>,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "stop",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Cancel a bubble for good; nothing of the work is deleted",
+    hidden: false,
+    human_only: |_| true,
+    args: StopArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = StopArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "stop")?;
+    let unit = bubble.load()?.unit;
+    if !unit.phase.is_final() {
+        let question = format!("Cancel bubble {} ({}) for good?", bubble.id, unit.phase.name());
+        app.insist(out, args.yes, &question)?;
+    }
+    bubble.stop(args.reason.unwrap_or_else(|| "stopped by a person".to_owned()), &app.hands())?;
+    out.line(format_args!("Cancelled bubble {}", bubble.id))?;
+    if let Some(workspace) = &unit.workspace {
+        out.note(format_args!("The work stays at {} on branch {}", workspace.path, unit.rules.bubble_branch));
+    }
+    out.next(format_args!("pairflow delete {}", bubble.id));
+    Ok(())
 }

@@ -1,8 +1,13 @@
 //! `pairflow update`: brings the base into the worktree.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Phase;
 
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 /// Merge the base branch into the bubble's worktree
 ///
@@ -13,4 +18,38 @@ pub struct UpdateArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "update",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Merge the base branch into the bubble's worktree",
+    hidden: false,
+    human_only: |_| true,
+    args: UpdateArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = UpdateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "update")?;
+    let unit = bubble.load()?.unit;
+    let base = &unit.rules.base_branch;
+    if matches!(unit.phase, Phase::Done(_)) {
+        let next = bubble.follow_up()?;
+        out.line(format_args!("DONE is final, so bubble {} was made for the same task, from {}", next.id, unit.rules.bubble_branch))?;
+        out.next(format_args!("pairflow start {}", next.id));
+        return Ok(());
+    }
+    out.progress(format_args!("merging {base} into the worktree of {} …", bubble.id));
+    let updated = bubble.update(&app.hands())?;
+    let at = updated.workspace.as_ref().map_or("", |workspace| workspace.base.short());
+    out.line(format_args!("Merged {base} at {at} into the worktree of bubble {}", bubble.id))?;
+    out.note(format_args!("Reviews of the old tree no longer count."));
+    if updated.paused {
+        out.next(format_args!("pairflow resume {}", bubble.id));
+    }
+    Ok(())
 }

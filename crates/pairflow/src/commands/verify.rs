@@ -1,8 +1,13 @@
 //! `pairflow verify`: recomputes the certificate.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_engine::verbs::{VerifyReport, verify};
 
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::{CommandError, Exit};
+use crate::out::{Line, Out, Paint};
+use crate::table::{CommandEntry, Group, anyone};
 
 /// Recompute the certificate from log and repository
 ///
@@ -16,4 +21,47 @@ pub struct VerifyArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "verify",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Recompute the certificate from log and repository",
+    hidden: false,
+    human_only: anyone,
+    args: VerifyArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = VerifyArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "verify")?;
+    out.progress(format_args!("recomputing what the log of {} claims …", bubble.id));
+    let report = verify(&bubble)?;
+    if args.json {
+        out.json("verify/1", &report)?;
+    } else {
+        for row in &report.rows {
+            let (paint, mark) = if row.holds { (Paint::Good, "ok   ") } else { (Paint::Bad, "wrong") };
+            let problem = if row.holds { String::new() } else { format!(": {}", row.problem) };
+            out.paint(&Line::new().add(paint, mark).plain(format!("  {}{problem}", row.what)))?;
+        }
+        out.line(format_args!("{}", verdict(&report)))?;
+    }
+    if report.holds { Ok(()) } else { Err(CommandError::told(Exit::LogDamaged)) }
+}
+
+fn verdict(report: &VerifyReport) -> String {
+    let (id, lines) = (&report.bubble_id, report.envelopes);
+    match (&report.certificate, report.holds) {
+        (_, false) => format!("The log of bubble {id} claims what does not hold."),
+        (None, true) => format!("Everything holds in {lines} lines of bubble {id}: no certificate yet."),
+        (Some(certificate), true) => {
+            let by: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
+            let tree = certificate.tree.short();
+            format!("Everything holds in {lines} lines of bubble {id}: tree {tree} was accepted, reviewed by {}.", by.join(" and "))
+        }
+    }
 }

@@ -1,8 +1,16 @@
 //! `pairflow watchdog`: the time-out check, once.
 
-use clap::Args;
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::unit::{Command, StateName, Unit};
+use pairflow_core::view::status::Status;
+use serde::Serialize;
 
+use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
 
 /// Check once whether an agent has been silent for too long
 #[derive(Debug, Clone, Args)]
@@ -14,4 +22,59 @@ pub struct WatchdogArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "watchdog",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Check once whether an agent has been silent for too long",
+    hidden: false,
+    human_only: |_| true,
+    args: WatchdogArgs::augment_args,
+    run,
+};
+
+/// The result as programs see it.
+#[derive(Serialize)]
+struct Watched {
+    bubble_id: BubbleId,
+    state: StateName,
+    escalated: bool,
+    active_agent: Option<AgentId>,
+    watchdog_left_secs: Option<u64>,
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = WatchdogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "watchdog")?;
+    let applied = bubble.apply(&Command::Tick)?;
+    let escalated = applied.id.is_some();
+    let watched = watched(&applied.unit, escalated, Status::of(&applied.unit, app.clock.now()).watchdog_left_secs);
+    if args.json {
+        return out.json("watchdog/1", &watched);
+    }
+    let id = &bubble.id;
+    match (&watched.active_agent, watched.watchdog_left_secs) {
+        (Some(agent), _) if escalated => {
+            out.line(format_args!("{agent} has been silent for too long; you are asked in bubble {id}"))?;
+            out.next(format_args!("pairflow inbox {id}"));
+            Ok(())
+        }
+        (Some(agent), Some(left)) => {
+            out.line(format_args!("{agent} has {left} s left before its silence becomes a question in bubble {id}"))
+        }
+        _ => out.line(format_args!("Nobody is waited for: bubble {id} is {}.", watched.state)),
+    }
+}
+
+fn watched(unit: &Unit, escalated: bool, watchdog_left_secs: Option<u64>) -> Watched {
+    Watched {
+        bubble_id: unit.id.clone(),
+        state: unit.phase.name(),
+        escalated,
+        active_agent: unit.phase.turn().map(|turn| turn.agent.clone()),
+        watchdog_left_secs,
+    }
 }

@@ -14,6 +14,7 @@ struct WithSchema<'a, T: Serialize> {
 
 /// Renders `value`, an object, with `"schema": "pairflow.<schema>"` as its first field.
 pub(crate) fn render<T: Serialize>(schema: &str, value: &T) -> Result<String, serde_json::Error> {
+    debug_assert!(!schema.starts_with("pairflow."), "the prefix is added here");
     let schema = format!("pairflow.{schema}");
     let text = serde_json::to_string_pretty(&WithSchema { schema: &schema, value })?;
     Ok(escape(text))

@@ -74,6 +74,11 @@ impl Out {
         self.note_closed(written)
     }
 
+    /// Returns the result's stream itself, for a scripted agent: what it prints goes to a file, not to a person.
+    pub(crate) fn stream(&mut self) -> &mut dyn Write {
+        &mut *self.stdout
+    }
+
     /// Prints a text that the parser rendered, such as a help page.
     pub fn rendered(&mut self, text: &StyledStr) -> Result<(), CommandError> {
         let plain = text.to_string();
@@ -114,6 +119,12 @@ impl Out {
         self.terminal.stdout.then(|| self.terminal.columns.map_or(80, usize::from))
     }
 
+    /// Makes sure that what was printed so far can be seen.
+    pub fn flush(&mut self) -> Result<(), CommandError> {
+        let flushed = self.stdout.flush();
+        self.note_closed(flushed)
+    }
+
     /// Whether nobody reads the result any more.
     pub fn is_gone(&self) -> bool {
         self.gone
@@ -127,6 +138,9 @@ impl Out {
 
     /// Reports why the command ended badly: to people on stderr, to programs on stdout.
     pub(crate) fn error(&mut self, error: &CommandError, json: bool) {
+        if error.message.is_empty() {
+            return;
+        }
         if json && self.json("error/1", &error.view()).and_then(|()| self.finish()).is_ok() {
             return;
         }

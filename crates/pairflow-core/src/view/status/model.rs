@@ -225,6 +225,7 @@ fn failure(unit: &Unit) -> Option<String> {
     match &unit.phase {
         Phase::Failed { reason } => Some(reason.clone()),
         Phase::Approved(approval) => approval.failed.clone(),
+        Phase::Created => unit.start_failed.clone(),
         _ => None,
     }
 }

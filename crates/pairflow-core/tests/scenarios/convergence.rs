@@ -1,0 +1,285 @@
+//! When the work is accepted, and every reason why it is not yet.
+
+use pairflow_core::ids::Party;
+use pairflow_core::log::{Body, Kind};
+use pairflow_testkit::script::{check, play};
+
+#[test]
+fn a_clean_pass_that_completes_the_criteria_accepts() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1",
+    );
+    let play = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass 'all is well' clean",
+    );
+    let claim = play.log.iter().find(|one| one.event.body.kind() == Kind::Convergence).unwrap();
+    assert_eq!(claim.event.sender, Party::Orchestrator);
+    let Body::Convergence(claim) = &claim.event.body else { panic!() };
+    assert_eq!(claim.summary, "all is well");
+}
+
+#[test]
+fn converged_counts_as_the_callers_clean_review_if_that_completes_the_criteria() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: converged 'nothing grave is left'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1",
+    );
+    let play = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: converged 'nothing grave is left'",
+    );
+    let claim = play.log.iter().find(|one| one.event.body.kind() == Kind::Convergence).unwrap();
+    assert_eq!(claim.event.sender.to_string(), "codex");
+    assert_eq!(claim.event.recipient, Party::Orchestrator);
+    let Body::Convergence(claim) = &claim.event.body else { panic!() };
+    assert_eq!(claim.certificate.reviews.len(), 2);
+    assert!(play.package().contains("last review, by codex: nothing grave is left"), "{}", play.package());
+}
+
+#[test]
+fn converged_is_refused_for_the_implementer() {
+    check(
+        "start
+         codex: converged
+         codex edits a.rs
+         codex: pass
+         codex: converged",
+        "#1 RUNNING codex implementer round 1
+         refused: only the reviewer may declare convergence; codex is the implementer of round 1
+         #2 RUNNING claude reviewer round 1
+         refused: round 1 is claude's turn, as reviewer; codex has nothing to hand over",
+    );
+}
+
+#[test]
+fn converged_is_refused_before_the_reviewer_role_has_alternated() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: converged
+         claude: pass clean
+         codex: converged",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         refused: not converged yet: a second clean review of this tree by another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history)
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn converged_is_refused_with_every_unmet_criterion_at_once() {
+    check(
+        "given checks test, lint
+         start
+         test fails
+         codex edits a.rs
+         codex: pass
+         claude edits b.rs, c.rs
+         claude: converged",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1 failing: test
+         refused: not converged yet: the check 'test' fails on this tree; a second clean review of this tree by another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history); files changed during the review: b.rs, c.rs",
+    );
+}
+
+#[test]
+fn converged_is_refused_while_a_check_fails() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean (hold)
+         step
+         human edits a.rs
+         test fails
+         settle
+         codex: converged",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 closing
+         #4 RUNNING codex reviewer round 2 opening clean: claude
+         #5 RUNNING codex reviewer round 2 failing: test
+         refused: not converged yet: the check 'test' fails on this tree; a second clean review of this tree by another agent (clean so far: codex)",
+    );
+}
+
+#[test]
+fn converged_is_refused_when_the_reviewer_changed_files() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex edits b.rs
+         codex: converged
+         codex restores b.rs
+         codex: converged",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         refused: not converged yet: files changed during the review: b.rs
+         #4 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn converged_is_refused_while_a_question_is_open() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         claude: asks 'may it be slow?'
+         codex: converged
+         codex: pass clean
+         human: reply 'yes'
+         codex: converged",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 WAITING_HUMAN codex reviewer round 2 clean: claude asks: claude: may it be slow?
+         refused: a person is asked first: may it be slow?
+         refused: a person is asked first: may it be slow?
+         #5 RUNNING codex reviewer round 2 clean: claude
+         #6 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn converged_without_words_is_refused() {
+    check(
+        "start
+         codex: pass
+         claude: pass clean
+         codex: converged ' '",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         refused: the summary must not be empty",
+    );
+}
+
+#[test]
+fn a_refused_claim_counts_nothing() {
+    let play = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: converged
+         claude: converged",
+    );
+    assert_eq!((play.unit.reviews, play.unit.round), (0, 1));
+    assert!(play.unit.streak.is_empty());
+}
+
+#[test]
+fn a_question_asked_while_the_last_review_is_recorded_holds_acceptance_back() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean (hold)
+         claude: asks 'may it be slow?' (hold)
+         settle
+         human: reply 'yes'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 closing clean: claude
+         #5 WAITING_HUMAN codex reviewer round 2 closing clean: claude asks: claude: may it be slow?
+         #6 WAITING_HUMAN codex reviewer round 2 settled clean: claude, codex asks: claude: may it be slow?
+         #7 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn a_pause_while_the_last_review_is_recorded_holds_acceptance_back() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean (hold)
+         human: pause (hold)
+         settle
+         human: resume",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 closing clean: claude
+         #5 RUNNING codex reviewer round 2 closing paused clean: claude
+         #6 RUNNING codex reviewer round 2 settled paused clean: claude, codex
+         #7 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn the_approval_request_follows_the_convergence_in_the_same_append() {
+    let play = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean",
+    );
+    let tail: Vec<_> = play.log.iter().rev().take(3).map(|one| (one.event.body.kind(), one.more)).collect();
+    assert_eq!(tail, [(Kind::ApprovalRequest, 0), (Kind::Convergence, 1), (Kind::Evidence, 2)]);
+}
+
+#[test]
+fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_for() {
+    let play = play(
+        "given persistent
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P2 'slow'
+         codex: pass P3 'naming'",
+    );
+    let json = serde_json::to_value(play.unit.certificate.unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "policy": "strict",
+        "max_rounds": 8,
+        "tree": "tree1",
+        "reviews": [
+            {"agent": "claude", "round": 1, "own_work": false},
+            {"agent": "codex", "round": 2, "own_work": true},
+        ],
+        "checks": [{"check": "test", "stand": "passed"}],
+        "open": [{"id": "F2", "severity": "P3", "title": "naming"}],
+        "round_role_history": [
+            {"round": 1, "implementer": "codex", "reviewer": "claude"},
+            {"round": 2, "implementer": "claude", "reviewer": "codex"},
+        ],
+        "notes": [
+            "external agents: pairflow cannot vouch that each review began with a fresh context",
+            "reviewer_context_mode = \"persistent\": reviews did not begin with a fresh context",
+        ],
+    });
+    assert_eq!(json, expected);
+}

@@ -1,0 +1,236 @@
+//! From nothing to a running loop, and the ways in which a bubble ends.
+
+use pairflow_core::log::{Body, Lifecycle};
+use pairflow_core::unit::{Effect, StateName, owed};
+use pairflow_testkit::script::{check, play};
+
+#[test]
+fn a_start_prepares_the_workspace_and_gives_the_implementer_the_first_turn() {
+    check("start", "#1 RUNNING codex implementer round 1");
+}
+
+#[test]
+fn the_states_of_a_start_follow_one_another() {
+    check(
+        "start (hold)
+         crash
+         settle",
+        "#1 PREPARING_WORKSPACE
+         #2 RUNNING codex implementer round 1",
+    );
+}
+
+#[test]
+fn a_crash_while_the_workspace_is_prepared_is_repeated_safely() {
+    let mut play = play("start (hold)\ncrash");
+    assert_eq!(owed(&play.unit), [Effect::PrepareWorkspace]);
+    play.line("settle");
+    assert_eq!(play.unit.phase.name(), StateName::Running);
+}
+
+#[test]
+fn a_failed_start_leaves_the_bubble_startable_again() {
+    check(
+        "workspace fails 'no space left'
+         start
+         start",
+        "#1 CREATED
+         #2 RUNNING codex implementer round 1",
+    );
+}
+
+#[test]
+fn a_second_start_is_refused_and_says_whose_turn_it_is() {
+    check(
+        "start (hold)
+         start (hold)
+         settle
+         start",
+        "#1 PREPARING_WORKSPACE
+         refused: 'start' does not fit a bubble that is PREPARING_WORKSPACE: its workspace is being prepared
+         #2 RUNNING codex implementer round 1
+         refused: 'start' does not fit a bubble that is RUNNING: round 1, codex has the turn as implementer",
+    );
+}
+
+#[test]
+fn a_start_without_anything_to_check_is_refused() {
+    check(
+        "given no checks
+         start",
+        "refused: nothing would be checked: give a test command, or --no-tests with at least one --manual-check",
+    );
+}
+
+#[test]
+fn a_start_with_a_manual_check_alone_is_accepted() {
+    check(
+        "given no checks
+         given manual 'log in twice at once'
+         start",
+        "#1 RUNNING codex implementer round 1",
+    );
+}
+
+#[test]
+fn the_whole_way_from_task_to_done() {
+    check(
+        "start
+         codex edits src/lib.rs
+         codex: pass 'first cut'
+         claude: pass P1 'no rollback'
+         codex edits src/lib.rs
+         codex: pass 'rolls back'
+         claude: pass clean
+         codex: pass clean
+         human: approve
+         human: commit
+         human: merge",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
+         #5 RUNNING codex reviewer round 3 clean: claude
+         #6 READY_FOR_APPROVAL round 3 tree2
+         #7 APPROVED_FOR_COMMIT tree2
+         #8 DONE commit1 tree2
+         #9 DONE commit1 tree2",
+    );
+}
+
+#[test]
+fn every_state_that_is_not_final_can_be_stopped() {
+    let ready = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean";
+    let scripts = [
+        (StateName::Created, "wait 1s".to_owned()),
+        (StateName::PreparingWorkspace, "start (hold)".to_owned()),
+        (StateName::Running, "start".to_owned()),
+        (StateName::WaitingHuman, "start\ncodex: asks 'what?'".to_owned()),
+        (StateName::ReadyForApproval, ready.to_owned()),
+        (StateName::ApprovedForCommit, format!("{ready}\nhuman: approve")),
+        (StateName::Committed, format!("{ready}\nhuman: approve\nhuman: commit (hold)\nraw commit-made (hold)")),
+    ];
+    for (state, script) in scripts {
+        let mut play = play(&script);
+        assert_eq!(play.unit.phase.name(), state, "{script}");
+        play.line("human: stop 'changed my mind'");
+        assert_eq!(play.unit.phase.name(), StateName::Cancelled, "{script}");
+        let Body::Lifecycle(Lifecycle::Cancelled { reason }) = &play.log.last().unwrap().event.body else { panic!() };
+        assert_eq!(reason, "changed my mind");
+    }
+}
+
+#[test]
+fn every_active_state_fails_on_an_unrecoverable_error() {
+    let ready = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean";
+    let scripts = [
+        "start (hold)".to_owned(),
+        "start".to_owned(),
+        "start\ncodex: asks 'what?'".to_owned(),
+        ready.to_owned(),
+        format!("{ready}\nhuman: approve"),
+        format!("{ready}\nhuman: approve\nhuman: commit (hold)\nraw commit-made (hold)"),
+    ];
+    for script in scripts {
+        let mut play = play(&script);
+        play.line("lost 'the repository is gone'");
+        assert_eq!(play.lines.last().unwrap().split_once(' ').unwrap().1, "FAILED  the repository is gone", "{script}");
+    }
+    check("lost 'the repository is gone'", "refused: this is no longer owed");
+}
+
+#[test]
+fn nothing_follows_a_final_state() {
+    check(
+        "start
+         human: stop
+         start
+         codex: pass 'late'
+         codex: asks 'still there?'
+         human: reply 'no'
+         human: resume
+         human: pause
+         human: approve
+         human: rework 'again'
+         human: commit
+         human: update
+         human: stop
+         human: merge
+         env codex
+         lost 'too'
+         wait 6m",
+        "#1 RUNNING codex implementer round 1
+         #2 CANCELLED
+         refused: 'start' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'pass' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'ask-human' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: no question is open
+         refused: 'resume' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'pause' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'approve' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'request-rework' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'commit' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'update' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'stop' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'merged' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: 'env' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: this is no longer owed
+         nothing happens",
+    );
+}
+
+#[test]
+fn a_stopped_bubble_that_had_a_commit_keeps_it_on_the_log() {
+    let play = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         human: approve
+         human: commit (hold)
+         raw commit-made (hold)
+         human: stop",
+    );
+    assert_eq!(play.unit.phase.name(), StateName::Cancelled);
+    let committed = |body: &Body| matches!(body, Body::Lifecycle(Lifecycle::Committed { .. }));
+    assert!(play.log.iter().any(|envelope| committed(&envelope.event.body)));
+}
+
+#[test]
+fn a_crash_between_commit_and_done_package_is_healed() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         human: approve
+         human: commit (hold)
+         raw commit-made (hold)
+         crash
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         #5 APPROVED_FOR_COMMIT tree1
+         #6 APPROVED_FOR_COMMIT tree1 committing
+         #7 COMMITTED c0ffee tree1
+         #8 DONE c0ffee tree1",
+    );
+}
+
+#[test]
+fn a_token_is_minted_for_an_agent_of_the_bubble_only() {
+    check(
+        "start
+         env codex
+         env gemini",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING codex implementer round 1
+         refused: gemini has no seat in this bubble; its agents are codex, claude",
+    );
+    let play = play("start\nenv codex 'old'\nenv codex 'new'");
+    assert_eq!(play.unit.tokens.values().collect::<Vec<_>>(), ["new"]);
+}

@@ -1,0 +1,15 @@
+//! The life of a bubble as scripts: one act a line, one line of outcome for each act. The names of the tests are the
+//! sentences of the protocol.
+
+mod commit;
+mod convergence;
+mod history;
+mod human;
+mod lifecycle;
+mod package;
+mod pause;
+mod protocol;
+mod rounds;
+mod tie_break;
+mod update;
+mod watchdog;

@@ -1,0 +1,290 @@
+//! When the reviews are used up, or a check cannot be run: one question, two answers.
+
+use pairflow_testkit::script::{check, play};
+
+#[test]
+fn at_the_cap_a_person_is_asked_once() {
+    check(
+        "given max_rounds 2
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         codex: pass
+         claude: pass P1 'no rollback' P1 'leaks'
+         wait 6m
+         codex: pass 'more'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
+         #5 WAITING_HUMAN codex implementer round 3 opening open: F2 P1 no rollback, F3 P1 leaks asks: orchestrator: 2 reviews have not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?
+         nothing happens
+         refused: a person is asked first: 2 reviews have not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?",
+    );
+}
+
+#[test]
+fn continue_goes_on_where_the_loop_would_have_gone_with_a_fresh_budget() {
+    check(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         human: reply continue
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'still none'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #4 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #5 RUNNING claude reviewer round 2 open: F1 P1 no rollback
+         #6 WAITING_HUMAN codex implementer round 3 opening open: F2 P1 still none asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?",
+    );
+}
+
+#[test]
+fn an_answer_without_a_decision_means_continue() {
+    check(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         human: reply 'go on'
+         codex: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 WAITING_HUMAN codex reviewer round 2 opening clean: claude asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #4 RUNNING codex reviewer round 2 clean: claude
+         #5 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
+    check(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' P3 'naming'
+         human: reply accept",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #4 READY_FOR_APPROVAL round 2 tree1",
+    );
+    let play = play(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' P3 'naming'
+         human: reply accept",
+    );
+    let certificate = play.unit.certificate.as_ref().unwrap();
+    assert_eq!(certificate.waived, ["F1 P1 no rollback", "F2 P3 naming", "a second clean review"]);
+    assert!(certificate.reviews.is_empty());
+    assert!(play.package().contains("waived by a person: F1 P1 no rollback"));
+    assert_eq!(play.log.last().unwrap().more, 0);
+    assert_eq!(play.log[play.log.len() - 3].more, 2);
+}
+
+#[test]
+fn accept_of_one_clean_review_waives_the_second() {
+    let play = play(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         human: reply accept",
+    );
+    let certificate = play.unit.certificate.unwrap();
+    assert_eq!(certificate.waived, ["a second clean review"]);
+    assert_eq!(certificate.reviews.len(), 1);
+}
+
+#[test]
+fn accept_is_refused_while_a_required_check_has_not_passed() {
+    check(
+        "given max_rounds 1
+         start
+         test fails
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         human: reply accept
+         human: reply continue",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1 failing: test
+         #3 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         refused: the work cannot be accepted as it is: the required check 'test' has not passed on this tree
+         #4 RUNNING codex implementer round 2 failing: test",
+    );
+}
+
+#[test]
+fn accept_is_refused_while_the_tree_has_no_review() {
+    check(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude edits b.rs
+         claude: pass clean
+         human: reply accept",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 WAITING_HUMAN claude reviewer round 2 opening asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         refused: the work cannot be accepted as it is: this tree has not been reviewed",
+    );
+}
+
+#[test]
+fn accept_is_refused_while_another_question_is_open() {
+    check(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         codex: asks 'is it worth it?'
+         human: reply accept to 1
+         human: reply 'no' to 2
+         human: reply accept",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #4 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?, codex: is it worth it?
+         refused: the work cannot be accepted as it is: other questions are open
+         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #6 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn the_last_allowed_review_may_still_accept() {
+    check(
+        "given max_rounds 2
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn a_check_that_cannot_be_run_is_tried_three_times_and_then_asked_about_once() {
+    check(
+        "start
+         test cannot run
+         codex edits a.rs
+         codex: pass",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?",
+    );
+    let play = play("start\ntest cannot run\ncodex edits a.rs\ncodex: pass");
+    assert_eq!(play.unit.receipts.len(), 3);
+    assert_eq!(play.unit.questions.len(), 1);
+}
+
+#[test]
+fn continue_tries_the_check_again() {
+    check(
+        "start
+         test cannot run
+         codex edits a.rs
+         codex: pass
+         human: reply continue
+         test passes
+         human: reply continue",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #3 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #4 RUNNING claude reviewer round 1",
+    );
+}
+
+#[test]
+fn accept_records_the_check_as_not_available_for_this_tree_only() {
+    check(
+        "start
+         test cannot run
+         codex edits a.rs
+         codex: pass
+         human: reply accept
+         claude: pass clean
+         codex: pass P1 'no rollback'
+         claude edits a.rs
+         claude: pass",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #3 RUNNING claude reviewer round 1 not available: test
+         #4 RUNNING codex reviewer round 2 clean: claude not available: test
+         #5 RUNNING claude implementer round 3 not available: test open: F1 P1 no rollback
+         #6 WAITING_HUMAN codex reviewer round 3 opening unchecked: test open: F1 P1 no rollback asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?",
+    );
+}
+
+#[test]
+fn several_checks_that_cannot_be_run_are_one_question() {
+    check(
+        "given checks test, lint, typecheck
+         start
+         test cannot run
+         typecheck cannot run
+         codex edits a.rs
+         codex: pass
+         human: reply accept
+         claude: pass clean
+         codex: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test, typecheck asks: orchestrator: the checks 'test', 'typecheck' could not be run (no such program). Try again (continue), or record them as not available (accept)?
+         #3 RUNNING claude reviewer round 1 not available: test, typecheck
+         #4 RUNNING codex reviewer round 2 clean: claude not available: test, typecheck
+         #5 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn a_check_that_cannot_be_run_is_neither_a_pass_nor_a_finding() {
+    check(
+        "start
+         test cannot run
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         claude: converged
+         human: resume",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         refused: a person is asked first: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         refused: a person is asked first: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         refused: a person is asked first: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?",
+    );
+}
+
+#[test]
+fn a_late_result_of_a_check_that_was_given_up_is_refused() {
+    check(
+        "start
+         test cannot run
+         codex edits a.rs
+         codex: pass
+         raw checked-could-not
+         raw checked",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         refused: this is no longer owed
+         refused: this is no longer owed",
+    );
+}

@@ -1,0 +1,285 @@
+//! The base branch moves: it is merged as the person's work, and reviewed.
+
+use pairflow_core::ids::Party;
+use pairflow_core::log::{Body, Evidence};
+use pairflow_testkit::script::{check, play};
+
+#[test]
+fn an_update_of_accepted_work_is_checked_and_reviewed_twice_again() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         base moves README.md
+         human: update
+         codex: pass clean
+         claude: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         #5 RUNNING codex reviewer round 3
+         #6 RUNNING claude reviewer round 4 clean: codex
+         #7 READY_FOR_APPROVAL round 4 tree2",
+    );
+}
+
+#[test]
+fn an_update_of_approved_work_withdraws_the_approval() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         human: approve
+         base moves README.md
+         human: update
+         human: commit",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         #5 APPROVED_FOR_COMMIT tree1
+         #6 RUNNING codex reviewer round 3
+         refused: 'commit' does not fit a bubble that is RUNNING: round 3, codex has the turn as reviewer",
+    );
+}
+
+#[test]
+fn during_a_turn_an_update_needs_a_pause() {
+    check(
+        "start
+         base moves README.md
+         human: update
+         human: pause
+         human: update
+         human: resume
+         codex edits a.rs
+         codex: pass",
+        "#1 RUNNING codex implementer round 1
+         refused: 'update' does not fit a bubble that is RUNNING: an agent is at work; pause first: pairflow pause demo
+         #2 RUNNING codex implementer round 1 paused
+         #3 RUNNING codex implementer round 1 opening paused unchecked: test
+         #4 RUNNING codex implementer round 1
+         #5 RUNNING claude reviewer round 1",
+    );
+}
+
+#[test]
+fn the_merged_tree_is_the_persons_work_and_the_agents_part_stays_the_agents() {
+    let play = play(
+        "start
+         codex edits a.rs
+         base moves README.md
+         human: pause
+         human: update",
+    );
+    let authors = play.log.iter().filter_map(|envelope| match &envelope.event.body {
+        Body::Evidence(Evidence::Snapshot { snapshot }) => Some(snapshot.author.clone()),
+        _ => None,
+    });
+    assert_eq!(authors.collect::<Vec<_>>(), [Party::Agent("codex".parse().unwrap()), Party::Human]);
+}
+
+#[test]
+fn an_update_clears_the_streak() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         base moves README.md
+         human: pause
+         human: update
+         human: resume
+         codex: pass clean
+         claude: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 paused clean: claude
+         #5 RUNNING codex reviewer round 2 opening paused unchecked: test
+         #6 RUNNING codex reviewer round 2
+         #7 RUNNING claude reviewer round 3 clean: codex
+         #8 READY_FOR_APPROVAL round 3 tree2",
+    );
+}
+
+#[test]
+fn an_update_while_acceptance_is_held_back_leads_to_another_review() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean (hold)
+         human: pause
+         base moves README.md
+         human: update
+         human: resume
+         codex: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 closing clean: claude
+         #5 RUNNING codex reviewer round 2 settled paused clean: claude, codex
+         #6 RUNNING codex reviewer round 3 opening paused unchecked: test
+         #7 RUNNING codex reviewer round 3
+         #8 RUNNING claude reviewer round 4 clean: codex",
+    );
+}
+
+#[test]
+fn an_update_while_acceptance_is_held_back_at_the_cap_asks_for_a_tie_break() {
+    check(
+        "given max_rounds 2
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean (hold)
+         human: pause
+         base moves README.md
+         human: update
+         human: reply continue
+         human: resume",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 closing clean: claude
+         #5 RUNNING codex reviewer round 2 settled paused clean: claude, codex
+         #6 WAITING_HUMAN codex reviewer round 3 opening paused unchecked: test asks: orchestrator: 2 reviews have not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #7 RUNNING codex reviewer round 3 opening paused unchecked: test
+         #8 RUNNING codex reviewer round 3",
+    );
+}
+
+#[test]
+fn an_update_waits_for_the_snapshot_of_a_hand_over() {
+    check(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' (hold)
+         human: pause (hold)
+         base moves README.md
+         human: update (hold)
+         raw update-made (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 closing open: F1 P1 no rollback
+         #4 RUNNING codex implementer round 2 closing paused open: F1 P1 no rollback
+         #5 RUNNING codex implementer round 2 closing paused updating open: F1 P1 no rollback
+         refused: this is no longer owed
+         #6 WAITING_HUMAN codex implementer round 2 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?",
+    );
+}
+
+#[test]
+fn while_the_base_is_merged_nobody_resumes_approves_or_commits() {
+    check(
+        "start
+         human: pause
+         human: update (hold)
+         human: update (hold)
+         human: resume (hold)
+         raw turn-ready (hold)
+         settle
+         human: resume",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING codex implementer round 1 paused
+         #3 RUNNING codex implementer round 1 paused updating
+         nothing happens
+         refused: 'resume' does not fit a bubble that is RUNNING: the base branch is being merged into the worktree
+         refused: this is no longer owed
+         #4 RUNNING codex implementer round 1 opening paused unchecked: test
+         #5 RUNNING codex implementer round 1",
+    );
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         human: update (hold)
+         human: approve (hold)
+         human: stop (hold)
+         raw update-made",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         #5 READY_FOR_APPROVAL round 2 tree1 updating
+         refused: 'approve' does not fit a bubble that is READY_FOR_APPROVAL: the base branch is being merged into the worktree
+         #6 CANCELLED
+         refused: this is no longer owed",
+    );
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         human: approve
+         human: update (hold)
+         human: commit (hold)
+         raw update-failed",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         #5 APPROVED_FOR_COMMIT tree1
+         #6 APPROVED_FOR_COMMIT tree1 updating
+         refused: 'commit' does not fit a bubble that is APPROVED_FOR_COMMIT: the base branch is being merged into the worktree
+         #7 APPROVED_FOR_COMMIT tree1",
+    );
+}
+
+#[test]
+fn an_update_that_fails_changes_nothing() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         update fails 'README.md has a conflict'
+         human: update
+         human: approve",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         #5 READY_FOR_APPROVAL round 2 tree1
+         #6 APPROVED_FOR_COMMIT tree1",
+    );
+}
+
+#[test]
+fn rework_while_the_base_is_merged_opens_no_turn_before_the_merge_is_done() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         base moves README.md
+         human: update (hold)
+         human: rework 'name the token' (hold)
+         raw turn-ready (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         #5 READY_FOR_APPROVAL round 2 tree1 updating
+         #6 RUNNING claude implementer round 3 opening updating
+         refused: this is no longer owed
+         #7 RUNNING claude implementer round 3",
+    );
+}

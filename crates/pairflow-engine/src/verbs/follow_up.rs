@@ -1,0 +1,61 @@
+//! Work that goes on after the end: a new bubble for the same task, cut from the branch of a finished one.
+
+use pairflow_core::config::{Notifications, Resolved, render_bubble_toml};
+use pairflow_core::ids::BubbleId;
+use pairflow_core::unit::{Phase, Refusal, Unit};
+
+use crate::engine::{Bubble, Confirmed, EngineError, NewBubble};
+use crate::git::Repo;
+
+impl Bubble {
+    /// Makes a bubble with the same task and rules that starts from this one's branch. DONE itself stays final.
+    pub fn follow_up(&self) -> Result<Bubble, EngineError> {
+        let unit = self.load()?.unit;
+        if !matches!(unit.phase, Phase::Done(_)) {
+            let refusal = Refusal::WrongState {
+                state: unit.phase.name(),
+                command: "update",
+                why: Some("only a bubble that is DONE is followed by another".to_owned()),
+            };
+            return Err(EngineError::Refused { id: self.id.clone(), refusal: Box::new(refusal) });
+        }
+        let repo = Repo::discover(self.control.repo())?;
+        let id = self.next_id();
+        let mut resolved = resolved(&unit);
+        resolved.rules.base_branch.clone_from(&unit.rules.bubble_branch);
+        resolved.rules.bubble_branch = format!("bubble/{id}");
+        let task = unit.task.clone();
+        self.engine.create(NewBubble { id, repo: &repo, task, resolved, confirmed: Confirmed::Before })
+    }
+
+    /// Writes `bubble.toml` again if it is gone: what it said stands in the log.
+    pub fn restore_config(&self, unit: &Unit) -> Result<(), EngineError> {
+        if self.dir().join("bubble.toml").exists() {
+            return Ok(());
+        }
+        let toml = render_bubble_toml(&resolved(unit), &self.id, &unit.repo);
+        Ok(self.log().put_config(&toml)?)
+    }
+
+    /// The first free name of the form `<id>-2`.
+    fn next_id(&self) -> BubbleId {
+        let free = |id: &BubbleId| self.engine.bubble(self.control.repo(), id).is_err();
+        let stem = self.id.as_str();
+        let named = |n: u32| {
+            let tail = format!("-{n}");
+            let kept = stem.len().min(63 - tail.len());
+            format!("{}{tail}", &stem[..kept]).parse().expect("an id that is cut and numbered is an id")
+        };
+        (2..).map(named).find(free).expect("there are more numbers than bubbles")
+    }
+}
+
+/// The recorded rules as if they had just been resolved.
+fn resolved(unit: &Unit) -> Resolved {
+    Resolved {
+        rules: unit.rules.clone(),
+        notifications: Notifications { enabled: true, waiting_human_sound: None, converged_sound: None },
+        no_tests: unit.rules.checks.is_empty(),
+        explained: Vec::new(),
+    }
+}

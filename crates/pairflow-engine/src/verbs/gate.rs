@@ -1,0 +1,57 @@
+//! The two verbs that look at the worktree before they are decided: a claim of convergence, and an approval.
+
+use pairflow_core::ids::{AgentId, TreeId};
+use pairflow_core::log::Key;
+use pairflow_core::unit::{Command, Phase, Seen, Unit};
+
+use crate::engine::{Applied, Bubble, EngineError};
+use crate::perform::seen;
+
+/// An agent's claim that nothing is left to do.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Who claims it; proven.
+    pub by: AgentId,
+    /// In which words.
+    pub summary: String,
+    /// What it points to.
+    pub refs: Vec<String>,
+    /// The retry key, if one was given.
+    pub key: Option<Key>,
+}
+
+impl Bubble {
+    /// Records a claim of convergence, or refuses it with every criterion that is not met.
+    ///
+    /// `attended` says whether anyone is there to open a turn that is still opening.
+    pub fn converged(&self, claim: Claim, attended: bool) -> Result<Applied, EngineError> {
+        let blind = Seen { tree: TreeId(String::new()), differing: Vec::new() };
+        let command = |seen: Seen| Command::Converged {
+            by: claim.by.clone(),
+            summary: claim.summary.clone(),
+            refs: claim.refs.clone(),
+            seen,
+            key: claim.key.clone(),
+        };
+        self.wait_open(&command(blind.clone()), attended)?;
+        let unit = self.load()?.unit;
+        let holds = matches!(&unit.phase, Phase::Running(turn) if turn.agent == claim.by && turn.is_open());
+        // Whoever may not claim anything is refused for that; what the worktree looks like does not matter then.
+        let seen = if holds { seen(self, &unit)? } else { blind };
+        self.apply(&command(seen))
+    }
+
+    /// Approves what the package shows, provided that the worktree still is what was reviewed.
+    pub fn approve(&self, key: Option<Key>) -> Result<Applied, EngineError> {
+        let unit = self.load()?.unit;
+        let seen = self.seen_for_approval(&unit)?;
+        self.apply(&Command::Approve { seen, key })
+    }
+
+    fn seen_for_approval(&self, unit: &Unit) -> Result<Seen, EngineError> {
+        match &unit.phase {
+            Phase::ReadyForApproval(_) => seen(self, unit),
+            _ => Ok(Seen { tree: TreeId(String::new()), differing: Vec::new() }),
+        }
+    }
+}

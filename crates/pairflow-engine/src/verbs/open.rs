@@ -1,0 +1,94 @@
+//! Opens the person's editor at a bubble's worktree.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pairflow_core::unit::Unit;
+
+use crate::engine::{Bubble, EngineError};
+
+const PLACEHOLDER: &str = "{{worktree_path}}";
+
+/// What was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// The worktree.
+    pub worktree: PathBuf,
+    /// The command, word by word.
+    pub argv: Vec<String>,
+}
+
+/// Runs the bubble's `open_command` and waits for it.
+pub fn open(bubble: &Bubble, unit: &Unit) -> Result<Opened, EngineError> {
+    let worktree = bubble.workspace(unit)?.path;
+    if !worktree.is_dir() {
+        let (id, path) = (&bubble.id, worktree.display());
+        return Err(EngineError::BadInput(format!("the worktree {path} is gone; 'pairflow resume {id}' makes it again")));
+    }
+    let argv = argv(&unit.rules.open_command, &worktree)?;
+    let (program, args) = argv.split_first().ok_or_else(|| EngineError::BadInput("open_command is empty".to_owned()))?;
+    let status = Command::new(program).args(args).current_dir(&worktree).status().map_err(|error| {
+        EngineError::world(format!("cannot start '{program}' of open_command = {:?}", unit.rules.open_command), error)
+    })?;
+    if status.success() {
+        return Ok(Opened { worktree, argv });
+    }
+    Err(EngineError::Effect(format!("'{}' ended with {status}", argv.join(" "))))
+}
+
+/// Splits `command` into words like a shell, without interpreting anything else, and puts the path in.
+///
+/// The path stays one argument, or part of one, whatever characters it has.
+fn argv(command: &str, worktree: &Path) -> Result<Vec<String>, EngineError> {
+    let path = worktree.to_str().ok_or_else(|| {
+        EngineError::BadInput(format!("the path {} is not UTF-8, so no command can name it", worktree.display()))
+    })?;
+    let words = words(command).ok_or_else(|| {
+        EngineError::BadInput(format!("open_command = {command:?} has a quote that is not closed; mend it in bubble.toml"))
+    })?;
+    Ok(words.iter().map(|word| word.replace(PLACEHOLDER, path)).collect())
+}
+
+/// Words are parted by blanks; quotes and backslashes keep blanks inside of a word.
+fn words(command: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(command: &str) -> Vec<String> {
+        argv(command, Path::new("/w/a b; rm -rf $HOME")).unwrap()
+    }
+
+    #[test]
+    fn the_path_is_one_argument_without_shell_interpretation() {
+        assert_eq!(split("cursor {{worktree_path}}"), ["cursor", "/w/a b; rm -rf $HOME"]);
+        assert_eq!(split("code -n --folder={{worktree_path}}"), ["code", "-n", "--folder=/w/a b; rm -rf $HOME"]);
+    }
+
+    #[test]
+    fn words_are_split_like_a_shell_does() {
+        assert_eq!(split(r#"a 'b c' "d \" e" f\ g '' $X"#), ["a", "b c", "d \" e", "f g", "", "$X"]);
+        assert!(words("a 'b").is_none());
+        assert!(words("a \\").is_none());
+    }
+}

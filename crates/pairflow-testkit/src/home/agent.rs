@@ -1,0 +1,54 @@
+//! An agent that has joined a bubble by itself: the variables that `pairflow env` gave it, and a place to work.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{Home, Ran};
+
+/// An external agent of one bubble.
+pub struct Agent<'a> {
+    home: &'a Home,
+    /// What it was given, in the order in which it was given.
+    pub env: Vec<(String, String)>,
+    /// The worktree of its bubble.
+    pub worktree: PathBuf,
+}
+
+impl<'a> Agent<'a> {
+    pub(super) fn new(home: &'a Home, exports: &str, worktree: PathBuf) -> Self {
+        Self { home, env: exports.lines().filter_map(export).collect(), worktree }
+    }
+
+    /// Runs the program as this agent, in the worktree.
+    pub fn pairflow(&self, args: &[&str]) -> Ran {
+        self.home.finish(self.command(args))
+    }
+
+    /// Returns the program with its arguments and this agent's environment, not started yet.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.home.command(args);
+        command.current_dir(&self.worktree).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Writes a file of the worktree.
+    #[track_caller]
+    pub fn write(&self, path: impl AsRef<Path>, text: &str) {
+        let path = self.worktree.join(path);
+        let parent = path.parent().expect("a file of the worktree lies in a directory");
+        std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&path, text)).expect("the worktree is writable");
+    }
+
+    /// Returns the value of one of its variables.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.env.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Reads a line of the form `export NAME='value'`, where a quote inside of the value is written as `'\''`.
+fn export(line: &str) -> Option<(String, String)> {
+    let (name, quoted) = line.strip_prefix("export ")?.split_once('=')?;
+    let value = quoted.strip_prefix('\'')?.strip_suffix('\'')?.replace("'\\''", "'");
+    Some((name.to_owned(), value))
+}

@@ -1,0 +1,10 @@
+//! A home of its own for the real program: a temporary directory with everything that pairflow looks for, a repository
+//! in it, and the binary under test. Nothing of the machine's own configuration reaches it, and nothing is left behind.
+
+mod agent;
+mod place;
+mod ran;
+
+pub use agent::Agent;
+pub use place::Home;
+pub use ran::Ran;

@@ -1,0 +1,163 @@
+//! The home itself: directories, repository, and calls of the program in them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{Agent, Ran};
+
+/// How long anything may take that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// A temporary home with a repository of one commit on `main`. Dropping it stops its supervisor.
+pub struct Home {
+    dir: TempDir,
+    program: PathBuf,
+    /// The repository.
+    pub repo: PathBuf,
+}
+
+impl Home {
+    /// Makes a home for the program at `program`, usually `env!("CARGO_BIN_EXE_pairflow")`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        let dir = TempDir::with_prefix("pf-").expect("a temporary directory can be made");
+        let root = dir.path().canonicalize().expect("a new directory has a path");
+        for name in ["home", "run", "state", "config", "tmp", "work/repo"] {
+            std::fs::create_dir_all(root.join(name)).expect("a new directory is writable");
+        }
+        let identity = "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n";
+        std::fs::write(root.join("home/.gitconfig"), identity).expect("a new directory is writable");
+        let home = Self { repo: root.join("work/repo"), dir, program: program.into() };
+        home.git(&["init", "--quiet", "--initial-branch=main"]);
+        home.commit("README.md", "# Repository\n", "first commit");
+        home
+    }
+
+    /// Returns the directory that everything lies in.
+    pub fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Runs the program in the repository.
+    pub fn pairflow(&self, args: &[&str]) -> Ran {
+        self.finish(self.command(args))
+    }
+
+    /// Runs the program in the directory `dir`.
+    pub fn pairflow_in(&self, dir: &Path, args: &[&str]) -> Ran {
+        let mut command = self.command(args);
+        command.current_dir(dir);
+        self.finish(command)
+    }
+
+    /// Returns the program with its arguments, not started yet: in the repository, without input, in a clean
+    /// environment.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.clean(&self.program);
+        command.args(args).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    #[track_caller]
+    pub fn finish(&self, mut command: Command) -> Ran {
+        Ran::of(&command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}")))
+    }
+
+    /// Runs git in the repository and returns what it printed, without the last line feed.
+    #[track_caller]
+    pub fn git(&self, args: &[&str]) -> String {
+        self.git_in(&self.repo, args)
+    }
+
+    /// Runs git in the directory `dir`.
+    #[track_caller]
+    pub fn git_in(&self, dir: &Path, args: &[&str]) -> String {
+        let mut command = self.clean(Path::new("git"));
+        command.current_dir(dir).args(args);
+        self.finish(command).ok().stdout.trim_end_matches('\n').to_owned()
+    }
+
+    /// Writes a file of the repository and commits it.
+    #[track_caller]
+    pub fn commit(&self, path: &str, text: &str, message: &str) {
+        let file = self.repo.join(path);
+        let parent = file.parent().expect("a file of the repository lies in a directory");
+        std::fs::create_dir_all(parent).and_then(|()| std::fs::write(&file, text)).expect("the repository is writable");
+        self.git(&["add", "--", path]);
+        self.git(&["commit", "--quiet", "-m", message]);
+    }
+
+    /// Has `agent` join `bubble`. Its older variables are void from then on.
+    #[track_caller]
+    pub fn agent(&self, bubble: &str, agent: &str) -> Agent<'_> {
+        let exports = self.pairflow(&["env", bubble, "--agent", agent]).ok().stdout;
+        let worktree = self.status(bubble)["worktree"].as_str().map_or_else(|| self.repo.clone(), PathBuf::from);
+        Agent::new(self, &exports, worktree)
+    }
+
+    /// Returns `status --json` of a bubble.
+    #[track_caller]
+    pub fn status(&self, bubble: &str) -> Value {
+        self.pairflow(&["status", bubble, "--json"]).ok().json()
+    }
+
+    /// Waits until `done` says yes to `status --json` of a bubble, and returns that status.
+    #[track_caller]
+    pub fn wait_for(&self, bubble: &str, done: impl Fn(&Value) -> bool) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status = self.status(bubble);
+            if done(&status) {
+                return status;
+            }
+            assert!(Instant::now() < until, "{bubble} never came that far:\n{status:#}");
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until the bubble is in `state`.
+    #[track_caller]
+    pub fn wait_for_state(&self, bubble: &str, state: &str) -> Value {
+        self.wait_for(bubble, |status| status["state"] == state)
+    }
+
+    /// Waits until `agent` may act.
+    #[track_caller]
+    pub fn wait_for_turn(&self, bubble: &str, agent: &str) -> Value {
+        self.wait_for(bubble, |status| {
+            status["state"] == "RUNNING" && status["active_agent"] == agent && status["turn_state"] == "open"
+        })
+    }
+
+    /// Returns a program that sees nothing but this home.
+    fn clean(&self, program: &Path) -> Command {
+        let root = self.root();
+        let mut command = Command::new(program);
+        command.env_clear().current_dir(&self.repo);
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        for (name, dir) in [
+            ("HOME", "home"),
+            ("XDG_RUNTIME_DIR", "run"),
+            ("XDG_STATE_HOME", "state"),
+            ("XDG_CONFIG_HOME", "config"),
+            ("TMPDIR", "tmp"),
+        ] {
+            command.env(name, root.join(dir));
+        }
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
+        command
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // A supervisor that is not there cannot be stopped, and one that is must not outlive its directories.
+        let _ = self.command(&["supervisor", "stop"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}

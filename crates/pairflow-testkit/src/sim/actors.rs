@@ -1,0 +1,166 @@
+//! Who acts in a simulated life, and how: agents and a person that mostly do what fits, and sometimes do not.
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::log::{Decision, Key, QuestionKind};
+use pairflow_core::rounds::{Finding, Severity};
+use pairflow_core::unit::{Command, HeadSeen, OpenQuestion, PassCommand, Phase, Seat, Turn, Unit};
+
+use super::world::World;
+use crate::disk::Rng;
+use crate::script::samples;
+
+/// What happens next.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    /// Someone sends a command.
+    Send(Command),
+    /// Someone changes files of the worktree.
+    Edit,
+    /// Someone moves the base branch.
+    MoveBase,
+    /// Time goes by.
+    Wait(u64),
+    /// The wall clock jumps.
+    Jump(i64),
+    /// The machine is restarted; the power was off.
+    Reboot,
+    /// Somebody deletes, replaces or garbles the cache.
+    HarmCache,
+}
+
+/// Ten years in milliseconds.
+const TEN_YEARS: i64 = 315_576_000_000;
+
+/// Chooses what happens next to a bubble in this state.
+pub(super) fn next(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
+    match rng.below(40) {
+        0 => Act::HarmCache,
+        1 => Act::Wait(rng.below(400_000) as u64),
+        2 => Act::Jump(if rng.once_in(2) { TEN_YEARS } else { -TEN_YEARS }),
+        3 if rng.once_in(3) => Act::Reboot,
+        4 => Act::MoveBase,
+        5 => Act::Edit,
+        6 | 7 => astray(unit, rng),
+        8 => Act::Send(Command::Tick),
+        _ => fitting(unit, world, rng),
+    }
+}
+
+/// A command that need not fit: any verb of any agent or person, at any time.
+fn astray(unit: &Unit, rng: &mut Rng) -> Act {
+    let lies = ["approve", "approve-changed-worktree", "stop", "merged"];
+    let mut all = samples(unit);
+    all.retain(|sample| matches!(sample.from, "agent" | "human") && !lies.contains(&sample.name));
+    let chosen = rng.below(all.len());
+    Act::Send(all.swap_remove(chosen).command)
+}
+
+fn fitting(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
+    match &unit.phase {
+        Phase::Created => Act::Send(Command::Start { rules: Box::new(unit.rules.clone()) }),
+        Phase::Running(_) if unit.paused => on_a_pause(rng),
+        Phase::Running(turn) if turn.is_open() => in_turn(unit, turn, world, rng),
+        Phase::WaitingHuman(_) => answer(unit, rng),
+        Phase::ReadyForApproval(_) => at_the_gate(unit, world, rng),
+        Phase::Approved(_) => approved(rng),
+        Phase::Done(at) => Act::Send(Command::Merged { commit: at.commit.clone() }),
+        _ => Act::Wait(1000),
+    }
+}
+
+fn on_a_pause(rng: &mut Rng) -> Act {
+    match rng.below(6) {
+        0 => Act::Send(Command::Update),
+        1 => Act::Edit,
+        _ => Act::Send(Command::Resume),
+    }
+}
+
+fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
+    let by = turn.agent.clone();
+    match (rng.below(24), turn.seat) {
+        (0, _) => Act::Send(ask(by, rng)),
+        (1, _) => Act::Send(Command::Pause { reason: "lunch".to_owned() }),
+        (2, _) if rng.once_in(6) => Act::Send(Command::Stop { reason: "enough".to_owned() }),
+        (3, _) => Act::Send(Command::MintToken { agent: by, token_sha256: format!("{:016x}", rng.number()) }),
+        (4, _) => Act::Send(Command::AgentEnded { turn: turn.number, how: "with exit code 3".to_owned() }),
+        (5 | 6, Seat::Critic) => {
+            let seen = world.seen(unit);
+            Act::Send(Command::Converged { by, summary: words(rng), refs: Vec::new(), seen, key: key(rng) })
+        }
+        (5..=11, Seat::Producer) => Act::Edit,
+        (7..=11, Seat::Critic) => Act::Send(pass(unit, by, Some(findings(rng)), rng)),
+        (_, Seat::Critic) => Act::Send(pass(unit, by, Some(Vec::new()), rng)),
+        (_, Seat::Producer) => Act::Send(pass(unit, by, None, rng)),
+    }
+}
+
+fn pass(unit: &Unit, by: AgentId, findings: Option<Vec<Finding>>, rng: &mut Rng) -> Command {
+    let branch = HeadSeen::Branch(unit.rules.bubble_branch.clone());
+    let head = if rng.once_in(30) { HeadSeen::Detached } else { branch };
+    Command::Pass(PassCommand { by, summary: words(rng), refs: Vec::new(), intent: None, findings, head, key: key(rng) })
+}
+
+fn findings(rng: &mut Rng) -> Vec<Finding> {
+    let severities = [Severity::P0, Severity::P1, Severity::P1, Severity::P2, Severity::P3];
+    let mut finding = || Finding { id: None, severity: severities[rng.below(5)], title: words(rng) };
+    let first = finding();
+    if first.severity.blocks() { vec![first, finding()] } else { vec![first] }
+}
+
+fn ask(by: AgentId, rng: &mut Rng) -> Command {
+    Command::AskHuman { by, question: words(rng), refs: Vec::new(), key: key(rng) }
+}
+
+fn answer(unit: &Unit, rng: &mut Rng) -> Act {
+    let Some(open) = unit.questions.get(rng.below(unit.questions.len())) else { return Act::Wait(1) };
+    match rng.below(10) {
+        0 => Act::Send(ask(unit.seats.producer.clone(), rng)),
+        1 => Act::Send(Command::Pause { reason: String::new() }),
+        2 | 3 => Act::Send(Command::Resume),
+        _ => Act::Send(reply(open, rng)),
+    }
+}
+
+fn reply(open: &OpenQuestion, rng: &mut Rng) -> Command {
+    let decides = matches!(open.kind, QuestionKind::TieBreak | QuestionKind::CouldNotCheck) && rng.once_in(2);
+    let decision = decides.then(|| if rng.once_in(3) { Decision::Continue } else { Decision::Accept });
+    Command::Reply { message: words(rng), question: Some(open.id.clone()), decision, key: fresh_key(rng) }
+}
+
+fn at_the_gate(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
+    match rng.below(12) {
+        0 | 1 => Act::Send(rework(rng)),
+        2 => Act::Send(Command::Update),
+        3 => Act::Edit,
+        _ => Act::Send(Command::Approve { seen: world.seen(unit), key: fresh_key(rng) }),
+    }
+}
+
+fn approved(rng: &mut Rng) -> Act {
+    match rng.below(12) {
+        0 => Act::Send(rework(rng)),
+        1 => Act::Send(Command::Update),
+        _ => Act::Send(Command::Commit { message: None, override_scope: None, hooks: rng.once_in(2) }),
+    }
+}
+
+fn rework(rng: &mut Rng) -> Command {
+    Command::Rework { message: words(rng), reject: rng.once_in(3), findings: Vec::new(), key: fresh_key(rng) }
+}
+
+/// A few words, or so many that they fill sectors of a disk.
+fn words(rng: &mut Rng) -> String {
+    let name = format!("{:08x} ", rng.number() >> 32);
+    let times = if rng.once_in(12) { 20 + rng.below(120) } else { 1 + rng.below(4) };
+    name.repeat(times)
+}
+
+/// A retry key, or none: then the content makes it.
+fn key(rng: &mut Rng) -> Option<Key> {
+    if rng.once_in(2) { fresh_key(rng) } else { None }
+}
+
+fn fresh_key(rng: &mut Rng) -> Option<Key> {
+    Some(Key(format!("key-{:016x}", rng.number())))
+}

@@ -1,0 +1,127 @@
+//! What someone who only watches the transcript knows of a bubble.
+//!
+//! The witness reads the bytes itself, without the store: it remembers every byte that was ever acknowledged, follows
+//! the chain from where it left off, and folds the state on its own. Whatever the store says is compared with this.
+
+use std::collections::HashSet;
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::log::scan::{End, Head, Scan};
+use pairflow_core::log::{Envelope, Key};
+use pairflow_core::unit::{Unit, evolve};
+
+/// The log of one bubble as it was seen from outside.
+#[derive(Debug, Clone)]
+pub struct Witness {
+    /// The state that the seen lines tell.
+    pub unit: Unit,
+    /// Every envelope seen.
+    pub log: Vec<Envelope>,
+    bytes: Vec<u8>,
+    head: Head,
+    /// How much of it was acknowledged.
+    firm: (Head, usize),
+    keys: HashSet<Key>,
+}
+
+/// What a look brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct News {
+    /// How many envelopes were known before.
+    pub before: usize,
+    /// How the log ends.
+    pub end: End,
+}
+
+impl Witness {
+    /// Knows nothing yet.
+    pub fn new(id: BubbleId) -> Self {
+        Self {
+            unit: Unit::new(id),
+            log: Vec::new(),
+            bytes: Vec::new(),
+            head: Head::default(),
+            firm: (Head::default(), 0),
+            keys: HashSet::new(),
+        }
+    }
+
+    /// Looks at the transcript: everything seen before must still be there, and what is new must continue the chain.
+    pub fn look(&mut self, bytes: &[u8]) -> Result<News, String> {
+        let known = self.bytes.len().min(bytes.len());
+        if bytes[..known] != self.bytes[..known] {
+            let at = (0..known).find(|at| bytes[*at] != self.bytes[*at]).unwrap_or(known);
+            return Err(format!("the transcript was changed at byte {at}"));
+        }
+        if bytes.len() + 1 < self.bytes.len() {
+            return Err(format!("the transcript lost bytes: {} were there, {} are", self.bytes.len(), bytes.len()));
+        }
+        let before = self.log.len();
+        let id = self.unit.id.clone();
+        let scan = Scan::resume(&id, self.head, self.firm.0.offset);
+        let fresh = bytes.get(self.bytes.len()..).unwrap_or_default();
+        let mut found = Vec::new();
+        let (head, end) = run(scan, fresh, &mut |envelope| found.push(envelope))?;
+        for envelope in found {
+            self.take(envelope)?;
+        }
+        if bytes.len() >= self.bytes.len() {
+            self.bytes.extend_from_slice(&bytes[self.bytes.len()..bytes.len().min(head.offset as usize)]);
+            self.bytes.resize(head.offset as usize, b'\n');
+        }
+        self.head = head;
+        Ok(News { before, end })
+    }
+
+    /// Everything seen so far is known to be durable: an acknowledgement was given.
+    pub fn make_firm(&mut self) {
+        self.firm = (self.head, self.log.len());
+    }
+
+    /// The power went: only what was acknowledged is sure to be there.
+    pub fn lose_power(&mut self) {
+        let (head, count) = self.firm;
+        self.head = head;
+        self.bytes.truncate(head.offset as usize);
+        self.log.truncate(count);
+        self.unit = self.log.iter().fold(Unit::new(self.unit.id.clone()), evolve);
+        self.keys = self.log.iter().filter_map(|envelope| envelope.event.key.clone()).collect();
+    }
+
+    /// Returns how many envelopes were acknowledged.
+    pub fn firm(&self) -> usize {
+        self.firm.1
+    }
+
+    /// Returns how many bytes were seen.
+    pub fn len(&self) -> u64 {
+        self.head.offset
+    }
+
+    /// Whether nothing was seen yet.
+    pub fn is_empty(&self) -> bool {
+        self.log.is_empty()
+    }
+
+    fn take(&mut self, envelope: Envelope) -> Result<(), String> {
+        let number = self.log.len() as u64 + 1;
+        if envelope.seq != number {
+            return Err(format!("record {} stands where {number} belongs", envelope.seq));
+        }
+        if let Some(key) = &envelope.event.key
+            && !self.keys.insert(key.clone())
+        {
+            return Err(format!("record {number} repeats the key {}", key.0));
+        }
+        let unit = std::mem::replace(&mut self.unit, Unit::new(envelope.bubble_id.clone()));
+        self.unit = evolve(unit, &envelope);
+        self.log.push(envelope);
+        Ok(())
+    }
+}
+
+fn run(mut scan: Scan<'_>, bytes: &[u8], each: &mut impl FnMut(Envelope)) -> Result<(Head, End), String> {
+    let taken = scan.feed(bytes, each).map_err(|damage| damage.to_string())?;
+    let scanned = scan.finish(&bytes[taken..], each).map_err(|damage| damage.to_string())?;
+    Ok((scanned.head, scanned.end))
+}

@@ -1,0 +1,160 @@
+//! The world around a simulated bubble: a worktree and a base branch whose trees are numbers, and checks of chance.
+//!
+//! What an effect does to this world stays done when the process dies before it could tell; doing it again must then
+//! come to the same, as it does with git.
+
+use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
+use pairflow_core::ids::{CommitId, Party, TreeId};
+use pairflow_core::log::Workspace;
+use pairflow_core::unit::{Command, Effect, Seen, Stage, Unit};
+
+use crate::disk::Rng;
+
+/// Everything outside the log.
+#[derive(Debug, Clone, Default)]
+pub(super) struct World {
+    worktree: u64,
+    base: u64,
+    cut_from: u64,
+    newest: u64,
+}
+
+impl World {
+    /// Someone changes files; now and then they come back to what they were.
+    pub(super) fn edit(&mut self, rng: &mut Rng) {
+        if rng.once_in(12) {
+            self.worktree = self.cut_from;
+        } else {
+            self.newest += 1;
+            self.worktree = self.newest;
+        }
+    }
+
+    /// Someone pushes to the base branch.
+    pub(super) fn move_base(&mut self) {
+        self.newest += 1;
+        self.base = self.newest;
+    }
+
+    /// Returns what a look at the worktree shows.
+    pub(super) fn seen(&self, unit: &Unit) -> Seen {
+        let tree = tree(self.worktree);
+        let differs = unit.tree() != Some(&tree);
+        Seen { differing: differs.then(|| "src/lib.rs".to_owned()).into_iter().collect(), tree }
+    }
+
+    /// Performs an effect and returns the command that reports it.
+    pub(super) fn perform(&mut self, unit: &Unit, effect: &Effect, rng: &mut Rng) -> Command {
+        match effect {
+            Effect::PrepareWorkspace if rng.once_in(20) => Command::StartFailed { reason: "no space left".to_owned() },
+            Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: self.workspace() },
+            Effect::TakeSnapshot { author, .. } => {
+                Command::SnapshotTaken { snapshot: self.snapshot(author.clone(), unit) }
+            }
+            Effect::RunCheck(check) => {
+                let outcome = outcome(rng);
+                Command::Checked { receipt: receipt(&check.name, &check.command, unit, outcome) }
+            }
+            Effect::OpenTurn { turn } if unit.tree() == Some(&tree(self.worktree)) => {
+                Command::TurnReady { turn: *turn }
+            }
+            Effect::OpenTurn { .. } => Command::SnapshotTaken { snapshot: self.snapshot(Party::Human, unit) },
+            Effect::Update => self.update(unit, rng),
+            Effect::Commit(_) if rng.once_in(10) => Command::CommitFailed { reason: "a hook said no".to_owned() },
+            Effect::Commit(_) => self.commit(unit),
+            Effect::RecordDone | Effect::RunAgent { .. } => Command::RecordDone,
+        }
+    }
+
+    fn workspace(&mut self) -> Workspace {
+        self.cut_from = self.base;
+        self.worktree = self.base;
+        Workspace {
+            path: "/work/sim".to_owned(),
+            git_dir: "/repo/.git/worktrees/sim".to_owned(),
+            common_dir: "/repo/.git".to_owned(),
+            base: commit(self.base),
+            base_tree: tree(self.base),
+            port: 4000,
+            ports: 10,
+            setup: None,
+            included: Vec::new(),
+        }
+    }
+
+    fn snapshot(&self, author: Party, unit: &Unit) -> Snapshot {
+        let now = tree(self.worktree);
+        let changed = |from: Option<&TreeId>| {
+            let file = FileChange { path: "src/lib.rs".to_owned(), status: 'M', added: Some(3), removed: Some(1) };
+            if from == Some(&now) { Vec::new() } else { vec![file] }
+        };
+        Snapshot {
+            commit: CommitId(format!("c{}", now.0)),
+            r#ref: format!("refs/pairflow/sim/{}", unit.snapshots + 1),
+            changed: changed(Some(&tree(self.cut_from))),
+            since_last: changed(unit.tree()),
+            out_of_scope: Vec::new(),
+            agent_head: None,
+            author,
+            tree: now,
+        }
+    }
+
+    /// Merges the base branch; what was not handed over yet is recorded before it.
+    fn update(&mut self, unit: &Unit, rng: &mut Rng) -> Command {
+        let base = commit(self.base);
+        let moved = unit.workspace.as_ref().is_some_and(|workspace| workspace.base != base);
+        if !moved || rng.once_in(5) {
+            return Command::UpdateFailed { reason: "the base has not moved, or it does not fit".to_owned() };
+        }
+        let mut snapshots = Vec::new();
+        if unit.tree() != Some(&tree(self.worktree)) {
+            let author = match unit.phase.turn() {
+                Some(turn) if turn.stage == Stage::Open => Party::Agent(turn.agent.clone()),
+                _ => Party::Human,
+            };
+            snapshots.push(self.snapshot(author, unit));
+        }
+        // A merge whose process died before it could tell is found done.
+        if self.cut_from != self.base {
+            self.worktree = self.worktree.wrapping_mul(1_000_003) ^ self.base;
+            self.cut_from = self.base;
+        }
+        snapshots.push(self.snapshot(Party::Human, unit));
+        Command::UpdateMade { base, base_tree: tree(self.base), snapshots }
+    }
+
+    fn commit(&self, unit: &Unit) -> Command {
+        let tree = unit.tree().cloned().unwrap_or_else(|| tree(self.worktree));
+        Command::CommitMade { commit: CommitId(format!("commit-of-{tree}")), old_tip: None }
+    }
+}
+
+fn outcome(rng: &mut Rng) -> Outcome {
+    match rng.below(20) {
+        0 | 1 => Outcome::Failed { exit: Some(1), timed_out: false },
+        2 => Outcome::Failed { exit: None, timed_out: true },
+        3 | 4 => Outcome::CouldNotCheck { why: "no such program".to_owned() },
+        _ => Outcome::Passed,
+    }
+}
+
+fn receipt(check: &str, command: &str, unit: &Unit, outcome: Outcome) -> Receipt {
+    Receipt {
+        check: check.to_owned(),
+        command: command.to_owned(),
+        tree: unit.tree().cloned().unwrap_or_else(|| tree(0)),
+        outcome,
+        duration_ms: 10,
+        output: None,
+        tail: String::new(),
+    }
+}
+
+fn tree(number: u64) -> TreeId {
+    TreeId(format!("{number:040x}"))
+}
+
+fn commit(number: u64) -> CommitId {
+    CommitId(format!("{number:040x}"))
+}

@@ -1,0 +1,56 @@
+//! Keeps human verbs from agents: by their environment, and by the process that they descend from.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::log::Warning;
+use pairflow_engine::engine::{Bubble, Token};
+use pairflow_engine::process::{ancestors_include, records};
+
+use crate::app::{AgentCaller, App};
+use crate::exit::{CommandError, Exit};
+
+impl App {
+    /// Refuses a human verb to an agent. `repo` is the repository that was named, if one was.
+    pub(crate) fn only_people(&self, verb: &str, repo: Option<&Path>) -> Result<(), CommandError> {
+        if let Some(caller) = self.caller() {
+            self.record_attempt(&caller, verb);
+            return Err(caller.refusal(verb));
+        }
+        if self.descends_from_agent(repo) {
+            let message = format!("'{verb}' is for people, and this process was started by an agent of a bubble.");
+            return Err(CommandError::new(Exit::HumanVerb, message).next("pairflow ask-human --question \"…\""));
+        }
+        Ok(())
+    }
+
+    /// Records the attempt if the token proves who made it. Whoever proves nothing leaves no trace in a log.
+    fn record_attempt(&self, caller: &AgentCaller, verb: &str) {
+        let Some((bubble, agent)) = self.proven(caller) else { return };
+        let reason = format!("'{verb}' is for people");
+        let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new() };
+        // The refusal stands whether or not it can be recorded.
+        let _ = bubble.warn_sender(&agent, warning);
+    }
+
+    fn proven(&self, caller: &AgentCaller) -> Option<(Bubble, AgentId)> {
+        let id: BubbleId = caller.bubble.as_ref()?.parse().ok()?;
+        let agent: AgentId = caller.agent.as_ref()?.parse().ok()?;
+        let token = Token::shown(caller.token.clone()?);
+        let repo = match self.env.text("PAIRFLOW_REPO") {
+            Some(repo) => PathBuf::from(repo),
+            None => self.place(None).ok()?.repo.root,
+        };
+        let bubble = self.engine().ok()?.bubble(&repo, &id).ok()?;
+        bubble.prove(&bubble.load().ok()?.unit, &agent, &token).ok()?;
+        Some((bubble, agent))
+    }
+
+    /// Whether an agent of the repository is among this process's ancestors.
+    fn descends_from_agent(&self, repo: Option<&Path>) -> bool {
+        let Ok(place) = self.place(repo) else { return false };
+        let Ok(bubbles) = std::fs::read_dir(place.repo.root.join(".pairflow/runtime")) else { return false };
+        let registries = bubbles.flatten().map(|entry| entry.path().join("processes"));
+        registries.filter_map(|dir| records(&dir).ok()).any(|found| !found.is_empty() && ancestors_include(&found))
+    }
+}

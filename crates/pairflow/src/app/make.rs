@@ -1,0 +1,186 @@
+//! A new bubble out of what a person said: the configuration, the commands that check the work, and their confirmation.
+
+use pairflow_core::config::{Flags, Layer, Layers, Resolved, Set, resolve};
+use pairflow_core::ids::BubbleId;
+use pairflow_core::rules::Rules;
+use pairflow_engine::detect::{Detected, Found, detect};
+use pairflow_engine::engine::{Bubble, Confirmed, Engine, EngineError, NewBubble};
+use pairflow_engine::git::Repo;
+use pairflow_engine::verbs::Place;
+
+use crate::app::App;
+use crate::commands::setup::SetupArgs;
+use crate::exit::CommandError;
+use crate::out::Out;
+
+/// How long an id is that is made out of a task.
+const ID_LENGTH: usize = 40;
+
+/// What a person wants done.
+pub struct Order<'a> {
+    /// The bubble's name; without one it is made out of the task.
+    pub id: Option<BubbleId>,
+    /// The task.
+    pub task: String,
+    /// How it is to be set up.
+    pub setup: &'a SetupArgs,
+}
+
+impl App {
+    /// Makes a bubble. Its check commands are those that are configured, else those that are detected and confirmed.
+    pub fn make(&self, out: &mut Out, order: Order<'_>) -> Result<Bubble, CommandError> {
+        let engine = self.engine()?;
+        let mut place = self.place(order.setup.repo.as_deref())?;
+        // Beyond what can be seen from its files: it has a commit to cut a branch from.
+        place.repo = Repo::discover(&place.repo.root).map_err(EngineError::from)?;
+        let id = match order.id {
+            Some(id) => id,
+            None => free_id(&engine, &place, &order.task)?,
+        };
+        let flags = self.flags(order.setup, &id, &place)?;
+        let mut layers = self.layers(&place.repo.root, None, flags)?;
+        base(&mut layers, &place)?;
+        let detected = if has_checks(&layers) { Detected::default() } else { detect(&place.repo.root) };
+        take(&mut layers, &detected);
+        let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
+        if engine.bubble(&place.repo.root, &id).is_ok() {
+            let message = format!("a bubble '{id}' already exists in {}", place.repo.root.display());
+            return Err(CommandError::refused(message).next(format_args!("pairflow status {id}")));
+        }
+        let confirmed = self.confirmed(out, &engine, (&place, &detected), &resolved, order.setup.checks.yes)?;
+        let new = NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed };
+        Ok(engine.create(new)?)
+    }
+
+    fn flags(&self, setup: &SetupArgs, id: &BubbleId, place: &Place) -> Result<Layer, CommandError> {
+        let checks = &setup.checks;
+        let script = setup.script.as_deref().map(|path| self.resolve(path)).transpose()?;
+        let pair = setup.pair.as_ref();
+        let flags = Flags {
+            id: Some(id.clone()),
+            repo_path: Some(place.repo.root.display().to_string()),
+            base_branch: setup.base.clone(),
+            work_mode: setup.work_mode.map(Into::into),
+            max_rounds: setup.max_rounds,
+            driver: setup.driver.map(Into::into),
+            script: script.map(|path| path.display().to_string()),
+            no_tests: checks.no_tests,
+            manual_checks: checks.manual_check.clone(),
+            pair: pair.map(|agents| (agents.implementer.clone(), agents.reviewer.clone())),
+            second_reviewer: pair.and_then(|agents| agents.second_reviewer.clone()),
+            test: checks.test.clone(),
+            typecheck: checks.typecheck.clone(),
+            lint: checks.lint.clone(),
+            setup: checks.setup.clone(),
+            ..Flags::default()
+        };
+        Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))
+    }
+
+    /// Finds out how a person has confirmed the commands, or asks.
+    fn confirmed(
+        &self,
+        out: &mut Out,
+        engine: &Engine,
+        (place, detected): (&Place, &Detected),
+        resolved: &Resolved,
+        yes: bool,
+    ) -> Result<Confirmed, CommandError> {
+        let (root, rules) = (&place.repo.root, &resolved.rules);
+        if resolved.no_tests {
+            return Ok(Confirmed::NoTests);
+        }
+        if rules.checks.is_empty() {
+            return Err(nothing_to_run(root));
+        }
+        if !detected.has_check() {
+            return Ok(Confirmed::Explicit);
+        }
+        if yes {
+            return Ok(Confirmed::Yes);
+        }
+        if engine.is_confirmed(root, rules) {
+            return Ok(Confirmed::Before);
+        }
+        show(out, detected);
+        if !self.interactive() {
+            return Err(unconfirmed(rules));
+        }
+        if !self.confirm(out, &format!("Check the work in {} with these commands?", root.display()))? {
+            return Err(unconfirmed(rules));
+        }
+        engine.remember_confirmed(root, rules)?;
+        Ok(Confirmed::Asked)
+    }
+}
+
+/// The base is the current branch, unless somebody has named another one.
+fn base(layers: &mut Layers, place: &Place) -> Result<(), CommandError> {
+    let named = [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| layer.base_branch.is_some());
+    if named {
+        return Ok(());
+    }
+    let unknown = || {
+        CommandError::refused(format_args!("{} is on no branch, so the base has to be named.", place.repo.root.display()))
+            .next("pairflow create --base main --task \"…\"")
+    };
+    layers.flags.base_branch = Some(Set::default(place.repo.current_branch().ok_or_else(unknown)?));
+    Ok(())
+}
+
+/// Whether somebody has said how the work is checked.
+fn has_checks(layers: &Layers) -> bool {
+    [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| {
+        let none = layer.no_tests.as_ref().is_some_and(|none| none.value);
+        none || layer.test.is_some() || layer.typecheck.is_some() || layer.lint.is_some()
+    })
+}
+
+/// Puts what was detected below everything that was said.
+fn take(layers: &mut Layers, detected: &Detected) {
+    let guess = |found: &Option<Found>| found.as_ref().map(|found| Set::default(found.command.clone()));
+    let user = &mut layers.user;
+    user.test = user.test.take().or_else(|| guess(&detected.test));
+    user.typecheck = user.typecheck.take().or_else(|| guess(&detected.typecheck));
+    user.lint = user.lint.take().or_else(|| guess(&detected.lint));
+    user.setup = user.setup.take().or_else(|| guess(&detected.setup));
+}
+
+fn show(out: &mut Out, detected: &Detected) {
+    out.note(format_args!("Detected commands:"));
+    let rows = [
+        ("test", &detected.test),
+        ("typecheck", &detected.typecheck),
+        ("lint", &detected.lint),
+        ("setup", &detected.setup),
+    ];
+    for (name, found) in rows.into_iter().filter_map(|(name, found)| Some((name, found.as_ref()?))) {
+        out.note(format_args!("  {name:<9}  {}  ({})", found.command, found.because));
+    }
+}
+
+fn nothing_to_run(root: &std::path::Path) -> CommandError {
+    let message = format!("no command that checks the work was found in {}.", root.display());
+    CommandError::refused(message)
+        .next("add --test \"COMMAND\", or --no-tests with --manual-check \"what a person tries by hand\"")
+}
+
+fn unconfirmed(rules: &Rules) -> CommandError {
+    let flags: Vec<_> = rules.checks.iter().map(|check| format!("--{} \"{}\"", check.name, check.command)).collect();
+    let message = "the detected commands are not confirmed, and they would be run on this machine.";
+    CommandError::refused(message).next(format_args!(
+        "add --yes to take them, or name them: {}; without tests: --no-tests --manual-check \"…\"",
+        flags.join(" ")
+    ))
+}
+
+/// Makes an id out of the task that no bubble has yet.
+fn free_id(engine: &Engine, place: &Place, task: &str) -> Result<BubbleId, CommandError> {
+    let unnamed = || CommandError::usage("the task has no letters to make an id of; name the bubble with --id.");
+    let first = task.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or(task);
+    let wanted = BubbleId::from_text(first, ID_LENGTH).ok_or_else(unnamed)?;
+    let numbered = (2..1000).filter_map(|n| format!("{wanted}-{n}").parse().ok());
+    let taken = |id: &BubbleId| engine.bubble(&place.repo.root, id).is_ok();
+    let free = std::iter::once(wanted.clone()).chain(numbered).find(|id| !taken(id));
+    free.ok_or_else(|| CommandError::refused("there are too many bubbles of this name; name this one with --id."))
+}

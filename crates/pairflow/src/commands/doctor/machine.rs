@@ -1,0 +1,149 @@
+//! What the machine and its user have to offer: programs, configuration, directories, the supervisor.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use pairflow_core::config::Layer;
+use pairflow_engine::engine::Control;
+use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
+use pairflow_engine::supervise::{Ask, Client};
+
+use super::report::Report;
+use crate::app::{App, Reach};
+use crate::exit::CommandError;
+
+/// Below this, a disk counts as full: a checkout and its build need more.
+const FEW_BYTES: u64 = 200 * 1024 * 1024;
+
+/// Looks at git, the one program without which nothing works.
+pub(super) fn git(report: &mut Report) {
+    let (major, minor) = OLDEST_GIT;
+    let install = format!("install git {major}.{minor} or newer: https://git-scm.com/downloads");
+    match version() {
+        Ok(found) if is_recent(&found) => report.ok("git", &format!("version {found}")),
+        Ok(found) => report.problem("git", &format!("version {found} is older than {major}.{minor}"), Some(&install)),
+        Err(error) => report.problem("git", &error.to_string(), Some(&install)),
+    }
+}
+
+/// Looks on PATH for what some ways of running agents need. Nothing is started.
+pub(super) fn programs(app: &App, report: &mut Report) {
+    let rows = [
+        ("tmux", "tmux", "only agents in tmux panes need it", "install tmux with your package manager"),
+        ("agent", "claude", "only bubbles with this agent need it", "npm install -g @anthropic-ai/claude-code"),
+        ("agent", "codex", "only bubbles with this agent need it", "npm install -g @openai/codex"),
+        (
+            "sandbox",
+            "bwrap",
+            "without it agents are not kept apart from your files",
+            "install bubblewrap with your package manager",
+        ),
+    ];
+    for (what, program, otherwise, install) in rows {
+        match on_path(app, program) {
+            Some(path) => report.ok(what, &format!("{program} is {}", path.display())),
+            None => report.warning(what, &format!("{program} is not on PATH; {otherwise}"), Some(install)),
+        }
+    }
+}
+
+/// Finds a program as a shell would.
+fn on_path(app: &App, program: &str) -> Option<PathBuf> {
+    let path = app.env.get("PATH")?;
+    let runs = |file: &PathBuf| file.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
+    std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(program)).find(runs)
+}
+
+/// Looks at the repository of the call.
+pub(super) fn repository(reach: &Reach, report: &mut Report) {
+    let Some(place) = &reach.place else {
+        let known = reach.roots.len();
+        let found = format!("this is no git repository; {known} with bubbles are known and looked at");
+        return report.warning("repository", &found, Some("cd into a repository, or: git init"));
+    };
+    match Repo::discover(&place.repo.root) {
+        Ok(repo) => report.ok("repository", &repo.root.display().to_string()),
+        Err(error) => report.problem("repository", &error.to_string(), None),
+    }
+}
+
+/// Looks at every configuration file.
+pub(super) fn config(app: &App, reach: &Reach, report: &mut Report) {
+    let Ok(engine) = app.engine() else { return };
+    let own = engine.dirs.config;
+    let mut there: Vec<String> = own.is_file().then(|| own.display().to_string()).into_iter().collect();
+    // Beneath a file lies no repository, so that only the person's own file is read.
+    let nowhere = own.clone();
+    for root in reach.roots.iter().chain(reach.roots.is_empty().then_some(&nowhere)) {
+        if let Err(error) = app.layers(root, None, Layer::default()) {
+            return report.problem("config", &error.message, Some("mend the file, then: pairflow config explain"));
+        }
+        let shared = root.join("pairflow.toml");
+        there.extend(shared.is_file().then(|| shared.display().to_string()));
+    }
+    match there.len() {
+        0 => report.ok("config", "no file, so the defaults hold"),
+        _ => report.ok("config", &format!("valid: {}", there.join(", "))),
+    }
+}
+
+/// Looks whether pairflow can write where it has to.
+pub(super) fn places(app: &App, reach: &Reach, report: &mut Report) {
+    let dirs = match app.engine() {
+        Ok(engine) => engine.dirs,
+        Err(error) => return report.problem("disk", &error.message, error.hint.as_deref()),
+    };
+    let mut wanted = vec![dirs.state, dirs.runtime];
+    wanted.extend(reach.roots.iter().map(|root| Control::of(root).dir()));
+    let mut all = true;
+    for dir in &wanted {
+        if let Err(why) = writable(dir) {
+            all = false;
+            let next = format!("make {} writable, or free some space", dir.display());
+            report.problem("disk", &why, Some(&next));
+        }
+    }
+    if all {
+        report.ok("disk", "writable, with room to spare");
+    }
+}
+
+/// Whether a directory, or the one in which it would be made, can be written to and has room.
+fn writable(dir: &Path) -> Result<(), String> {
+    let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(dir);
+    rustix::fs::access(there, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)
+        .map_err(|error| format!("cannot write to {}: {error}", there.display()))?;
+    let free = rustix::fs::statvfs(there).map(|it| it.f_bavail.saturating_mul(it.f_frsize));
+    match free {
+        Ok(free) if free < FEW_BYTES => Err(format!("{} has only {} MiB left", there.display(), free / 1024 / 1024)),
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("cannot ask how much room {} has: {error}", there.display())),
+    }
+}
+
+/// Looks whether somebody performs what is owed, if anything can be.
+pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Result<(), CommandError> {
+    let Ok(engine) = app.engine() else { return Ok(()) };
+    let own = env!("CARGO_PKG_VERSION");
+    match Client::new(&engine.dirs).ask(&Ask::Status) {
+        Some(reply) if reply.version == own => {
+            report.ok("supervisor", &format!("process {}, {} bubble(s) in its care", reply.pid, reply.bubbles));
+        }
+        Some(reply) => {
+            let found = format!("process {} is version {}, this is {own}", reply.pid, reply.version);
+            report.warning("supervisor", &found, Some("pairflow supervisor stop"));
+        }
+        None => {
+            let listed = app.found(reach)?.into_iter().filter_map(|found| found.bubbles.ok()).flatten();
+            let owing = |unit: &pairflow_core::unit::Unit| unit.phase.turn().is_some() && !unit.paused;
+            let waiting = listed.filter_map(|listed| listed.unit.ok()).filter(owing).count();
+            if waiting > 0 {
+                let found = format!("not running, and {waiting} bubble(s) do not move without it");
+                report.warning("supervisor", &found, Some("pairflow supervise"));
+            } else {
+                report.ok("supervisor", "not running; nothing needs it");
+            }
+        }
+    }
+    Ok(())
+}

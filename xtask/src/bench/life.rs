@@ -1,0 +1,46 @@
+//! A bubble that can be put back: the same turn is handed over again and again.
+
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Context;
+use pairflow_testkit::fixture::Fixture;
+
+use super::setting::Setting;
+
+/// A bubble whose log is cut back to where it was.
+pub(super) struct Again {
+    pub(super) fixture: Fixture,
+    len: u64,
+}
+
+impl Again {
+    /// Remembers how long the log is now.
+    pub(super) fn new(fixture: Fixture) -> anyhow::Result<Self> {
+        let len = fixture.bubble.load()?.head.offset;
+        Ok(Self { fixture, len })
+    }
+
+    /// Makes the bubble what it was: the cache goes first, since it knows what was acknowledged.
+    pub(super) fn put_back(&self) -> anyhow::Result<()> {
+        let state = self.fixture.bubble.log().files().state();
+        std::fs::remove_file(&state).with_context(|| format!("cannot remove {}", state.display()))?;
+        OpenOptions::new().write(true).open(self.transcript())?.set_len(self.len)?;
+        self.fixture.bubble.refresh()?;
+        Ok(())
+    }
+
+    /// Returns `pass` as the agent whose turn is open calls it.
+    pub(super) fn pass(&self, setting: &Setting) -> Command {
+        let args = ["pass", "--summary", "moved the retry into one place and added three tests; all of them pass"];
+        let mut command = setting.pairflow(&self.fixture.worktree, &args);
+        command.envs(self.fixture.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Returns the path of the log.
+    pub(super) fn transcript(&self) -> PathBuf {
+        self.fixture.bubble.log().files().transcript()
+    }
+}

@@ -1,0 +1,81 @@
+//! P2 and P2d: one durable hand-over, from the start of its process to its end, and how often it waits for the disk.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use super::ask::Asked;
+use super::life::Again;
+use super::sample::{Times, in_turns, timed};
+use super::setting::{Setting, lifetime};
+use super::table::{Outcome, Row};
+
+/// How many envelopes a bubble has that has been at work for a while.
+const WARM: u64 = 1000;
+/// As long as the line of a hand-over.
+const LINE: [u8; 400] = [b'x'; 400];
+/// How often a hand-over may wait for the disk.
+const SYNCS: f64 = 1.0;
+
+/// Hands over, starts an empty program, and appends a line with a sync, in turns.
+pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Row>> {
+    let again = Again::new(setting.fixture("pass", WARM)?)?;
+    let dir = again.fixture.worktree.as_path();
+    let file = beside(&again.transcript())?;
+    let mut pass = || {
+        let took = lifetime(&mut again.pass(setting))?;
+        again.put_back()?;
+        Ok(took)
+    };
+    let mut empty = || lifetime(&mut setting.nothing(dir));
+    let mut append = || appended(&file);
+    let [pass, empty, append] = in_turns(asked.rounds, [&mut pass, &mut empty, &mut append])?;
+    let result = Outcome::Ratio {
+        measured: [pass.p50(), pass.min()],
+        against: [sum(&empty, &append, Times::p50), sum(&empty, &append, Times::min)],
+    };
+    let against = "empty main + append and fdatasync";
+    Ok(vec![Row { id: "P2", what: "pass".to_owned(), against, result, goal: 1.6 }])
+}
+
+/// Counts the syncs of one hand-over, as the kernel sees them.
+pub(super) fn count_syncs(setting: &Setting, _: &Asked) -> anyhow::Result<Vec<Row>> {
+    let row = |result| vec![Row { id: "P2d", what: "syncs of one pass".to_owned(), against: "", result, goal: SYNCS }];
+    let there = Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());
+    if !there {
+        return Ok(row(Outcome::NotMeasured("strace is not installed".to_owned())));
+    }
+    let again = Again::new(setting.fixture("syncs", WARM)?)?;
+    let trace = setting.path("syncs.trace");
+    let pass = again.pass(setting);
+    let mut strace = setting.start(Path::new("strace"), &again.fixture.worktree, &[]);
+    strace.args(["-f", "-q", "-e", "trace=fsync,fdatasync,sync_file_range,syncfs", "-o"]).arg(&trace);
+    strace.arg(pass.get_program()).args(pass.get_args());
+    strace.envs(pass.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    lifetime(&mut strace)?;
+    let text = std::fs::read_to_string(&trace).context("strace left no trace")?;
+    let calls = text.lines().filter(|line| line.contains("sync")).count();
+    ensure!(calls > 0, "the hand-over was not synced at all");
+    Ok(row(Outcome::Count(u32::try_from(calls)?)))
+}
+
+/// A file in the directory of the log, so that both are written on the same disk.
+fn beside(transcript: &Path) -> anyhow::Result<File> {
+    let path = transcript.with_file_name("plain-append");
+    Ok(OpenOptions::new().create(true).append(true).open(path)?)
+}
+
+fn appended(mut file: &File) -> anyhow::Result<Duration> {
+    timed(|| {
+        file.write_all(&LINE)?;
+        Ok(file.sync_data()?)
+    })
+}
+
+fn sum(one: &Times, other: &Times, of: fn(&Times) -> Duration) -> Duration {
+    of(one) + of(other)
+}
