@@ -200,7 +200,7 @@ fn text_of(play: &Play, name: &str) -> String {
 fn the_log_reads_as_a_story_with_rounds_and_swaps() {
     let mut play = Play::converged();
     play.run(Command::Approve { seen: seen("bbbb"), key: None });
-    play.run(Command::Commit { message: None, override_scope: None, hooks: false });
+    play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     play.run(Command::CommitMade { commit: CommitId("fedcba9876543210".to_owned()), old_tip: None });
     play.run(Command::RecordDone);
     assert_eq!(
@@ -364,7 +364,7 @@ fn decisions_and_the_done_package_have_files() {
 
     let mut play = Play::converged();
     play.run(Command::Approve { seen: seen("bbbb"), key: None });
-    play.run(Command::Commit { message: None, override_scope: None, hooks: false });
+    play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     play.run(Command::CommitMade { commit: CommitId("fedc".to_owned()), old_tip: None });
     play.run(Command::RecordDone);
     let text = text_of(&play, "027-orchestrator-done.md");
@@ -576,11 +576,11 @@ fn status_names_the_next_command_in_every_state() {
     assert!(Status::of(&play.unit, play.now()).missing_for_convergence.is_empty());
     play.run(Command::Approve { seen: seen("bbbb"), key: None });
     assert_eq!(next(&play), "pairflow commit demo | pairflow request-rework demo --message '…'");
-    play.run(Command::Commit { message: None, override_scope: None, hooks: false });
+    play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     assert_eq!(next(&play), "pairflow supervisor status");
     play.run(Command::CommitFailed { reason: "the disk is full".to_owned() });
     assert_eq!(Status::of(&play.unit, play.now()).failure.as_deref(), Some("the disk is full"));
-    play.run(Command::Commit { message: None, override_scope: None, hooks: false });
+    play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     play.run(Command::CommitMade { commit: CommitId("fedc".to_owned()), old_tip: None });
     play.run(Command::RecordDone);
     assert_eq!(next(&play), "pairflow merge demo");
@@ -633,7 +633,7 @@ fn the_inbox_holds_only_what_blocks() {
     assert_eq!(inbox_ndjson(&play.unit), format!("{expected}\n"));
     play.run(Command::Approve { seen: seen("bbbb"), key: None });
     assert_eq!(inbox(&play.unit)[0].question, "approved; commit it");
-    play.run(Command::Commit { message: None, override_scope: None, hooks: false });
+    play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     assert_eq!(inbox(&play.unit), [], "the commit is under way");
 }
 

@@ -13,7 +13,7 @@ use pairflow_engine::git::{
 };
 
 fn request<'a>(bubble: &'a Workspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
-    CommitRequest { workspace: bubble, tree, branch, message: "add new\n\nbecause", hooks: false }
+    CommitRequest { workspace: bubble, tree, branch, message: "add new\n\nbecause", hooks: false, author: None }
 }
 
 fn commit_all(bubble: &Workspace) -> Committed {
@@ -45,6 +45,7 @@ impl Merging {
             base_branch: "main",
             bubble_branch: "bubble/b1",
             commit: &self.commit,
+            author: None,
         }
     }
 }

@@ -126,6 +126,7 @@ fn kill_recovery(disk: &SimDisk, left: &[Envelope]) -> u64 {
         let dying = FaultyDisk::new(Arc::new(disk.clone()), second, Fault::Crash);
         drop(log_on(dying.clone()).lock(NOW));
         if !dying.struck() {
+            seen_under_the_lock_stays(&disk, left);
             return second;
         }
         if second % 2 == 0 {
@@ -140,4 +141,14 @@ fn kill_recovery(disk: &SimDisk, left: &[Envelope]) -> u64 {
         assert_eq!(log.verify().unwrap().unit, fold(&[now, added].concat()));
     }
     0
+}
+
+/// Whoever takes the lock may act upon what it sees: from then on it must survive, even if its writer was killed
+/// before it was synced.
+fn seen_under_the_lock_stays(disk: &SimDisk, left: &[Envelope]) {
+    for seed in 0..8 {
+        let disk = disk.fork();
+        disk.crash(seed);
+        assert_eq!(agree(&log_on(disk)).unwrap(), left);
+    }
 }

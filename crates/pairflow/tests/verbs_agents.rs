@@ -129,7 +129,8 @@ fn human_verbs_refuse_in_an_agents_environment_and_the_attempt_is_recorded() {
     assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL");
     let log = home.pairflow(&["log", "b1"]).ok().stdout;
     assert!(log.contains("approve") && log.contains("is for people"), "{log}");
-    for args in [&["status", "b1"][..], &["inbox", "b1"], &["log", "b1"], &["diff", "b1"], &["verify", "b1"], &["list"]] {
+    for args in [&["status", "b1"][..], &["inbox", "b1"], &["log", "b1"], &["diff", "b1"], &["verify", "b1"], &["list"]]
+    {
         codex.pairflow(args).ok();
     }
 }
@@ -155,7 +156,8 @@ fn a_descendant_of_an_agent_stays_an_agent_without_its_variables() {
     std::fs::write(&script, steps.replace("PROGRAM", env!("CARGO_BIN_EXE_pairflow"))).unwrap();
     home.pairflow(&["start", "b1", "--driver", "script", "--script", script.to_str().unwrap()]).ok();
     let status = home.wait_for("b1", |status| status["active_agent"] == "claude");
-    let out = std::fs::read_to_string(std::path::Path::new(status["worktree"].as_str().unwrap()).join("out.txt")).unwrap();
+    let out =
+        std::fs::read_to_string(std::path::Path::new(status["worktree"].as_str().unwrap()).join("out.txt")).unwrap();
     assert!(out.contains("started by an agent") && out.ends_with("77\n"), "{out}");
     assert_eq!(status["paused"], false);
 }

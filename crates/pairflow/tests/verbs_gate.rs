@@ -77,7 +77,10 @@ fn edits_after_the_approval_are_not_committed_but_reported() {
     let (codex, _) = ready(&home, "b1");
     home.pairflow(&["approve", "b1"]).ok();
     codex.write("late.txt", "sneaked in\n");
-    home.pairflow(&["commit", "b1", "-m", "My own words"]).ok().says("uncommitted: late.txt").says("hooks were not run");
+    home.pairflow(&["commit", "b1", "-m", "My own words"])
+        .ok()
+        .says("uncommitted: late.txt")
+        .says("hooks were not run");
     assert_eq!(home.git(&["log", "-1", "--format=%s", "bubble/b1"]), "My own words");
     assert_eq!(home.git(&["ls-tree", "--name-only", "bubble/b1"]), "README.md\ndone.txt");
     assert!(codex.worktree.join("late.txt").exists());

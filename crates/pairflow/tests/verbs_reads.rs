@@ -92,6 +92,8 @@ fn verify_works_in_every_state_and_fails_on_damage() {
     let package = home.repo.join(".pairflow/bubbles/b2/artifacts/done-package.md");
     std::fs::write(&package, "something else").unwrap();
     home.pairflow(&["verify", "b2"]).ends(5).says("it has been changed since");
+    // A supervisor would mend what a crash tore, as the next writer does.
+    home.pairflow(&["supervisor", "stop"]).ok();
     let log = home.repo.join(".pairflow/bubbles/b1/transcript.ndjson");
     let mut bytes = std::fs::read(&log).unwrap();
     bytes.extend_from_slice(b"{\"torn\":");

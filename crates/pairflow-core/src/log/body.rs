@@ -247,6 +247,9 @@ pub enum Lifecycle {
         /// Whether the repository's own hooks run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         hooks: bool,
+        /// Who commits, if the person's environment says so; else git's configuration does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        author: Option<Person>,
     },
     /// The commit was made.
     Committed {
@@ -291,6 +294,15 @@ pub enum Lifecycle {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
+}
+
+/// Who commits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// The name.
+    pub name: String,
+    /// The address.
+    pub email: String,
 }
 
 /// Where a bubble works, and what it was cut from.

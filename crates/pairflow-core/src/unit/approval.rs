@@ -53,7 +53,7 @@ pub(super) fn rework_approved(unit: &Unit, at: &Approval, command: &Command) -> 
 
 /// The person asks for the commit.
 pub(super) fn commit(unit: &Unit, at: &Approval, command: &Command) -> Result<Decided, Refusal> {
-    let Command::Commit { message, override_scope, hooks } = command else { return Err(Refusal::NotOwed) };
+    let Command::Commit { message, override_scope, hooks, author } = command else { return Err(Refusal::NotOwed) };
     not_updating(unit, "commit")?;
     if at.commit.is_some() {
         return Err(Refusal::CommitUnderWay);
@@ -68,7 +68,8 @@ pub(super) fn commit(unit: &Unit, at: &Approval, command: &Command) -> Result<De
     if message.trim().is_empty() {
         return Err(Refusal::Empty { what: "the commit message" });
     }
-    let order = Lifecycle::CommitRequested { message, override_scope: override_scope.clone(), hooks: *hooks };
+    let (override_scope, author) = (override_scope.clone(), author.clone());
+    let order = Lifecycle::CommitRequested { message, override_scope, hooks: *hooks, author };
     Ok(Decided::one(own(unit, order)))
 }
 

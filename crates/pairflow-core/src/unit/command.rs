@@ -2,7 +2,7 @@
 
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
-use crate::log::{Decision, Intent, Key, Workspace};
+use crate::log::{Decision, Intent, Key, Person, Workspace};
 use crate::rounds::Finding;
 use crate::rules::Rules;
 
@@ -87,6 +87,8 @@ pub enum Command {
         override_scope: Option<String>,
         /// Whether the repository's own hooks run.
         hooks: bool,
+        /// Who commits, if the person's environment says so.
+        author: Option<Person>,
     },
     /// The commit was made.
     CommitMade {

@@ -100,9 +100,9 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         Lifecycle::TokenMinted { agent, token_sha256 } => {
             unit.tokens.insert(agent.clone(), token_sha256.clone());
         }
-        Lifecycle::CommitRequested { message, hooks, .. } => {
+        Lifecycle::CommitRequested { message, hooks, author, .. } => {
             if let Phase::Approved(approval) = &mut unit.phase {
-                approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks });
+                approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks, author: author.clone() });
                 approval.failed = None;
             }
         }

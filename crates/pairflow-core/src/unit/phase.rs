@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, CommitId, TreeId};
-use crate::log::ApprovalRequest;
+use crate::log::{ApprovalRequest, Person};
 use crate::time::Moment;
 use crate::unit::{Seat, Seats};
 
@@ -126,6 +126,8 @@ pub struct CommitOrder {
     pub message: String,
     /// Whether the repository's own hooks run.
     pub hooks: bool,
+    /// Who commits, if the person's environment says so.
+    pub author: Option<Person>,
 }
 
 /// A commit that was made.

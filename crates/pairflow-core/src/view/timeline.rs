@@ -60,7 +60,12 @@ pub struct TimelineState {
 /// Returns the line of one envelope; nothing for an attempt to deliver a notice.
 pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
     let (what, tone) = told(envelope)?;
-    Some(row(envelope, called(&envelope.event.sender), &what, tone))
+    // A warning is pairflow's, but it tells what someone else tried.
+    let who = match &envelope.event.body {
+        Body::ProtocolWarning(_) => &envelope.event.recipient,
+        _ => &envelope.event.sender,
+    };
+    Some(row(envelope, called(who), &what, tone))
 }
 
 impl TimelineState {

@@ -20,7 +20,8 @@ impl Token {
         while filled < bytes.len() {
             let flags = rustix::rand::GetRandomFlags::empty();
             let more = rustix::rand::getrandom(&mut bytes[filled..], flags);
-            filled += more.map_err(|error| EngineError::world("cannot draw random numbers for a token", error.into()))?;
+            filled +=
+                more.map_err(|error| EngineError::world("cannot draw random numbers for a token", error.into()))?;
         }
         let mut hex = String::with_capacity(64);
         for byte in bytes {

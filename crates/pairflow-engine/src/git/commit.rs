@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::log::Person;
 
 use super::error::GitError;
 use super::head::{Head, head};
@@ -28,6 +29,8 @@ pub struct CommitRequest<'a> {
     pub message: &'a str,
     /// Whether the repository's own hooks have a say.
     pub hooks: bool,
+    /// Who commits; without it git's configuration says so.
+    pub author: Option<&'a Person>,
 }
 
 /// A commit that is on the bubble's branch.
@@ -67,15 +70,20 @@ pub(super) fn commit_as_person(
     tree: &TreeId,
     parents: &[&CommitId],
     message: String,
+    author: Option<&Person>,
 ) -> Result<CommitId, GitError> {
     let known = Call::new(["var", "GIT_AUTHOR_IDENT"]).accept(&[0, 1, 128]);
-    if git.run(known)?.code != 0 {
+    if author.is_none() && git.run(known)?.code != 0 {
         return Err(GitError::NoIdentity);
     }
     let sign = Call::new(["config", "--type=bool", "--get", "commit.gpgSign"]).raw_config().accept(&[0, 1]);
     let mut call = Call::new(["commit-tree", &tree.0, "-F", "-"]).input(message).durable();
     if git.run(sign)?.line()? == "true" {
         call = call.arg("-S");
+    }
+    if let Some(Person { name, email }) = author {
+        call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", email);
+        call = call.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", email);
     }
     git.run(parents.iter().fold(call, |call, parent| call.arg("-p").arg(&parent.0)))?.commit()
 }
@@ -104,7 +112,7 @@ fn make(
 ) -> Result<CommitId, GitError> {
     let message = if request.hooks { ask_hooks(request, message)? } else { message };
     let base = &request.workspace.base;
-    let commit = commit_as_person(git, request.tree, &[base], message)?;
+    let commit = commit_as_person(git, request.tree, &[base], message, request.author)?;
     let zero = CommitId("0".repeat(base.0.len()));
     let mut moves = format!("start\nupdate {branch} {commit} {}\n", tip.unwrap_or(&zero));
     moves += &format!("update {} {commit}\n", request.workspace.private_ref("commit"));

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
+use pairflow_core::log::Person;
 
 use super::commit::{commit_as_person, moved_error};
 use super::error::GitError;
@@ -25,6 +26,8 @@ pub struct MergeRequest<'a> {
     pub bubble_branch: &'a str,
     /// The bubble's commit.
     pub commit: &'a CommitId,
+    /// Who merges; without it git's configuration says so.
+    pub author: Option<&'a Person>,
 }
 
 /// What a merge leads to. Nothing has moved yet.
@@ -150,7 +153,7 @@ pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, Gi
 
 fn join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) -> Result<CommitId, GitError> {
     let message = format!("Merge branch '{}' into {}\n", request.bubble_branch, request.base_branch);
-    let commit = commit_as_person(git, tree, &[tip, request.commit], message)?;
+    let commit = commit_as_person(git, tree, &[tip, request.commit], message, request.author)?;
     let kept = format!("refs/pairflow/{}/merge", request.id);
     git.run(Call::new(["update-ref", &kept, &commit.0]).durable())?;
     Ok(commit)

@@ -25,6 +25,7 @@ fn attempt(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Result<Command,
         branch: &unit.rules.bubble_branch,
         message: &order.message,
         hooks: order.hooks,
+        author: order.author.as_ref(),
     })?;
     Ok(Command::CommitMade { commit: made.commit, old_tip: made.old_tip })
 }

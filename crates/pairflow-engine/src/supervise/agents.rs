@@ -92,7 +92,8 @@ impl Supervisor {
             Ok(loaded) => loaded.unit,
             Err(error) => return (self.setup.say)(&format!("{}: {error}", bubble.id)),
         };
-        let silent = matches!(&unit.phase, Phase::Running(at) if at.number == turn && at.is_open() && at.heard == playing.heard);
+        let silent =
+            matches!(&unit.phase, Phase::Running(at) if at.number == turn && at.is_open() && at.heard == playing.heard);
         if silent && !playing.ended && !unit.paused {
             let agent = unit.phase.turn().map_or("", |at| at.agent.as_str());
             let output = bubble.control.runtime(&bubble.id).join(format!("{agent}.log"));

@@ -76,7 +76,10 @@ fn around(bubble: &Bubble, unit: &Unit, wanted: u32) -> Result<(TreeId, TreeId),
     let from = before.map_or_else(|| base(unit), Ok)?;
     if wanted > unit.round {
         let so_far = unit.round;
-        return Err(EngineError::BadInput(format!("there is no round {wanted} yet; bubble {} is in round {so_far}", unit.id)));
+        return Err(EngineError::BadInput(format!(
+            "there is no round {wanted} yet; bubble {} is in round {so_far}",
+            unit.id
+        )));
     }
     Ok((from.clone(), after.unwrap_or(from)))
 }

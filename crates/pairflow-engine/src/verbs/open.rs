@@ -23,10 +23,13 @@ pub fn open(bubble: &Bubble, unit: &Unit) -> Result<Opened, EngineError> {
     let worktree = bubble.workspace(unit)?.path;
     if !worktree.is_dir() {
         let (id, path) = (&bubble.id, worktree.display());
-        return Err(EngineError::BadInput(format!("the worktree {path} is gone; 'pairflow resume {id}' makes it again")));
+        return Err(EngineError::BadInput(format!(
+            "the worktree {path} is gone; 'pairflow resume {id}' makes it again"
+        )));
     }
     let argv = argv(&unit.rules.open_command, &worktree)?;
-    let (program, args) = argv.split_first().ok_or_else(|| EngineError::BadInput("open_command is empty".to_owned()))?;
+    let (program, args) =
+        argv.split_first().ok_or_else(|| EngineError::BadInput("open_command is empty".to_owned()))?;
     let status = Command::new(program).args(args).current_dir(&worktree).status().map_err(|error| {
         EngineError::world(format!("cannot start '{program}' of open_command = {:?}", unit.rules.open_command), error)
     })?;
@@ -44,7 +47,9 @@ fn argv(command: &str, worktree: &Path) -> Result<Vec<String>, EngineError> {
         EngineError::BadInput(format!("the path {} is not UTF-8, so no command can name it", worktree.display()))
     })?;
     let words = words(command).ok_or_else(|| {
-        EngineError::BadInput(format!("open_command = {command:?} has a quote that is not closed; mend it in bubble.toml"))
+        EngineError::BadInput(format!(
+            "open_command = {command:?} has a quote that is not closed; mend it in bubble.toml"
+        ))
     })?;
     Ok(words.iter().map(|word| word.replace(PLACEHOLDER, path)).collect())
 }

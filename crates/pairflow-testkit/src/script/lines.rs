@@ -146,7 +146,7 @@ impl Play {
             "commit" => {
                 let message = words.quoted();
                 let override_scope = words.take("override").then(|| words.need_quoted("the reason"));
-                Command::Commit { message, override_scope, hooks: words.take("hooks") }
+                Command::Commit { message, override_scope, hooks: words.take("hooks"), author: None }
             }
             "merge" => Command::Merged { commit: CommitId("merge1".to_owned()) },
             "pause" => Command::Pause { reason: words.quoted().unwrap_or_default() },

@@ -69,7 +69,7 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("approve-changed-worktree", Command::Approve { seen: differs, key: None }),
         ("request-rework", rework(false)),
         ("request-rework-reject", rework(true)),
-        ("commit", Command::Commit { message: None, override_scope: None, hooks: false }),
+        ("commit", Command::Commit { message: None, override_scope: None, hooks: false, author: None }),
         ("update", Command::Update),
         ("merged", Command::Merged { commit: commit() }),
         ("pause", Command::Pause { reason: String::new() }),

@@ -141,7 +141,7 @@ fn approved(rng: &mut Rng) -> Act {
     match rng.below(12) {
         0 => Act::Send(rework(rng)),
         1 => Act::Send(Command::Update),
-        _ => Act::Send(Command::Commit { message: None, override_scope: None, hooks: rng.once_in(2) }),
+        _ => Act::Send(Command::Commit { message: None, override_scope: None, hooks: rng.once_in(2), author: None }),
     }
 }
 

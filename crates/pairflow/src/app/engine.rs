@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use pairflow_core::log::Person;
 use pairflow_core::unit::Refusal;
 use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs};
 use pairflow_engine::git::GitError;
@@ -54,6 +55,12 @@ impl App {
     /// Returns whose hands carry out what a verb asks for.
     pub fn hands(&self) -> Hands {
         self.program.clone().map_or(Hands::Own, Hands::Supervisor)
+    }
+
+    /// Returns who commits, if the environment says so.
+    pub fn author(&self) -> Option<Person> {
+        let name = self.env.text("GIT_AUTHOR_NAME")?;
+        Some(Person { name, email: self.env.text("GIT_AUTHOR_EMAIL")? })
     }
 
     /// Returns the program itself.

@@ -121,8 +121,11 @@ fn base(layers: &mut Layers, place: &Place) -> Result<(), CommandError> {
         return Ok(());
     }
     let unknown = || {
-        CommandError::refused(format_args!("{} is on no branch, so the base has to be named.", place.repo.root.display()))
-            .next("pairflow create --base main --task \"…\"")
+        CommandError::refused(format_args!(
+            "{} is on no branch, so the base has to be named.",
+            place.repo.root.display()
+        ))
+        .next("pairflow create --base main --task \"…\"")
     };
     layers.flags.base_branch = Some(Set::default(place.repo.current_branch().ok_or_else(unknown)?));
     Ok(())

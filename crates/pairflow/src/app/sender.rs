@@ -32,8 +32,10 @@ impl App {
             let message = format!("this agent works in bubble {bubble}, not in '{other}'.");
             return Err(CommandError::refused(message).next(format_args!("pairflow status {bubble}")));
         }
-        let id: BubbleId = bubble.parse().map_err(|why| CommandError::refused(format_args!("PAIRFLOW_BUBBLE: {why}.")))?;
-        let agent: AgentId = agent.parse().map_err(|why| CommandError::refused(format_args!("PAIRFLOW_AGENT: {why}.")))?;
+        let id: BubbleId =
+            bubble.parse().map_err(|why| CommandError::refused(format_args!("PAIRFLOW_BUBBLE: {why}.")))?;
+        let agent: AgentId =
+            agent.parse().map_err(|why| CommandError::refused(format_args!("PAIRFLOW_AGENT: {why}.")))?;
         let repo = match self.env.text("PAIRFLOW_REPO") {
             Some(repo) => PathBuf::from(repo),
             None => self.place(None)?.repo.root,
@@ -79,6 +81,8 @@ impl Sender {
 }
 
 fn not_an_agent() -> CommandError {
-    CommandError::refused("this verb is for agents: PAIRFLOW_BUBBLE, PAIRFLOW_AGENT and PAIRFLOW_TOKEN say who is calling.")
-        .next("eval \"$(pairflow env ID --agent NAME)\"")
+    CommandError::refused(
+        "this verb is for agents: PAIRFLOW_BUBBLE, PAIRFLOW_AGENT and PAIRFLOW_TOKEN say who is calling.",
+    )
+    .next("eval \"$(pairflow env ID --agent NAME)\"")
 }

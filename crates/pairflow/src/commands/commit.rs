@@ -54,7 +54,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = CommitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
-    let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks };
+    let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: app.author() };
     make(app, out, &bubble, &command)?;
     out.next(format_args!("pairflow merge {}", bubble.id));
     Ok(())

@@ -91,9 +91,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 /// Says what was made.
 pub(crate) fn show(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
     let rules = &unit.rules;
-    let mut row = |label: &str, text: String| {
-        out.paint(&Line::new().add(Paint::Dim, format!("{label:<9}")).plain(text))
-    };
+    let mut row =
+        |label: &str, text: String| out.paint(&Line::new().add(Paint::Dim, format!("{label:<9}")).plain(text));
     row("bubble", unit.id.to_string())?;
     row("repo", unit.repo.clone())?;
     row("base", rules.base_branch.clone())?;

@@ -49,7 +49,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         out.note(format_args!("Branch tip: {name}"));
     }
     if let Some(at) = &archived.branch_kept {
-        out.warn(format_args!("the branch {} stays, because it is checked out at {}", unit.rules.bubble_branch, at.display()));
+        out.warn(format_args!(
+            "the branch {} stays, because it is checked out at {}",
+            unit.rules.bubble_branch,
+            at.display()
+        ));
     }
     Ok(())
 }

@@ -13,11 +13,15 @@ use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 
+const EXAMPLES: &str = r#"Examples:
+  pairflow env login-race --agent codex
+  eval "$(pairflow env login-race --agent codex)""#;
+
 /// Print the variables with which an agent joins a bubble
 ///
 /// Makes a new token for the agent; an older one is void from then on.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  eval \"$(pairflow env login-race --agent codex)\"")]
+#[command(after_help = EXAMPLES)]
 pub struct EnvArgs {
     /// Which bubble
     #[command(flatten)]

@@ -43,13 +43,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
-    bring(out, &bubble, here)
+    bring(app, out, &bubble, here)
 }
 
 /// Brings the bubble's commit to the base branch, or says which line does it.
-pub(crate) fn bring(out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
+pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
     let progress = RefCell::new(&mut *out);
-    let end = merge(bubble, here, &|text| progress.borrow_mut().progress(format_args!("{text} …")))?;
+    let say = |text: &str| progress.borrow_mut().progress(format_args!("{text} …"));
+    let end = merge(bubble, here, app.author().as_ref(), &say)?;
     let base = bubble.load()?.unit.rules.base_branch;
     match end {
         MergeEnd::Merged(commit) => {
@@ -57,7 +58,10 @@ pub(crate) fn bring(out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Resu
             out.next(format_args!("pairflow delete {}", bubble.id));
         }
         MergeEnd::Line { at, line } => {
-            out.note(format_args!("{base} is checked out at {}, so nothing was moved. This line does it:", at.display()));
+            out.note(format_args!(
+                "{base} is checked out at {}, so nothing was moved. This line does it:",
+                at.display()
+            ));
             out.line(format_args!("{line}"))?;
             out.next(format_args!("pairflow merge {} --here", bubble.id));
         }

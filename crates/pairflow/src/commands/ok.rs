@@ -59,7 +59,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         _ => return Err(not_ready(app, &bubble, &unit)),
     }
     if args.merge {
-        return merge::bring(out, &bubble, None);
+        return merge::bring(app, out, &bubble, None);
     }
     out.next(format_args!("pairflow merge {}", bubble.id));
     Ok(())
@@ -84,7 +84,7 @@ pub(crate) fn approve(bubble: &Bubble, shown: &ApprovalRequest) -> Result<(), Co
 
 /// Commits what was approved, and says so.
 pub(crate) fn commit(app: &App, bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
-    let order = Command::Commit { message: None, override_scope: None, hooks: false };
+    let order = Command::Commit { message: None, override_scope: None, hooks: false, author: app.author() };
     commit::make(app, out, bubble, &order).map_err(|error| {
         let message = format!("approved, but not committed: {}", error.message);
         CommandError { message, ..error }

@@ -34,7 +34,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble(&args.bubble, "resume")?;
     let unit = bubble.resume(&app.hands())?;
     match unit.phase.turn() {
-        Some(turn) => out.line(format_args!("Resumed: {} goes on as {} in bubble {}", turn.agent, turn.seat, bubble.id)),
+        Some(turn) => {
+            out.line(format_args!("Resumed: {} goes on as {} in bubble {}", turn.agent, turn.seat, bubble.id))
+        }
         None => out.line(format_args!("Resumed bubble {}", bubble.id)),
     }
 }

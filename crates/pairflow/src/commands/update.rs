@@ -39,7 +39,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let base = &unit.rules.base_branch;
     if matches!(unit.phase, Phase::Done(_)) {
         let next = bubble.follow_up()?;
-        out.line(format_args!("DONE is final, so bubble {} was made for the same task, from {}", next.id, unit.rules.bubble_branch))?;
+        out.line(format_args!(
+            "DONE is final, so bubble {} was made for the same task, from {}",
+            next.id, unit.rules.bubble_branch
+        ))?;
         out.next(format_args!("pairflow start {}", next.id));
         return Ok(());
     }

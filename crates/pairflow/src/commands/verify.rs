@@ -61,7 +61,10 @@ fn verdict(report: &VerifyReport) -> String {
         (Some(certificate), true) => {
             let by: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
             let tree = certificate.tree.short();
-            format!("Everything holds in {lines} lines of bubble {id}: tree {tree} was accepted, reviewed by {}.", by.join(" and "))
+            format!(
+                "Everything holds in {lines} lines of bubble {id}: tree {tree} was accepted, reviewed by {}.",
+                by.join(" and ")
+            )
         }
     }
 }

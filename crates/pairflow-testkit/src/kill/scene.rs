@@ -1,0 +1,169 @@
+//! One bubble on real files, driven to any state without git: its debts are paid with made-up results.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pairflow_core::facts::{Outcome, Receipt, Snapshot};
+use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
+use pairflow_core::log::{Lifecycle, Workspace};
+use pairflow_core::rules::Rules;
+use pairflow_core::unit::{Command, Effect, Unit, create, owed};
+use pairflow_engine::engine::{Bubble, Control, Engine, EngineError};
+use pairflow_engine::store::Log;
+
+use crate::sim::Witness;
+
+/// A bubble with its witness.
+pub struct Scene {
+    /// The bubble.
+    pub bubble: Bubble,
+    /// What was seen of its log.
+    pub witness: Witness,
+    /// The agents' tokens.
+    pub tokens: BTreeMap<AgentId, String>,
+}
+
+/// The branch that every bubble here works on.
+pub(super) const BRANCH: &str = "bubble/kill";
+
+impl Scene {
+    /// Makes a bubble that is not started yet.
+    pub fn create(engine: &Engine, repo: &Path, id: &str) -> Result<Self, String> {
+        let id: BubbleId = id.parse().map_err(|why| format!("{id}: {why}"))?;
+        let rules = Rules {
+            base_branch: "main".to_owned(),
+            bubble_branch: BRANCH.to_owned(),
+            manual_checks: vec!["log in twice".to_owned()],
+            ..Rules::default()
+        };
+        let created = Lifecycle::Created {
+            repo: repo.display().to_string(),
+            task: "fix the login race".to_owned(),
+            acceptance_criteria: Vec::new(),
+            rules: Box::new(rules),
+            confirmed: "no_tests".to_owned(),
+        };
+        let log = Log::new(engine.disk.clone(), Control::of(repo).files(&id), id.clone());
+        log.create(&create(created), engine.clock.now()).map_err(|error| error.to_string())?;
+        let bubble = engine.bubble(repo, &id).map_err(|error| error.to_string())?;
+        let mut scene = Self { bubble, witness: Witness::new(id), tokens: BTreeMap::new() };
+        scene.catch_up()?;
+        Ok(scene)
+    }
+
+    /// Makes a bubble whose first turn is open.
+    pub fn start(engine: &Engine, repo: &Path, id: &str, workspace: &Workspace) -> Result<Self, String> {
+        let mut scene = Self::create(engine, repo, id)?;
+        scene.apply(&Command::Start { rules: Box::new(scene.witness.unit.rules.clone()) })?;
+        scene.settle(workspace)?;
+        Ok(scene)
+    }
+
+    /// Gives every agent a new token.
+    pub(super) fn mint(&mut self) -> Result<(), String> {
+        let agents: Vec<AgentId> = self.witness.unit.rules.agents.all().cloned().collect();
+        for agent in agents {
+            let minted = self.bubble.mint(&agent).map_err(|error| error.to_string())?;
+            self.tokens.insert(agent, minted.reveal().to_owned());
+        }
+        self.catch_up()
+    }
+
+    /// Has a command recorded and looks at what came of it.
+    pub(super) fn apply(&mut self, command: &Command) -> Result<(), String> {
+        self.bubble.apply(command).map_err(|error| format!("{}: {error}", command.name()))?;
+        self.catch_up()
+    }
+
+    /// Pays what is owed.
+    pub(super) fn settle(&mut self, workspace: &Workspace) -> Result<(), String> {
+        pay(&self.bubble, workspace)?;
+        self.catch_up()
+    }
+
+    /// Looks at the log; everything in it was acknowledged to us.
+    pub(super) fn catch_up(&mut self) -> Result<(), String> {
+        let bytes = self.transcript()?;
+        self.witness.look(&bytes)?;
+        self.witness.make_firm();
+        Ok(())
+    }
+
+    /// Reads the transcript.
+    pub(super) fn transcript(&self) -> Result<Vec<u8>, String> {
+        let path = self.bubble.log().files().transcript();
+        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Returns the bubble's state.
+    pub fn unit(&self) -> &Unit {
+        &self.witness.unit
+    }
+}
+
+/// Pays what a bubble owes; results that came too late are nobody's fault.
+pub(super) fn pay(bubble: &Bubble, workspace: &Workspace) -> Result<(), String> {
+    for _ in 0..50 {
+        let unit = bubble.durable().map_err(|error| error.to_string())?.unit;
+        let Some(effect) = owed(&unit).into_iter().find(|effect| !matches!(effect, Effect::RunAgent { .. })) else {
+            return Ok(());
+        };
+        match bubble.apply(&result(&unit, &effect, workspace)) {
+            Ok(_) | Err(EngineError::Refused { .. }) => {}
+            Err(error) => return Err(format!("{effect:?}: {error}")),
+        }
+    }
+    Err("the debts of a bubble do not end".to_owned())
+}
+
+fn result(unit: &Unit, effect: &Effect, workspace: &Workspace) -> Command {
+    match effect {
+        Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: workspace.clone() },
+        Effect::TakeSnapshot { author, .. } => {
+            Command::SnapshotTaken { snapshot: snapshot(&workspace.base_tree, author, unit) }
+        }
+        Effect::RunCheck(check) => Command::Checked {
+            receipt: Receipt {
+                check: check.name.clone(),
+                command: check.command.clone(),
+                tree: workspace.base_tree.clone(),
+                outcome: Outcome::Passed,
+                duration_ms: 1,
+                output: None,
+                tail: String::new(),
+            },
+        },
+        Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn },
+        Effect::Update => Command::UpdateFailed { reason: "the base has not moved".to_owned() },
+        Effect::Commit(_) => Command::CommitMade { commit: workspace.base.clone(), old_tip: None },
+        Effect::RecordDone | Effect::RunAgent { .. } => Command::RecordDone,
+    }
+}
+
+fn snapshot(tree: &TreeId, author: &Party, unit: &Unit) -> Snapshot {
+    Snapshot {
+        tree: tree.clone(),
+        commit: CommitId(tree.0.clone()),
+        r#ref: format!("refs/pairflow/{}/{}", unit.id, unit.snapshots + 1),
+        author: author.clone(),
+        changed: Vec::new(),
+        since_last: Vec::new(),
+        out_of_scope: Vec::new(),
+        agent_head: None,
+    }
+}
+
+/// A workspace that is not there, for bubbles whose worktree nobody looks at.
+pub(super) fn imaginary() -> Workspace {
+    Workspace {
+        path: "/nowhere".to_owned(),
+        git_dir: "/nowhere/.git".to_owned(),
+        common_dir: "/nowhere/.git".to_owned(),
+        base: CommitId("0".repeat(40)),
+        base_tree: TreeId("1".repeat(40)),
+        port: 4000,
+        ports: 10,
+        setup: None,
+        included: Vec::new(),
+    }
+}

@@ -1,0 +1,234 @@
+//! The verbs that are put to the test: when each fits, how it is called, and what it leaves in the log.
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::log::{Body, Key, Lifecycle};
+use pairflow_core::rounds::{Finding, Severity};
+use pairflow_core::unit::{Command, HeadSeen, PassCommand, Phase, Seat, Seen, Turn, Unit};
+
+use super::scene::{BRANCH, Scene};
+use super::stage::Stage;
+
+/// A verb of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// `create`
+    Create,
+    /// `start`
+    Start,
+    /// `pass` by the implementer
+    PassWork,
+    /// `pass` by the reviewer, with findings
+    PassFindings,
+    /// `pass` by the reviewer, without findings
+    PassClean,
+    /// `ask-human`
+    AskHuman,
+    /// `converged`, by the second reviewer
+    Converged,
+    /// `reply`
+    Reply,
+    /// `approve`
+    Approve,
+    /// `request-rework`
+    Rework,
+    /// `commit`
+    Commit,
+    /// `pause`
+    Pause,
+    /// `resume`
+    Resume,
+    /// `env`
+    Env,
+    /// `stop`
+    Stop,
+    /// `status`
+    Status,
+}
+
+impl Verb {
+    /// Every verb.
+    pub const ALL: [Self; 16] = [
+        Self::Create,
+        Self::Start,
+        Self::PassWork,
+        Self::PassFindings,
+        Self::PassClean,
+        Self::AskHuman,
+        Self::Converged,
+        Self::Reply,
+        Self::Approve,
+        Self::Rework,
+        Self::Commit,
+        Self::Pause,
+        Self::Resume,
+        Self::Env,
+        Self::Stop,
+        Self::Status,
+    ];
+
+    /// Returns how it is called in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Start => "start",
+            Self::PassWork => "pass",
+            Self::PassFindings => "pass --finding",
+            Self::PassClean => "pass --no-findings",
+            Self::AskHuman => "ask-human",
+            Self::Converged => "converged",
+            Self::Reply => "reply",
+            Self::Approve => "approve",
+            Self::Rework => "request-rework",
+            Self::Commit => "commit",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Env => "env",
+            Self::Stop => "stop",
+            Self::Status => "status",
+        }
+    }
+
+    /// Whether a bubble in this state would accept it.
+    pub fn fits(self, unit: &Unit) -> bool {
+        let open = |seat: Seat| !unit.paused && open_turn(unit).is_some_and(|turn| turn.seat == seat);
+        match self {
+            Self::Create => false,
+            Self::Start => unit.phase == Phase::Created,
+            Self::PassWork => open(Seat::Producer),
+            Self::PassFindings | Self::PassClean => open(Seat::Critic),
+            Self::AskHuman => matches!(unit.phase, Phase::Running(_)) && !unit.paused,
+            Self::Converged => open(Seat::Critic) && unit.streak.len() == 1,
+            Self::Reply => unit.questions.len() == 1,
+            Self::Approve => matches!(unit.phase, Phase::ReadyForApproval(_)),
+            Self::Rework => matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)),
+            Self::Commit => matches!(unit.phase, Phase::Approved(_)),
+            Self::Pause => matches!(unit.phase, Phase::Running(_)) && !unit.paused,
+            Self::Resume => matches!(unit.phase, Phase::Running(_)) && unit.paused,
+            Self::Env | Self::Status | Self::Stop => !unit.phase.is_final(),
+        }
+    }
+
+    /// Makes a bubble that would accept it.
+    pub(super) fn scene(self, stage: &Stage) -> Result<Scene, String> {
+        if matches!(self, Self::Create | Self::Start) {
+            return stage.created();
+        }
+        let mut scene = stage.scene()?;
+        for command in self.way_there(&scene) {
+            scene.apply(&command)?;
+            scene.settle(stage.workspace())?;
+        }
+        if self.fits(scene.unit()) { Ok(scene) } else { Err(format!("{} does not fit its own scene", self.name())) }
+    }
+
+    /// The commands that lead to a state in which it fits.
+    fn way_there(self, scene: &Scene) -> Vec<Command> {
+        let (codex, claude) = (&scene.unit().seats.producer, &scene.unit().seats.critic);
+        let reviewed = || vec![pass(codex, None), pass(claude, Some(Vec::new()))];
+        let tree = scene.unit().tree().cloned();
+        let seen = tree.map(|tree| Seen { tree, differing: Vec::new() });
+        let ready = || [reviewed(), vec![pass(codex, Some(Vec::new()))]].concat();
+        match (self, seen) {
+            (Self::PassFindings | Self::PassClean, _) => vec![pass(codex, None)],
+            (Self::Converged, _) => reviewed(),
+            (Self::Reply, _) => vec![ask(codex)],
+            (Self::Approve | Self::Rework, _) => ready(),
+            (Self::Commit, Some(seen)) => [ready(), vec![Command::Approve { seen, key: None }]].concat(),
+            (Self::Resume, _) => vec![Command::Pause { reason: "lunch".to_owned() }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the agent that calls it, if it is an agent's.
+    pub(super) fn agent(self, unit: &Unit) -> Option<AgentId> {
+        let agents = matches!(
+            self,
+            Self::PassWork | Self::PassFindings | Self::PassClean | Self::AskHuman | Self::Converged
+        );
+        let turn = unit.phase.turn().map(|turn| turn.agent.clone());
+        agents.then(|| turn.unwrap_or_else(|| unit.seats.producer.clone()))
+    }
+
+    /// Returns the arguments; `words` makes them different from those of any other call.
+    pub(super) fn args(self, id: &str, words: &str) -> Vec<String> {
+        let key = format!("key-{words}");
+        let finding = format!("P1:no rollback {words}");
+        let parts: Vec<&str> = match self {
+            Self::Create => {
+                let (task, by_hand) = ("fix the login race", "log in twice");
+                vec!["create", "--id", id, "--base", "main", "--task", task, "--no-tests", "--manual-check", by_hand]
+            }
+            Self::Start => vec!["start", id],
+            Self::PassWork => vec!["pass", "--summary", words, "--key", &key],
+            Self::PassFindings => vec!["pass", "--summary", words, "--finding", &finding, "--key", &key],
+            Self::PassClean => vec!["pass", "--summary", words, "--no-findings", "--key", &key],
+            Self::AskHuman => vec!["ask-human", "--question", words, "--key", &key],
+            Self::Converged => vec!["converged", "--summary", words, "--key", &key],
+            Self::Reply => vec!["reply", id, "--message", words],
+            Self::Approve => vec!["approve", id],
+            Self::Rework => vec!["request-rework", id, "--message", words],
+            Self::Commit => vec!["commit", id, "--message", words],
+            Self::Pause => vec!["pause", id],
+            Self::Resume => vec!["resume", id],
+            Self::Env => vec!["env", id, "--agent", "codex"],
+            Self::Stop => vec!["stop", id, "--yes"],
+            Self::Status => vec!["status", id],
+        };
+        parts.into_iter().map(str::to_owned).collect()
+    }
+
+    /// Whether this is the record that it leaves.
+    pub(super) fn leaves(self, body: &Body) -> bool {
+        match body {
+            Body::Lifecycle(fact) => match fact {
+                Lifecycle::Created { .. } => self == Self::Create,
+                Lifecycle::StartRequested { .. } => self == Self::Start,
+                Lifecycle::CommitRequested { .. } => self == Self::Commit,
+                Lifecycle::TokenMinted { .. } => self == Self::Env,
+                Lifecycle::Cancelled { .. } => self == Self::Stop,
+                _ => false,
+            },
+            Body::Pass(_) => matches!(self, Self::PassWork | Self::PassFindings | Self::PassClean),
+            Body::HumanQuestion(_) => self == Self::AskHuman,
+            Body::Convergence(_) => self == Self::Converged,
+            Body::HumanReply(_) => self == Self::Reply,
+            Body::ApprovalDecision(_) => matches!(self, Self::Approve | Self::Rework),
+            Body::Control(_) => matches!(self, Self::Pause | Self::Resume),
+            _ => false,
+        }
+    }
+}
+
+/// The turn in which an agent may act, if there is one.
+fn open_turn(unit: &Unit) -> Option<&Turn> {
+    if let Phase::Running(turn) = &unit.phase { Some(turn).filter(|turn| turn.is_open()) } else { None }
+}
+
+/// A hand-over of `by`.
+pub(super) fn pass(by: &AgentId, findings: Option<Vec<Finding>>) -> Command {
+    Command::Pass(PassCommand {
+        by: by.clone(),
+        summary: "done".to_owned(),
+        refs: Vec::new(),
+        intent: None,
+        findings,
+        head: HeadSeen::Branch(BRANCH.to_owned()),
+        key: None,
+    })
+}
+
+/// A question of `by`.
+pub(super) fn ask(by: &AgentId) -> Command {
+    Command::AskHuman { by: by.clone(), question: "which one?".to_owned(), refs: Vec::new(), key: None }
+}
+
+/// A hand-over with words and a key of its own.
+pub(super) fn pass_with(by: &AgentId, findings: Option<Vec<Finding>>, words: &str) -> Command {
+    let Command::Pass(plain) = pass(by, findings) else { return Command::Tick };
+    Command::Pass(PassCommand { summary: words.to_owned(), key: Some(Key(words.to_owned())), ..plain })
+}
+
+/// A grave finding.
+pub(super) fn grave(title: &str) -> Vec<Finding> {
+    vec![Finding { id: None, severity: Severity::P1, title: title.to_owned() }]
+}
