@@ -3,5 +3,6 @@
 pub mod disk;
 pub mod fixture;
 pub mod home;
+pub mod kill;
 pub mod script;
 pub mod sim;

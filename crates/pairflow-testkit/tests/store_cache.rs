@@ -1,4 +1,5 @@
 //! `state.json` can be deleted, old, new, foreign or broken at any moment: the log tells the same state.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod store_support;
 

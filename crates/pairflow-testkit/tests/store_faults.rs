@@ -1,4 +1,5 @@
 //! Any single operation fails, or is the last one of the process: nothing is half done, and the next run works.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod store_support;
 

@@ -1,4 +1,5 @@
 //! The power goes at any moment: what was acknowledged is there, and the bubble is as before or as after the command.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod store_support;
 

@@ -1,4 +1,5 @@
 //! Logs that a crash, a disk or a tool has harmed, as commands meet them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod store_support;
 

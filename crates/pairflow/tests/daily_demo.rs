@@ -1,5 +1,7 @@
 //! `pairflow demo`: the whole journey, honest when it fails, and nothing left behind, however it ends.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod daily_support;
 
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! `pairflow doctor`: what it finds, what it says to do, how it ends, and what a repair does.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod daily_support;
 
 use daily_support::{bin_with, damage, home};

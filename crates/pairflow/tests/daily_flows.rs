@@ -1,5 +1,7 @@
 //! The daily round: `new`, bare `pairflow`, `next` and `ok`, with scripted agents and the real program.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod daily_support;
 
 use daily_support::{ASKING, SMOOTH, damage, home, new_bubble, on_terminal, shell};

@@ -1,5 +1,7 @@
 //! The first five minutes: `init` and `config explain`.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
 mod daily_support;
 
 use daily_support::home;

@@ -25,8 +25,8 @@ agents:
 
 fn script(home: &Home, text: &str) -> String {
     let path = home.root().join("agents.yaml");
-    std::fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
+    std::fs::write(&path, text).expect("the home is writable");
+    path.display().to_string()
 }
 
 fn pid(home: &Home) -> Value {

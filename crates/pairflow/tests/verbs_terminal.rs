@@ -56,7 +56,8 @@ fn at_terminal(home: &Home, args: &[&str], typed: &'static str, clock: Arc<dyn C
         terminal: Terminal { stdin: true, stdout: true, stderr: true, columns: Some(200) },
         disk: Arc::new(pairflow_engine::store::RealDisk),
         clock,
-        program: Some(env!("CARGO_BIN_EXE_pairflow").into()),
+        // Nothing is started for it: a supervisor would not see the environment of this world.
+        program: None,
     });
     let text = |tape: &Tape| String::from_utf8_lossy(&tape.0.borrow()).into_owned();
     (exit, text(&stdout) + &text(&stderr))

@@ -7,6 +7,7 @@ use crate::log::{ApprovalRequest, Body, Convergence, Envelope, Event};
 use crate::rounds::policy::strict;
 use crate::rounds::{Certificate, CleanReview};
 use crate::time::Moment;
+use crate::unit::refusal::list;
 use crate::unit::{
     Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, key_of, turn,
 };
@@ -52,7 +53,7 @@ impl fmt::Display for Unmet {
             Self::Questions(1) => f.write_str("one question is not answered"),
             Self::Questions(n) => write!(f, "{n} questions are not answered"),
             Self::TreeChanged(files) => {
-                write!(f, "files changed during the review: {}", files.join(", "))
+                write!(f, "files changed during the review: {}", list(files))
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::log::{Body, Event, Lifecycle};
 use crate::time::Moment;
-use crate::unit::{Command, Phase, Refusal, Unit, approval, converge, human, lifecycle, turn, work};
+use crate::unit::{Command, Phase, Refusal, Unit, approval, converge, human, lifecycle, limits, turn, work};
 
 /// What a command leads to: facts to record, and files that must be on disk before them.
 ///
@@ -27,6 +27,7 @@ pub struct Artifact {
 
 /// Says what `command` leads to, without doing any of it.
 pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
+    limits::admit(command)?;
     let decided = match (&unit.phase, command) {
         (Phase::Created, Command::Start { rules }) => lifecycle::start(unit, rules),
         (Phase::Preparing, Command::WorkspaceReady { workspace }) => Ok(lifecycle::ready(unit, workspace)),

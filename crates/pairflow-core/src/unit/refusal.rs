@@ -1,7 +1,7 @@
 //! The core saying no: a full sentence, and the one command that goes on.
 
 use crate::ids::{AgentId, BubbleId, MsgId};
-use crate::unit::{Seat, StateName, Unmet};
+use crate::unit::{MAX_TITLE, Seat, StateName, Unmet};
 
 /// Why a command was refused. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -62,6 +62,32 @@ pub enum Refusal {
         /// Which text.
         what: &'static str,
     },
+    /// A text is longer than a line of the log can hold.
+    #[error("{what} has {bytes} bytes, and {limit} are the most; put the rest into a file and point to it")]
+    TooLong {
+        /// Which text.
+        what: &'static str,
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// The title of a finding is a text rather than a title.
+    #[error("a finding's title has {chars} characters, and {MAX_TITLE} are the most; put the details into the summary")]
+    LongTitle {
+        /// How many characters it has.
+        chars: usize,
+    },
+    /// There is more of something than one message may have.
+    #[error("{count} {what} are too many for one message, {limit} are the most; name the gravest")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        limit: usize,
+    },
     /// A reviewer did not say what it found.
     #[error("a reviewer says what it found: give --finding 'P1:title' for each finding, or --no-findings")]
     NoDeclaration,
@@ -76,6 +102,12 @@ pub enum Refusal {
         /// Where it should be.
         branch: String,
         /// The worktree.
+        worktree: String,
+    },
+    /// The worktree was removed by hand.
+    #[error("the worktree {worktree} is gone")]
+    WorktreeGone {
+        /// Where it was.
         worktree: String,
     },
     /// Only the reviewer may declare convergence.
@@ -179,6 +211,7 @@ impl Refusal {
             Self::NotYourTurn { .. } | Self::NoSeat { .. } => Some(format!("pairflow status {id}")),
             Self::NoDeclaration => Some("pairflow pass --summary '…' --no-findings".to_owned()),
             Self::WrongBranch { branch, worktree, .. } => Some(format!("git -C '{worktree}' switch {branch}")),
+            Self::WorktreeGone { .. } => Some(format!("pairflow resume {id}")),
             Self::NotConverged { .. } => Some("pairflow pass --summary '…' --no-findings".to_owned()),
             Self::NotReviewer { .. } => Some("pairflow pass --summary '…'".to_owned()),
             Self::CannotAccept { .. } => Some(format!("pairflow reply {id} --decision continue --message '…'")),
@@ -206,7 +239,7 @@ fn next_in(state: StateName, id: &BubbleId) -> Option<String> {
 }
 
 /// Names at most five files.
-fn list(files: &[String]) -> String {
+pub(super) fn list(files: &[String]) -> String {
     let shown = files.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(5) {
         0 => shown,

@@ -83,12 +83,12 @@ fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<cr
 /// Whether the worktree is on the bubble's own branch.
 fn on_its_branch(unit: &Unit, head: &HeadSeen) -> Result<(), Refusal> {
     let branch = &unit.rules.bubble_branch;
+    let worktree = unit.workspace.as_ref().map_or_else(String::new, |workspace| workspace.path.clone());
     let at = match head {
         HeadSeen::Branch(name) if name == branch => return Ok(()),
         HeadSeen::Branch(name) => format!("on branch {name}"),
         HeadSeen::Detached => "on a detached HEAD".to_owned(),
-        HeadSeen::Missing => "gone".to_owned(),
+        HeadSeen::Missing => return Err(Refusal::WorktreeGone { worktree }),
     };
-    let worktree = unit.workspace.as_ref().map_or_else(String::new, |workspace| workspace.path.clone());
     Err(Refusal::WrongBranch { at, branch: branch.clone(), worktree })
 }

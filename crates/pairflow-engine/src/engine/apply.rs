@@ -42,7 +42,7 @@ impl Bubble {
         if let Some(applied) = nothing_to_record(&seen, command, &decided).filter(|_| earlier.is_none()) {
             return applied.map_err(|refusal| self.refused(refusal));
         }
-        let mut log = self.log.lock(PATIENCE)?;
+        let mut log = self.locked()?;
         // Whoever wrote the earlier record may have died before its sync; under the lock it is durable.
         if let Some(applied) = repeated(&log.loaded().unit, command) {
             return Ok(applied);
@@ -86,8 +86,23 @@ impl Bubble {
 
     /// Records a warning for a proven sender, outside of any command of its own.
     pub fn warn_sender(&self, agent: &pairflow_core::ids::AgentId, warning: Warning) -> Result<(), EngineError> {
-        let mut log = self.log.lock(PATIENCE)?;
+        let mut log = self.locked()?;
         self.append_warning(&mut log, Party::Agent(agent.clone()), warning)
+    }
+
+    /// Takes the lock. What a crash left at the end of the log and never counted is set aside, and the log says so.
+    pub(crate) fn locked(&self) -> Result<Locked, EngineError> {
+        let mut log = self.log.lock(PATIENCE)?;
+        if let Some(Repaired::SetAside { torn, kept }) = log.repaired().cloned() {
+            let name = kept.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let reason = format!(
+                "the log ended in {} bytes of an append that was never acknowledged, at byte {}; they are in quarantine/{name}",
+                torn.len, torn.offset
+            );
+            let warning = Warning { command: "append".to_owned(), reason, unmet: Vec::new() };
+            self.append_warning(&mut log, Party::Orchestrator, warning)?;
+        }
+        Ok(log)
     }
 
     fn record(&self, log: &mut Locked, decided: &Decided) -> Result<Applied, EngineError> {

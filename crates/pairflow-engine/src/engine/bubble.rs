@@ -7,10 +7,7 @@ use pairflow_core::ids::BubbleId;
 
 use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};
-use crate::store::{Artifacts, Loaded, Log, Storage};
-
-/// How long to wait for a writer that is at work.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+use crate::store::{Artifacts, Loaded, Log, Source, Storage};
 
 /// What every command needs: a disk, a clock, and the user's directories.
 #[derive(Clone)]
@@ -38,7 +35,7 @@ impl Engine {
     /// Returns the bubble called `id` of the repository at `repo`.
     pub fn bubble(&self, repo: &Path, id: &BubbleId) -> Result<Bubble, EngineError> {
         let bubble = self.handle(repo, id);
-        if bubble.log.exists() { Ok(bubble) } else { Err(EngineError::NoBubble { id: id.clone(), repo: repo.to_owned() }) }
+        if bubble.log.is_there()? { Ok(bubble) } else { Err(EngineError::NoBubble { id: id.clone(), repo: repo.to_owned() }) }
     }
 
     /// Returns a handle without looking whether the bubble is there.
@@ -62,7 +59,8 @@ impl Bubble {
 
     /// Reads the present state and makes it durable: nothing is done in the world that the log might forget.
     pub fn durable(&self) -> Result<Loaded, EngineError> {
-        Ok(self.log.durable(PATIENCE)?)
+        let loaded = self.log.load()?;
+        if loaded.from == Source::Cache { Ok(loaded) } else { Ok(self.locked()?.into_loaded()) }
     }
 
     /// Returns the log.

@@ -3,11 +3,14 @@
 use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Lifecycle;
-use pairflow_core::unit::create;
+use pairflow_core::unit::{MAX_TEXT, create};
 
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
 use crate::git::Repo;
 use crate::store::StoreError;
+
+/// An id that no bubble may have: archived snapshots lie under it, beside those of the bubbles.
+const RESERVED: &str = "archive";
 
 /// What a new bubble is made of.
 pub struct NewBubble<'a> {
@@ -53,6 +56,9 @@ impl Confirmed {
 impl Engine {
     /// Makes a bubble. Refuses an id that is taken, an empty task, and a base branch that is not there.
     pub fn create(&self, new: NewBubble<'_>) -> Result<Bubble, EngineError> {
+        if new.id.as_str() == RESERVED {
+            return Err(EngineError::BadInput(format!("the id '{RESERVED}' is reserved; choose another one")));
+        }
         if new.task.trim().is_empty() {
             return Err(EngineError::BadInput("the task must not be empty".to_owned()));
         }
@@ -84,6 +90,12 @@ impl Bubble {
         refs: &mut Vec<String>,
     ) -> Result<Vec<pairflow_core::log::Event>, EngineError> {
         let criteria = acceptance_criteria(&new.task);
+        let bytes: usize = criteria.iter().map(String::len).sum();
+        if bytes > MAX_TEXT {
+            return Err(EngineError::BadInput(format!(
+                "the acceptance criteria of the task have {bytes} bytes, and {MAX_TEXT} are the most; put details into a file of the repository"
+            )));
+        }
         let task = if new.task.len() > INLINE_LIMIT { self.inline(&new.task, refs)? } else { new.task.clone() };
         Ok(create(Lifecycle::Created {
             repo: new.repo.root.display().to_string(),

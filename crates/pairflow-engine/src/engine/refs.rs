@@ -3,12 +3,21 @@
 use std::path::{Component, Path, PathBuf};
 
 use pairflow_core::unit::Unit;
+use pairflow_core::view::safe::{safe_line, steers};
 
 use crate::engine::{Bubble, EngineError};
+
+/// How much of a bad name is shown.
+const SHOWN: usize = 80;
 
 impl Bubble {
     /// Returns `given` as it stands in `refs`; refuses what is not there and what lies outside.
     pub fn reference(&self, unit: &Unit, given: &str) -> Result<String, EngineError> {
+        // A name that steers a terminal, or breaks a line, could pass for something else wherever it is shown.
+        if given.contains(|c: char| c == '\n' || c == '\t' || steers(c)) {
+            let shown = safe_line(given, SHOWN);
+            return Err(EngineError::BadInput(format!("'{shown}' has control characters in its name; rename the file")));
+        }
         if given.starts_with("artifact://") {
             let path = self.artifacts().resolve(given)?;
             return if path.is_file() { Ok(given.to_owned()) } else { Err(missing(given)) };

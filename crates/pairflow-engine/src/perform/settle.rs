@@ -8,6 +8,7 @@ use super::prepare::sentence;
 use super::{check, commit, open, prepare, snapshot, update};
 use crate::engine::{Bubble, EngineError};
 use crate::process::Cancel;
+use crate::store::StoreError;
 
 /// How often an effect is tried before a person is asked.
 const TRIES: u32 = 3;
@@ -90,7 +91,8 @@ fn is_late(refusal: &Refusal) -> bool {
 }
 
 fn is_damage(error: &EngineError) -> bool {
-    matches!(error, EngineError::Store(_))
+    // A report that does not fit is no fault of the disk: a person is told, and the bubble goes on waiting.
+    matches!(error, EngineError::Store(store) if !matches!(store, StoreError::TooLarge { .. }))
 }
 
 /// An effect that fails again and again becomes a question, or the end if nothing can be done.

@@ -9,6 +9,8 @@ use crate::git::{Head, Workspace, changes, diff_text, head, take};
 
 /// The longest diff that is kept as a file, in bytes.
 const DIFF_LIMIT: usize = 8 * 1024 * 1024;
+/// How many bytes a snapshot may take in a line of the log; the rest of the line needs some, too.
+const LINE_LIMIT: usize = 1000 * 1024;
 
 /// Records the present tree as `author`'s.
 pub(super) fn perform(bubble: &Bubble, unit: &Unit, author: &Party, number: u64) -> Result<Command, EngineError> {
@@ -36,7 +38,20 @@ pub(super) fn record(
     let scope = &unit.rules.scope;
     let out_of_scope = changed.iter().map(|change| &change.path).filter(|path| !scope.admits(path)).cloned().collect();
     let agent_head = agent_head(workspace, unit);
-    Ok(Snapshot { tree: taken.tree, commit: taken.commit, r#ref: taken.r#ref, author: author.clone(), changed, since_last, out_of_scope, agent_head })
+    let (tree, commit, r#ref) = (taken.tree, taken.commit, taken.r#ref);
+    fitting(Snapshot { tree, commit, r#ref, author: author.clone(), changed, since_last, out_of_scope, agent_head })
+}
+
+/// Insists that a snapshot can be named in a line of the log. So many files are never changed by hand.
+fn fitting(snapshot: Snapshot) -> Result<Snapshot, EngineError> {
+    let line = serde_json::to_vec(&snapshot).expect("a snapshot has text keys only, so it is always writable as JSON");
+    if line.len() <= LINE_LIMIT {
+        return Ok(snapshot);
+    }
+    Err(EngineError::Effect(format!(
+        "{} files differ from the base, more than a snapshot can name; list what is generated in .gitignore",
+        snapshot.changed.len()
+    )))
 }
 
 /// The branch tip, if agents committed on it. Such commits are recorded; they are not the product.

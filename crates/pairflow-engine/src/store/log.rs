@@ -104,12 +104,6 @@ impl Log {
         }
     }
 
-    /// Reads the state; what a writer that died may have left unsynced is durable when this returns.
-    pub fn durable(&self, patience: Duration) -> Result<Loaded, StoreError> {
-        let loaded = self.load()?;
-        if loaded.from == Source::Cache { Ok(loaded) } else { Ok(self.lock(patience)?.into_loaded()) }
-    }
-
     /// Takes the lock, waiting for it at most as long as `patience`, and mends the end of the log if a crash tore it.
     pub fn lock(&self, patience: Duration) -> Result<Locked, StoreError> {
         if self.disk.stat(&self.files.transcript())?.is_none() {

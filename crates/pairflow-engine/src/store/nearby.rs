@@ -12,7 +12,12 @@ use super::log::Log;
 const AT_MOST: Duration = Duration::from_millis(250);
 
 impl Log {
-    /// Whether the bubble has a log.
+    /// Whether the bubble has a log. A disk that fails to tell does not pass for one that has none.
+    pub fn is_there(&self) -> Result<bool, StoreError> {
+        Ok(self.disk.stat(&self.files.transcript())?.is_some())
+    }
+
+    /// Whether the bubble is known to have a log.
     pub fn exists(&self) -> bool {
         matches!(self.disk.stat(&self.files.transcript()), Ok(Some(_)))
     }

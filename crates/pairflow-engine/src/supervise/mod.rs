@@ -12,6 +12,6 @@ mod socket;
 mod watch;
 
 pub use client::{Client, Reply, spawn, wait_until};
-pub use once::once;
+pub use once::{Outcome, once};
 pub use run::{Setup, run};
 pub use socket::{Ask, socket_path};

@@ -8,8 +8,11 @@ use crate::engine::{Engine, EngineError};
 use crate::perform::{Settled, settle};
 use crate::process::Cancel;
 
+/// A bubble's name, and how far its debts are paid or why they are not.
+pub type Outcome = (String, Result<Settled, EngineError>);
+
 /// Settles every bubble of the repository at `repo` once. One bad bubble does not keep the others waiting.
-pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<(String, Result<Settled, EngineError>)>, EngineError> {
+pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<Outcome>, EngineError> {
     let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
     let mut results = Vec::new();
     for listed in engine.list(repo)? {

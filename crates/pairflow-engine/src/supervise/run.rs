@@ -184,7 +184,7 @@ impl Supervisor {
         if self.entries.contains_key(&key) {
             self.look(&key);
         } else if self.entries.contains_key(path) && !path.exists() {
-            self.release(&path.to_owned());
+            self.release(path);
         }
     }
 

@@ -24,7 +24,7 @@ impl Bubble {
         let mut resolved = resolved(&unit);
         resolved.rules.base_branch.clone_from(&unit.rules.bubble_branch);
         resolved.rules.bubble_branch = format!("bubble/{id}");
-        let task = unit.task.clone();
+        let task = self.whole_task(&unit)?;
         self.engine.create(NewBubble { id, repo: &repo, task, resolved, confirmed: Confirmed::Before })
     }
 
@@ -35,6 +35,16 @@ impl Bubble {
         }
         let toml = render_bubble_toml(&resolved(unit), &self.id, &unit.repo);
         Ok(self.log().put_config(&toml)?)
+    }
+
+    /// The task as it was given; a long one lies beside the log.
+    fn whole_task(&self, unit: &Unit) -> Result<String, EngineError> {
+        let created = self.log().envelopes()?.into_iter().next();
+        let refs = created.map(|envelope| envelope.event.refs).unwrap_or_default();
+        let Some(name) = refs.iter().find_map(|uri| uri.strip_prefix("artifact://")) else {
+            return Ok(unit.task.clone());
+        };
+        Ok(String::from_utf8_lossy(&self.artifacts().read(name)?).into_owned())
     }
 
     /// The first free name of the form `<id>-2`.

@@ -57,14 +57,23 @@ impl Bubble {
     /// Lets the loop go on. A worktree that was removed by hand is made anew from the newest snapshot first.
     pub fn resume(&self, hands: &Hands) -> Result<Unit, EngineError> {
         let unit = self.load()?.unit;
-        if let (Some(record), Some(tree)) = (&unit.workspace, unit.tree()) {
-            if !unit.phase.is_final() && !Path::new(&record.path).exists() {
-                restore(&self.workspace(&unit)?, &unit.rules.bubble_branch, tree)?;
-            }
-        }
-        let applied = self.apply(&Command::Resume)?;
+        let restored = self.restore_worktree(&unit)?;
+        let goes_on = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
+        // Nobody had stopped the loop: with its worktree it has everything again that it needs.
+        let unit = if restored && goes_on { unit } else { self.apply(&Command::Resume)?.unit };
         hands.wake(self)?;
-        Ok(applied.unit)
+        Ok(unit)
+    }
+
+    /// Makes a worktree again that is gone, as the newest snapshot or else the base has it. Says whether it did.
+    fn restore_worktree(&self, unit: &Unit) -> Result<bool, EngineError> {
+        let Some(record) = unit.workspace.as_ref().filter(|_| !unit.phase.is_final()) else { return Ok(false) };
+        if Path::new(&record.path).exists() {
+            return Ok(false);
+        }
+        let tree = unit.tree().unwrap_or(&record.base_tree);
+        restore(&self.workspace(unit)?, &unit.rules.bubble_branch, tree)?;
+        Ok(true)
     }
 
     /// The reason of the newest failure that was recorded after `seq`.

@@ -54,7 +54,7 @@ fn survive(mut data: Vec<u8>, mut loose: Vec<DataChange>, rng: &mut Rng) -> Vec<
             }
         }
         3 => loose = scattered(loose, rng),
-        _ => loose = loose.into_iter().filter(|_| rng.once_in(2)).collect(),
+        _ => loose.retain(|_| rng.once_in(2)),
     }
     loose.iter().for_each(|change| change.apply(&mut data));
     data

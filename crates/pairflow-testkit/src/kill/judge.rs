@@ -3,11 +3,13 @@
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Body, Envelope};
 use pairflow_core::unit::Phase;
+use pairflow_engine::engine::Control;
 
 use super::scene::Scene;
 use super::stage::Stage;
 use super::verbs::Verb;
 use crate::script::broken;
+use crate::sim::Witness;
 
 /// What is known of how a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,4 +90,19 @@ fn belongs(verb: Verb, body: &Body) -> bool {
         Body::Lifecycle(_) | Body::Task(_) | Body::DonePackage(_) => matches!(verb, Verb::Start | Verb::Commit),
         _ => false,
     }
+}
+
+/// A bubble that was being created is there as a whole, or not at all.
+pub(super) fn judge_created(stage: &Stage, id: &str, told: Told) -> Result<bool, String> {
+    let id = id.parse().map_err(|why| format!("{id}: {why}"))?;
+    let files = Control::of(stage.repo()).files(&id);
+    let Ok(bytes) = std::fs::read(files.transcript()) else {
+        return if told == Told::Done { Err(format!("{id} was created, and is not there")) } else { Ok(false) };
+    };
+    let mut witness = Witness::new(id.clone());
+    witness.look(&bytes)?;
+    let whole = matches!(&witness.log[..], [one] if Verb::Create.leaves(&one.event.body));
+    let bubble = stage.engine().bubble(stage.repo(), &id).map_err(|error| error.to_string())?;
+    let unit = bubble.load().map_err(|error| error.to_string())?.unit;
+    if whole && unit == witness.unit { Ok(true) } else { Err(format!("{id} was created in part: {:?}", witness.log)) }
 }

@@ -163,7 +163,6 @@ impl Life {
         self.steps += 1;
         self.tally.count(command_of(command));
         let (ended, rival) = self.machine.run(command, &fate);
-        if std::env::var("SIMDBG").is_ok() { eprintln!("{} {} firm {} len {} -> {:?} {:?} file {}", self.steps, self.last, self.witness.firm(), self.witness.len(), ended, rival.is_some(), self.transcript().map_or(0, |t| t.len())); }
         let sent = Sent { unit: &unit, command, rivals: rivals_of(&fate), loose: self.loose() };
         match (&ended, &fate) {
             (Ended::Died, Fate::PowerLost(_)) => self.after_power_loss(&sent)?,

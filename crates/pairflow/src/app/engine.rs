@@ -40,10 +40,10 @@ impl App {
         let place = self.place(arg.repo.as_deref())?;
         let root = &place.repo.root;
         // A whole id needs no list of all bubbles.
-        if let Some(id) = arg.typed().and_then(|typed| typed.parse().ok()) {
-            if let Ok(bubble) = engine.bubble(root, &id) {
-                return Ok(bubble);
-            }
+        if let Some(id) = arg.typed().and_then(|typed| typed.parse().ok())
+            && let Ok(bubble) = engine.bubble(root, &id)
+        {
+            return Ok(bubble);
         }
         let mut ids = engine.ids(root)?;
         ids.retain(|id| engine.bubble(root, id).is_ok());
@@ -114,7 +114,7 @@ fn is_refusal(git: &GitError) -> bool {
 fn from_store(store: &StoreError, error: &EngineError) -> CommandError {
     let exit = match store {
         StoreError::Damaged { .. } | StoreError::Torn { .. } | StoreError::Unterminated { .. } => Exit::LogDamaged,
-        StoreError::Missing { .. } | StoreError::Exists { .. } => Exit::Refused,
+        StoreError::Missing { .. } | StoreError::Exists { .. } | StoreError::TooLarge { .. } => Exit::Refused,
         _ => Exit::WorldFailed,
     };
     let told = CommandError::new(exit, chain(error));

@@ -1,5 +1,7 @@
 //! A new bubble out of what a person said: the configuration, the commands that check the work, and their confirmation.
 
+use std::path::Path;
+
 use pairflow_core::config::{Flags, Layer, Layers, Resolved, Set, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::Rules;
@@ -47,7 +49,8 @@ impl App {
             let message = format!("a bubble '{id}' already exists in {}", place.repo.root.display());
             return Err(CommandError::refused(message).next(format_args!("pairflow status {id}")));
         }
-        let confirmed = self.confirmed(out, &engine, (&place, &detected), &resolved, order.setup.checks.yes)?;
+        let plan = Plan { root: &place.repo.root, detected: &detected, resolved: &resolved };
+        let confirmed = self.confirmed(out, &plan, order.setup.checks.yes)?;
         let new = NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed };
         Ok(engine.create(new)?)
     }
@@ -78,40 +81,39 @@ impl App {
     }
 
     /// Finds out how a person has confirmed the commands, or asks.
-    fn confirmed(
-        &self,
-        out: &mut Out,
-        engine: &Engine,
-        (place, detected): (&Place, &Detected),
-        resolved: &Resolved,
-        yes: bool,
-    ) -> Result<Confirmed, CommandError> {
-        let (root, rules) = (&place.repo.root, &resolved.rules);
-        if resolved.no_tests {
+    fn confirmed(&self, out: &mut Out, plan: &Plan<'_>, yes: bool) -> Result<Confirmed, CommandError> {
+        let (root, rules) = (plan.root, &plan.resolved.rules);
+        if plan.resolved.no_tests {
             return Ok(Confirmed::NoTests);
         }
         if rules.checks.is_empty() {
             return Err(nothing_to_run(root));
         }
-        if !detected.has_check() {
+        if !plan.detected.has_check() {
             return Ok(Confirmed::Explicit);
         }
         if yes {
             return Ok(Confirmed::Yes);
         }
+        let engine = self.engine()?;
         if engine.is_confirmed(root, rules) {
             return Ok(Confirmed::Before);
         }
-        show(out, detected);
-        if !self.interactive() {
-            return Err(unconfirmed(rules));
-        }
-        if !self.confirm(out, &format!("Check the work in {} with these commands?", root.display()))? {
+        show(out, plan.detected);
+        let question = format!("Check the work in {} with these commands?", root.display());
+        if !self.interactive() || !self.confirm(out, &question)? {
             return Err(unconfirmed(rules));
         }
         engine.remember_confirmed(root, rules)?;
         Ok(Confirmed::Asked)
     }
+}
+
+/// What a person has to confirm.
+struct Plan<'a> {
+    root: &'a Path,
+    detected: &'a Detected,
+    resolved: &'a Resolved,
 }
 
 /// The base is the current branch, unless somebody has named another one.
@@ -162,7 +164,7 @@ fn show(out: &mut Out, detected: &Detected) {
     }
 }
 
-fn nothing_to_run(root: &std::path::Path) -> CommandError {
+fn nothing_to_run(root: &Path) -> CommandError {
     let message = format!("no command that checks the work was found in {}.", root.display());
     CommandError::refused(message)
         .next("add --test \"COMMAND\", or --no-tests with --manual-check \"what a person tries by hand\"")

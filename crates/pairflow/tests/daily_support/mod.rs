@@ -1,5 +1,5 @@
 //! What the tests of the daily commands share: scripted bubbles, a terminal to type on, and a look at processes.
-#![allow(dead_code, reason = "each test program uses its own part")]
+#![allow(dead_code, clippy::unwrap_used, reason = "each test program uses its own part, and a test may panic")]
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,0 +1,67 @@
+//! How much a message may hold. Longer texts of agents and people become artifacts before they get here; what has no
+//! artifact is refused with a sentence, so that every line of the log stays within its limit.
+
+use crate::log::Key;
+use crate::rounds::Finding;
+use crate::unit::{Command, PassCommand, Refusal};
+
+/// The most findings of one review.
+pub const MAX_FINDINGS: usize = 100;
+/// The longest title of a finding, in characters.
+pub const MAX_TITLE: usize = 500;
+/// The most files that one message may point to.
+pub const MAX_REFS: usize = 100;
+/// The longest retry key, in bytes.
+pub const MAX_KEY: usize = 200;
+/// The longest text of one field, in bytes.
+pub const MAX_TEXT: usize = 64 * 1024;
+
+/// Refuses what would not fit into a line of the log.
+pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
+    match command {
+        Command::Pass(pass) => admit_pass(pass),
+        Command::AskHuman { question, refs, key, .. } => said("the question", question, refs, key.as_ref()),
+        Command::Converged { summary, refs, key, .. } => said("the summary", summary, refs, key.as_ref()),
+        Command::Reply { message, key, .. } => said("the message", message, &[], key.as_ref()),
+        Command::Rework { message, findings, key, .. } => {
+            at_most("findings", findings.len(), MAX_FINDINGS)?;
+            said("the message", message, &[], key.as_ref())
+        }
+        Command::Commit { message, override_scope, .. } => {
+            text("the commit message", message.as_deref().unwrap_or_default())?;
+            text("the reason", override_scope.as_deref().unwrap_or_default())
+        }
+        Command::Pause { reason } | Command::Stop { reason } => text("the reason", reason),
+        _ => Ok(()),
+    }
+}
+
+fn admit_pass(pass: &PassCommand) -> Result<(), Refusal> {
+    said("the summary", &pass.summary, &pass.refs, pass.key.as_ref())?;
+    let findings = pass.findings.as_deref().unwrap_or_default();
+    at_most("findings", findings.len(), MAX_FINDINGS)?;
+    findings.iter().try_for_each(title)
+}
+
+fn title(finding: &Finding) -> Result<(), Refusal> {
+    let chars = finding.title.chars().count();
+    if chars <= MAX_TITLE { Ok(()) } else { Err(Refusal::LongTitle { chars }) }
+}
+
+fn said(what: &'static str, words: &str, refs: &[String], key: Option<&Key>) -> Result<(), Refusal> {
+    text(what, words)?;
+    at_most("refs", refs.len(), MAX_REFS)?;
+    match key.map_or(0, |key| key.0.len()) {
+        bytes if bytes > MAX_KEY => Err(Refusal::TooLong { what: "the key", bytes, limit: MAX_KEY }),
+        _ => Ok(()),
+    }
+}
+
+fn text(what: &'static str, words: &str) -> Result<(), Refusal> {
+    let bytes = words.len();
+    if bytes <= MAX_TEXT { Ok(()) } else { Err(Refusal::TooLong { what, bytes, limit: MAX_TEXT }) }
+}
+
+fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), Refusal> {
+    if count <= limit { Ok(()) } else { Err(Refusal::TooMany { what, count, limit }) }
+}

@@ -1,0 +1,246 @@
+//! Kills at random moments: some at any time, some aimed at the moment when the log has just grown.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::judge::{Told, heal, judge, judge_created};
+use super::landing::{Histogram, Landing};
+use super::scene::Scene;
+use super::stage::Stage;
+use super::verbs::Verb;
+use crate::disk::Rng;
+
+/// How many kills, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Kills {
+    /// How many have to land.
+    pub total: u64,
+    /// Where chance begins.
+    pub seed: u64,
+    /// How many processes are killed side by side.
+    pub workers: usize,
+}
+
+/// A log that is longer than this is left for a new one.
+const LONGEST: usize = 120;
+/// How long a process may take at most.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// How long to wait before looking again whether the log has grown.
+const LOOK: Duration = Duration::from_micros(15);
+
+/// Kills processes of `program` until enough kills have landed, and checks every bubble after each.
+pub fn kill_at_random(program: &Path, kills: Kills) -> Result<Histogram, String> {
+    let landed = AtomicU64::new(0);
+    let over = AtomicBool::new(false);
+    let work = |number: usize| {
+        let seed = kills.seed.wrapping_mul(1000) + number as u64;
+        let ended = Killer::new(program, seed).and_then(|killer| killer.work(&landed, kills.total, &over));
+        over.fetch_or(ended.is_err(), Ordering::SeqCst);
+        ended.map_err(|why| format!("killing with seed {}, worker {number}: {why}", kills.seed))
+    };
+    let ended: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..kills.workers.max(1)).map(|number| scope.spawn(move || work(number))).collect();
+        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err("a worker panicked".to_owned()))).collect()
+    });
+    let mut all = Histogram::default();
+    for one in ended {
+        all.add(&one?);
+    }
+    Ok(all)
+}
+
+struct Killer {
+    stage: Stage,
+    scene: Scene,
+    rng: Rng,
+    /// How long each verb takes when nobody kills it.
+    times: BTreeMap<Verb, Duration>,
+    histogram: Histogram,
+    runs: u64,
+}
+
+/// A process that was ended.
+struct Ending {
+    killed: bool,
+    code: Option<i32>,
+    said: bool,
+    took: Duration,
+}
+
+impl Killer {
+    fn new(program: &Path, seed: u64) -> Result<Self, String> {
+        let stage = Stage::new(program)?;
+        let scene = stage.scene()?;
+        let rng = Rng::new(seed);
+        Ok(Self { stage, scene, rng, times: BTreeMap::new(), histogram: Histogram::default(), runs: 0 })
+    }
+
+    fn work(mut self, landed: &AtomicU64, total: u64, over: &AtomicBool) -> Result<Histogram, String> {
+        while landed.load(Ordering::SeqCst) < total && !over.load(Ordering::SeqCst) {
+            let kills = self.cycle()?;
+            landed.fetch_add(u64::from(kills), Ordering::SeqCst);
+        }
+        Ok(self.histogram)
+    }
+
+    /// Runs one command, kills it, and asks the questions; returns whether the kill landed.
+    fn cycle(&mut self) -> Result<bool, String> {
+        self.runs += 1;
+        let words = format!("w{}-{:08x}", self.runs, self.rng.number() >> 32);
+        match self.rng.below(24) {
+            0 => self.kill_create(&words),
+            1 => {
+                let other = Verb::Start.scene(&self.stage)?;
+                let kept = std::mem::replace(&mut self.scene, other);
+                let landed = self.kill(Verb::Start, &words);
+                self.scene = kept;
+                landed
+            }
+            _ => {
+                if self.scene.witness.log.len() > LONGEST || self.scene.unit().phase.is_final() {
+                    self.scene = self.stage.scene()?;
+                }
+                let verb = self.choose();
+                self.kill(verb, &words)
+            }
+        }
+    }
+
+    fn choose(&mut self) -> Verb {
+        let rare = |verb: Verb| matches!(verb, Verb::Stop | Verb::Status | Verb::Pause);
+        let unit = self.scene.unit();
+        let skip = !self.rng.once_in(6);
+        let fitting: Vec<Verb> = Verb::ALL.into_iter().filter(|verb| verb.fits(unit) && !(skip && rare(*verb))).collect();
+        fitting.get(self.rng.below(fitting.len())).copied().unwrap_or(Verb::Status)
+    }
+
+    fn kill(&mut self, verb: Verb, words: &str) -> Result<bool, String> {
+        let args = verb.args(self.scene.bubble.id.as_str(), words);
+        let agent = verb.agent(self.scene.unit());
+        let command = || self.stage.command(agent.as_ref().map(|agent| (&self.scene, agent)), &args);
+        let log = self.scene.bubble.log().files().transcript();
+        let before = self.scene.witness.len();
+        let aim = Aim::draw(&mut self.rng, self.times.get(&verb).copied(), &log, before);
+        let ending = end(command(), &aim).map_err(|error| format!("{}: {error}", verb.name()))?;
+        let again = verb != Verb::Env && self.rng.once_in(8);
+        let rerun = if again { Some(command()) } else { None };
+        let told = ending.told();
+        let verdict = judge(&mut self.scene, verb, told)?;
+        self.note(verb, &ending, verdict.counted, verdict.torn);
+        if let Some(mut rerun) = rerun {
+            let code = rerun.stdout(Stdio::null()).stderr(Stdio::null()).status().map_err(|error| error.to_string())?;
+            if !(code.code() == Some(0) || (verdict.counted && code.code() == Some(1))) {
+                return Err(format!("{} after a kill ended with {code}", verb.name()));
+            }
+            judge(&mut self.scene, verb, if code.success() { Told::Done } else { Told::Nothing })?;
+        }
+        heal(&self.stage, &mut self.scene)?;
+        if verb == Verb::Env {
+            self.scene.mint()?;
+        }
+        Ok(ending.killed)
+    }
+
+    fn kill_create(&mut self, words: &str) -> Result<bool, String> {
+        let verb = Verb::Create;
+        let id = self.stage.fresh_id();
+        let args = verb.args(&id, words);
+        let dir = self.stage.repo().join(".pairflow/bubbles").join(&id);
+        let aim = Aim::draw(&mut self.rng, self.times.get(&verb).copied(), &dir, 0);
+        let ending = end(self.stage.command(None, &args), &aim).map_err(|error| error.to_string())?;
+        let began = dir.exists();
+        let counted = judge_created(&self.stage, &id, ending.told())?;
+        if !counted {
+            let again = self.stage.command(None, &args).stdout(Stdio::null()).status();
+            let code = again.map_err(|error| error.to_string())?;
+            if !code.success() {
+                return Err(format!("create after a killed create ended with {code}"));
+            }
+            judge_created(&self.stage, &id, Told::Done)?;
+        }
+        self.note(verb, &ending, began, false);
+        Ok(ending.killed)
+    }
+
+    fn note(&mut self, verb: Verb, ending: &Ending, wrote: bool, torn: bool) {
+        self.histogram.torn += u64::from(torn);
+        if !ending.killed {
+            let known = self.times.entry(verb).or_insert(ending.took);
+            *known = (*known * 3 + ending.took) / 4;
+            self.histogram.missed += 1;
+            return;
+        }
+        let landing = match (ending.said, wrote || torn) {
+            (true, _) => Landing::AfterAck,
+            (false, true) => Landing::BetweenWriteAndAck,
+            (false, false) => Landing::BeforeFirstWrite,
+        };
+        self.histogram.count(verb, landing);
+    }
+}
+
+/// When a process is killed.
+enum Aim {
+    /// After this time.
+    After(Duration),
+    /// As soon as this file has another size than this, and then after a moment.
+    OnGrowth(PathBuf, u64, Duration),
+    /// Not at all, to learn how long it takes.
+    Never,
+}
+
+impl Aim {
+    fn draw(rng: &mut Rng, usual: Option<Duration>, file: &Path, size: u64) -> Self {
+        let Some(usual) = usual else { return Self::Never };
+        let micros = usize::try_from(usual.as_micros()).unwrap_or(usize::MAX);
+        match rng.below(5) {
+            0 => Self::OnGrowth(file.to_owned(), size, Duration::ZERO),
+            1 => Self::OnGrowth(file.to_owned(), size, Duration::from_micros(rng.below(600) as u64)),
+            _ => Self::After(Duration::from_micros(rng.below(micros) as u64)),
+        }
+    }
+}
+
+fn end(mut command: std::process::Command, aim: &Aim) -> std::io::Result<Ending> {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let began = Instant::now();
+    match aim {
+        Aim::After(delay) => std::thread::sleep(*delay),
+        Aim::OnGrowth(file, size, delay) => {
+            while !grown(file, *size) && child.try_wait()?.is_none() && began.elapsed() < DEADLINE {
+                std::thread::sleep(LOOK);
+            }
+            std::thread::sleep(*delay);
+        }
+        Aim::Never => return gather(child, began),
+    }
+    child.kill()?;
+    gather(child, began)
+}
+
+fn gather(child: Child, began: Instant) -> std::io::Result<Ending> {
+    let output = child.wait_with_output()?;
+    let killed = output.status.signal() == Some(9);
+    let said = output.stdout.ends_with(b"\n");
+    Ok(Ending { killed, code: output.status.code(), said, took: began.elapsed() })
+}
+
+fn grown(file: &Path, size: u64) -> bool {
+    std::fs::metadata(file).is_ok_and(|meta| meta.is_dir() || meta.len() != size)
+}
+
+impl Ending {
+    fn told(&self) -> Told {
+        match self.code {
+            Some(0) => Told::Done,
+            Some(1 | 4) => Told::Refused,
+            Some(_) => Told::Failed,
+            None if self.said => Told::Done,
+            None => Told::Nothing,
+        }
+    }
+}
