@@ -294,7 +294,7 @@ fn a_row_of_the_log_is_json_with_its_message_type() {
 fn message_files_are_named_by_number_sender_and_kind() {
     let mut play = Play::reviewed();
     play.ask("codex", "which disk?");
-    play.run(Command::Reply { message: "any".to_owned(), question: None, decision: None, key: None });
+    play.run(Command::Reply { message: "any".to_owned(), question: None, decision: None, refs: Vec::new(), key: None });
     let names: Vec<_> = play.messages().into_iter().map(|file| file.name).collect();
     let expected = [
         "004-orchestrator-task.md",
@@ -353,6 +353,7 @@ fn decisions_and_the_done_package_have_files() {
         message: message.to_owned(),
         reject: false,
         findings: vec![FindingId(3)],
+        refs: Vec::new(),
         key: None,
     };
     play.run(rework("spell it right"));
@@ -425,7 +426,7 @@ pairflow ask-human --question '…'
 fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
     let mut play = Play::reviewed();
     play.ask("codex", "which disk?");
-    play.run(Command::Reply { message: "any disk".to_owned(), question: None, decision: None, key: None });
+    play.run(Command::Reply { message: "any disk".to_owned(), question: None, decision: None, refs: Vec::new(), key: None });
     let text = brief(&play.unit).unwrap();
     assert!(
         text.contains(
@@ -711,7 +712,7 @@ fn hostile_play(text: &str) -> Play {
     play.open();
     let refs = vec![text.to_owned()];
     play.run(Command::AskHuman { by: "codex".parse().unwrap(), question: text.to_owned(), refs, key: None });
-    play.run(Command::Reply { message: text.to_owned(), question: None, decision: None, key: None });
+    play.run(Command::Reply { message: text.to_owned(), question: None, decision: None, refs: Vec::new(), key: None });
     play.run(Command::Pause { reason: text.to_owned() });
     play.run(Command::Resume);
     let warning = Warning { command: text.to_owned(), reason: text.to_owned(), unmet: Vec::new() };

@@ -27,7 +27,7 @@ pub(super) fn approve(
 
 /// The person sends the work back.
 pub(super) fn rework(unit: &Unit, tree: &TreeId, command: &Command) -> Result<Decided, Refusal> {
-    let Command::Rework { message, reject, findings, .. } = command else { return Err(Refusal::NotOwed) };
+    let Command::Rework { message, reject, findings, refs, .. } = command else { return Err(Refusal::NotOwed) };
     if message.trim().is_empty() && findings.is_empty() {
         return Err(Refusal::Empty { what: "the message" });
     }
@@ -40,7 +40,9 @@ pub(super) fn rework(unit: &Unit, tree: &TreeId, command: &Command) -> Result<De
         message: message.clone(),
         findings: findings.clone(),
     };
-    Ok(Decided::one(decision_event(unit, decision, command)))
+    let mut event = decision_event(unit, decision, command);
+    event.refs.clone_from(refs);
+    Ok(Decided::one(event))
 }
 
 /// The person sends approved work back; the approval is withdrawn.

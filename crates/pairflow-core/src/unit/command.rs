@@ -58,6 +58,8 @@ pub enum Command {
         question: Option<MsgId>,
         /// The decision, for questions that have one.
         decision: Option<Decision>,
+        /// Artifacts that the answer points to.
+        refs: Vec<String>,
         /// The retry key, if one was given.
         key: Option<Key>,
     },
@@ -76,6 +78,8 @@ pub enum Command {
         reject: bool,
         /// Findings that must be dealt with.
         findings: Vec<FindingId>,
+        /// Artifacts that the message points to.
+        refs: Vec<String>,
         /// The retry key, if one was given.
         key: Option<Key>,
     },

@@ -39,12 +39,13 @@ pub(super) fn refuse_agent(unit: &Unit, command: &Command) -> Result<Decided, Re
 
 /// The person answers one question.
 pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decided, Refusal> {
-    let Command::Reply { message, question, decision, .. } = command else { return Err(Refusal::NotOwed) };
+    let Command::Reply { message, question, decision, refs, .. } = command else { return Err(Refusal::NotOwed) };
     if message.trim().is_empty() && decision.is_none() {
         return Err(Refusal::Empty { what: "the message" });
     }
     let asked = which(unit, question.as_ref())?;
     let mut event = answer(unit, turn, asked, Reply { message: message.clone(), decision: *decision });
+    event.refs.clone_from(refs);
     event.key = key_of(unit, command);
     match (asked.kind, decision) {
         (QuestionKind::TieBreak, Some(Decision::Accept)) => accept_tie(unit, asked, event),

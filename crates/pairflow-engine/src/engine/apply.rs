@@ -6,6 +6,7 @@ use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
 use pairflow_core::unit::{Command, Decided, Refusal, Unit, decide, key_of, recorded};
 use pairflow_core::view::inbox::inbox_ndjson;
+use pairflow_core::view::messages::message_file;
 
 use crate::engine::{Bubble, EngineError};
 use crate::store::{Loaded, Locked, Repaired, Source};
@@ -114,10 +115,19 @@ impl Bubble {
             if decided.events.is_empty() { Vec::new() } else { log.append(&decided.events, self.engine.clock.now())? };
         let id = written.first().map(|envelope| envelope.id.clone());
         if decided.events.iter().any(|event| asks_or_answers(&event.body)) {
-            // The inbox is derived; a disk that is full now gets it with the next question.
-            let _ = self.log.project("inbox.ndjson", inbox_ndjson(&log.loaded().unit).as_bytes());
+            self.show_person(&log.loaded().unit, &written);
         }
         Ok(Applied { id, unit: log.loaded().unit.clone(), repeated: false, repaired })
+    }
+
+    /// Writes what a person reads: the inbox, and the new messages as files.
+    ///
+    /// Both are derived; a disk that is full now gets them with the next question or the next turn.
+    fn show_person(&self, unit: &Unit, written: &[Envelope]) {
+        let _ = self.log.project("inbox.ndjson", inbox_ndjson(unit).as_bytes());
+        for file in written.iter().filter_map(message_file) {
+            let _ = self.log.project_artifact(&format!("messages/{}", file.name), file.text.as_bytes());
+        }
     }
 
     /// Records the refusal of an agent's command. A person is told, not recorded; a lost race changes nothing.

@@ -12,5 +12,5 @@ mod update;
 
 pub use observe::{head_seen, seen};
 pub use project::write_projections;
-pub(crate) use snapshot::round_of;
+pub(crate) use snapshot::trees_around;
 pub use settle::{Settled, perform, settle};

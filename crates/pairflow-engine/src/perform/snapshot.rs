@@ -1,8 +1,11 @@
 //! The tree that a turn left goes to a private ref, and its diff becomes a file that people can read.
 
+use std::cmp::Ordering;
+
 use pairflow_core::facts::Snapshot;
-use pairflow_core::ids::Party;
-use pairflow_core::unit::{Command, Unit};
+use pairflow_core::ids::{Party, TreeId};
+use pairflow_core::log::{Body, Evidence};
+use pairflow_core::unit::{Command, Unit, evolve};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Head, Workspace, changes, diff_text, head, take};
@@ -62,23 +65,38 @@ fn agent_head(workspace: &Workspace, unit: &Unit) -> Option<pairflow_core::ids::
     (Some(&tip) != base).then_some(tip)
 }
 
-/// Writes `artifacts/round-<nnn>.diff`: what this round changed.
+/// Writes `artifacts/round-<nnn>.diff`: what this round changed, whoever changed it.
 fn write_diff(bubble: &Bubble, unit: &Unit, workspace: &Workspace, snapshot: &Snapshot) -> Result<(), EngineError> {
-    let before = match (unit.tree(), &unit.workspace) {
-        (Some(tree), _) => tree,
-        (None, Some(record)) => &record.base_tree,
-        (None, None) => return Ok(()),
-    };
-    if *before == snapshot.tree {
+    let round = round_of(unit);
+    let name = format!("round-{round:03}.diff");
+    if snapshot.since_last.is_empty() && bubble.dir().join("artifacts").join(&name).exists() {
         return Ok(());
     }
-    let diff = diff_text(&workspace.git(), before, &snapshot.tree, DIFF_LIMIT)?;
-    let name = format!("round-{:03}.diff", round_of(unit));
+    let base = unit.workspace.as_ref().map(|record| record.base_tree.clone());
+    let Some(before) = trees_around(bubble, round)?.0.or(base) else { return Ok(()) };
+    let diff = diff_text(&workspace.git(), &before, &snapshot.tree, DIFF_LIMIT)?;
     Ok(bubble.log().project_artifact(&name, &diff)?)
 }
 
+/// The newest trees that the log has of the rounds before `round`, and of that round itself.
+pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId>, Option<TreeId>), EngineError> {
+    let mut state = Unit::new(bubble.id.clone());
+    let (mut before, mut after) = (None, None);
+    for envelope in bubble.log().envelopes()? {
+        if let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body {
+            match round_of(&state).cmp(&round) {
+                Ordering::Less => before = Some(snapshot.tree.clone()),
+                Ordering::Equal => after = Some(snapshot.tree.clone()),
+                Ordering::Greater => {}
+            }
+        }
+        state = evolve(state, &envelope);
+    }
+    Ok((before, after))
+}
+
 /// The round in which the work was done that is being recorded now.
-pub(crate) fn round_of(unit: &Unit) -> u32 {
+fn round_of(unit: &Unit) -> u32 {
     match unit.phase.turn().map(|turn| &turn.stage) {
         Some(pairflow_core::unit::Stage::Closing(handover)) => handover.round,
         _ => unit.round,

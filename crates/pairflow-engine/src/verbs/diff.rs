@@ -1,15 +1,12 @@
 //! What a bubble changed, as a patch or as numbers.
 
-use std::cmp::Ordering;
-
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
-use pairflow_core::log::{Body, Evidence};
-use pairflow_core::unit::{Unit, evolve};
+use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Workspace, changes, diff_stat, diff_text, observe};
-use crate::perform::round_of;
+use crate::perform::trees_around;
 
 /// The longest patch that is printed, in bytes.
 const LIMIT: usize = 64 * 1024 * 1024;
@@ -61,18 +58,7 @@ fn present(workspace: &Workspace, unit: &Unit) -> Result<TreeId, EngineError> {
 
 /// The trees before and after a round, as the log recorded them.
 fn around(bubble: &Bubble, unit: &Unit, wanted: u32) -> Result<(TreeId, TreeId), EngineError> {
-    let mut state = Unit::new(bubble.id.clone());
-    let (mut before, mut after) = (None, None);
-    for envelope in bubble.log().envelopes()? {
-        if let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body {
-            match round_of(&state).cmp(&wanted) {
-                Ordering::Less => before = Some(snapshot.tree.clone()),
-                Ordering::Equal => after = Some(snapshot.tree.clone()),
-                Ordering::Greater => {}
-            }
-        }
-        state = evolve(state, &envelope);
-    }
+    let (before, after) = trees_around(bubble, wanted)?;
     let from = before.map_or_else(|| base(unit), Ok)?;
     if wanted > unit.round {
         let so_far = unit.round;

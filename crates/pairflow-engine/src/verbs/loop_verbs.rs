@@ -4,15 +4,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Command, Committed, Phase, Unit};
+use pairflow_core::unit::{Command, Committed, Phase, Refusal, Unit};
 
 use super::Hands;
 use crate::engine::{Bubble, EngineError};
+use crate::store::StoreError;
+use crate::store::storage::{Guard, LockMode};
 use crate::workspace::restore;
 
 impl Bubble {
     /// Starts the bubble and returns once its workspace is ready. A start that a crash interrupted is taken up again.
+    ///
+    /// While one process starts it, any other is refused, however far the first one has come.
     pub fn start(&self, rules: &Rules, hands: &Hands) -> Result<Unit, EngineError> {
+        let _starting = self.starting()?;
         let before = self.load()?;
         if before.unit.phase != Phase::Preparing {
             self.apply(&Command::Start { rules: Box::new(rules.clone()) })?;
@@ -25,6 +30,19 @@ impl Bubble {
             _ => Some(Ok(unit.clone())),
         })?;
         ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))
+    }
+
+    /// Takes the lock of a start, which the kernel frees with its holder.
+    fn starting(&self) -> Result<Guard, EngineError> {
+        let (disk, locks) = (&self.engine.disk, self.control.locks());
+        let path = locks.join(format!("{}.start.lock", self.id));
+        disk.create_dir(&locks).map_err(StoreError::from)?;
+        if let Some(guard) = disk.lock(&path, LockMode::Exclusive, Duration::ZERO).map_err(StoreError::from)? {
+            return Ok(guard);
+        }
+        let why = Some("another process is starting it".to_owned());
+        let refusal = Refusal::WrongState { state: self.load()?.unit.phase.name(), command: "start", why };
+        Err(EngineError::Refused { id: self.id.clone(), refusal: Box::new(refusal.lost_race()) })
     }
 
     /// Commits what was approved and returns once it is recorded.

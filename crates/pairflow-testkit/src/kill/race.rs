@@ -134,6 +134,7 @@ fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
                 message: words.to_owned(),
                 question: None,
                 decision: None,
+                refs: Vec::new(),
                 key: key(words),
             };
             (both(&reply), |it| matches!(it.event.body, Body::HumanReply(_)))
@@ -157,6 +158,7 @@ fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
                 message: words.to_owned(),
                 reject: false,
                 findings: Vec::new(),
+                refs: Vec::new(),
                 key: key(words),
             };
             (both(&rework), |it| matches!(it.event.body, Body::ApprovalDecision(_)))

@@ -170,7 +170,7 @@ impl Play {
             Ok(nth) => self.unit.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
             Err(_) => MsgId(which),
         });
-        Command::Reply { message, question, decision, key: words.after("key").map(Key) }
+        Command::Reply { message, question, decision, refs: Vec::new(), key: words.after("key").map(Key) }
     }
 
     fn mint(&mut self, words: &mut Words) -> Sent {
@@ -280,7 +280,7 @@ fn rework(words: &mut Words) -> Command {
     let key = words.after("key").map(Key);
     let findings = words.list();
     let finding = |name: &String| name.parse::<FindingId>().unwrap_or_else(|_| words.reject("F1, F2, …"));
-    Command::Rework { message, reject, findings: findings.iter().map(finding).collect(), key }
+    Command::Rework { message, reject, findings: findings.iter().map(finding).collect(), refs: Vec::new(), key }
 }
 
 fn agent(name: &str, words: &Words) -> AgentId {

@@ -56,8 +56,8 @@ fn of_agents(unit: &Unit) -> Vec<(&'static str, Command)> {
 }
 
 fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
-    let reply = |decision| Command::Reply { message: "sqlite".to_owned(), question: None, decision, key: None };
-    let rework = |reject| Command::Rework { message: "again".to_owned(), reject, findings: Vec::new(), key: None };
+    let reply = |decision| Command::Reply { message: "sqlite".to_owned(), question: None, decision, refs: Vec::new(), key: None };
+    let rework = |reject| Command::Rework { message: "again".to_owned(), reject, findings: Vec::new(), refs: Vec::new(), key: None };
     let differs = Seen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
     let token = Command::MintToken { agent: unit.seats.producer.clone(), token_sha256: "token".to_owned() };
     vec![

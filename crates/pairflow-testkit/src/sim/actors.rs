@@ -125,7 +125,7 @@ fn answer(unit: &Unit, rng: &mut Rng) -> Act {
 fn reply(open: &OpenQuestion, rng: &mut Rng) -> Command {
     let decides = matches!(open.kind, QuestionKind::TieBreak | QuestionKind::CouldNotCheck) && rng.once_in(2);
     let decision = decides.then(|| if rng.once_in(3) { Decision::Continue } else { Decision::Accept });
-    Command::Reply { message: words(rng), question: Some(open.id.clone()), decision, key: fresh_key(rng) }
+    Command::Reply { message: words(rng), question: Some(open.id.clone()), decision, refs: Vec::new(), key: fresh_key(rng) }
 }
 
 fn at_the_gate(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
@@ -146,7 +146,7 @@ fn approved(rng: &mut Rng) -> Act {
 }
 
 fn rework(rng: &mut Rng) -> Command {
-    Command::Rework { message: words(rng), reject: rng.once_in(3), findings: Vec::new(), key: fresh_key(rng) }
+    Command::Rework { message: words(rng), reject: rng.once_in(3), findings: Vec::new(), refs: Vec::new(), key: fresh_key(rng) }
 }
 
 /// A few words, or so many that they fill sectors of a disk.

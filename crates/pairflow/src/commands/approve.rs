@@ -1,9 +1,10 @@
 //! `pairflow approve`: the person's yes to a snapshot.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::log::Key;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::commands::common::{BubbleArg, said};
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -17,6 +18,9 @@ pub struct ApproveArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
+    /// A name for this attempt: repeated with the same key, it is recorded once
+    #[arg(long, value_name = "KEY", value_parser = said)]
+    pub key: Option<String>,
 }
 
 /// The line of the table.
@@ -35,7 +39,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "approve")?;
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
-    let applied = bubble.approve(None)?;
+    let applied = bubble.approve(args.key.map(Key))?;
     let tree = applied.unit.tree().map_or("", |tree| tree.short());
     app.hands().wake(&bubble)?;
     out.line(format_args!("Approved tree {tree} of bubble {}", bubble.id))?;

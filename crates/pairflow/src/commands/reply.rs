@@ -2,6 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::MsgId;
+use pairflow_core::log::Key;
 use pairflow_core::unit::{Command, Phase};
 
 use crate::app::App;
@@ -33,6 +34,9 @@ pub struct ReplyArgs {
     /// The decision, for questions that have one
     #[arg(long, value_name = "DECISION")]
     pub decision: Option<DecisionArg>,
+    /// A name for this attempt: repeated with the same key, it is recorded once
+    #[arg(long, value_name = "KEY", value_parser = said)]
+    pub key: Option<String>,
 }
 
 /// The line of the table.
@@ -51,9 +55,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = ReplyArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "reply")?;
     let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
-    let message = bubble.inline(&text, &mut Vec::new())?;
+    let mut refs = Vec::new();
+    let message = bubble.inline(&text, &mut refs)?;
     let question = args.question.map(MsgId);
-    let command = Command::Reply { message, question, decision: args.decision.map(Into::into), key: None };
+    let command = Command::Reply { message, question, decision: args.decision.map(Into::into), refs, key: args.key.map(Key) };
     let unit = bubble.apply(&command)?.unit;
     app.hands().wake(&bubble)?;
     match &unit.phase {

@@ -2,6 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::FindingId;
+use pairflow_core::log::Key;
 use pairflow_core::unit::Command;
 
 use crate::app::App;
@@ -24,13 +25,17 @@ pub struct RequestReworkArgs {
     pub bubble: BubbleArg,
     /// What is to be done, or `-` for stdin
     #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
-    pub message: String,
+    #[arg(required_unless_present = "findings")]
+    pub message: Option<String>,
     /// The approach is wrong, not a detail
     #[arg(long)]
     pub reject: bool,
     /// A finding that has to be mended after all (can be repeated)
     #[arg(long = "finding", value_name = "F1")]
     pub findings: Vec<FindingId>,
+    /// A name for this attempt: repeated with the same key, it is recorded once
+    #[arg(long, value_name = "KEY", value_parser = said)]
+    pub key: Option<String>,
 }
 
 /// The line of the table.
@@ -48,9 +53,10 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = RequestReworkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "request-rework")?;
-    let text = app.message("--message", &args.message)?;
-    let message = bubble.inline(&text, &mut Vec::new())?;
-    let command = Command::Rework { message, reject: args.reject, findings: args.findings, key: None };
+    let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
+    let mut refs = Vec::new();
+    let message = bubble.inline(&text, &mut refs)?;
+    let command = Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(Key) };
     let applied = bubble.apply(&command)?;
     app.hands().wake(&bubble)?;
     match applied.unit.phase.turn() {

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub(crate) mod child;
 pub(crate) mod disk;
 mod world;
 

@@ -63,6 +63,10 @@ pub(crate) fn run_in_world(home: &Home, around: Surroundings<'_>, args: &[&str])
         program: Some(Path::new(env!("CARGO_BIN_EXE_pairflow")).to_owned()),
     });
     let text = |tape: &Tape| String::from_utf8_lossy(&tape.0.borrow()).into_owned();
-    let code = (0..=255).find(|code| ExitCode::from(*code) == exit).expect("an exit code is a byte");
-    (code, text(&stdout), text(&stderr))
+    (byte(exit), text(&stdout), text(&stderr))
+}
+
+/// Returns an exit code as a number.
+pub(crate) fn byte(exit: ExitCode) -> u8 {
+    (0..=255).find(|code| ExitCode::from(*code) == exit).expect("an exit code is a byte")
 }

@@ -103,7 +103,9 @@ fn go_on(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
 fn in_words(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
     let Some(text) = app.answer(out, "Your words:")?.filter(|text| !text.is_empty()) else { return Ok(false) };
     if open.waiting.item.kind == ItemKind::Approval {
-        let command = Command::Rework { message: text, reject: false, findings: Vec::new(), key: None };
+        let mut refs = Vec::new();
+        let message = open.bubble.inline(&text, &mut refs)?;
+        let command = Command::Rework { message, reject: false, findings: Vec::new(), refs, key: None };
         open.bubble.apply(&command)?;
         app.hands().wake(&open.bubble)?;
         out.line(format_args!("Sent {} back to its agents", open.bubble.id))?;
@@ -117,7 +119,7 @@ fn reply(app: &App, open: &Open, text: &str, decision: Option<Decision>, out: &m
     let question = Some(MsgId(open.waiting.item.id.clone()));
     let mut refs = Vec::new();
     let message = open.bubble.inline(text, &mut refs)?;
-    open.bubble.apply(&Command::Reply { message, question, decision, key: None })?;
+    open.bubble.apply(&Command::Reply { message, question, decision, refs, key: None })?;
     app.hands().wake(&open.bubble)?;
     out.line(format_args!("Answered {} of {}", open.waiting.item.id, open.bubble.id))
 }
