@@ -5,8 +5,11 @@
 mod bench;
 mod deny;
 mod fixture;
+mod kill;
+mod proof;
 mod say;
 mod sim;
+mod soak;
 mod test;
 mod tidy;
 
@@ -33,6 +36,12 @@ const COMMANDS: &[Command] = &[
         run: fixture::run,
     },
     Command { name: "deny", about: "banned crates, licences and sources of the dependencies", run: deny::run },
+    Command {
+        name: "kill",
+        about: "real processes killed, failed and raced [--only PART] [--kills N]",
+        run: kill::run,
+    },
+    Command { name: "soak", about: "the proofs at the sizes of a release [--hours H]", run: soak::run },
     Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: sim::run },
 ];
 

@@ -4,47 +4,53 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, bail};
-use pairflow_testkit::sim::{Seeds, Tally, live, run as run_seeds};
+use anyhow::{anyhow, bail};
+use pairflow_testkit::sim::{Seeds, Tally, live, present_seed, run as run_seeds};
 
+use crate::proof::{INNER, number, run_optimised};
 use crate::say;
 
 /// How many lives every change has to pass.
 pub(crate) const GATE: u64 = 20_000;
 /// How many commands a life has at most.
-pub(crate) const STEPS: u32 = 100;
+const STEPS: u32 = 100;
 
 /// Lives `--seeds N` lives, beginning with `--first S`; or the one life of `--seed S`.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |text: &str| text.parse::<u64>().with_context(|| format!("'{text}' is not a number"));
     match words.as_slice() {
-        [] => many(0, GATE),
-        ["--seeds", count] => many(0, number(count)?),
-        ["--seeds", count, "--first", first] => many(number(first)?, number(count)?),
-        ["--seed", seed] => one(number(seed)?),
+        [INNER] => gate(0, GATE),
+        [INNER, "--seeds", count] => gate(0, number(count)?),
+        [INNER, "--seeds", count, "--first", first] => gate(number(first)?, number(count)?),
+        [INNER, "--seed", seed] => one(number(seed)?),
+        [] | ["--seeds", _] | ["--seeds", _, "--first", _] | ["--seed", _] => run_optimised("sim", arguments, &[]),
         _ => bail!("usage: cargo xtask sim [--seeds N [--first S] | --seed S]"),
     }
 }
 
 /// Lives many lives and prints what happened in them.
-pub(crate) fn many(first: u64, count: u64) -> anyhow::Result<()> {
+fn gate(first: u64, count: u64) -> anyhow::Result<()> {
     let began = Instant::now();
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let tally = run_seeds(Seeds { first, count, steps: STEPS, threads })?;
+    let tally = many(first, count)?;
     let secs = began.elapsed().as_secs_f64();
     print(&tally);
-    say::line(format_args!(
-        "  {:.0} seeds/s on {threads} threads, seeds {first}..{}, {secs:.1} s",
-        count as f64 / secs,
-        first + count
-    ));
+    say::line(format_args!("  seeds {first}..{} in {secs:.1} s: {:.0} seeds/s", first + count, count as f64 / secs));
     Ok(())
 }
 
+/// Lives many lives.
+pub(crate) fn many(first: u64, count: u64) -> anyhow::Result<Tally> {
+    // A release aborts on a panic, so the seed has to be told before that.
+    std::panic::set_hook(Box::new(|panic| {
+        let seed = present_seed().map_or_else(|| "?".to_owned(), |seed| seed.to_string());
+        say::error(format_args!("{panic}\n  repeat it with: cargo xtask sim --seed {seed}"));
+    }));
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    Ok(run_seeds(Seeds { first, count, steps: STEPS, threads })?)
+}
+
 fn one(seed: u64) -> anyhow::Result<()> {
-    let tally = live(seed, STEPS).map_err(|why| anyhow::anyhow!("seed {seed}: {why}"))?;
-    print(&tally);
+    print(&live(seed, STEPS).map_err(|why| anyhow!("seed {seed}: {why}"))?);
     Ok(())
 }
 

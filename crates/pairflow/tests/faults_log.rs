@@ -137,24 +137,6 @@ fn with_the_race_window_widened_one_pass_wins_and_the_others_lose_with_4_and_rec
     assert_eq!(home.status("b1")["active_agent"], "claude");
 }
 
-/// The same kill by chance instead of by choice: whatever moment it hits, nothing is lost, doubled or locked.
-#[test]
-fn kills_at_random_moments_of_a_pass_leave_a_bubble_that_goes_on() {
-    let home = home();
-    started(&home, "b1");
-    let codex = home.agent("b1", "codex");
-    alone(&home);
-    for microseconds in (0..40).map(|n| n * 700) {
-        let mut child = codex.command(&PASS).output_later();
-        std::thread::sleep(std::time::Duration::from_micros(microseconds));
-        // It may have ended already.
-        let _ = child.kill();
-        child.wait().unwrap();
-        assert!(lines_of(&home, "b1", "PASS").len() <= 1);
-    }
-    passes_once(&home, &codex, "b1");
-}
-
 #[test]
 fn a_truncated_last_line_that_was_acknowledged_is_reported_and_its_id_is_not_used_again() {
     let home = home();

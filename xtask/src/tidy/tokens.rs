@@ -56,8 +56,15 @@ pub(super) fn attributes(stream: &TokenStream) -> Vec<AttributeUse> {
     found
 }
 
+/// A macro of this name makes a test out of every function in it.
+const TEST_MACRO: &str = "hermetic";
+
 /// The path of every `#[test]` function beneath `prefix`, also of those that stand in a macro such as `proptest!`.
 pub(super) fn tests(stream: &TokenStream, prefix: &[String]) -> Vec<String> {
+    tests_in(stream, prefix, false)
+}
+
+fn tests_in(stream: &TokenStream, prefix: &[String], all: bool) -> Vec<String> {
     let mut found = Vec::new();
     let tokens: Vec<TokenTree> = stream.clone().into_iter().collect();
     let mut is_test = false;
@@ -69,10 +76,11 @@ pub(super) fn tests(stream: &TokenStream, prefix: &[String]) -> Vec<String> {
             }
             TokenTree::Group(group) => {
                 let inside: Vec<String> = prefix.iter().cloned().chain(module.take()).collect();
-                found.extend(tests(&group.stream(), &inside));
+                let all = is_punct(&tokens, index, '!') && index > 1 && tokens[index - 2].to_string() == TEST_MACRO;
+                found.extend(tests_in(&group.stream(), &inside, all));
             }
             TokenTree::Ident(keyword) if keyword == "fn" => {
-                let name = tokens.get(index + 1).map(ToString::to_string).filter(|_| is_test);
+                let name = tokens.get(index + 1).map(ToString::to_string).filter(|_| is_test || all);
                 found.extend(name.map(|name| prefix.iter().cloned().chain([name]).collect::<Vec<_>>().join("::")));
                 is_test = false;
             }
@@ -181,6 +189,12 @@ mod tests {
         let text = "mod tests { #[test] fn a() {} fn b() {} mod deep { #[tokio::test] async fn c() {} }
                     proptest! { #[test] fn d(x in 0..3) {} } } #[cfg(test)] fn e() {}";
         assert_eq!(tests(&text.parse().unwrap(), &["x".into()]), ["x::tests::a", "x::tests::deep::c", "x::tests::d"]);
+    }
+
+    #[test]
+    fn every_function_of_a_macro_that_makes_tests_is_one_and_what_it_holds_is_not() {
+        let text = "hermetic! { fn a() { fn inner() {} m!(fn deep() {}); } fn b() {} } other! { fn c() {} }";
+        assert_eq!(tests(&text.parse().unwrap(), &["x".into()]), ["x::a", "x::b"]);
     }
 
     #[test]

@@ -17,6 +17,12 @@ use crate::unit::{
 
 /// Returns the state after `envelope`.
 pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
+    advance(&mut unit, envelope);
+    unit
+}
+
+/// Makes a state the one after `envelope`; for long logs, where moving the state for each line would take its time.
+pub fn advance(unit: &mut Unit, envelope: &Envelope) {
     let at = envelope.at;
     let event = &envelope.event;
     if let Some(key) = &event.key {
@@ -29,16 +35,16 @@ pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
         unit.last_command_at = at.ts;
     }
     match &event.body {
-        Body::Lifecycle(fact) => lifecycle(&mut unit, fact, at),
+        Body::Lifecycle(fact) => lifecycle(unit, fact, at),
         Body::Pass(pass) => {
             if let Party::Agent(by) = &event.sender {
-                passed(&mut unit, by, pass, at);
+                passed(unit, by, pass, at);
             }
         }
-        Body::HumanQuestion(question) => asked(&mut unit, envelope, question),
-        Body::HumanReply(reply) => answered(&mut unit, envelope, reply),
-        Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(&mut unit, snapshot, at),
-        Body::Evidence(Evidence::Receipt { receipt }) => checked(&mut unit, receipt),
+        Body::HumanQuestion(question) => asked(unit, envelope, question),
+        Body::HumanReply(reply) => answered(unit, envelope, reply),
+        Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(unit, snapshot, at),
+        Body::Evidence(Evidence::Receipt { receipt }) => checked(unit, receipt),
         Body::Evidence(Evidence::NotAvailable { check, .. }) => unit.not_available.push(check.clone()),
         Body::Convergence(claim) => {
             unit.streak.clone_from(&claim.certificate.reviews);
@@ -46,28 +52,28 @@ pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
             if let Party::Agent(by) = &event.sender {
                 unit.ledger.review(by, event.round, &[]);
                 unit.reviewed = unit.tree().cloned();
-                said(&mut unit, by, Seat::Critic, &claim.summary);
+                said(unit, by, Seat::Critic, &claim.summary);
             }
         }
         Body::ApprovalRequest(request) => {
             unit.phase = Phase::ReadyForApproval(request.clone());
             unit.paused = false;
         }
-        Body::ApprovalDecision(decision) => decided(&mut unit, decision, at),
+        Body::ApprovalDecision(decision) => decided(unit, decision, at),
         Body::DonePackage(_) => {
             if let Phase::Committed(committed) = &unit.phase {
                 unit.phase = Phase::Done(committed.clone());
             }
         }
-        Body::Control(control) => controlled(&mut unit, control, at),
+        Body::Control(control) => controlled(unit, control, at),
         Body::ProtocolWarning(warning) => unit.last_warning = Some((event.recipient.clone(), warning.clone())),
         Body::Task(task) => {
             unit.task.clone_from(&task.task);
             unit.acceptance_criteria.clone_from(&task.acceptance_criteria);
+            unit.rules.scope.clone_from(&task.scope);
         }
         Body::Delivery(_) => {}
     }
-    unit
 }
 
 fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {

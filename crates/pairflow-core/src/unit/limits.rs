@@ -28,7 +28,11 @@ pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
             said("the message", message, &[], key.as_ref())
         }
         Command::Commit { message, override_scope, .. } => {
-            text("the commit message", message.as_deref().unwrap_or_default())?;
+            let message = message.as_deref().unwrap_or_default();
+            text("the commit message", message)?;
+            if message.contains('\0') {
+                return Err(Refusal::NulByte { what: "the commit message" });
+            }
             text("the reason", override_scope.as_deref().unwrap_or_default())
         }
         Command::Pause { reason } | Command::Stop { reason } => text("the reason", reason),

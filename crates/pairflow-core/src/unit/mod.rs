@@ -22,7 +22,7 @@ mod work;
 pub use command::*;
 pub use converge::{Unmet, unmet};
 pub use decide::{Artifact, Decided, create, decide};
-pub use evolve::evolve;
+pub use evolve::{advance, evolve};
 pub use key::*;
 pub use limits::{MAX_FINDINGS, MAX_KEY, MAX_REFS, MAX_TEXT, MAX_TITLE};
 pub use owed::*;

@@ -72,6 +72,12 @@ pub enum Refusal {
         /// How long it may be.
         limit: usize,
     },
+    /// A text that git cannot take.
+    #[error("{what} has a NUL byte in it, and git does not take that")]
+    NulByte {
+        /// Which text.
+        what: &'static str,
+    },
     /// The title of a finding is a text rather than a title.
     #[error("a finding's title has {chars} characters, and {MAX_TITLE} are the most; put the details into the summary")]
     LongTitle {

@@ -419,7 +419,7 @@ fn a_pass_on_another_branch_or_without_a_worktree_is_refused() {
         "#1 RUNNING codex implementer round 1
          refused: the worktree is on branch main instead of on branch bubble/demo
          refused: the worktree is on a detached HEAD instead of on branch bubble/demo
-         refused: the worktree is gone instead of on branch bubble/demo
+         refused: the worktree /work/demo is gone
          #2 RUNNING claude reviewer round 1",
     );
 }

@@ -77,7 +77,8 @@ impl Bubble {
             let seen = self.log.load()?;
             let opening =
                 matches!(decide(&seen.unit, command, self.engine.clock.now()), Err(Refusal::StillOpening { .. }));
-            if !opening {
+            // What was recorded already is answered at once.
+            if !opening || repeated(&seen.unit, command).is_some() {
                 break;
             }
             self.log.wait_past(&seen.head, LOOK);
@@ -116,6 +117,10 @@ impl Bubble {
         let id = written.first().map(|envelope| envelope.id.clone());
         if decided.events.iter().any(|event| asks_or_answers(&event.body)) {
             self.show_person(&log.loaded().unit, &written);
+        }
+        if decided.events.iter().any(|event| matches!(event.body, Body::HumanReply(_))) {
+            // The turn stayed open while the person was asked; its holder finds the answer in the brief.
+            let _ = self.write_brief(&log.loaded().unit);
         }
         Ok(Applied { id, unit: log.loaded().unit.clone(), repeated: false, repaired })
     }

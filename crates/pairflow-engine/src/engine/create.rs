@@ -3,7 +3,7 @@
 use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Lifecycle;
-use pairflow_core::unit::{MAX_TEXT, create};
+use pairflow_core::unit::{MAX_TEXT, Unit, create};
 
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
 use crate::git::Repo;
@@ -55,7 +55,7 @@ impl Confirmed {
 
 impl Engine {
     /// Makes a bubble. Refuses an id that is taken, an empty task, and a base branch that is not there.
-    pub fn create(&self, new: NewBubble<'_>) -> Result<Bubble, EngineError> {
+    pub fn create(&self, new: NewBubble<'_>) -> Result<(Bubble, Unit), EngineError> {
         if new.id.as_str() == RESERVED {
             return Err(EngineError::BadInput(format!("the id '{RESERVED}' is reserved; choose another one")));
         }
@@ -76,7 +76,7 @@ impl Engine {
         let now = self.clock.now();
         bubble.log.put_config(&toml)?;
         match bubble.log.create(&created, now) {
-            Ok(_) => Ok(bubble),
+            Ok((log, _)) => Ok((bubble, log.into_loaded().unit)),
             Err(StoreError::Exists { .. }) => Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone() }),
             Err(other) => Err(other.into()),
         }

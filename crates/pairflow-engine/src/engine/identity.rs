@@ -48,10 +48,12 @@ impl Token {
 
 impl Bubble {
     /// Lets `agent` in with a new token; the old one is void.
-    pub fn mint(&self, agent: &AgentId) -> Result<Token, EngineError> {
+    ///
+    /// Returns the token with the state that it was recorded in.
+    pub fn mint(&self, agent: &AgentId) -> Result<(Token, Unit), EngineError> {
         let token = Token::draw()?;
-        self.apply(&Command::MintToken { agent: agent.clone(), token_sha256: token.hash() })?;
-        Ok(token)
+        let applied = self.apply(&Command::MintToken { agent: agent.clone(), token_sha256: token.hash() })?;
+        Ok((token, applied.unit))
     }
 
     /// Whether `token` proves that the caller is `agent`.

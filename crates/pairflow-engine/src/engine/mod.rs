@@ -1,6 +1,7 @@
 //! The engine's front door: load, decide, append. Every writer of the product goes through [`Bubble::apply`].
 
 mod apply;
+mod brief;
 mod bubble;
 mod confirm;
 mod create;

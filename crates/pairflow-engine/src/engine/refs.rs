@@ -19,8 +19,8 @@ impl Bubble {
             return Err(EngineError::BadInput(format!("'{shown}' has control characters in its name; rename the file")));
         }
         if given.starts_with("artifact://") {
-            let path = self.artifacts().resolve(given)?;
-            return if path.is_file() { Ok(given.to_owned()) } else { Err(missing(given)) };
+            let found = self.artifacts().resolve(given).map_err(|error| EngineError::BadInput(error.to_string()))?;
+            return if found.is_file() { Ok(given.to_owned()) } else { Err(missing(given)) };
         }
         let root = unit.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.path)).ok_or_else(|| missing(given))?;
         let root = root.canonicalize().map_err(|_| missing(given))?;

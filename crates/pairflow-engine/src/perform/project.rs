@@ -1,7 +1,7 @@
 //! Files made out of the log for people and agents to read. Each can be deleted and is written again.
 
 use pairflow_core::unit::Unit;
-use pairflow_core::view::{brief, messages};
+use pairflow_core::view::messages;
 
 use crate::engine::{Bubble, EngineError};
 
@@ -14,8 +14,5 @@ pub fn write_projections(bubble: &Bubble, unit: &Unit) -> Result<(), EngineError
             bubble.log().project_artifact(&format!("messages/{}", file.name), file.text.as_bytes())?;
         }
     }
-    if let (Some(text), Some(turn)) = (brief::brief(unit), unit.phase.turn()) {
-        bubble.log().project_artifact(&format!("brief-{}.md", turn.agent), text.as_bytes())?;
-    }
-    Ok(())
+    bubble.write_brief(unit)
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::storage::Stat;
 
 /// What a cache says of a log.
+#[derive(Clone)]
 pub(super) struct Cache {
     pub(super) unit: Unit,
     pub(super) head: Head,

@@ -19,6 +19,17 @@ pub(super) fn replace(disk: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(
     replaced
 }
 
+/// Gives a file that is a cache, and has one writer at a time, other content in one step.
+pub(super) fn renew(disk: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let spare = path.with_file_name(format!(".{name}.spare"));
+    let renewed = disk.renew(path, &spare, bytes);
+    if renewed.is_err() {
+        let _ = disk.remove(&spare);
+    }
+    renewed
+}
+
 /// Replaces a file in one step; when this returns, content and name survive a power loss.
 pub(super) fn put(disk: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
     let temp = temp_of(path);

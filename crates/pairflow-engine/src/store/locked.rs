@@ -5,7 +5,7 @@ use pairflow_core::log::line::{MAX_LINE, encode_append};
 use pairflow_core::log::scan::{Head, MAX_APPEND, Torn};
 use pairflow_core::log::{Envelope, Event};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Unit, evolve};
+use pairflow_core::unit::advance;
 
 use super::error::StoreError;
 use super::log::Log;
@@ -65,8 +65,7 @@ impl Locked {
             return Err(StoreError::NotAppended { undone: self.undo(), source });
         }
         for envelope in &stamped.envelopes {
-            let unit = std::mem::replace(&mut self.loaded.unit, Unit::new(self.log.id.clone()));
-            self.loaded.unit = evolve(unit, envelope);
+            advance(&mut self.loaded.unit, envelope);
         }
         self.loaded.head = stamped.head;
         self.save();
@@ -88,7 +87,7 @@ impl Locked {
         let save = || {
             let stat = self.handle.stat().ok().filter(|stat| stat.len == head.offset)?;
             let bytes = cache::encode(unit, head, &stat).ok()?;
-            durable::replace(&*self.log.disk, &self.log.files.state(), &bytes).ok()
+            durable::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
         };
         let _ = save();
     }

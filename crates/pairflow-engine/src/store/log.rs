@@ -4,7 +4,7 @@
 //! tail, which it takes as before. Writing goes through [`Locked`], which the kernel frees when its holder dies.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
@@ -12,7 +12,7 @@ use pairflow_core::log::line::LineHash;
 use pairflow_core::log::scan::{End, Scan};
 use pairflow_core::log::{Envelope, Event};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Unit, evolve};
+use pairflow_core::unit::{Unit, advance, evolve};
 
 use super::artifacts::Artifacts;
 use super::cache::{self, Cache};
@@ -21,7 +21,7 @@ use super::error::StoreError;
 use super::files::BubbleFiles;
 use super::locked::{Locked, stamp};
 use super::read::{self, Loaded, ReadError, Source};
-use super::storage::{FileKind, Guard, Handle, LockMode, Storage, StorageError};
+use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
 
 /// How long a reader that found damage waits for the writer that it may have met.
 const READER_PATIENCE: Duration = Duration::from_secs(2);
@@ -34,6 +34,8 @@ pub struct Log {
     pub(super) disk: Arc<dyn Storage>,
     pub(super) files: BubbleFiles,
     pub(super) id: BubbleId,
+    /// The cache as it was last read, with what was known of its file: the same file is not read twice.
+    known: Arc<Mutex<Option<(Stat, Cache)>>>,
 }
 
 /// A log of which every byte was checked.
@@ -52,7 +54,7 @@ pub struct Verified {
 impl Log {
     /// Names a log; nothing is read yet.
     pub fn new(disk: Arc<dyn Storage>, files: BubbleFiles, id: BubbleId) -> Self {
-        Self { disk, files, id }
+        Self { disk, files, id, known: Arc::default() }
     }
 
     /// Makes the log of a new bubble with its first append, in one step: there is never half a bubble.
@@ -67,15 +69,24 @@ impl Log {
         }
         let start = pairflow_core::log::scan::Head::default();
         let stamped = stamp(events, at, &self.id, &start)?;
-        durable::put(disk, &path, &stamped.bytes)?;
-        // Others may have made the directories above without making them durable.
-        self.files.dir.ancestors().skip(1).take(3).try_for_each(|dir| disk.sync_dir(dir))?;
+        let handle = self.first(&stamped.bytes).inspect_err(|_| {
+            // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
+            let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
+        })?;
         let unit = stamped.envelopes.iter().fold(Unit::new(self.id.clone()), evolve);
         let loaded = Loaded { unit, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
-        let handle = disk.open_append(&path)?.ok_or_else(|| self.missing())?;
         let locked = Locked::new(self.clone(), handle, guard, loaded);
         locked.save();
         Ok((locked, stamped.envelopes))
+    }
+
+    /// Puts the first bytes of a log there, durably, and opens it.
+    fn first(&self, bytes: &[u8]) -> Result<Box<dyn Handle>, StoreError> {
+        let path = self.files.transcript();
+        durable::put(&*self.disk, &path, bytes)?;
+        // Others may have made the directories above without making them durable.
+        self.files.dir.ancestors().skip(1).take(3).try_for_each(|dir| self.disk.sync_dir(dir))?;
+        self.disk.open_append(&path)?.ok_or_else(|| self.missing())
     }
 
     /// Reads the state. Writes nothing and takes no lock.
@@ -149,10 +160,9 @@ impl Log {
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
         let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
-        let mut folded = Some(Unit::new(self.id.clone()));
-        let mut each = |envelope| folded = folded.take().map(|unit| evolve(unit, &envelope));
+        let mut unit = Unit::new(self.id.clone());
+        let mut each = |envelope| advance(&mut unit, &envelope);
         let scanned = read::run(&*handle, stat.len, scan, &mut each).map_err(|error| self.told(error))?;
-        let unit = folded.expect("the state is put back after each envelope");
         let path = self.files.transcript();
         match scanned.end {
             End::Clean => {}
@@ -215,8 +225,17 @@ impl Log {
     /// Reads the cache; one that cannot be trusted, or is no file that can be read, is none.
     pub(super) fn cache(&self) -> Result<Option<Cache>, StorageError> {
         let path = self.files.state();
+        let stat = self.disk.stat(&path).ok().flatten();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cache)) = known.as_ref().filter(|(then, _)| Some(*then) == stat) {
+            return Ok(Some(cache.clone()));
+        }
         match self.disk.read(&path) {
-            Ok(bytes) => Ok(bytes.and_then(|bytes| cache::decode(&bytes, &self.id))),
+            Ok(bytes) => {
+                let cache = bytes.and_then(|bytes| cache::decode(&bytes, &self.id));
+                *known = stat.zip(cache.clone());
+                Ok(cache)
+            }
             Err(error) if error.source.kind() == std::io::ErrorKind::PermissionDenied => Ok(None),
             Err(error) => match self.disk.stat(&path)? {
                 // The cache says what was acknowledged: a disk that fails to tell must not pass for one that has none.

@@ -4,7 +4,7 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Envelope;
 use pairflow_core::log::line::MAX_LINE;
 use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
-use pairflow_core::unit::{Unit, evolve};
+use pairflow_core::unit::{Unit, advance};
 
 use super::cache::Cache;
 use super::storage::{Handle, Stat, StorageError};
@@ -62,7 +62,7 @@ const NEVER_EMPTY: u64 = 1;
 /// Reads the state of a log, from the cache as far as it can be trusted.
 pub(super) fn load(log: &dyn Handle, stat: &Stat, id: &BubbleId, cache: Option<Cache>) -> Result<Loaded, ReadError> {
     let acknowledged_to = acknowledged_to(cache.as_ref(), stat);
-    let (head, unit, from) = match cache {
+    let (head, mut unit, from) = match cache {
         Some(cache) if cache.is_exact(stat) => {
             let Cache { unit, head, .. } = cache;
             return Ok(Loaded { unit, head, torn: None, unterminated: false, from: Source::Cache });
@@ -72,12 +72,8 @@ pub(super) fn load(log: &dyn Handle, stat: &Stat, id: &BubbleId, cache: Option<C
         }
         _ => (Head::default(), Unit::new(id.clone()), Source::Log),
     };
-    let mut folded = Some(unit);
     let scan = Scan::resume(id, head, acknowledged_to);
-    let Scanned { head, end } = run(log, stat.len, scan, &mut |envelope| {
-        folded = folded.take().map(|unit| evolve(unit, &envelope));
-    })?;
-    let unit = folded.expect("the state is put back after each envelope");
+    let Scanned { head, end } = run(log, stat.len, scan, &mut |envelope| advance(&mut unit, &envelope))?;
     let torn = if let End::Torn(torn) = end { Some(torn) } else { None };
     Ok(Loaded { unit, head, torn, unterminated: end == End::Unterminated, from })
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
 
@@ -46,6 +46,23 @@ impl Storage for RealDisk {
         let options = options.write(true).create(true).truncate(true);
         let mut write = || plain(options).open(path)?.write_all(bytes);
         write().map_err(|e| StorageError::new("write", path, e))
+    }
+
+    /// The two files change places again and again. A new file for each content would have to be given room on the disk
+    /// before the next sync of the log, which would wait for that.
+    fn renew(&self, path: &Path, spare: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+        let write = || {
+            let file = plain(OpenOptions::new().write(true).create(true)).open(spare)?;
+            file.write_all_at(bytes, 0)?;
+            let len = bytes.len() as u64;
+            if file.metadata()?.len() == len { Ok(()) } else { file.set_len(len) }
+        };
+        write().map_err(|e| StorageError::new("write", spare, e))?;
+        // Something else than a file in its place, such as a link, is replaced and never kept.
+        let there = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+        let swapped = there && renameat_with(CWD, spare, CWD, path, RenameFlags::EXCHANGE).is_ok();
+        // There may be nothing yet to change places with, or a file system that cannot do it.
+        if swapped { Ok(()) } else { self.rename(spare, path) }
     }
 
     fn sync_file(&self, path: &Path) -> Result<(), StorageError> {

@@ -27,6 +27,14 @@ pub trait Storage: Send + Sync {
     /// Makes a file with this content, or replaces the content of one. Readers may see half of it.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError>;
 
+    /// Gives a file other content in one step, with `spare` beside it to write to first; it has one writer at a time.
+    ///
+    /// Readers see the old content or the new, and now and then a mixture. After a power loss anything may be there.
+    fn renew(&self, path: &Path, spare: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+        self.write(spare, bytes)?;
+        self.rename(spare, path)
+    }
+
     /// Makes the content of a file durable.
     fn sync_file(&self, path: &Path) -> Result<(), StorageError>;
 

@@ -48,7 +48,7 @@ impl Supervisor {
 
     fn start(&self, bubble: &Bubble, settled: &Settled, turn: &Turn, nth: u32) -> Result<Option<Playing>, EngineError> {
         let unit = &settled.unit;
-        let token = bubble.mint(&turn.agent)?;
+        let (token, _) = bubble.mint(&turn.agent)?;
         let runtime_dir = bubble.control.runtime(&bubble.id);
         std::fs::create_dir_all(&runtime_dir)
             .map_err(|error| EngineError::world(format!("cannot make {}", runtime_dir.display()), error))?;

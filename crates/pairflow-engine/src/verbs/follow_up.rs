@@ -25,7 +25,8 @@ impl Bubble {
         resolved.rules.base_branch.clone_from(&unit.rules.bubble_branch);
         resolved.rules.bubble_branch = format!("bubble/{id}");
         let task = self.whole_task(&unit)?;
-        self.engine.create(NewBubble { id, repo: &repo, task, resolved, confirmed: Confirmed::Before })
+        let new = NewBubble { id, repo: &repo, task, resolved, confirmed: Confirmed::Before };
+        self.engine.create(new).map(|(bubble, _)| bubble)
     }
 
     /// Writes `bubble.toml` again if it is gone: what it said stands in the log.

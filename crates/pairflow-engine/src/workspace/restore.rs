@@ -1,6 +1,6 @@
 //! Makes a workspace anew whose files were removed by hand, from the branch and the last snapshot.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::ids::{CommitId, TreeId};
@@ -9,26 +9,55 @@ use pairflow_core::rules::WorkMode;
 use super::error::WorkspaceError;
 use super::mark::Mark;
 use super::place::lock_worktrees;
-use super::prepare::{add_clone, add_worktree, admin_dir, remove_dir};
-use crate::git::{Call, GitError, Repo, Workspace, resolve, show_in_index};
+use super::prepare::{add_clone, add_worktree, admin_dir, remove_worktree};
+use crate::git::{Call, GitError, Repo, Workspace, replace, resolve, show_in_index};
 
 const CHECKOUT: Duration = Duration::from_secs(900);
 
 /// Makes the files of `workspace` anew as `tree`, on `branch`. Files that are there are never touched.
+///
+/// They are made aside and moved into place when they are whole: nobody takes a half-made tree for somebody's work.
 pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Workspace, WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     if std::fs::symlink_metadata(&workspace.path).is_ok() {
         return Err(WorkspaceError::PathTaken { path: workspace.path.clone() });
     }
-    let made =
-        if workspace.is_clone() { again_clone(workspace, &repo, branch) } else { again(workspace, &repo, branch) };
+    let aside = Workspace { path: aside(&workspace.path), ..workspace.clone() };
+    // What an interrupted call left, and git's memory of the files that are gone: its name is needed again.
+    remove_worktree(&repo, &aside.path)?;
+    remove_worktree(&repo, &workspace.path)?;
+    let made = if workspace.is_clone() { again_clone(&aside, &repo, branch) } else { again(&aside, &repo, branch) };
     let made = made.and_then(|made| fill(&made, branch, tree).map(|()| made));
-    if made.is_err() {
+    let moved = made.and_then(|made| move_in(&made, &workspace.path));
+    if moved.is_err() {
         // The half-made files are this call's own.
-        let _ = remove_dir(&workspace.path);
+        let _ = remove_worktree(&repo, &aside.path);
     }
-    made
+    moved
+}
+
+/// Where a worktree is made before it is whole. It has the same last name, because git names its own directory by it.
+fn aside(path: &Path) -> PathBuf {
+    let parent = path.parent().unwrap_or(path);
+    parent.join(".restoring").join(path.file_name().unwrap_or_default())
+}
+
+/// Moves a whole workspace to `path`, in one step.
+fn move_in(made: &Workspace, path: &Path) -> Result<Workspace, WorkspaceError> {
+    let failed = |source| WorkspaceError::io("make", path, source);
+    let mut moved = Workspace { path: path.to_owned(), ..made.clone() };
+    if made.is_clone() {
+        moved.git_dir = path.join(".git");
+        moved.common_dir.clone_from(&moved.git_dir);
+    } else {
+        let named = format!("{}\n", path.join(".git").display());
+        replace(&made.git_dir.join("gitdir"), named.as_bytes()).map_err(failed)?;
+    }
+    std::fs::rename(&made.path, path).map_err(failed)?;
+    // Another bubble may be made whole beside it at this moment.
+    let _ = made.path.parent().map(std::fs::remove_dir);
+    Ok(moved)
 }
 
 fn again(workspace: &Workspace, repo: &Repo, branch: &str) -> Result<Workspace, WorkspaceError> {

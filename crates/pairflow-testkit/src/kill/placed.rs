@@ -73,19 +73,18 @@ pub fn kill_everywhere(program: &Path, verbs: &[Verb]) -> Result<Placed, String>
 pub fn fail_everywhere(program: &Path, verbs: &[Verb], ways: &[&str]) -> Result<Placed, String> {
     for_each_verb(program, verbs, |stage, verb| {
         let mut points = Points { operations: operations(stage, verb)?, ..Points::default() };
-        for way in ways {
-            for at in 1..=points.operations {
-                let fault = if *way == "short" { format!("short@{at}") } else { format!("errno@{at}:{way}") };
-                let run = Run { stage, verb, fault };
-                let ended = run.perform()?;
-                points.runs += 1;
-                points.counted += u64::from(ended.counted);
-                if !matches!(ended.code, 0 | 3) {
-                    return Err(format!("{} ended with {}: {}", run.told(), ended.code, ended.stderr));
-                }
+        let mut wrong = Vec::new();
+        for (way, at) in ways.iter().flat_map(|way| (1..=points.operations).map(move |at| (way, at))) {
+            let fault = if *way == "short" { format!("short@{at}") } else { format!("errno@{at}:{way}") };
+            let run = Run { stage, verb, fault };
+            points.runs += 1;
+            match run.perform() {
+                Ok(ended) if matches!(ended.code, 0 | 3) => points.counted += u64::from(ended.counted),
+                Ok(ended) => wrong.push(format!("{} ended with {}: {}", run.told(), ended.code, ended.stderr)),
+                Err(why) => wrong.push(why),
             }
         }
-        Ok(points)
+        if wrong.is_empty() { Ok(points) } else { Err(wrong.join("\n")) }
     })
 }
 
@@ -111,7 +110,8 @@ fn for_each_verb(
                     match (points, &mut *all) {
                         (Ok(points), Ok(placed)) => drop(placed.verbs.insert(*verb, points)),
                         (Err(why), all @ Ok(_)) => *all = Err(why),
-                        (_, Err(_)) => return,
+                        (Err(why), Err(first)) => first.push_str(&format!("\n{why}")),
+                        (Ok(_), Err(_)) => {}
                     }
                 }
             });
@@ -154,7 +154,9 @@ impl Run<'_> {
         let told = match ran.code {
             0 => Told::Done,
             1 | 2 | 4 => Told::Refused,
-            3 if !ran.stderr.contains("is unknown") => Told::Failed,
+            // What was asked for stays asked for when the process fails while it waits for the confirmation.
+            3 if ran.stderr.contains("is unknown") || matches!(self.verb, Verb::Start | Verb::Commit) => Told::Nothing,
+            3 => Told::Failed,
             _ if ran.stdout.ends_with('\n') => Told::Done,
             _ => Told::Nothing,
         };

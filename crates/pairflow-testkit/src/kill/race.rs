@@ -176,7 +176,7 @@ fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
 /// Two processes of `program` race `rounds` times, with hand-overs, answers, approvals and starts.
 pub fn race_processes(program: &Path, rounds: u64) -> Result<Raced, String> {
     let stage = Stage::new(program)?;
-    let verbs = [Verb::PassWork, Verb::Reply, Verb::Approve, Verb::PassClean, Verb::Start];
+    let verbs = [Verb::PassWork, Verb::Reply, Verb::Approve, Verb::PassFindings, Verb::Start];
     let mut raced = Raced::default();
     for round in 0..rounds {
         let verb = verbs[(round % verbs.len() as u64) as usize];

@@ -1,6 +1,7 @@
 //! Kills at random moments: some at any time, some aimed at the moment when the log has just grown.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -111,7 +112,7 @@ impl Killer {
     }
 
     fn choose(&mut self) -> Verb {
-        let rare = |verb: Verb| matches!(verb, Verb::Stop | Verb::Status | Verb::Pause);
+        let rare = |verb: Verb| matches!(verb, Verb::Stop | Verb::Status | Verb::Pause | Verb::Env);
         let unit = self.scene.unit();
         let skip = !self.rng.once_in(6);
         let fitting: Vec<Verb> = Verb::ALL.into_iter().filter(|verb| verb.fits(unit) && !(skip && rare(*verb))).collect();
@@ -155,7 +156,7 @@ impl Killer {
         let began = dir.exists();
         let counted = judge_created(&self.stage, &id, ending.told())?;
         if !counted {
-            let again = self.stage.command(None, &args).stdout(Stdio::null()).status();
+            let again = self.stage.command(None, &args).stdout(Stdio::null()).stderr(Stdio::null()).status();
             let code = again.map_err(|error| error.to_string())?;
             if !code.success() {
                 return Err(format!("create after a killed create ended with {code}"));
@@ -189,6 +190,8 @@ enum Aim {
     After(Duration),
     /// As soon as this file has another size than this, and then after a moment.
     OnGrowth(PathBuf, u64, Duration),
+    /// As soon as it begins to answer.
+    OnAnswer,
     /// Not at all, to learn how long it takes.
     Never,
 }
@@ -197,9 +200,10 @@ impl Aim {
     fn draw(rng: &mut Rng, usual: Option<Duration>, file: &Path, size: u64) -> Self {
         let Some(usual) = usual else { return Self::Never };
         let micros = usize::try_from(usual.as_micros()).unwrap_or(usize::MAX);
-        match rng.below(5) {
-            0 => Self::OnGrowth(file.to_owned(), size, Duration::ZERO),
-            1 => Self::OnGrowth(file.to_owned(), size, Duration::from_micros(rng.below(600) as u64)),
+        match rng.below(20) {
+            0 => Self::OnAnswer,
+            1..=4 => Self::OnGrowth(file.to_owned(), size, Duration::ZERO),
+            5..=8 => Self::OnGrowth(file.to_owned(), size, Duration::from_micros(rng.below(600) as u64)),
             _ => Self::After(Duration::from_micros(rng.below(micros) as u64)),
         }
     }
@@ -208,6 +212,7 @@ impl Aim {
 fn end(mut command: std::process::Command, aim: &Aim) -> std::io::Result<Ending> {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let began = Instant::now();
+    let mut said = false;
     match aim {
         Aim::After(delay) => std::thread::sleep(*delay),
         Aim::OnGrowth(file, size, delay) => {
@@ -216,16 +221,23 @@ fn end(mut command: std::process::Command, aim: &Aim) -> std::io::Result<Ending>
             }
             std::thread::sleep(*delay);
         }
-        Aim::Never => return gather(child, began),
+        Aim::OnAnswer => said = first_byte(&mut child)?,
+        Aim::Never => return gather(child, began, said),
     }
     child.kill()?;
-    gather(child, began)
+    gather(child, began, said)
 }
 
-fn gather(child: Child, began: Instant) -> std::io::Result<Ending> {
+/// Waits for the first byte of an answer, and takes it.
+fn first_byte(child: &mut Child) -> std::io::Result<bool> {
+    let Some(out) = &mut child.stdout else { return Ok(false) };
+    Ok(out.read(&mut [0])? == 1)
+}
+
+fn gather(child: Child, began: Instant, said: bool) -> std::io::Result<Ending> {
     let output = child.wait_with_output()?;
     let killed = output.status.signal() == Some(9);
-    let said = output.stdout.ends_with(b"\n");
+    let said = said || output.stdout.ends_with(b"\n");
     Ok(Ending { killed, code: output.status.code(), said, took: began.elapsed() })
 }
 

@@ -63,8 +63,8 @@ impl Scene {
     pub(super) fn mint(&mut self) -> Result<(), String> {
         let agents: Vec<AgentId> = self.witness.unit.rules.agents.all().cloned().collect();
         for agent in agents {
-            let minted = self.bubble.mint(&agent).map_err(|error| error.to_string())?;
-            self.tokens.insert(agent, minted.reveal().to_owned());
+            let (token, _) = self.bubble.mint(&agent).map_err(|error| error.to_string())?;
+            self.tokens.insert(agent, token.reveal().to_owned());
         }
         self.catch_up()
     }

@@ -1,6 +1,6 @@
 //! What a command must lead to in a known state, said without the engine.
 
-use pairflow_core::ids::MsgId;
+use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event};
 use pairflow_core::time::Moment;
 use pairflow_core::unit::{Command, Unit, decide, key_of, recorded};
@@ -39,6 +39,11 @@ impl Expect {
             Self::Refused => found.is_empty() || (command.agent().is_some() && is_warning(found)),
         }
     }
+}
+
+/// Whether a record only says that the remains of an append were set aside.
+pub(super) fn tells_repair(envelope: &Envelope) -> bool {
+    matches!(envelope.event.body, Body::ProtocolWarning(_)) && envelope.event.recipient == Party::Orchestrator
 }
 
 fn is_warning(found: &[Envelope]) -> bool {

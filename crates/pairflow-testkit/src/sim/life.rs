@@ -9,10 +9,10 @@ use pairflow_core::rules::{Agents, Check, DriverKind, Rules};
 use pairflow_core::unit::{Command, Effect, Unit, create, evolve, owed};
 use pairflow_engine::clock::Clock;
 use pairflow_engine::engine::{Applied, EngineError};
-use pairflow_engine::store::{Storage, StoreError};
+use pairflow_engine::store::{Loaded, Storage, StoreError};
 
 use super::actors::{Act, next};
-use super::expect::{Expect, expect};
+use super::expect::{Expect, expect, tells_repair};
 use super::process::{Ended, Fate, Machine};
 use super::tally::Tally;
 use super::witness::Witness;
@@ -148,6 +148,7 @@ impl Life {
         let bytes = self.transcript().ok_or("the transcript is gone")?;
         self.witness.look(&bytes)?;
         self.witness.make_firm();
+        self.agrees(&loaded)?;
         Ok(loaded.unit)
     }
 
@@ -196,7 +197,7 @@ impl Life {
         if found[..kept] != sent.loose[..kept] {
             return Err("after the power loss other records stand there than before".to_owned());
         }
-        let rest = found[kept..].to_vec();
+        let rest = without_repairs(&found[kept..]);
         self.before_or_after(sent, &rest)
     }
 
@@ -298,7 +299,7 @@ impl Life {
         let bytes = self.transcript().ok_or("the transcript is gone")?;
         self.witness.look(&bytes)?;
         let known = self.witness.firm() + sent.loose.len();
-        Ok(self.witness.log[known..].to_vec())
+        Ok(without_repairs(&self.witness.log[known..]))
     }
 
     /// Compares what the store says with what the witness saw, and checks the state.
@@ -307,14 +308,17 @@ impl Life {
         let news = self.witness.look(&bytes)?;
         let disk = Arc::new(self.machine.disk.clone());
         let loaded = self.machine.log(disk).load().map_err(|error| error.to_string())?;
-        if loaded.head.seq != self.witness.log.len() as u64 || loaded.unit != self.witness.unit {
-            return Err(format!("the store tells another state than the log (read from {:?})", loaded.from));
-        }
+        self.agrees(&loaded)?;
         if loaded.torn.is_some() != matches!(news.end, End::Torn(_)) {
             return Err(format!("the store says {:?} of the end, which is {:?}", loaded.torn, news.end));
         }
         let rules = broken(&self.witness.unit, &self.witness.log);
         if rules.is_empty() { Ok(()) } else { Err(rules.join("; ")) }
+    }
+
+    fn agrees(&self, loaded: &Loaded) -> Result<(), String> {
+        let same = loaded.head.seq == self.witness.log.len() as u64 && loaded.unit == self.witness.unit;
+        if same { Ok(()) } else { Err(format!("the store tells another state than the log, from {:?}", loaded.from)) }
     }
 
     /// Whatever happened, the next command heals, and then everything verifies.
@@ -379,6 +383,10 @@ struct Sent<'a> {
     rivals: Option<&'a Command>,
     /// Records that were there without having been acknowledged.
     loose: Vec<Envelope>,
+}
+
+fn without_repairs(found: &[Envelope]) -> Vec<Envelope> {
+    found.iter().filter(|envelope| !tells_repair(envelope)).cloned().collect()
 }
 
 fn rivals_of(fate: &Fate) -> Option<&Command> {

@@ -16,6 +16,6 @@ mod world;
 
 pub use clock::SimClock;
 pub use life::live;
-pub use run::{Seeds, run};
+pub use run::{Seeds, present_seed, run};
 pub use tally::{Broken, Tally};
 pub use witness::{News, Witness};

@@ -1,5 +1,6 @@
 //! Many lives, on all cores.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,15 @@ pub struct Seeds {
     pub steps: u32,
     /// How many threads.
     pub threads: usize,
+}
+
+thread_local! {
+    static PRESENT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Returns the seed of the life that this thread lives, for whoever has to report a panic.
+pub fn present_seed() -> Option<u64> {
+    PRESENT.get()
 }
 
 /// Lives all lives, or stops at the first broken promise.
@@ -51,6 +61,7 @@ fn work(next: &AtomicU64, seeds: Seeds) -> Result<Tally, Broken> {
             return Ok(tally);
         }
         let seed = seeds.first + index;
+        PRESENT.set(Some(seed));
         let lived = catch_unwind(AssertUnwindSafe(|| live(seed, seeds.steps)));
         match lived {
             Ok(Ok(own)) => tally.add(&own),

@@ -5,6 +5,7 @@ use std::path::Path;
 use pairflow_core::config::{Flags, Layer, Layers, Resolved, Set, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::Rules;
+use pairflow_core::unit::Unit;
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Bubble, Confirmed, Engine, EngineError, NewBubble};
 use pairflow_engine::git::Repo;
@@ -30,7 +31,7 @@ pub struct Order<'a> {
 
 impl App {
     /// Makes a bubble. Its check commands are those that are configured, else those that are detected and confirmed.
-    pub fn make(&self, out: &mut Out, order: Order<'_>) -> Result<Bubble, CommandError> {
+    pub fn make(&self, out: &mut Out, order: Order<'_>) -> Result<(Bubble, Unit), CommandError> {
         let engine = self.engine()?;
         let mut place = self.place(order.setup.repo.as_deref())?;
         // Beyond what can be seen from its files: it has a commit to cut a branch from.

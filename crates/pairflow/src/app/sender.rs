@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::unit::{Command, Refusal, Unit};
 use pairflow_engine::engine::{Applied, Bubble, EngineError, Token};
+use pairflow_engine::verbs::{Place, locate};
 
 use crate::app::App;
 use crate::exit::CommandError;
@@ -44,8 +45,26 @@ impl App {
         let bubble = engine.bubble(&repo, &id)?;
         let unit = bubble.load()?.unit;
         bubble.prove(&unit, &agent, &Token::shown(token.clone()))?;
+        self.at_its_place(&bubble, &unit)?;
         let attended = self.supervised()?;
         Ok(Sender { bubble, agent, unit, attended })
+    }
+}
+
+impl App {
+    /// Refuses an agent that is in the worktree of another bubble than its own.
+    fn at_its_place(&self, bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
+        let cwd = self.cwd()?;
+        if unit.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
+            return Ok(());
+        }
+        let Ok(Place { repo, bubble: Some(other) }) = locate(cwd) else { return Ok(()) };
+        if other == bubble.id && repo.root == bubble.control.repo() {
+            return Ok(());
+        }
+        let message = format!("this agent works in bubble {}, and {} belongs to bubble {other}", bubble.id, cwd.display());
+        let own = unit.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
+        Err(CommandError::refused(message).next(format_args!("cd '{own}'")))
     }
 }
 

@@ -72,8 +72,7 @@ struct Created<'a> {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = CreateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let task = app.task(args.task.as_deref())?;
-    let bubble = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
-    let unit = bubble.load()?.unit;
+    let (bubble, unit) = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
     if !args.json {
         show(out, &unit)?;
     }

@@ -58,8 +58,7 @@ struct Joining<'a> {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = EnvArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "env")?;
-    let token = bubble.mint(&args.agent)?;
-    let unit = bubble.load()?.unit;
+    let (token, unit) = bubble.mint(&args.agent)?;
     let env = environment(&bubble, &unit, &args.agent, &token);
     let worktree = unit.workspace.as_ref().map(|workspace| workspace.path.as_str());
     if args.json {

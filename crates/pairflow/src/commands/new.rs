@@ -47,8 +47,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = NewArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let words = args.text.join(" ");
     let task = app.task((!args.text.is_empty()).then_some(words.as_str()))?;
-    let bubble = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
-    create::show(out, &bubble.load()?.unit)?;
+    let (bubble, made) = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
+    create::show(out, &made)?;
     let unit = start::begin(app, out, &bubble, start::Chosen::default()).map_err(|error| {
         let message = format!("bubble {} is made, but could not be started: {}", bubble.id, error.message);
         CommandError { message, ..error }

@@ -1,6 +1,6 @@
 //! What the tests of faults stand on: a look into a bubble's files, and the program in a world with a bad disk.
 
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, unused_imports, reason = "each test file uses its own part")]
 
 pub(crate) mod child;
 pub(crate) mod disk;

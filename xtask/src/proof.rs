@@ -1,0 +1,36 @@
+//! Proofs run as releases are built: a simulated life costs a tenth of what it costs unoptimised.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use crate::tidy;
+
+/// The word that says that this is the optimised process already.
+pub(crate) const INNER: &str = "--inner";
+
+/// Builds the workshop and these packages as releases are built, and runs `command` of that workshop.
+pub(crate) fn run_optimised(command: &str, arguments: &[String], packages: &[&str]) -> anyhow::Result<()> {
+    let named = ["xtask"].iter().chain(packages).flat_map(|package| ["--package", package]);
+    let mut build = Command::new("cargo");
+    build.args(["build", "--quiet", "--release"]).args(named).current_dir(tidy::root());
+    ensure!(build.status().context("cannot start cargo")?.success(), "cannot build what is to be proved");
+    let inner = built("xtask");
+    let status = Command::new(&inner).args([command, INNER]).args(arguments).status();
+    let status = status.with_context(|| format!("cannot start {}", inner.display()))?;
+    ensure!(status.success(), "a promise is broken, see above");
+    Ok(())
+}
+
+/// Returns the path of a program as releases are built.
+pub(crate) fn built(program: &str) -> PathBuf {
+    // The workshop lies beside everything that was built with it, wherever that is.
+    let own = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.parent()?.join("release")));
+    own.unwrap_or_else(|| tidy::root().join("target/release")).join(program)
+}
+
+/// Reads a number of the command line.
+pub(crate) fn number(text: &str) -> anyhow::Result<u64> {
+    text.replace('_', "").parse().with_context(|| format!("'{text}' is not a number"))
+}
