@@ -25,6 +25,57 @@ pub struct Snapshot {
     /// The branch tip that the worktree was on, if agents committed on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_head: Option<CommitId>,
+    /// Changed files that decide which files belong to a tree at all: `.gitignore` and its like, `.git/info/exclude`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore_changes: Vec<String>,
+    /// The counts and the whole lists, if the lists here had to be cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Box<Whole>>,
+}
+
+/// How much a snapshot changed, where its own lists are only the beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Against the base.
+    pub changed: Counted,
+    /// Against the snapshot before.
+    pub since_last: Counted,
+    /// How many changed files lie outside the bubble's scope.
+    pub out_of_scope: u64,
+}
+
+/// A list of changed files that is too long for the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// How many files it has.
+    pub files: u64,
+    /// Lines added in all of them.
+    pub added: u64,
+    /// Lines removed in all of them.
+    pub removed: u64,
+    /// The whole list, as `artifact://files/<sha256>.txt`: status, lines added, lines removed, path.
+    pub list: String,
+}
+
+impl Snapshot {
+    /// Returns how much differs from the base, also where the list was cut.
+    pub fn against_base(&self) -> (u64, u64, u64) {
+        counted(&self.changed, self.whole.as_ref().map(|whole| &whole.changed))
+    }
+
+    /// Returns how much differs from the snapshot before, also where the list was cut.
+    pub fn against_last(&self) -> (u64, u64, u64) {
+        counted(&self.since_last, self.whole.as_ref().map(|whole| &whole.since_last))
+    }
+}
+
+/// Files, lines added and lines removed.
+fn counted(listed: &[FileChange], whole: Option<&Counted>) -> (u64, u64, u64) {
+    if let Some(whole) = whole {
+        return (whole.files, whole.added, whole.removed);
+    }
+    let sum = |lines: fn(&FileChange) -> Option<u64>| listed.iter().filter_map(lines).fold(0, u64::saturating_add);
+    (listed.len() as u64, sum(|file| file.added), sum(|file| file.removed))
 }
 
 /// One line of `git diff --numstat` with its status letter.

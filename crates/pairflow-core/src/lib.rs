@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod facts;
+pub mod hash;
 pub mod ids;
 pub mod log;
 pub mod rounds;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::AgentId;
+use crate::ids::{AgentId, CommitId};
 
 /// What a bubble was configured with when it was created or last started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +11,9 @@ pub struct Rules {
     pub agents: Agents,
     /// The branch that the bubble is cut from.
     pub base_branch: String,
+    /// The commit of an earlier bubble whose work goes on here, merged with the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<CommitId>,
     /// The branch that the bubble works on.
     pub bubble_branch: String,
     /// How the bubble is kept apart from the repository.
@@ -140,6 +143,7 @@ impl Default for Rules {
         Self {
             agents: Agents { implementer: agent("codex"), reviewer: agent("claude"), second_reviewer: None },
             base_branch: String::new(),
+            continues: None,
             bubble_branch: String::new(),
             work_mode: WorkMode::Worktree,
             max_rounds: 8,

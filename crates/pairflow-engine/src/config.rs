@@ -1,7 +1,6 @@
 //! The files that configure a bubble: found, read and held against where they lie. What they mean is the core's
 //! matter; which files there are and what a person calls them is decided here.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ const MOST_BYTES: u64 = 256 * 1024;
 pub struct ConfigFiles<'a> {
     /// The root of the repository.
     pub repo: &'a Path,
-    /// The person's own file, if there is a place for one; see [`user_config_file`].
+    /// The person's own file, if there is a place for one.
     pub user: Option<&'a Path>,
     /// The bubble whose own file is read.
     pub bubble: Option<&'a BubbleId>,
@@ -79,14 +78,6 @@ impl ConfigFiles<'_> {
         let hint = format!("write repo_path = \"{here}\", and run `git worktree repair` if its worktrees moved too");
         Some(ConfigError::new(place.clone(), &message).with_hint(&hint))
     }
-}
-
-/// Returns the person's own file: beneath `$XDG_CONFIG_HOME` if that is an absolute path, otherwise beneath `$HOME`.
-pub fn user_config_file(xdg_config_home: Option<&OsStr>, home: Option<&OsStr>) -> Option<PathBuf> {
-    // The base directory specification says that a relative path is ignored.
-    let absolute = |path: &OsStr| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
-    let base = xdg_config_home.and_then(absolute).or_else(|| home.and_then(absolute).map(|home| home.join(".config")));
-    base.map(|base| base.join("pairflow").join("config.toml"))
 }
 
 /// Returns the file of a bubble.
@@ -256,14 +247,5 @@ mod tests {
         assert!(matches!(place.load(), Err(LoadError::TooLarge { path }) if path == place.user));
         fs::write(&place.user, b"x = \"\xff\"").unwrap();
         assert!(place.errors()[0].ends_with("config.toml:1:6: byte 5 is no UTF-8 text"));
-    }
-
-    #[test]
-    fn the_persons_own_file_lies_in_the_configuration_home() {
-        let found = |xdg: Option<&str>, home: Option<&str>| user_config_file(xdg.map(OsStr::new), home.map(OsStr::new));
-        assert_eq!(found(Some("/x"), Some("/h")), Some(PathBuf::from("/x/pairflow/config.toml")));
-        assert_eq!(found(None, Some("/h")), Some(PathBuf::from("/h/.config/pairflow/config.toml")));
-        assert_eq!(found(Some(""), Some("/h")), Some(PathBuf::from("/h/.config/pairflow/config.toml")));
-        assert_eq!(found(Some("rel"), None), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The only writer: it loads a log, lets the core decide, appends, and performs what is owed.
 //!
-//! Everything that touches the world is in here: files, git, processes, time. No rule is.
+//! What a bubble has to do with the world is in here: its files, git, processes, time. No rule is.
 
 pub mod checks;
 pub mod clock;

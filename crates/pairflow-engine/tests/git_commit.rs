@@ -4,12 +4,12 @@
 
 mod git_support;
 
-use git_support::{World, git, git_ok, read, write};
+use git_support::{World, git, git_ok, read, update, write};
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
     Advanced, CommitRequest, Committed, GitError, How, MergeRequest, Workspace, commit, merge, observe, plan_merge,
-    take, update,
+    take,
 };
 
 fn request<'a>(bubble: &'a Workspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
@@ -280,7 +280,7 @@ hermetic! {
         world.git(&["add", "z"]);
         world.commit("a.txt", "theirs\n");
         let error = update(&bubble, "main").unwrap_err();
-        assert!(matches!(&error, GitError::UpdateConflict { files } if files == &["a.txt"]), "{error}");
+        assert!(matches!(&error, GitError::UpdateConflict { files, .. } if files == &["a.txt"]), "{error}");
         assert_eq!(read(bubble.path.join("a.txt")), "mine\n");
         assert!(!bubble.path.join("z").exists());
         assert_eq!(world.git(&["rev-parse", "bubble/b1"]), bubble.base.0);

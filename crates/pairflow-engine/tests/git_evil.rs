@@ -7,12 +7,12 @@ mod git_support;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use git_support::{World, git, git_ok, write};
+use git_support::{World, git, git_ok, update, write};
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
     Call, CommitRequest, Git, GitError, MergeRequest, Workspace, changes, commit, diff_text, merge, observe,
-    plan_merge, take, update,
+    plan_merge, take,
 };
 use pairflow_engine::workspace::Scratch;
 

@@ -269,11 +269,11 @@ fn nothing_to_reap_where_nothing_was_recorded() {
 fn inside() {
     let Some(dir) = std::env::var_os("LOOK_FOR_AGENTS_IN") else { return };
     let found = ancestors_include(&records(Path::new(&dir)).unwrap());
-    fs::write(std::env::var_os("WRITE_TO").unwrap(), if found { "agent" } else { "nobody" }).unwrap();
+    fs::write(std::env::var_os("WRITE_TO").unwrap(), if found { "found" } else { "nobody" }).unwrap();
 }
 
 #[test]
-fn a_process_knows_whether_it_descends_from_an_agent() {
+fn a_process_knows_whether_it_descends_from_an_agent_or_a_check() {
     let me = std::env::current_exe().unwrap();
     let look = |kind: Kind, line: &str| {
         let dir = tempfile::tempdir().unwrap();
@@ -286,11 +286,12 @@ fn a_process_knows_whether_it_descends_from_an_agent() {
         let ran = run(&job, &Cancel::new().unwrap());
         fs::read_to_string(dir.path().join("answer")).unwrap_or_else(|_| text(&ran))
     };
-    assert_eq!(look(Kind::Agent, "LOOK"), "agent");
-    assert_eq!(look(Kind::Agent, "(sh -c \"LOOK\")"), "agent");
-    assert_eq!(look(Kind::Agent, "env -u PF_PROCESS_MARK LOOK; true"), "agent");
-    assert_eq!(look(Kind::Agent, "setsid -f LOOK; while [ ! -s answer ]; do :; done"), "agent");
-    assert_eq!(look(Kind::Check, "LOOK"), "nobody");
+    assert_eq!(look(Kind::Agent, "LOOK"), "found");
+    assert_eq!(look(Kind::Agent, "(sh -c \"LOOK\")"), "found");
+    assert_eq!(look(Kind::Agent, "env -u PF_PROCESS_MARK LOOK; true"), "found");
+    assert_eq!(look(Kind::Agent, "setsid -f LOOK; while [ ! -s answer ]; do :; done"), "found");
+    assert_eq!(look(Kind::Check, "LOOK"), "found");
+    assert_eq!(look(Kind::Check, "env -u PF_PROCESS_MARK LOOK; true"), "found");
     assert!(!ancestors_include(&[]));
 }
 

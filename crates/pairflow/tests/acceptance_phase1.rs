@@ -108,7 +108,9 @@ fn pass_ask_human_and_converged_write_exact_envelopes() {
     home.wait_for_turn("b1", "codex");
     codex.pairflow(&["pass", "--summary", "first cut", "--ref", "done.txt"]).ok();
     home.wait_for_turn("b1", "claude");
-    claude.pairflow(&["pass", "--summary", "hm", "--finding", "P2:a typo", "--finding", "P1:a hole", "--intent", "task"]).ok();
+    claude
+        .pairflow(&["pass", "--summary", "hm", "--finding", "P2:a typo", "--finding", "P1:a hole", "--intent", "task"])
+        .ok();
     home.wait_for_turn("b1", "codex");
     codex.pairflow(&["pass", "--summary", "mended"]).ok();
     home.wait_for_turn("b1", "claude");

@@ -25,7 +25,8 @@ fn a_broken_or_foreign_state_file_changes_nothing() {
     for bad in ["", "{", "null", "[]", "not json", "\0\0\0", &foreign, &good[..good.len() / 2], &flipped] {
         std::fs::write(&state, bad).unwrap();
         let now = home.status("b1");
-        let fields = |status: &Value| (status["state"].clone(), status["round"].clone(), status["active_agent"].clone());
+        let fields =
+            |status: &Value| (status["state"].clone(), status["round"].clone(), status["active_agent"].clone());
         assert_eq!(fields(&now), fields(&before), "{bad:.40}");
     }
     std::fs::write(&state, "{").unwrap();

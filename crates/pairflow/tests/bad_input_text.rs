@@ -112,7 +112,10 @@ fn huge_words_of_agents_become_artifacts() {
     let summary = huge(3);
     fed(codex.command(&["pass", "--summary", "-"]), summary.as_bytes()).ok();
     spilled(&home, "b1", "PASS", &summary);
-    assert_eq!(fed(codex.command(&["pass", "--summary", "-"]), summary.as_bytes()).ok().stdout.contains("Already"), true);
+    assert_eq!(
+        fed(codex.command(&["pass", "--summary", "-"]), summary.as_bytes()).ok().stdout.contains("Already"),
+        true
+    );
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
@@ -189,7 +192,10 @@ fn what_is_no_text_is_a_usage_error() {
     home.finish(raw).ends(2);
     std::fs::write(home.root().join("task.bin"), &binary).unwrap();
     let task = format!("@{}", home.root().join("task.bin").display());
-    home.pairflow(&["create", "--id", "b2", "--test", "true", "--task", &task]).ends(2).says("task.bin").says("not UTF-8");
+    home.pairflow(&["create", "--id", "b2", "--test", "true", "--task", &task])
+        .ends(2)
+        .says("task.bin")
+        .says("not UTF-8");
 }
 
 /// File names and the output of checks are foreign text, too.

@@ -50,7 +50,10 @@ fn a_verb_in_the_wrong_state_names_the_state_and_the_way_on() {
         home.pairflow(args).ends(1).says(state).says(next);
     }
     home.pairflow(&["reply", "ready", "--message", "x"]).ends(1).says("no question is open");
-    assert_eq!((home.status("new")["state"].clone(), home.status("ready")["state"].clone()), (json!("CREATED"), json!("READY_FOR_APPROVAL")));
+    assert_eq!(
+        (home.status("new")["state"].clone(), home.status("ready")["state"].clone()),
+        (json!("CREATED"), json!("READY_FOR_APPROVAL"))
+    );
 }
 
 #[test]
@@ -67,7 +70,11 @@ fn the_wrong_seat_is_refused_and_logged() {
     let home = home();
     started(&home, "b1");
     let claude = home.agent("b1", "claude");
-    claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ends(1).says("codex's turn").says("pairflow status b1");
+    claude
+        .pairflow(&["pass", "--summary", "x", "--no-findings"])
+        .ends(1)
+        .says("codex's turn")
+        .says("pairflow status b1");
     let warning = &lines_of(&home, "b1", "PROTOCOL_WARNING")[0];
     assert_eq!((&warning["payload"]["command"], &warning["recipient"]), (&json!("pass"), &json!("claude")));
 }
@@ -131,7 +138,8 @@ fn converged_without_evidence_is_refused_and_logged_with_every_unmet_criterion()
     claude.write("stray.txt", "the reviewer's own\n");
     let said = claude.pairflow(&["converged", "--summary", "done"]).ends(1).stderr;
     let warning = lines_of(&home, "b1", "PROTOCOL_WARNING").pop().unwrap();
-    let unmet: Vec<_> = warning["payload"]["unmet"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    let unmet: Vec<_> =
+        warning["payload"]["unmet"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
     let wanted = ["the check 'test' fails", "a second clean review", "has not alternated", "stray.txt"];
     for part in wanted {
         assert!(unmet.iter().any(|criterion| criterion.contains(part)), "{part} is missing in {unmet:?}");
@@ -149,7 +157,9 @@ fn answers_to_nothing_are_refused() {
     let codex = home.agent("b1", "codex");
     home.pairflow(&["reply", "b1", "--message", "x"]).ends(1).says("no question is open");
     codex.pairflow(&["ask-human", "--question", "why?"]).ok();
-    home.pairflow(&["reply", "b1", "--message", "x", "--question", "msg_1"]).ends(1).says("msg_1 is not an open question");
+    home.pairflow(&["reply", "b1", "--message", "x", "--question", "msg_1"])
+        .ends(1)
+        .says("msg_1 is not an open question");
     home.pairflow(&["reply", "b1", "--decision", "accept"]).ends(1).says("answered in words");
     home.pairflow(&["resume", "b1"]).ends(1).says("why?").says("pairflow inbox b1");
     home.pairflow(&["request-rework", "b1", "--message", "x", "--finding", "F9"]).ends(1);
@@ -161,7 +171,9 @@ fn answers_to_nothing_are_refused() {
 fn rework_of_a_finding_that_is_not_open_is_refused() {
     let home = home();
     ready(&home, "b1");
-    home.pairflow(&["request-rework", "b1", "--message", "x", "--finding", "F9"]).ends(1).says("F9 is not an open finding");
+    home.pairflow(&["request-rework", "b1", "--message", "x", "--finding", "F9"])
+        .ends(1)
+        .says("F9 is not an open finding");
     home.pairflow(&["request-rework", "b1", "--message", "x", "--finding", "nine"]).ends(2);
 }
 

@@ -6,7 +6,7 @@ mod verbs_support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
 
-use faults_support::{file, lines};
+use faults_support::{file, lines, state, until};
 use pairflow_testkit::home::{Home, Ran};
 use serde_json::Value;
 use verbs_support::home;
@@ -53,16 +53,18 @@ fn start_all(home: &Home, ids: &[String]) {
     started.into_iter().for_each(|child| drop(Ran::of(&child.wait_with_output().unwrap()).ok()));
 }
 
-/// Waits until every bubble is in `state`.
+/// Waits until every bubble is in `wanted`.
 #[track_caller]
-fn all_in(home: &Home, ids: &[String], state: &str) {
-    let listed = |home: &Home| home.pairflow(&["list", "--json"]).ok().json()["bubbles"].as_array().unwrap().clone();
-    home.wait_for(&ids[0], |_| {
-        let rows = listed(home);
-        let stuck: Vec<_> = rows.iter().filter(|row| row["state"] == "WAITING_HUMAN" || row["state"] == "FAILED").collect();
-        assert!(stuck.is_empty(), "{stuck:#?}");
-        rows.iter().filter(|row| row["state"] == state).count() == ids.len()
+fn all_in(home: &Home, ids: &[String], wanted: &str) {
+    // By their files, because fifty bubbles need the processors more than the one who waits for them.
+    until(wanted, || {
+        let states: Vec<_> = ids.iter().filter_map(|id| state(home, id)).collect();
+        assert!(states.iter().all(|one| one != "WAITING_HUMAN" && one != "FAILED"), "{states:?}");
+        states.iter().filter(|one| *one == wanted).count() == ids.len()
     });
+    let listed = home.pairflow(&["list", "--json"]).ok().json();
+    let rows = listed["bubbles"].as_array().unwrap();
+    assert_eq!(rows.iter().filter(|row| row["state"] == wanted).count(), ids.len(), "{listed:#}");
 }
 
 /// Insists that nothing of any other bubble is in this one's log, files or commit.
@@ -155,7 +157,8 @@ fn five_bubbles_created_and_started_by_five_processes_at_once_do_not_collide() {
         home.wait_for_turn(id, "claude");
         let log = lines(&home, id);
         assert!(log.iter().all(|line| line["bubble_id"] == id.as_str()));
-        let summaries: Vec<_> = log.iter().filter(|line| line["type"] == "PASS").map(|line| &line["payload"]["summary"]).collect();
+        let summaries: Vec<_> =
+            log.iter().filter(|line| line["type"] == "PASS").map(|line| &line["payload"]["summary"]).collect();
         assert_eq!(summaries, [&format!("{id} first cut")]);
         let written: Vec<_> = ids.iter().filter(|other| agent.worktree.join(format!("{other}.txt")).exists()).collect();
         assert_eq!(written, [id]);
@@ -167,7 +170,8 @@ fn five_bubbles_created_and_started_by_five_processes_at_once_do_not_collide() {
 #[test]
 fn of_eight_processes_that_make_a_bubble_of_the_same_name_one_wins() {
     let home = home();
-    let make = |n: u32| begun(home.command(&["create", "--id", "same", "--task", &format!("attempt {n}"), "--test", "true"]));
+    let make =
+        |n: u32| begun(home.command(&["create", "--id", "same", "--task", &format!("attempt {n}"), "--test", "true"]));
     let running: Vec<_> = (0..8).map(make).collect();
     let codes: Vec<_> = running.into_iter().map(|child| Ran::of(&child.wait_with_output().unwrap()).code).collect();
     assert_eq!(codes.iter().filter(|code| **code == 0).count(), 1, "{codes:?}");

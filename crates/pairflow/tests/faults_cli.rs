@@ -13,7 +13,10 @@ fn top_level_help_and_version_end_with_0() {
     let home = home();
     for args in [&[][..], &["--help"], &["-h"], &["help"], &["--version"], &["-V"], &["bubble", "--help"]] {
         let ran = home.pairflow(args).ok();
-        assert!(!ran.stdout.is_empty() && ran.stderr.lines().all(|line| !line.starts_with("error")), "{args:?}: {ran:?}");
+        assert!(
+            !ran.stdout.is_empty() && ran.stderr.lines().all(|line| !line.starts_with("error")),
+            "{args:?}: {ran:?}"
+        );
     }
     home.pairflow(&["--version"]).ok().says(env!("CARGO_PKG_VERSION"));
 }
@@ -22,8 +25,22 @@ fn top_level_help_and_version_end_with_0() {
 fn hostile_ids_are_refused_wherever_an_id_is_taken() {
     let home = home();
     created(&home, "b1");
-    let hostile =
-        ["../../etc", "a b", "$(touch x)", "a;b", "-rf", "--", ".", "..", "a/b", "A", "a\n b", "", "é", &"a".repeat(64)];
+    let hostile = [
+        "../../etc",
+        "a b",
+        "$(touch x)",
+        "a;b",
+        "-rf",
+        "--",
+        ".",
+        "..",
+        "a/b",
+        "A",
+        "a\n b",
+        "",
+        "é",
+        &"a".repeat(64),
+    ];
     let before = std::fs::read_dir(home.repo.join(".pairflow/bubbles")).unwrap().count();
     for id in hostile {
         home.pairflow(&["create", "--task", "x", "--test", "true", &format!("--id={id}")]).ends(2);
@@ -137,7 +154,9 @@ fn status_and_inbox_work_from_inside_the_worktree() {
     created(&home, "b2");
     codex.write("deep/er/file", "x");
     for dir in [codex.worktree.clone(), codex.worktree.join("deep/er")] {
-        for args in [&["status", "--id", "b1"][..], &["status"], &["inbox", "--id", "b1"], &["inbox"], &["log"], &["diff"]] {
+        for args in
+            [&["status", "--id", "b1"][..], &["status"], &["inbox", "--id", "b1"], &["inbox"], &["log"], &["diff"]]
+        {
             home.pairflow_in(&dir, args).ok();
         }
         let status = home.pairflow_in(&dir, &["status", "--json"]).ok().json();
@@ -200,7 +219,8 @@ fn merge_checks_nothing_out_in_the_persons_own_tree() {
     home.commit("mine.txt", "mine\n", "something of my own");
     std::fs::write(home.repo.join("mine.txt"), "not committed yet\n").unwrap();
     std::fs::write(home.repo.join("done.txt"), "a file of mine with the same name\n").unwrap();
-    let look = || (home.git(&["rev-parse", "HEAD"]), home.git(&["branch", "--show-current"]), home.git(&["status", "-s"]));
+    let look =
+        || (home.git(&["rev-parse", "HEAD"]), home.git(&["branch", "--show-current"]), home.git(&["status", "-s"]));
     let before = look();
     home.pairflow(&["merge", "b1"]).ok();
     assert_eq!(look(), before);

@@ -241,7 +241,7 @@ fn the_package_is_on_disk_before_the_approval_is_asked_for() {
     let package = read(dir(&home, "b1").join("artifacts/done-package.md"));
     let request = of_type(&home, "b1", "APPROVAL_REQUEST").remove(0);
     assert_eq!(request["refs"], json!(["artifact://done-package.md"]));
-    assert_eq!(request["payload"]["package_sha256"], pairflow_core::view::package::sha256(package.as_bytes()));
+    assert_eq!(request["payload"]["package_sha256"], pairflow_core::hash::sha256(package.as_bytes()));
     assert!(package.contains("## Suggested commit message"), "{package}");
 }
 

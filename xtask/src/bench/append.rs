@@ -11,7 +11,7 @@ use super::setting::Setting;
 use super::table::{Outcome, Row};
 
 const WARM: u64 = 1000;
-const WHAT: &str = "append of the engine";
+const WHAT: &str = "lock and append of the engine";
 const AGAINST: &str = "insert into SQLite, WAL, FULL";
 
 /// Appends and inserts in turns.
@@ -22,12 +22,12 @@ pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Ro
         let result = Outcome::NotMeasured("built without the feature bench-sqlite".to_owned());
         return Ok(vec![Row { id: "P2c", what: WHAT.to_owned(), against: AGAINST, result, goal: 1.0 }]);
     };
-    let mut log = fixture.bubble.log().lock(Duration::from_secs(1))?;
+    let log = fixture.bubble.log();
     let mut number = 0;
     let mut append = || {
         number += 1;
         let event = [said(number)];
-        timed(|| Ok(log.append(&event, SystemClock.now())?))
+        timed(|| Ok(log.lock(Duration::from_secs(1))?.append(&event, SystemClock.now())?))
     };
     let mut insert = || insert(&text(1));
     let [append, insert] = in_turns(asked.rounds, [&mut append, &mut insert])?;

@@ -5,6 +5,7 @@
 
 mod append;
 mod ask;
+mod counting;
 mod life;
 mod pass;
 mod run;

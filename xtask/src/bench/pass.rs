@@ -4,11 +4,17 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use pairflow_core::unit::PassCommand;
+use pairflow_engine::engine::Engine;
+use pairflow_engine::perform::head_seen;
+use pairflow_testkit::fixture::Fixture;
 
 use super::ask::Asked;
+use super::counting::Counting;
 use super::life::Again;
 use super::sample::{Times, in_turns, timed};
 use super::setting::{Setting, lifetime};
@@ -42,14 +48,20 @@ pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Ro
     Ok(vec![Row { id: "P2", what: "pass".to_owned(), against, result, goal: 1.6 }])
 }
 
-/// Counts the syncs of one hand-over, as the kernel sees them.
+/// Counts the syncs of one hand-over: as the kernel sees them, or else as the disk of the engine does.
 pub(super) fn count_syncs(setting: &Setting, _: &Asked) -> anyhow::Result<Vec<Row>> {
-    let row = |result| vec![Row { id: "P2d", what: "syncs of one pass".to_owned(), against: "", result, goal: SYNCS }];
-    let there = Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());
-    if !there {
-        return Ok(row(Outcome::NotMeasured("strace is not installed".to_owned())));
-    }
     let again = Again::new(setting.fixture("syncs", WARM)?)?;
+    let traced = Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());
+    let (what, syncs) = if traced {
+        ("syncs of one pass", traced_syncs(setting, &again)?)
+    } else {
+        ("syncs of one pass (counted by the engine, there is no strace)", engine_syncs(&again.fixture)?)
+    };
+    ensure!(syncs > 0, "the hand-over was not synced at all");
+    Ok(vec![Row { id: "P2d", what: what.to_owned(), against: "", result: Outcome::Count(syncs), goal: SYNCS }])
+}
+
+fn traced_syncs(setting: &Setting, again: &Again) -> anyhow::Result<u32> {
     let trace = setting.path("syncs.trace");
     let pass = again.pass(setting);
     let mut strace = setting.start(Path::new("strace"), &again.fixture.worktree, &[]);
@@ -58,9 +70,23 @@ pub(super) fn count_syncs(setting: &Setting, _: &Asked) -> anyhow::Result<Vec<Ro
     strace.envs(pass.get_envs().filter_map(|(name, value)| Some((name, value?))));
     lifetime(&mut strace)?;
     let text = std::fs::read_to_string(&trace).context("strace left no trace")?;
-    let calls = text.lines().filter(|line| line.contains("sync")).count();
-    ensure!(calls > 0, "the hand-over was not synced at all");
-    Ok(row(Outcome::Count(u32::try_from(calls)?)))
+    Ok(u32::try_from(text.lines().filter(|line| line.contains("sync")).count())?)
+}
+
+fn engine_syncs(fixture: &Fixture) -> anyhow::Result<u32> {
+    let disk = Counting::default();
+    let engine = Engine { disk: Arc::new(disk.clone()), ..fixture.bubble.engine.clone() };
+    let pass = PassCommand {
+        by: fixture.agent.clone(),
+        summary: "moved the retry into one place".to_owned(),
+        refs: Vec::new(),
+        intent: None,
+        findings: None,
+        head: head_seen(fixture.unit.workspace.as_ref()),
+        key: None,
+    };
+    engine.bubble(&fixture.repo, &fixture.bubble.id)?.apply(&pairflow_core::unit::Command::Pass(pass))?;
+    Ok(disk.syncs())
 }
 
 /// A file in the directory of the log, so that both are written on the same disk.
@@ -78,4 +104,19 @@ fn appended(mut file: &File) -> anyhow::Result<Duration> {
 
 fn sum(one: &Times, other: &Times, of: fn(&Times) -> Duration) -> Duration {
     of(one) + of(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use pairflow_engine::clock::{Clock, SystemClock};
+    use pairflow_testkit::fixture::{Wanted, make};
+
+    use super::*;
+
+    #[test]
+    fn one_hand_over_waits_for_the_disk_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let wanted = Wanted { dir: &dir.path().join("repo"), envelopes: 20, files: 1, now: SystemClock.now() };
+        assert_eq!(engine_syncs(&make(wanted).unwrap()).unwrap(), 1);
+    }
 }

@@ -1,4 +1,6 @@
 //! P1 and P1b: what it costs that the product is started at all, beside an empty program and beside Node.
+//!
+//! Node is given nothing to do, so it is compared with the product that has nothing to do but start.
 
 use std::path::Path;
 
@@ -31,13 +33,14 @@ pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Ro
 }
 
 fn beside_node(setting: &Setting, asked: &Asked, dir: &Path) -> anyhow::Result<Row> {
+    let what = "--version";
     let node = || setting.start(Path::new("node"), dir, &["-e", "0"]);
     if lifetime(&mut node()).is_err() {
         let result = Outcome::NotMeasured("node is not installed".to_owned());
-        return Ok(Row { id: "P1b", what: "status".to_owned(), against: NODE, result, goal: NODE_SHARE });
+        return Ok(Row { id: "P1b", what: what.to_owned(), against: NODE, result, goal: NODE_SHARE });
     }
-    let mut status = || lifetime(&mut setting.pairflow(dir, &["status", "fixture"]));
+    let mut version = || lifetime(&mut setting.pairflow(dir, &[what]));
     let mut node = || lifetime(&mut node());
-    let [status_took, node_took] = in_turns(asked.fewer(10), [&mut status, &mut node])?;
-    Ok(Row::ratio("P1b", "status", NODE, (&status_took, &node_took), NODE_SHARE))
+    let [version_took, node_took] = in_turns(asked.fewer(10), [&mut version, &mut node])?;
+    Ok(Row::ratio("P1b", what, NODE, (&version_took, &node_took), NODE_SHARE))
 }

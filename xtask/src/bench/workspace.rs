@@ -73,6 +73,7 @@ fn make(engine: &Engine, repo: &Repo, id: &BubbleId) -> anyhow::Result<PathBuf> 
         id,
         mode: rules.work_mode,
         base_branch: &rules.base_branch,
+        continues: None,
         bubble_branch: &rules.bubble_branch,
         root_override: None,
     })?;

@@ -7,6 +7,12 @@ use super::tree::{File, Problem, Rust, Tree};
 const MAY_SLEEP: &[(&str, &str)] = &[
     ("crates/pairflow/tests/daily_support/mod.rs", "looks again for the end of processes, with a deadline"),
     ("crates/pairflow-testkit/src/home/place.rs", "looks again for a bubble's state, with a deadline"),
+    (
+        "crates/pairflow-testkit/src/kill/random.rs",
+        "a process is killed after a time of chance, or once its file has grown",
+    ),
+    ("crates/pairflow/tests/faults_support/disk.rs", "a process waits for the test that holds it, with a deadline"),
+    ("crates/pairflow/tests/faults_support/mod.rs", "looks again for what it waits for, with a deadline"),
 ];
 
 /// Reports `#[ignore]` anywhere and sleeps in test code.

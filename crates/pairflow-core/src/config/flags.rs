@@ -4,7 +4,7 @@ use super::check;
 use super::error::{Complaint, ConfigError, ConfigErrors};
 use super::layer::{Layer, Set};
 use crate::ids::{AgentId, BubbleId};
-use crate::rules::{ContextMode, DriverKind, WorkMode};
+use crate::rules::{DriverKind, WorkMode};
 
 /// The values of the command line. An empty list or `false` means: not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,16 +13,11 @@ pub struct Flags {
     pub id: Option<BubbleId>,
     pub repo_path: Option<String>,
     pub base_branch: Option<String>,
-    pub bubble_branch: Option<String>,
     pub work_mode: Option<WorkMode>,
-    pub reviewer_context_mode: Option<ContextMode>,
-    pub watchdog_timeout_minutes: Option<u32>,
     pub max_rounds: Option<u32>,
-    pub open_command: Option<String>,
     pub driver: Option<DriverKind>,
     /// An absolute path: only the caller knows which directory a relative one starts from.
     pub script: Option<String>,
-    pub check_timeout_secs: Option<u64>,
     pub no_tests: bool,
     pub manual_checks: Vec<String>,
     /// Implementer and reviewer. Naming one agent twice is on purpose here, and only here.
@@ -32,9 +27,6 @@ pub struct Flags {
     pub typecheck: Option<String>,
     pub lint: Option<String>,
     pub setup: Option<String>,
-    pub notifications_enabled: Option<bool>,
-    pub scope_allow: Vec<String>,
-    pub scope_deny: Vec<String>,
 }
 
 impl Layer {
@@ -50,21 +42,10 @@ impl Layer {
             id: flags.id.map(Set::flag),
             repo_path: checking.text("--repo", flags.repo_path, check::absolute),
             base_branch: checking.text("--base", flags.base_branch, check::branch),
-            bubble_branch: checking.text("--branch", flags.bubble_branch, check::branch),
             work_mode: flags.work_mode.map(Set::flag),
-            quality_mode: None,
-            reviewer_context_mode: flags.reviewer_context_mode.map(Set::flag),
-            watchdog_timeout_minutes: checking.number(
-                "--watchdog-minutes",
-                flags.watchdog_timeout_minutes,
-                &check::MINUTES,
-            ),
             max_rounds: checking.number("--max-rounds", flags.max_rounds, &check::ROUNDS),
-            commit_requires_approval: None,
-            open_command: checking.text("--open-command", flags.open_command, check::open_command),
             driver: flags.driver.map(Set::flag),
             script: checking.text("--script", flags.script, check::absolute),
-            check_timeout_secs: checking.number("--check-timeout", flags.check_timeout_secs, &check::SECONDS),
             no_tests: flags.no_tests.then(|| Set::flag(true)),
             manual_checks: checking.list("--manual-check", flags.manual_checks, check::text),
             implementer: implementer.map(Set::flag),
@@ -74,11 +55,7 @@ impl Layer {
             typecheck: checking.text("--typecheck", flags.typecheck, check::text),
             lint: checking.text("--lint", flags.lint, check::text),
             setup: checking.text("--setup", flags.setup, check::text),
-            notifications_enabled: flags.notifications_enabled.map(Set::flag),
-            waiting_human_sound: None,
-            converged_sound: None,
-            scope_allow: checking.list("--allow", flags.scope_allow, check::glob),
-            scope_deny: checking.list("--deny", flags.scope_deny, check::glob),
+            ..Self::default()
         };
         ConfigErrors::unless_any(checking.errors, layer)
     }
@@ -125,7 +102,6 @@ mod tests {
             base_branch: Some("a b".to_owned()),
             max_rounds: Some(0),
             test: Some(" ".to_owned()),
-            scope_deny: vec!["{".to_owned(), "docs/**".to_owned()],
             ..Flags::default()
         };
         let errors = Layer::from_flags(flags).unwrap_err().0;
@@ -135,7 +111,6 @@ mod tests {
             "--base = \"a b\" is no name that git allows for a branch",
             "--max-rounds = 0 is out of range; it goes from 1 to 1000",
             "--test is empty",
-            "--deny holds the bad glob \"{\"",
         ];
         assert_eq!(messages, expected);
     }

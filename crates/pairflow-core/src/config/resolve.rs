@@ -76,6 +76,7 @@ fn rules(merged: &Layer) -> Rules {
             second_reviewer: value(&merged.second_reviewer),
         },
         base_branch: decided(&merged.base_branch),
+        continues: None,
         bubble_branch: decided(&merged.bubble_branch),
         work_mode: decided(&merged.work_mode),
         max_rounds: decided(&merged.max_rounds),

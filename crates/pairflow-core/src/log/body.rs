@@ -265,7 +265,11 @@ pub enum Lifecycle {
         reason: String,
     },
     /// The base branch is to be merged into the worktree.
-    UpdateRequested {},
+    UpdateRequested {
+        /// The conflict that the person has resolved in the worktree; those files are taken as they are there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resolved: Option<Conflict>,
+    },
     /// The base branch was merged into the worktree.
     Updated {
         /// The new base.
@@ -277,6 +281,9 @@ pub enum Lifecycle {
     UpdateFailed {
         /// Why, with the next step.
         reason: String,
+        /// What a person has to resolve, if that is why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conflict: Option<Conflict>,
     },
     /// The bubble's commit reached the base branch.
     Merged {
@@ -294,6 +301,15 @@ pub enum Lifecycle {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
+}
+
+/// A base that does not fit the bubble's work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// The base that was to be merged.
+    pub base: CommitId,
+    /// The files in which both sides changed the same lines.
+    pub files: Vec<String>,
 }
 
 /// Who commits.
@@ -328,6 +344,26 @@ pub struct Workspace {
     /// Files copied because `.worktreeinclude` names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub included: Vec<String>,
+    /// What the worktree stood on when it was ready.
+    #[serde(default)]
+    pub ground: Ground,
+}
+
+/// What a worktree stood on when it was ready for the first turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Ground {
+    /// The patterns of the repository's `info/exclude`; they stay in force, whatever becomes of that file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excludes: Option<String>,
+    /// The SHA-256 of the repository's `info/attributes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributes: Option<String>,
+    /// The tree, if it was not the base's: earlier work that goes on, or files that the setup command changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeId>,
+    /// Files with conflict markers: earlier work and the base changed the same lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
 }
 
 /// What pairflow found out by itself.

@@ -1,18 +1,21 @@
 //! The findings of a bubble, with a name for each.
 //!
-//! What is open is what the last review said: a later review that does not repeat a finding has settled it.
+//! What is open is what the reviews of the present tree found. A review that names nothing grave settles what was grave
+//! before; what is not grave stays open for the person, whoever looks at the same tree next. With the first review of
+//! another tree everything begins anew.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, FindingId};
 use crate::rounds::{Finding, Severity};
+use crate::unit::MAX_FINDINGS;
 
 /// The findings of a bubble.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Ledger {
     /// How many names were given out.
     pub named: u32,
-    /// The findings that the last review left open.
+    /// The findings that the reviews of the last reviewed tree left open.
     pub open: Vec<Row>,
 }
 
@@ -39,8 +42,8 @@ impl Ledger {
         ids.zip(findings).map(named).collect()
     }
 
-    /// Takes over the findings of a recorded review.
-    pub(crate) fn review(&mut self, by: &AgentId, round: u32, findings: &[Finding]) {
+    /// Takes over the findings of a recorded review; `again` says that the tree is the one reviewed before.
+    pub(crate) fn review(&mut self, by: &AgentId, round: u32, findings: &[Finding], again: bool) {
         let rows = findings.iter().enumerate().map(|(at, finding)| Row {
             id: finding.id.unwrap_or(FindingId(self.named + 1 + u32::try_from(at).unwrap_or(u32::MAX - self.named - 1))),
             severity: finding.severity,
@@ -48,8 +51,22 @@ impl Ledger {
             by: by.clone(),
             round,
         });
-        self.open = rows.collect();
-        self.named = self.open.iter().map(|row| row.id.0).fold(self.named, u32::max);
+        let new: Vec<Row> = rows.collect();
+        self.named = new.iter().map(|row| row.id.0).fold(self.named, u32::max);
+        let grave = new.iter().any(|row| row.severity.blocks());
+        let repeated = |old: &Row| new.iter().any(|row| row.title.trim().eq_ignore_ascii_case(old.title.trim()));
+        self.open.retain(|old| again && (grave || !old.severity.blocks()) && !repeated(old));
+        self.open.extend(new);
+        self.bound();
+    }
+
+    /// Leaves the gravest out of more than a line of the log can name, the oldest first among equals.
+    fn bound(&mut self) {
+        if self.open.len() > MAX_FINDINGS {
+            self.open.sort_by_key(|row| row.severity);
+            self.open.truncate(MAX_FINDINGS);
+            self.open.sort_by_key(|row| row.id);
+        }
     }
 
     /// Returns the open findings that keep the loop going.

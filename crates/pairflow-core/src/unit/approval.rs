@@ -3,16 +3,15 @@
 use crate::ids::{CommitId, Party, TreeId};
 use crate::log::{ApprovalDecision, ApprovalRequest, Body, DonePackage, Event, Lifecycle, Verdict};
 use crate::unit::lifecycle::{not_updating, own};
-use crate::unit::{Approval, Command, Committed, Decided, Refusal, Seen, Unit, key_of};
+use crate::unit::{Approval, Command, Committed, Decided, Refusal, Unit, key_of, lifecycle};
 
-/// The person approves, provided that the worktree still is what was reviewed.
-pub(super) fn approve(
-    unit: &Unit,
-    package: &ApprovalRequest,
-    seen: &Seen,
-    command: &Command,
-) -> Result<Decided, Refusal> {
+/// The person approves what was shown, provided that the worktree still is what was reviewed.
+pub(super) fn approve(unit: &Unit, package: &ApprovalRequest, command: &Command) -> Result<Decided, Refusal> {
+    let Command::Approve { package_sha256, seen, .. } = command else { return Err(Refusal::NotOwed) };
     not_updating(unit, "approve")?;
+    if *package_sha256 != package.package_sha256 {
+        return Err(Refusal::AnotherPackage.lost_race());
+    }
     if seen.tree != package.tree {
         return Err(Refusal::WorktreeDiffers { files: seen.differing.clone() });
     }
@@ -51,6 +50,16 @@ pub(super) fn rework_approved(unit: &Unit, at: &Approval, command: &Command) -> 
         return Err(Refusal::CommitUnderWay);
     }
     rework(unit, &at.request.tree, command)
+}
+
+/// The person ends a bubble whose work is approved.
+///
+/// A commit that is under way may be made already; it has to be in the log before the bubble ends.
+pub(super) fn stop(unit: &Unit, at: &Approval, reason: &str) -> Result<Decided, Refusal> {
+    if at.commit.is_some() {
+        return Err(Refusal::CommitUnderWay);
+    }
+    Ok(lifecycle::stop(unit, reason))
 }
 
 /// The person asks for the commit.

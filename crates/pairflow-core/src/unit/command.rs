@@ -2,9 +2,10 @@
 
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
-use crate::log::{Decision, Intent, Key, Person, Workspace};
+use crate::log::{Conflict, Decision, Intent, Key, Person, Workspace};
 use crate::rounds::Finding;
 use crate::rules::Rules;
+use crate::unit::Caller;
 
 /// A request. The sender of an agent's command has been proven before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub enum Command {
     },
     /// The person approves what the package shows.
     Approve {
+        /// The SHA-256 of the package that was shown.
+        package_sha256: String,
         /// What the worktree looks like now.
         seen: Seen,
         /// The retry key, if one was given.
@@ -110,6 +113,8 @@ pub enum Command {
     RecordDone,
     /// The person asks to merge the base branch into the worktree.
     Update,
+    /// The person asks for the same merge again, after resolving its conflict in the worktree.
+    UpdateResolved,
     /// The base branch was merged into the worktree.
     UpdateMade {
         /// The new base.
@@ -123,6 +128,8 @@ pub enum Command {
     UpdateFailed {
         /// Why, with the next step.
         reason: String,
+        /// What a person has to resolve, if that is why.
+        conflict: Option<Conflict>,
     },
     /// The bubble's commit reached the base branch.
     Merged {
@@ -240,7 +247,7 @@ impl Command {
             Self::CommitMade { .. } => "commit-made",
             Self::CommitFailed { .. } => "commit-failed",
             Self::RecordDone => "record-done",
-            Self::Update => "update",
+            Self::Update | Self::UpdateResolved => "update",
             Self::UpdateMade { .. } => "update-made",
             Self::UpdateFailed { .. } => "update-failed",
             Self::Merged { .. } => "merged",
@@ -256,6 +263,11 @@ impl Command {
             Self::Trouble { .. } => "trouble",
             Self::GiveUp { .. } => "give-up",
         }
+    }
+
+    /// Returns who is told what became of the command.
+    pub fn caller(&self) -> Caller {
+        if self.agent().is_some() { Caller::Agent } else { Caller::Person }
     }
 
     /// Returns the agent that sends the command, if one does.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::hash::sha256;
 use crate::ids::{AgentId, Party};
 use crate::log::{ApprovalRequest, Body, Convergence, Envelope, Event};
 use crate::rounds::policy::strict;
@@ -106,11 +107,7 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
     if summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
     }
-    let mut cleared = unit.clone();
-    cleared.ledger.review(by, unit.round, &[]);
-    cleared.streak.push(strict::review_by(unit, by, unit.round));
-    let claimed = Said { round: unit.round, seat: Seat::Critic, agent: by.clone(), summary: summary.clone() };
-    cleared.summaries.push_back(claimed);
+    let cleared = claimed(unit, by, summary);
     let mut unmet = unmet(&cleared, &cleared.streak);
     if !seen.differing.is_empty() || unit.tree() != Some(&seen.tree) {
         unmet.push(Unmet::TreeChanged(seen.differing.clone()));
@@ -125,6 +122,26 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
         first.key = key_of(unit, command);
     }
     Ok(decided)
+}
+
+/// Returns the state in which a claim of convergence by `by` is judged: as if its clean review were recorded.
+pub fn claimed(unit: &Unit, by: &AgentId, summary: &str) -> Unit {
+    let mut cleared = unit.clone();
+    cleared.review(by, unit.round, &[]);
+    cleared.streak.push(strict::review_by(unit, by, unit.round));
+    let said = Said { round: unit.round, seat: Seat::Critic, agent: by.clone(), summary: summary.to_owned() };
+    cleared.summaries.push_back(said);
+    cleared
+}
+
+/// Returns what a person would waive by accepting the work as it is: open findings and a missing second review.
+pub fn waivers(unit: &Unit) -> Vec<String> {
+    let row = |row: &crate::rounds::Row| format!("{} {} {}", row.id, row.severity, row.title);
+    let mut waived: Vec<_> = unit.ledger.open.iter().map(row).collect();
+    if !strict::suffices(&unit.rules, &unit.streak) {
+        waived.push("a second clean review".to_owned());
+    }
+    waived
 }
 
 /// Appends acceptance to a decision after which every criterion holds.
@@ -150,7 +167,7 @@ pub(super) fn conclude(unit: &Unit, mut decided: Decided, now: Moment) -> Decide
 
 /// The facts of an acceptance: the certificate, and the request to decide on the package.
 ///
-/// Returns nothing while there is no snapshot.
+/// Returns nothing while there is no snapshot, or a check has not passed.
 pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<String>) -> Option<Decided> {
     let certificate: Certificate = strict::certify(unit, &unit.streak, waived)?;
     let message = package::commit_message(unit);
@@ -159,7 +176,7 @@ pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<Stri
         tree: certificate.tree.clone(),
         commit_message: message,
         package: package::NAME.to_owned(),
-        package_sha256: package::sha256(text.as_bytes()),
+        package_sha256: sha256(text.as_bytes()),
     };
     let mut convergence =
         Event::own(unit.round, Body::Convergence(Convergence { summary: summary.to_owned(), certificate }));

@@ -44,9 +44,7 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Pause { reason }) => human::pause(unit, reason),
         (_, Command::Reply { .. }) => Err(human::nothing_to_reply(unit)),
 
-        (Phase::ReadyForApproval(package), Command::Approve { seen, .. }) => {
-            approval::approve(unit, package, seen, command)
-        }
+        (Phase::ReadyForApproval(package), Command::Approve { .. }) => approval::approve(unit, package, command),
         (Phase::ReadyForApproval(package), Command::Rework { .. }) => approval::rework(unit, &package.tree, command),
         (Phase::Approved(at), Command::Rework { .. }) => approval::rework_approved(unit, at, command),
         (Phase::Approved(at), Command::Commit { .. }) => approval::commit(unit, at, command),
@@ -67,12 +65,16 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
         (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
         (Phase::Approved(at), Command::Update) => lifecycle::update_approved(unit, at),
+        (_, Command::UpdateResolved) => lifecycle::update_resolved(unit, now),
         (_, Command::UpdateMade { .. }) if unit.updating => lifecycle::updated(unit, command),
-        (_, Command::UpdateFailed { reason }) if unit.updating => Ok(lifecycle::update_failed(unit, reason)),
+        (_, Command::UpdateFailed { reason, conflict }) if unit.updating => {
+            Ok(lifecycle::update_failed(unit, reason, conflict))
+        }
 
         (phase, Command::MintToken { agent, token_sha256 }) if !phase.is_final() => {
             lifecycle::mint(unit, agent, token_sha256)
         }
+        (Phase::Approved(at), Command::Stop { reason }) => approval::stop(unit, at, reason),
         (phase, Command::Stop { reason }) if !phase.is_final() => Ok(lifecycle::stop(unit, reason)),
         (phase, Command::GiveUp { reason }) if !phase.is_final() && *phase != Phase::Created => {
             Ok(lifecycle::give_up(unit, reason))

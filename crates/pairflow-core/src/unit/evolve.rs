@@ -4,15 +4,15 @@ use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::{AgentId, Party};
 use crate::log::{
     ApprovalDecision, Body, Control, ControlAction, Decision, Envelope, Evidence, Lifecycle, Pass, Question,
-    QuestionKind, Reply, Verdict,
+    QuestionKind, Reply, Verdict, Warning,
 };
 use crate::rounds::RoundRoles;
 use crate::rounds::policy::strict::{self, Route};
 use crate::rules::Rules;
 use crate::time::Moment;
 use crate::unit::{
-    Approval, CommitOrder, Committed, Handover, KEYS_KEPT, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat,
-    Seats, Stage, Turn, Unit,
+    Approval, CommitOrder, Committed, Handover, KEYS_KEPT, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT,
+    SUPERSEDED_KEPT, Said, Seat, Seats, Stage, Turn, Unit, WARNINGS_KEPT,
 };
 
 /// Returns the state after `envelope`.
@@ -31,7 +31,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
         unit.keys.drain(..surplus);
     }
     if !matches!(event.body, Body::ProtocolWarning(_)) {
-        unit.last_warning = None;
+        unit.warnings.clear();
         unit.last_command_at = at.ts;
     }
     match &event.body {
@@ -50,13 +50,13 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
             unit.streak.clone_from(&claim.certificate.reviews);
             unit.certificate = Some(claim.certificate.clone());
             if let Party::Agent(by) = &event.sender {
-                unit.ledger.review(by, event.round, &[]);
-                unit.reviewed = unit.tree().cloned();
+                unit.review(by, event.round, &[]);
                 said(unit, by, Seat::Critic, &claim.summary);
             }
         }
         Body::ApprovalRequest(request) => {
             unit.phase = Phase::ReadyForApproval(request.clone());
+            unit.package_at = at.ts;
             unit.paused = false;
         }
         Body::ApprovalDecision(decision) => decided(unit, decision, at),
@@ -66,7 +66,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
             }
         }
         Body::Control(control) => controlled(unit, control, at),
-        Body::ProtocolWarning(warning) => unit.last_warning = Some((event.recipient.clone(), warning.clone())),
+        Body::ProtocolWarning(warning) => warned(unit, &event.recipient, warning, at),
         Body::Task(task) => {
             unit.task.clone_from(&task.task);
             unit.acceptance_criteria.clone_from(&task.acceptance_criteria);
@@ -124,16 +124,27 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
                 approval.failed = Some(reason.clone());
             }
         }
-        Lifecycle::UpdateRequested {} => unit.updating = true,
+        Lifecycle::UpdateRequested { resolved } => {
+            unit.updating = true;
+            unit.resolved.clone_from(resolved);
+        }
         Lifecycle::Updated { base, base_tree } => {
             unit.updating = false;
+            unit.conflict = None;
+            unit.resolved = None;
             if let Some(workspace) = &mut unit.workspace {
                 workspace.base = base.clone();
                 workspace.base_tree = base_tree.clone();
             }
             review_anew(unit, at);
         }
-        Lifecycle::UpdateFailed { .. } => unit.updating = false,
+        Lifecycle::UpdateFailed { conflict, .. } => {
+            unit.updating = false;
+            unit.resolved = None;
+            if conflict.is_some() {
+                unit.conflict.clone_from(conflict);
+            }
+        }
         Lifecycle::Merged { commit } => unit.merged = Some(commit.clone()),
         Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),
@@ -198,8 +209,7 @@ fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
 }
 
 fn reviewed(unit: &mut Unit, mut handover: Handover, pass: &Pass, at: Moment) {
-    unit.ledger.review(&handover.by, handover.round, pass.findings.as_deref().unwrap_or_default());
-    unit.reviewed = unit.tree().cloned();
+    unit.review(&handover.by, handover.round, pass.findings.as_deref().unwrap_or_default());
     unit.reviews += 1;
     handover.clean = strict::is_clean(unit);
     let mut streak = unit.streak.clone();
@@ -230,6 +240,7 @@ fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
     let stage = unit.phase.turn().map(|turn| turn.stage.clone());
     if changed {
         unit.receipts.clear();
+        unit.superseded.clear();
         unit.could_not.clear();
         unit.not_available.clear();
         unit.streak.clear();
@@ -250,8 +261,7 @@ fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
 fn closed(unit: &mut Unit, handover: Handover, changed: bool, at: Moment) {
     match handover.seat {
         Seat::Producer => {
-            // Spec: a failed check runs again when the producer passes the same snapshot.
-            unit.receipts.retain(|receipt| receipt.outcome.passed());
+            supersede(unit);
             set_stage(unit, Stage::Opening);
         }
         Seat::Critic if handover.clean && changed => {
@@ -274,6 +284,15 @@ fn closed(unit: &mut Unit, handover: Handover, changed: bool, at: Moment) {
             set_stage(unit, Stage::Opening);
         }
     }
+}
+
+/// Spec: a failed check runs again when the producer passes the same snapshot; both results are shown.
+fn supersede(unit: &mut Unit) {
+    let (passed, rest): (Vec<_>, Vec<_>) = unit.receipts.drain(..).partition(|receipt| receipt.outcome.passed());
+    unit.receipts = passed;
+    unit.superseded.extend(rest.into_iter().filter(|receipt| matches!(receipt.outcome, Outcome::Failed { .. })));
+    let surplus = unit.superseded.len().saturating_sub(SUPERSEDED_KEPT);
+    unit.superseded.drain(..surplus);
 }
 
 /// Writes the present seats into the present round's entry of the role history.
@@ -315,6 +334,9 @@ fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
 fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
     let asked = envelope.event.in_reply_to.as_ref().and_then(|id| unit.questions.iter().position(|one| one.id == *id));
     let Some(asked) = asked.map(|index| unit.questions.remove(index)) else { return };
+    if let Party::Agent(agent) = &asked.by {
+        unit.held.entry(agent.clone()).or_default().answered += 1;
+    }
     match asked.kind {
         QuestionKind::TieBreak => unit.reviews = 0,
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.could_not.clear(),
@@ -384,6 +406,14 @@ fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
         }
         ControlAction::Nudge | ControlAction::Escalate => {}
     }
+}
+
+/// A refused command is a sign of life, too; the same one over and over is written once and counts once.
+fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Moment) {
+    heard(unit, sender, at);
+    unit.warnings.push_back((sender.clone(), warning.clone()));
+    let surplus = unit.warnings.len().saturating_sub(WARNINGS_KEPT);
+    unit.warnings.drain(..surplus);
 }
 
 fn heard(unit: &mut Unit, sender: &Party, at: Moment) {

@@ -138,11 +138,7 @@ fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided
     if unit.snapshot.is_none() || unit.reviewed.as_ref() != unit.tree() {
         return no("this tree has not been reviewed".to_owned());
     }
-    let mut waived: Vec<_> =
-        unit.ledger.open.iter().map(|row| format!("{} {} {}", row.id, row.severity, row.title)).collect();
-    if !crate::rounds::policy::strict::suffices(&unit.rules, &unit.streak) {
-        waived.push("a second clean review".to_owned());
-    }
+    let waived = converge::waivers(unit);
     let mut after = unit.clone();
     after.questions.clear();
     let accepted = converge::accept(&after, "accepted by a person at a tie-break", Party::Orchestrator, waived);

@@ -1,9 +1,8 @@
 //! Retry keys: the same command sent twice is one record.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
 
+use crate::hash::hex;
 use crate::ids::MsgId;
 use crate::log::Key;
 use crate::unit::{Command, PassCommand, Unit};
@@ -16,11 +15,7 @@ impl Key {
             hash.update(part.len().to_le_bytes());
             hash.update(part.as_bytes());
         }
-        let mut hex = String::with_capacity(32);
-        for byte in &hash.finalize()[..16] {
-            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
-        }
-        Self(hex)
+        Self(hex(&hash.finalize()[..16]))
     }
 }
 
@@ -30,7 +25,9 @@ pub fn key_of(unit: &Unit, command: &Command) -> Option<Key> {
         Command::Pass(pass) => Some(pass.key.clone().unwrap_or_else(|| key_of_pass(unit, pass))),
         Command::AskHuman { by, question, refs, key } => {
             let turn = unit.last_turn_of(by).to_string();
-            let made = || Key::of(&[by.as_str(), &turn, "ask-human", question, &refs.join("\n")]);
+            // Asked again after the answer, it is another question.
+            let answered = unit.answered_to(by).to_string();
+            let made = || Key::of(&[by.as_str(), &turn, &answered, "ask-human", question, &refs.join("\n")]);
             Some(key.clone().unwrap_or_else(made))
         }
         Command::Converged { by, summary, refs, key, .. } => {

@@ -1,9 +1,10 @@
 //! The life of the bubble itself: starting, updating, stopping, and letting agents in.
 
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, Event, Evidence, Lifecycle, Task, Workspace};
+use crate::log::{Body, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
 use crate::rules::Rules;
-use crate::unit::{Approval, Command, Decided, Refusal, Stage, Unit, work};
+use crate::time::Moment;
+use crate::unit::{Approval, Command, Decided, Refusal, Stage, Unit, decide, work};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -55,7 +56,22 @@ pub(super) fn update(unit: &Unit) -> Decided {
     if unit.updating {
         return Decided::default();
     }
-    Decided::one(own(unit, Lifecycle::UpdateRequested {}))
+    Decided::one(own(unit, Lifecycle::UpdateRequested { resolved: None }))
+}
+
+/// The same merge is to be made again, now that the person has resolved its conflict.
+pub(super) fn update_resolved(unit: &Unit, now: Moment) -> Result<Decided, Refusal> {
+    let mut decided = decide(unit, &Command::Update, now)?;
+    let Some(conflict) = &unit.conflict else {
+        let why = Some(format!("no update has met a conflict since; merge the base: pairflow update {}", unit.id));
+        return Err(Refusal::WrongState { state: unit.phase.name(), command: "update", why });
+    };
+    for event in &mut decided.events {
+        if let Body::Lifecycle(Lifecycle::UpdateRequested { resolved }) = &mut event.body {
+            *resolved = Some(conflict.clone());
+        }
+    }
+    Ok(decided)
 }
 
 /// The base branch is to be merged although the work is approved.
@@ -91,8 +107,9 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
 }
 
 /// The base branch could not be merged; nothing has changed.
-pub(super) fn update_failed(unit: &Unit, reason: &str) -> Decided {
-    Decided::one(own(unit, Lifecycle::UpdateFailed { reason: reason.to_owned() }))
+pub(super) fn update_failed(unit: &Unit, reason: &str, conflict: &Option<Conflict>) -> Decided {
+    let fact = Lifecycle::UpdateFailed { reason: reason.to_owned(), conflict: conflict.clone() };
+    Decided::one(own(unit, fact))
 }
 
 /// The person ends the bubble.

@@ -20,7 +20,7 @@ mod turn;
 mod work;
 
 pub use command::*;
-pub use converge::{Unmet, unmet};
+pub use converge::{Unmet, claimed, unmet, waivers};
 pub use decide::{Artifact, Decided, create, decide};
 pub use evolve::{advance, evolve};
 pub use key::*;

@@ -163,6 +163,16 @@ impl Phase {
         matches!(self, Self::Done(_) | Self::Failed { .. } | Self::Cancelled)
     }
 
+    /// Returns the package that is up for approval, or was approved.
+    pub fn request(&self) -> Option<&ApprovalRequest> {
+        match self {
+            Self::ReadyForApproval(request) => Some(request),
+            Self::Approved(approval) => Some(&approval.request),
+            Self::Committed(at) | Self::Done(at) => Some(&at.request),
+            _ => None,
+        }
+    }
+
     /// Returns the turn that is running or interrupted.
     pub fn turn(&self) -> Option<&Turn> {
         match self {

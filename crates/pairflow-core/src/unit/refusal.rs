@@ -3,6 +3,15 @@
 use crate::ids::{AgentId, BubbleId, MsgId};
 use crate::unit::{MAX_TITLE, Seat, StateName, Unmet};
 
+/// Who is told that a command was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A person.
+    Person,
+    /// An agent, to which most verbs are closed.
+    Agent,
+}
+
 /// Why a command was refused. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -164,6 +173,9 @@ pub enum Refusal {
         /// The files.
         files: Vec<String>,
     },
+    /// What was shown is not what is up for approval now.
+    #[error("another package is up for approval than the one that was shown")]
+    AnotherPackage,
     /// A finding is not open.
     #[error("{id} is not an open finding")]
     UnknownFinding {
@@ -203,35 +215,106 @@ impl Refusal {
         }
     }
 
-    /// Returns the command line that goes on from here, if there is one.
-    pub fn next(&self, id: &BubbleId) -> Option<String> {
-        match self {
+    /// Returns the command line with which `caller` goes on from here, if there is one.
+    ///
+    /// An agent is never sent to a verb that is a person's.
+    pub fn next(&self, id: &BubbleId, caller: Caller) -> Option<String> {
+        match caller {
+            Caller::Person => self.next_of_person(id),
+            Caller::Agent => self.next_of_agent(id),
+        }
+    }
+
+    fn next_of_person(&self, id: &BubbleId) -> Option<String> {
+        Some(match self {
             Self::WrongState { state, .. } => next_in(*state, id),
-            Self::StillOpening { .. } => Some("pairflow supervisor status".to_owned()),
-            Self::Paused { .. } => Some(format!("pairflow resume {id}")),
-            Self::QuestionOpen { .. } => Some(format!("pairflow inbox {id}")),
+            Self::StillOpening { .. } => "pairflow supervisor status".to_owned(),
+            Self::Paused { .. } | Self::WorktreeGone { .. } => format!("pairflow resume {id}"),
+            Self::QuestionOpen { .. } | Self::UnknownQuestion { .. } => format!("pairflow inbox {id}"),
             Self::WhichQuestion { open } => {
                 let first = open.first()?;
-                Some(format!("pairflow reply {id} --question {first} --message '…'"))
+                format!("pairflow reply {id} --question {first} --message '…'")
             }
-            Self::NotYourTurn { .. } | Self::NoSeat { .. } => Some(format!("pairflow status {id}")),
-            Self::NoDeclaration => Some("pairflow pass --summary '…' --no-findings".to_owned()),
-            Self::WrongBranch { branch, worktree, .. } => Some(format!("git -C '{worktree}' switch {branch}")),
-            Self::WorktreeGone { .. } => Some(format!("pairflow resume {id}")),
-            Self::NotConverged { .. } => Some("pairflow pass --summary '…' --no-findings".to_owned()),
-            Self::NotReviewer { .. } => Some("pairflow pass --summary '…'".to_owned()),
-            Self::CannotAccept { .. } => Some(format!("pairflow reply {id} --decision continue --message '…'")),
-            Self::WorktreeDiffers { .. } => Some(format!("pairflow request-rework {id} --message '…'")),
-            Self::OutOfScope { .. } => Some(format!("pairflow commit {id} --override-scope --reason '…'")),
-            Self::LostRace(inner) => inner.next(id),
-            _ => None,
-        }
+            Self::NoDecision => format!("pairflow reply {id} --message '…'"),
+            Self::CannotAccept { .. } => format!("pairflow reply {id} --decision continue --message '…'"),
+            Self::WorktreeDiffers { .. } => format!("pairflow request-rework {id} --message '…'"),
+            Self::OutOfScope { .. } => format!("pairflow commit {id} --override-scope --reason '…'"),
+            Self::CommitUnderWay => "pairflow supervise --once".to_owned(),
+            Self::AnotherPackage => format!("pairflow ok {id}"),
+            Self::BadRules { .. } => format!("pairflow config explain {id}"),
+            Self::Empty { what } | Self::TooLong { what, .. } | Self::NulByte { what } => return form(what, id),
+            Self::LostRace(inner) => return inner.next_of_person(id),
+            Self::WrongBranch { .. } => return self.next_of_agent(id),
+            Self::NotYourTurn { .. }
+            | Self::NoSeat { .. }
+            | Self::LongTitle { .. }
+            | Self::TooMany { .. }
+            | Self::NoDeclaration
+            | Self::FindingsFromProducer
+            | Self::NotReviewer { .. }
+            | Self::NotConverged { .. }
+            | Self::NoQuestion
+            | Self::UnknownFinding { .. }
+            | Self::NotOwed => format!("pairflow status {id}"),
+        })
+    }
+
+    fn next_of_agent(&self, id: &BubbleId) -> Option<String> {
+        Some(match self {
+            Self::NoDeclaration | Self::NotConverged { .. } => "pairflow pass --summary '…' --no-findings".to_owned(),
+            Self::NotReviewer { .. } | Self::FindingsFromProducer => "pairflow pass --summary '…'".to_owned(),
+            Self::LongTitle { .. } | Self::TooMany { what: "findings", .. } => {
+                "pairflow pass --summary '…' --finding 'P1:title'".to_owned()
+            }
+            Self::WrongBranch { branch, worktree, .. } => format!("git -C '{worktree}' switch {branch}"),
+            Self::WorktreeGone { .. } => "pairflow ask-human --question 'the worktree is gone: …'".to_owned(),
+            Self::Empty { what } | Self::TooLong { what, .. } | Self::NulByte { what } => {
+                return form(what, id).filter(|line| Self::is_of_agent(line));
+            }
+            Self::LostRace(inner) => return inner.next_of_agent(id),
+            Self::WrongState { .. }
+            | Self::NotYourTurn { .. }
+            | Self::StillOpening { .. }
+            | Self::Paused { .. }
+            | Self::QuestionOpen { .. }
+            | Self::NoSeat { .. }
+            | Self::TooMany { .. }
+            | Self::NoQuestion
+            | Self::WhichQuestion { .. }
+            | Self::UnknownQuestion { .. }
+            | Self::NoDecision
+            | Self::CannotAccept { .. }
+            | Self::WorktreeDiffers { .. }
+            | Self::AnotherPackage
+            | Self::UnknownFinding { .. }
+            | Self::OutOfScope { .. }
+            | Self::CommitUnderWay
+            | Self::BadRules { .. }
+            | Self::NotOwed => format!("pairflow status {id}"),
+        })
+    }
+
+    fn is_of_agent(line: &str) -> bool {
+        ["pairflow pass ", "pairflow ask-human ", "pairflow converged "].iter().any(|verb| line.starts_with(verb))
     }
 }
 
+/// The command line in which a text that was missing or did not fit has its place.
+fn form(what: &str, id: &BubbleId) -> Option<String> {
+    Some(match what {
+        "the summary" => "pairflow pass --summary '…'".to_owned(),
+        "the question" => "pairflow ask-human --question '…'".to_owned(),
+        "the message" => format!("pairflow inbox {id}"),
+        "the commit message" => format!("pairflow commit {id} --message '…'"),
+        "the reason of the override" => format!("pairflow commit {id} --override-scope --reason '…'"),
+        // The same command with a shorter reason or key, or without one.
+        _ => return None,
+    })
+}
+
 /// The command that fits a bubble in `state`.
-fn next_in(state: StateName, id: &BubbleId) -> Option<String> {
-    Some(match state {
+fn next_in(state: StateName, id: &BubbleId) -> String {
+    match state {
         StateName::Created => format!("pairflow start {id}"),
         StateName::PreparingWorkspace => format!("pairflow start {id}"),
         StateName::Running => format!("pairflow status {id}"),
@@ -241,7 +324,7 @@ fn next_in(state: StateName, id: &BubbleId) -> Option<String> {
         StateName::Committed => "pairflow supervise --once".to_owned(),
         StateName::Done => format!("pairflow merge {id}"),
         StateName::Failed | StateName::Cancelled => format!("pairflow log {id}"),
-    })
+    }
 }
 
 /// Names at most five files.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
-use crate::log::{Key, QuestionKind, Warning, Workspace};
+use crate::log::{Conflict, Key, QuestionKind, Warning, Workspace};
 use crate::rounds::{Certificate, CleanReview, Ledger, RoundRoles};
 use crate::rules::Rules;
 use crate::time::{Moment, Timestamp};
@@ -18,6 +18,10 @@ pub const KEYS_KEPT: usize = 64;
 pub const SUMMARIES_KEPT: usize = 32;
 /// How many of the person's notes are remembered for the next brief.
 pub const NOTES_KEPT: usize = 32;
+/// How many warnings are remembered, so that a few that alternate do not fill the log.
+pub const WARNINGS_KEPT: usize = 8;
+/// How many failed receipts are remembered that were to run again.
+pub const SUPERSEDED_KEPT: usize = 16;
 /// How often a check that could not be run is tried in all before a person is asked.
 pub const CHECK_TRIES: u32 = 3;
 
@@ -60,6 +64,8 @@ pub struct Unit {
     pub snapshots: u64,
     /// What the checks said of the newest snapshot's tree.
     pub receipts: Vec<Receipt>,
+    /// Receipts of the newest snapshot's tree that do not count any more: the check failed, and was to run again.
+    pub superseded: Vec<Receipt>,
     /// How often a check could not be run on the newest snapshot's tree.
     pub could_not: BTreeMap<String, u32>,
     /// Checks that a person called not available for the newest snapshot's tree.
@@ -84,14 +90,22 @@ pub struct Unit {
     pub certificate: Option<Certificate>,
     /// A merge of the base branch that was asked for and is not confirmed yet.
     pub updating: bool,
+    /// The conflict that the merge under way takes as resolved.
+    #[serde(default)]
+    pub resolved: Option<Conflict>,
+    /// The conflict that the last merge of the base branch met.
+    #[serde(default)]
+    pub conflict: Option<Conflict>,
     /// The commit of the base branch that holds the work.
     pub merged: Option<crate::ids::CommitId>,
     /// The hashes of the agents' tokens.
     pub tokens: BTreeMap<AgentId, String>,
     /// The newest retry keys.
     pub keys: VecDeque<(Key, MsgId)>,
-    /// The newest warning, if nothing else has happened since: the same one is not written twice.
-    pub last_warning: Option<(Party, Warning)>,
+    /// The newest warnings since anything else happened: the same one is not written twice.
+    pub warnings: VecDeque<(Party, Warning)>,
+    /// When the package that is up for approval was put up for it.
+    pub package_at: Timestamp,
     /// When the bubble was created.
     pub created_at: Timestamp,
     /// When a command was last accepted.
@@ -107,13 +121,15 @@ pub struct Seats {
     pub critic: AgentId,
 }
 
-/// The turns of one agent.
+/// The turns of one agent, and what it asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Held {
     /// How many.
     pub count: u32,
     /// The number of the last one.
     pub last: u32,
+    /// How many of the agent's questions were answered.
+    pub answered: u32,
 }
 
 /// A question that waits for a person.
@@ -181,6 +197,7 @@ impl Unit {
             snapshot: None,
             snapshots: 0,
             receipts: Vec::new(),
+            superseded: Vec::new(),
             could_not: BTreeMap::new(),
             not_available: Vec::new(),
             ledger: Ledger::default(),
@@ -193,10 +210,13 @@ impl Unit {
             start_failed: None,
             certificate: None,
             updating: false,
+            resolved: None,
+            conflict: None,
             merged: None,
             tokens: BTreeMap::new(),
             keys: VecDeque::new(),
-            last_warning: None,
+            warnings: VecDeque::new(),
+            package_at: Timestamp::default(),
             created_at: Timestamp::default(),
             last_command_at: Timestamp::default(),
         }
@@ -224,6 +244,12 @@ impl Unit {
         }
     }
 
+    /// Returns the failed receipt of the check called `name` on a tree on which it passed later.
+    pub fn flaky(&self, name: &str) -> Option<&Receipt> {
+        let failed = self.superseded.iter().rev().find(|receipt| receipt.check == name);
+        failed.filter(|_| matches!(self.check(name), CheckState::Passed(_)))
+    }
+
     /// Returns the names of the required checks that have not passed on the newest snapshot.
     pub fn checks_not_passed(&self) -> Vec<&str> {
         let open = |check: &&crate::rules::Check| {
@@ -232,9 +258,21 @@ impl Unit {
         self.rules.checks.iter().filter(open).map(|check| check.name.as_str()).collect()
     }
 
+    /// Takes over a review of the newest snapshot's tree.
+    pub(crate) fn review(&mut self, by: &AgentId, round: u32, findings: &[crate::rounds::Finding]) {
+        let again = self.reviewed.is_some() && self.reviewed.as_ref() == self.tree();
+        self.ledger.review(by, round, findings, again);
+        self.reviewed = self.tree().cloned();
+    }
+
     /// Returns the turn number that a retry of `agent`'s last command would name.
     pub fn last_turn_of(&self, agent: &AgentId) -> u32 {
         self.held.get(agent).map_or(0, |held| held.last)
+    }
+
+    /// Returns how many of `agent`'s questions were answered.
+    pub fn answered_to(&self, agent: &AgentId) -> u32 {
+        self.held.get(agent).map_or(0, |held| held.answered)
     }
 
     /// Returns how many reviews are left before a person decides.

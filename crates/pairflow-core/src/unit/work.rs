@@ -13,7 +13,11 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
     let stage = unit.phase.turn().map(|turn| &turn.stage);
     let owed = match stage {
         Some(Stage::Closing(handover)) => snapshot.author == Party::Agent(handover.by.clone()),
-        Some(Stage::Opening) => snapshot.author == Party::Human && unit.tree() != Some(&snapshot.tree),
+        Some(Stage::Opening) => {
+            // What pairflow itself put into the worktree before the first turn is nobody else's work.
+            let own = snapshot.author == Party::Orchestrator && unit.snapshot.is_none();
+            (own || snapshot.author == Party::Human) && unit.tree() != Some(&snapshot.tree)
+        }
         _ => false,
     };
     if !owed {

@@ -6,7 +6,7 @@ use crate::rounds::policy::strict;
 use crate::unit::{CheckState, Said, Seat, Stage, Turn, Unit};
 use crate::view::markdown::Page;
 use crate::view::messages::{criteria, scope};
-use crate::view::words::{change, changes, count, ended, one_line};
+use crate::view::words::{change, changes, count, ended, one_line, rest};
 
 /// How many changed files are listed.
 const FILES: usize = 100;
@@ -62,6 +62,11 @@ fn place(page: &mut Page, unit: &Unit) {
     }
     let (branch, base) = (one_line(&unit.rules.bubble_branch), one_line(&unit.rules.base_branch));
     page.item(&format!("branch: {branch}, cut from {base}; stay on it, do not push or merge"));
+    if unit.rules.continues.is_some() {
+        page.item(&format!("the worktree began with the work of an earlier bubble, merged with {base}"));
+    }
+    let conflicts = unit.workspace.iter().flat_map(|workspace| &workspace.ground.conflicts);
+    page.items(conflicts.map(|path| format!("both had changed the same lines; resolve the markers in {}", one_line(path))));
     scope(page, &unit.rules.scope);
     page.item("files out of scope are shown to the reviewer and block the commit");
 }
@@ -100,6 +105,10 @@ fn findings(page: &mut Page, unit: &Unit, turn: &Turn) {
     page.line("");
     page.line(match turn.seat {
         Seat::Producer => "Mend every P0 and P1. If a finding is wrong, say so in your summary, with the reason.",
+        Seat::Critic if unit.reviewed.as_ref() == unit.tree() => {
+            "They are findings in this very tree. Report what is grave and still holds; what is not grave stays open \
+             for the person, whether you repeat it or not."
+        }
         Seat::Critic => {
             "Look at each again. Report what still holds as a finding; what you leave out counts as settled."
         }
@@ -109,10 +118,11 @@ fn findings(page: &mut Page, unit: &Unit, turn: &Turn) {
 fn changed(page: &mut Page, unit: &Unit, turn: &Turn) {
     let Some(snapshot) = &unit.snapshot else { return };
     page.section("What changed");
-    page.line(&format!("Against the base: {}. Tree {}.", changes(&snapshot.changed), snapshot.tree.short()));
+    page.line(&format!("Against the base: {}. Tree {}.", changes(snapshot.against_base()), snapshot.tree.short()));
     if let (Seat::Critic, Some(workspace)) = (turn.seat, &unit.workspace) {
         page.line(&format!("See it with: git diff {} {}", workspace.base.short(), snapshot.commit.short()));
         files(page, snapshot.changed.iter().map(change));
+        page.items(rest(snapshot.changed.len(), snapshot.whole.as_ref().map(|whole| &whole.changed)));
     }
     page.line("");
     page.line(&since_last(snapshot));
@@ -124,10 +134,15 @@ fn changed(page: &mut Page, unit: &Unit, turn: &Turn) {
         page.line("OUT OF SCOPE, changed nevertheless:");
         files(page, snapshot.out_of_scope.iter().map(|path| one_line(path)));
     }
+    if !snapshot.ignore_changes.is_empty() {
+        page.line("");
+        page.line("CHANGED, and decides which files count at all (checks see ignored files, the tree does not have them):");
+        files(page, snapshot.ignore_changes.iter().map(|path| one_line(path)));
+    }
 }
 
 fn since_last(snapshot: &Snapshot) -> String {
-    let of = count(snapshot.since_last.len(), "file");
+    let of = count(usize::try_from(snapshot.against_last().0).unwrap_or(usize::MAX), "file");
     match &snapshot.author {
         _ if snapshot.since_last.is_empty() => "Since the snapshot before: nothing.".to_owned(),
         Party::Human => {
@@ -160,7 +175,10 @@ fn checks(page: &mut Page, unit: &Unit) {
     for check in &unit.rules.checks {
         let (command, name) = (one_line(&check.command), one_line(&check.name));
         match unit.check(&check.name) {
-            CheckState::Passed(receipt) => page.item(&format!("{name} ({command}): {}", ended(receipt))),
+            CheckState::Passed(receipt) => page.item(&match unit.flaky(&check.name) {
+                Some(failed) => format!("{name} ({command}): {}, then {} on the same tree", ended(failed), ended(receipt)),
+                None => format!("{name} ({command}): {}", ended(receipt)),
+            }),
             CheckState::Failed(receipt) => {
                 page.item(&format!("{name} ({command}): {}", ended(receipt)));
                 page.block(&tail(&receipt.tail));

@@ -140,13 +140,13 @@ fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> I
         bubble_id: unit.id.clone(),
         by: Party::Orchestrator,
         question,
-        since: unit.last_command_at,
+        since: unit.package_at,
         answer,
     }
 }
 
 fn offer(unit: &Unit) -> String {
-    let changed = unit.snapshot.as_ref().map_or_else(|| "no file".to_owned(), |snapshot| changes(&snapshot.changed));
+    let changed = unit.snapshot.as_ref().map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
     let by = unit.certificate.as_ref().and_then(reviewers);
     let reviewed =
         by.map_or_else(|| "accepted at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));

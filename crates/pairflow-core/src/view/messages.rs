@@ -18,6 +18,12 @@ pub struct MessageFile {
     pub text: String,
 }
 
+/// Returns the name of a message's file; nothing for what only pairflow writes for itself.
+pub fn message_name(envelope: &Envelope) -> Option<String> {
+    let kind = kind(&envelope.event.body)?;
+    Some(format!("{:03}-{}-{kind}.md", envelope.seq, envelope.event.sender))
+}
+
 /// Returns the file of a message; nothing for what only pairflow writes for itself.
 pub fn message_file(envelope: &Envelope) -> Option<MessageFile> {
     let kind = kind(&envelope.event.body)?;
@@ -35,7 +41,7 @@ pub fn message_file(envelope: &Envelope) -> Option<MessageFile> {
         Body::DonePackage(done) => write_done(&mut page, done),
         _ => return None,
     }
-    Some(MessageFile { name: format!("{:03}-{sender}-{kind}.md", envelope.seq), text: page.finish() })
+    Some(MessageFile { name: message_name(envelope)?, text: page.finish() })
 }
 
 fn kind(body: &Body) -> Option<&'static str> {

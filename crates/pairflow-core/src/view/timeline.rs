@@ -198,9 +198,9 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
         }
         Lifecycle::Committed { commit, .. } => (format!("commit {} is made", commit.short()), Tone::Good),
         Lifecycle::CommitFailed { reason } => (with("commit failed", reason), Tone::Bad),
-        Lifecycle::UpdateRequested {} => plain("merges the base branch into the worktree".to_owned()),
+        Lifecycle::UpdateRequested { .. } => plain("merges the base branch into the worktree".to_owned()),
         Lifecycle::Updated { base, .. } => plain(format!("the base is now {}", base.short())),
-        Lifecycle::UpdateFailed { reason } => (with("update failed", reason), Tone::Bad),
+        Lifecycle::UpdateFailed { reason, .. } => (with("update failed", reason), Tone::Bad),
         Lifecycle::Merged { commit } => (format!("merged: the base branch is at {}", commit.short()), Tone::Good),
         Lifecycle::Failed { reason } => (with("bubble failed", reason), Tone::Bad),
         Lifecycle::Cancelled { reason } => (with("bubble stopped", reason), Tone::Warn),
@@ -223,9 +223,9 @@ fn found(evidence: &Evidence) -> (String, Tone) {
 }
 
 fn taken(snapshot: &Snapshot) -> (String, Tone) {
-    let changed = match snapshot.since_last.as_slice() {
-        [] => "nothing changed".to_owned(),
-        files => changes(files),
+    let changed = match snapshot.against_last() {
+        (0, _, _) => "nothing changed".to_owned(),
+        counts => changes(counts),
     };
     let what = format!("snapshot {} by {}, {changed}", snapshot.tree.short(), called(&snapshot.author));
     match snapshot.out_of_scope.len() {

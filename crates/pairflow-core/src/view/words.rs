@@ -1,6 +1,6 @@
 //! The phrases that several views share: who, how many, how long, how it ended.
 
-use crate::facts::{FileChange, Outcome, Receipt};
+use crate::facts::{Counted, FileChange, Outcome, Receipt};
 use crate::ids::Party;
 use crate::rounds::{Certificate, Finding};
 use crate::view::safe::safe_line;
@@ -32,16 +32,15 @@ pub(crate) fn count(n: usize, thing: &str) -> String {
     if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
 }
 
-/// Returns how many lines were added and removed.
-pub(crate) fn sums(files: &[FileChange]) -> (u64, u64) {
-    let sum = |lines: fn(&FileChange) -> Option<u64>| files.iter().filter_map(lines).fold(0, u64::saturating_add);
-    (sum(|file| file.added), sum(|file| file.removed))
+/// Returns "2 files +10 -1" for so many files, lines added and lines removed.
+pub(crate) fn changes((files, added, removed): (u64, u64, u64)) -> String {
+    format!("{} +{added} -{removed}", count(usize::try_from(files).unwrap_or(usize::MAX), "file"))
 }
 
-/// Returns "2 files +10 -1".
-pub(crate) fn changes(files: &[FileChange]) -> String {
-    let (added, removed) = sums(files);
-    format!("{} +{added} -{removed}", count(files.len(), "file"))
+/// Returns where the rest of a list of files is that had to be cut; nothing if it is whole.
+pub(crate) fn rest(listed: usize, whole: Option<&Counted>) -> Option<String> {
+    let (more, list) = whole.map(|whole| (whole.files.saturating_sub(listed as u64), &whole.list))?;
+    (more > 0).then(|| format!("and {more} more; the whole list is {list}"))
 }
 
 /// Returns "M src/a.rs +10 -1".

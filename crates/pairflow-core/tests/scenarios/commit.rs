@@ -207,7 +207,7 @@ fn the_done_package_follows_the_commit_and_names_it() {
     let Body::DonePackage(done) = &play.log.last().unwrap().event.body else { panic!() };
     assert_eq!(done.commit.0, "commit1");
     assert_eq!(done.package, "done-package.md");
-    assert_eq!(done.package_sha256, pairflow_core::view::package::sha256(play.package().as_bytes()));
+    assert_eq!(done.package_sha256, pairflow_core::hash::sha256(play.package().as_bytes()));
     assert_eq!(done.summary, "Fix the login race");
     assert_eq!(play.log.last().unwrap().event.refs, ["artifact://done-package.md"]);
 }
@@ -267,5 +267,49 @@ fn the_merge_is_recorded_once_and_only_when_done() {
          #6 DONE commit1 tree1
          #7 DONE commit1 tree1
          nothing happens",
+    );
+}
+
+#[test]
+fn a_bubble_is_not_stopped_while_its_commit_is_under_way() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         human: approve
+         human: commit (hold)
+         human: stop (hold)
+         settle
+         human: stop",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         #5 APPROVED_FOR_COMMIT tree1
+         #6 APPROVED_FOR_COMMIT tree1 committing
+         refused: a commit is already under way
+         #7 DONE commit1 tree1
+         refused: 'stop' does not fit a bubble that is DONE: its commit is commit1",
+    );
+}
+
+#[test]
+fn an_approval_is_of_the_package_that_was_shown() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass clean
+         human: approve package another
+         human: approve",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 READY_FOR_APPROVAL round 2 tree1
+         refused: someone else was faster: another package is up for approval than the one that was shown
+         #5 APPROVED_FOR_COMMIT tree1",
     );
 }

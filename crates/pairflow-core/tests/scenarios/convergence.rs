@@ -271,7 +271,10 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
             {"agent": "codex", "round": 2, "own_work": true},
         ],
         "checks": [{"check": "test", "stand": "passed"}],
-        "open": [{"id": "F2", "severity": "P3", "title": "naming"}],
+        "open": [
+            {"id": "F1", "severity": "P2", "title": "slow"},
+            {"id": "F2", "severity": "P3", "title": "naming"},
+        ],
         "round_role_history": [
             {"round": 1, "implementer": "codex", "reviewer": "claude"},
             {"round": 2, "implementer": "claude", "reviewer": "codex"},

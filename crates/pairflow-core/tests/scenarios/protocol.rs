@@ -1,8 +1,10 @@
 //! The envelopes: types, intents, findings, recipients, retry keys.
 
+use std::collections::BTreeSet;
+
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Event, Kind, Warning};
-use pairflow_core::unit::evolve;
+use pairflow_core::unit::{Unit, WARNINGS_KEPT, evolve};
 use pairflow_testkit::script::{Play, check, play};
 
 fn last(play: &Play, kind: Kind) -> &Event {
@@ -83,6 +85,7 @@ fn findings_get_names_that_are_never_given_twice() {
         "start
          codex: pass
          claude: pass P1 'a' P1 'b'
+         codex edits a.rs
          codex: pass
          claude: pass P1 'c'",
     );
@@ -146,7 +149,7 @@ fn the_approval_request_names_tree_message_and_package() {
     assert_eq!((request.sender.clone(), request.recipient.clone()), (Party::Orchestrator, Party::Human));
     let Body::ApprovalRequest(body) = &request.body else { panic!() };
     assert_eq!((body.tree.0.as_str(), body.package.as_str()), ("tree1", "done-package.md"));
-    assert_eq!(body.package_sha256, pairflow_core::view::package::sha256(play.package().as_bytes()));
+    assert_eq!(body.package_sha256, pairflow_core::hash::sha256(play.package().as_bytes()));
     assert_eq!(request.refs, ["artifact://done-package.md"]);
 }
 
@@ -235,16 +238,42 @@ fn a_retry_key_survives_a_crash() {
     );
 }
 
+fn warned(play: &Play, agent: &str, reason: &str, later: u64) -> Unit {
+    let warning = Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new() };
+    let mut envelope = play.log.last().unwrap().clone();
+    envelope.event = Event::own(1, Body::ProtocolWarning(warning));
+    envelope.event.recipient = Party::Agent(agent.parse().unwrap());
+    envelope.at.up += later;
+    evolve(play.unit.clone(), &envelope)
+}
+
 #[test]
 fn a_warning_is_remembered_for_the_one_who_was_refused() {
     let play = play("start");
-    let warning = Warning { command: "pass".to_owned(), reason: "not your turn".to_owned(), unmet: Vec::new() };
-    let claude = Party::Agent("claude".parse().unwrap());
-    let mut event = Event::own(1, Body::ProtocolWarning(warning.clone()));
-    event.recipient = claude.clone();
-    let mut envelope = play.log.last().unwrap().clone();
-    envelope.event = event;
-    let after = evolve(play.unit.clone(), &envelope);
-    assert_eq!(after.last_warning, Some((claude, warning)));
+    let after = warned(&play, "claude", "not your turn", 0);
+    let (party, warning) = after.warnings.front().unwrap();
+    assert_eq!((party.to_string().as_str(), warning.reason.as_str()), ("claude", "not your turn"));
     assert_eq!((after.phase, after.last_command_at), (play.unit.phase, play.unit.last_command_at));
+}
+
+#[test]
+fn a_refused_command_of_the_turns_holder_is_a_sign_of_life() {
+    let play = play("start");
+    let heard = |unit: &Unit| unit.phase.turn().unwrap().heard.up;
+    let before = heard(&play.unit);
+    assert_eq!(heard(&warned(&play, "codex", "the summary must not be empty", 90_000)), before + 90_000);
+    assert_eq!(heard(&warned(&play, "claude", "not your turn", 90_000)), before, "it is not claude's turn");
+}
+
+#[test]
+fn several_warnings_are_remembered_until_something_happens() {
+    let mut play = play("start");
+    for n in 0..20 {
+        play.unit = warned(&play, "codex", &format!("reason {}", n % 3), 0);
+    }
+    assert_eq!(play.unit.warnings.len(), WARNINGS_KEPT);
+    let reasons: BTreeSet<_> = play.unit.warnings.iter().map(|(_, warning)| warning.reason.clone()).collect();
+    assert_eq!(reasons.len(), 3);
+    play.line("codex: pass");
+    assert!(play.unit.warnings.is_empty());
 }

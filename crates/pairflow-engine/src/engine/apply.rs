@@ -41,7 +41,7 @@ impl Bubble {
         }
         let mut decided = decide(&seen.unit, command, self.engine.clock.now());
         if let Some(applied) = nothing_to_record(&seen, command, &decided).filter(|_| earlier.is_none()) {
-            return applied.map_err(|refusal| self.refused(refusal));
+            return applied.map_err(|refusal| self.refused(command, refusal));
         }
         let mut log = self.locked()?;
         // Whoever wrote the earlier record may have died before its sync; under the lock it is durable.
@@ -57,7 +57,7 @@ impl Bubble {
             Ok(decided) => self.record(&mut log, &decided),
             Err(refusal) => {
                 self.warn(&mut log, command, &refusal)?;
-                Err(self.refused(refusal))
+                Err(self.refused(command, refusal))
             }
         }
     }
@@ -118,9 +118,13 @@ impl Bubble {
         if decided.events.iter().any(|event| asks_or_answers(&event.body)) {
             self.show_person(&log.loaded().unit, &written);
         }
-        if decided.events.iter().any(|event| matches!(event.body, Body::HumanReply(_))) {
+        if decided.events.iter().any(|event| matches!(event.body, Body::HumanReply(_) | Body::Control(_))) {
             // The turn stayed open while the person was asked; its holder finds the answer in the brief.
             let _ = self.write_brief(&log.loaded().unit);
+        }
+        if decided.events.iter().any(|event| matches!(event.body, Body::DonePackage(_))) {
+            // Somebody may have deleted it since it was shown.
+            let _ = log.loaded().unit.phase.request().map(|request| self.package(request));
         }
         Ok(Applied { id, unit: log.loaded().unit.clone(), repeated: false, repaired })
     }
@@ -148,7 +152,7 @@ impl Bubble {
 
     fn append_warning(&self, log: &mut Locked, sender: Party, warning: Warning) -> Result<(), EngineError> {
         let unit = &log.loaded().unit;
-        let again = unit.last_warning.as_ref().is_some_and(|last| *last == (sender.clone(), warning.clone()));
+        let again = unit.warnings.iter().any(|(one, known)| *one == sender && *known == warning);
         if again || unit.phase.is_final() {
             return Ok(());
         }
@@ -158,8 +162,8 @@ impl Bubble {
         Ok(())
     }
 
-    fn refused(&self, refusal: Refusal) -> EngineError {
-        EngineError::Refused { id: self.id.clone(), refusal: Box::new(refusal) }
+    fn refused(&self, command: &Command, refusal: Refusal) -> EngineError {
+        EngineError::Refused { id: self.id.clone(), caller: command.caller(), refusal: Box::new(refusal) }
     }
 }
 
@@ -172,7 +176,16 @@ fn asks_or_answers(body: &Body) -> bool {
             | Body::ApprovalRequest(_)
             | Body::ApprovalDecision(_)
             | Body::DonePackage(_)
-            | Body::Lifecycle(Lifecycle::Cancelled { .. } | Lifecycle::Failed { .. } | Lifecycle::Updated { .. })
+            | Body::Lifecycle(
+                Lifecycle::Cancelled { .. }
+                    | Lifecycle::Failed { .. }
+                    | Lifecycle::CommitRequested { .. }
+                    | Lifecycle::Committed { .. }
+                    | Lifecycle::CommitFailed { .. }
+                    | Lifecycle::UpdateRequested { .. }
+                    | Lifecycle::Updated { .. }
+                    | Lifecycle::UpdateFailed { .. }
+            )
     )
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::rules::Rules;
-use pairflow_core::view::package::sha256;
+use pairflow_core::hash::sha256;
 
 use crate::engine::{Engine, EngineError};
 

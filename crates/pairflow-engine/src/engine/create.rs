@@ -65,7 +65,7 @@ impl Engine {
         new.repo.resolve_branch(&new.resolved.rules.base_branch)?;
         let bubble = self.handle(&new.repo.root, &new.id);
         if bubble.log.exists() {
-            return Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone() });
+            return Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone(), raced: false });
         }
         new.repo.exclude()?;
         self.remember(&new.repo.root)?;
@@ -74,10 +74,12 @@ impl Engine {
         let mut created = bubble.first_fact(&new, &mut refs)?;
         created[0].refs = refs;
         let now = self.clock.now();
-        bubble.log.put_config(&toml)?;
-        match bubble.log.create(&created, now) {
+        match bubble.log.create_configured(&toml, &created, now) {
             Ok((log, _)) => Ok((bubble, log.into_loaded().unit)),
-            Err(StoreError::Exists { .. }) => Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone() }),
+            // A moment ago it was not there.
+            Err(StoreError::Exists { .. }) => {
+                Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone(), raced: true })
+            }
             Err(other) => Err(other.into()),
         }
     }

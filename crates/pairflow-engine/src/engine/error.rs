@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pairflow_core::config::ConfigErrors;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Refusal;
+use pairflow_core::unit::{Caller, Refusal};
 
 use crate::git::GitError;
 use crate::store::StoreError;
@@ -18,6 +18,8 @@ pub enum EngineError {
     Refused {
         /// Which bubble.
         id: BubbleId,
+        /// Who asked.
+        caller: Caller,
         /// Why.
         refusal: Box<Refusal>,
     },
@@ -36,6 +38,8 @@ pub enum EngineError {
         id: BubbleId,
         /// Where.
         repo: PathBuf,
+        /// Whether someone else made it while this command was at it.
+        raced: bool,
     },
     /// The caller could not be told to be who it says.
     #[error("{0}")]
@@ -79,4 +83,19 @@ impl EngineError {
     pub fn world(what: impl Into<String>, source: std::io::Error) -> Self {
         Self::World { what: what.into(), source }
     }
+}
+
+/// Returns an error with its causes, each once, as one sentence.
+pub fn sentence(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let more = next.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = next.source();
+    }
+    text
 }

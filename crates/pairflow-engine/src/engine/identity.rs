@@ -1,10 +1,8 @@
 //! Who is calling: tokens that agents prove themselves with.
 
-use std::fmt::Write as _;
-
 use pairflow_core::ids::AgentId;
 use pairflow_core::unit::{Command, Unit};
-use pairflow_core::view::package::sha256;
+use pairflow_core::hash::{hex, sha256};
 
 use crate::engine::{Bubble, EngineError};
 
@@ -23,11 +21,7 @@ impl Token {
             filled +=
                 more.map_err(|error| EngineError::world("cannot draw random numbers for a token", error.into()))?;
         }
-        let mut hex = String::with_capacity(64);
-        for byte in bytes {
-            write!(hex, "{byte:02x}").expect("writing to a string cannot fail");
-        }
-        Ok(Self(hex))
+        Ok(Self(hex(&bytes)))
     }
 
     /// Takes the token that a caller shows.

@@ -16,13 +16,16 @@ impl Bubble {
         // A name that steers a terminal, or breaks a line, could pass for something else wherever it is shown.
         if given.contains(|c: char| c == '\n' || c == '\t' || steers(c)) {
             let shown = safe_line(given, SHOWN);
-            return Err(EngineError::BadInput(format!("'{shown}' has control characters in its name; rename the file")));
+            return Err(EngineError::BadInput(format!(
+                "'{shown}' has control characters in its name; rename the file"
+            )));
         }
         if given.starts_with("artifact://") {
             let found = self.artifacts().resolve(given).map_err(|error| EngineError::BadInput(error.to_string()))?;
             return if found.is_file() { Ok(given.to_owned()) } else { Err(missing(given)) };
         }
-        let root = unit.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.path)).ok_or_else(|| missing(given))?;
+        let root =
+            unit.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.path)).ok_or_else(|| missing(given))?;
         let root = root.canonicalize().map_err(|_| missing(given))?;
         let artifacts = self.dir().join("artifacts");
         let path = root.join(given).canonicalize().map_err(|_| missing(given))?;

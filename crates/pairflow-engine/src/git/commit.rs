@@ -78,14 +78,23 @@ pub(super) fn commit_as_person(
     }
     let sign = Call::new(["config", "--type=bool", "--get", "commit.gpgSign"]).raw_config().accept(&[0, 1]);
     let mut call = Call::new(["commit-tree", &tree.0, "-F", "-"]).input(message).durable();
-    if git.run(sign)?.line()? == "true" {
+    let signs = git.run(sign)?.line()? == "true";
+    if signs {
         call = call.arg("-S");
     }
     if let Some(Person { name, email }) = author {
         call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", email);
         call = call.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", email);
     }
-    git.run(parents.iter().fold(call, |call, parent| call.arg("-p").arg(&parent.0)))?.commit()
+    let made = git.run(parents.iter().fold(call, |call, parent| call.arg("-p").arg(&parent.0)));
+    let made = made.map_err(|error| match error {
+        GitError::Failed { stderr: said, .. } if signs => GitError::NotSigned { said },
+        GitError::TimedOut { secs, .. } if signs => {
+            GitError::NotSigned { said: format!("the signing program did not end within {secs} seconds") }
+        }
+        other => other,
+    });
+    made?.commit()
 }
 
 /// Whether `tip` is this very commit, made by an attempt whose end was not recorded.

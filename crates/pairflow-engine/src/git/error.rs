@@ -91,7 +91,7 @@ pub enum GitError {
     },
     /// The worktree's directory was removed.
     #[error(
-        "the worktree {} is gone; its snapshots are kept in the repository, see `git for-each-ref refs/pairflow`",
+        "the worktree {} is gone; its snapshots are kept, and `pairflow resume` makes it anew",
         .path.display()
     )]
     WorktreeGone {
@@ -128,6 +128,15 @@ pub enum GitError {
          `git config --global user.email you@example.com`"
     )]
     NoIdentity,
+    /// The person signs commits, and that did not work.
+    #[error(
+        "git could not sign the commit: {said}; unlock the key in this shell (`ssh-add`, or `gpg --clearsign` once with \
+         GPG_TTY set) and try again, or turn signatures off with `git config --global commit.gpgSign false`"
+    )]
+    NotSigned {
+        /// What git said.
+        said: String,
+    },
     /// A commit needs a message.
     #[error("the commit message is empty; give one with --message")]
     EmptyMessage,
@@ -169,6 +178,8 @@ pub enum GitError {
     /// The new base and the bubble's work do not fit together.
     #[error("the base branch and the bubble's work conflict in {}; nothing was changed", .files.join(", "))]
     UpdateConflict {
+        /// The base that was to be merged.
+        base: CommitId,
         /// The files in conflict.
         files: Vec<String>,
     },

@@ -41,6 +41,14 @@ impl Index {
         &self.path
     }
 
+    /// Returns the path of a file of ours beside it; it is removed together with the index.
+    pub(super) fn beside(&self, ending: &str) -> PathBuf {
+        let mut path = self.path.as_os_str().to_owned();
+        path.push(".");
+        path.push(ending);
+        path.into()
+    }
+
     /// Whether it was copied from the cache.
     pub(super) fn is_warm(&self) -> bool {
         self.warm
@@ -66,10 +74,9 @@ impl Index {
 
 impl Drop for Index {
     fn drop(&mut self) {
-        let mut lock = self.path.as_os_str().to_owned();
-        lock.push(".lock");
-        let _ = std::fs::remove_file(&self.path);
-        let _ = std::fs::remove_file(lock);
+        for path in [self.path.clone(), self.beside("lock"), self.beside("exclude")] {
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 

@@ -135,6 +135,17 @@ pub fn merge_tree(
     theirs: &CommitId,
     base: Option<&CommitId>,
 ) -> Result<MergedTree, GitError> {
+    let (tree, files) = merge_marked(git, ours, theirs, base)?;
+    Ok(if files.is_empty() { MergedTree::Tree(tree) } else { MergedTree::Conflict(files) })
+}
+
+/// Merges two commits like [`merge_tree`]. Where they conflict the tree has markers, and the files are named.
+pub(crate) fn merge_marked(
+    git: &Git,
+    ours: &CommitId,
+    theirs: &CommitId,
+    base: Option<&CommitId>,
+) -> Result<(TreeId, Vec<String>), GitError> {
     let mut call = Call::new(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]).durable();
     if let Some(base) = base {
         call = call.arg(format!("--merge-base={base}"));
@@ -142,7 +153,8 @@ pub fn merge_tree(
     let answer = git.run(call.arg(&ours.0).arg(&theirs.0).accept(&[0, 1]))?;
     let mut parts = answer.parts().map(|part| String::from_utf8_lossy(part).into_owned());
     let tree = parts.next().ok_or_else(|| answer.unexpected())?;
-    Ok(if answer.code == 0 { MergedTree::Tree(TreeId(tree)) } else { MergedTree::Conflict(parts.collect()) })
+    let files: Vec<String> = parts.collect();
+    if (answer.code == 0) == files.is_empty() { Ok((TreeId(tree), files)) } else { Err(answer.unexpected()) }
 }
 
 /// Whether `old` is in the history of `new`.

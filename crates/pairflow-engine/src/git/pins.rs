@@ -2,10 +2,12 @@
 //!
 //! Fixed settings come first. Filters, merge drivers and signing programs have names of their own, so those that the
 //! repository's own configuration defines are looked up and set to what the person's global configuration says, or off.
+//! The same holds for what decides which files count and which bytes of a file are its content.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 /// One setting: key and value.
 pub(super) type Setting = (OsString, OsString);
@@ -42,7 +44,7 @@ const FIXED: &[(&str, &str)] = &[
 pub(super) const DURABLE: &[(&str, &str)] = &[("core.fsync", "committed,reference"), ("core.fsyncMethod", "batch")];
 
 /// The expression that finds the settings with names of their own.
-pub(super) const NAMED: &str = r"^(filter|merge|gpg)\.";
+pub(super) const NAMED: &str = r"^((filter|merge|gpg)\.|core\.(excludesfile|attributesfile|autocrlf|eol|safecrlf)$)";
 
 /// A custom merge driver that git would not know: git's own text merge, and a conflict if that is impossible.
 const PLAIN_MERGE: &str = "git merge-file -q %A %O %B || exit 1";
@@ -72,15 +74,34 @@ pub(super) fn neutralise(listing: &[u8]) -> Vec<Setting> {
     }
     let setting = |key: &&[u8]| {
         let person = global.get(key).map(|value| OsString::from_vec(value.to_vec()));
-        Some((OsStr::from_bytes(key).to_owned(), person.or_else(|| off(key).map(OsString::from))?))
+        Some((OsStr::from_bytes(key).to_owned(), person.or_else(|| off(key))?))
     };
     local.iter().filter_map(setting).collect()
 }
 
-/// Returns the harmless value of a setting that could run a program; nothing for one that cannot.
-fn off(key: &[u8]) -> Option<&'static str> {
+/// Returns where git looks for the person's file `name` (`ignore`, `attributes`) if no setting names another one.
+pub(super) fn usual(name: &str) -> OsString {
+    let absolute = |dir: &OsString| Path::new(dir).is_absolute();
+    let config = std::env::var_os("XDG_CONFIG_HOME").filter(absolute).map(PathBuf::from);
+    let home = || Some(PathBuf::from(std::env::var_os("HOME").filter(absolute)?).join(".config"));
+    config.or_else(home).map_or_else(|| "/dev/null".into(), |dir| dir.join("git").join(name).into_os_string())
+}
+
+/// Returns the harmless value of a setting that is not for a repository to make; nothing for any other.
+fn off(key: &[u8]) -> Option<OsString> {
+    Some(match key {
+        b"core.excludesfile" => usual("ignore"),
+        b"core.attributesfile" => usual("attributes"),
+        _ => plain(key)?.into(),
+    })
+}
+
+fn plain(key: &[u8]) -> Option<&'static str> {
     let last = key.rsplit(|byte| *byte == b'.').next()?;
     match (key.split(|byte| *byte == b'.').next()?, last) {
+        (b"core", b"autocrlf") => Some("false"),
+        (b"core", b"eol") => Some("native"),
+        (b"core", b"safecrlf") => Some("warn"),
         (b"filter", b"clean" | b"smudge" | b"process") => Some(""),
         (b"filter", b"required") => Some("false"),
         (b"merge", b"driver") => Some(PLAIN_MERGE),
@@ -108,6 +129,14 @@ mod tests {
         let listing =
             b"global\0filter.lfs.clean\ngit-lfs clean\0local\0filter.lfs.clean\nevil\0local\0filter.x.smudge\nevil\0";
         assert_eq!(shown(listing), ["filter.lfs.clean=git-lfs clean", "filter.x.smudge="]);
+    }
+
+    #[test]
+    fn line_ends_and_excludes_are_the_persons_own() {
+        let listing = b"global\0core.eol\nlf\0local\0core.eol\ncrlf\0local\0core.autocrlf\ntrue\0worktree\0core.excludesfile\n/x\0";
+        let shown = shown(listing);
+        assert_eq!(shown[..2], ["core.eol=lf", "core.autocrlf=false"]);
+        assert!(shown[2].starts_with("core.excludesfile=/") && !shown[2].ends_with("=/x"), "{shown:?}");
     }
 
     #[test]

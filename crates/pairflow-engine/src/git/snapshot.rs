@@ -4,13 +4,14 @@
 //! always read from the files, never from that index: flags such as `assume-unchanged` hide nothing.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{CommitId, TreeId};
 
 use super::error::GitError;
+use super::excludes::excluding;
 use super::index::Index;
 use super::repo::resolve;
 use super::run::{Call, Git, Output};
@@ -39,9 +40,12 @@ pub fn observe(workspace: &Workspace) -> Result<TreeId, GitError> {
 
 /// Keeps the tree of the worktree on `refs/pairflow/<id>/<number>`. The same tree gives the same commit again.
 pub fn take(workspace: &Workspace, number: u64) -> Result<Taken, GitError> {
+    keep(workspace, observe(workspace)?, number)
+}
+
+/// Keeps a tree that was observed before on `refs/pairflow/<id>/<number>`.
+pub fn keep(workspace: &Workspace, tree: TreeId, number: u64) -> Result<Taken, GitError> {
     let git = workspace.git();
-    let (tree, index) = look(workspace, &git)?;
-    index.keep();
     let commit = commit_of(workspace, &git, &tree)?;
     let r#ref = workspace.private_ref(number);
     git.run(Call::new(["update-ref", &r#ref, &commit.0]).durable())?;
@@ -108,20 +112,39 @@ fn fill(workspace: &Workspace, git: &Git, index: &Index) -> Result<TreeId, GitEr
     if !index.is_warm() {
         git.run(Call::new(["read-tree", &workspace.base.0]).index(index.path()).whole())?;
     }
-    git.run(Call::new(["add", "-A"]).index(index.path()).whole().durable())?;
-    follow_tracking(workspace, git, index)?;
+    let excluding = excluding(workspace, git, index)?;
+    git.run(Call::new(["add", "--update"]).index(index.path()).whole().durable())?;
+    add_untracked(git, index, &excluding)?;
+    follow_tracking(workspace, git, index, &excluding)?;
     let entries = git.run(Call::new(["ls-files", "-s", "-z"]).index(index.path()))?;
     refuse_nested(workspace, git, &entries)?;
     leave_out_own(workspace, git, index, &entries)?;
     git.run(Call::new(["write-tree"]).index(index.path()).durable())?.tree()
 }
 
+/// Adds every file that git does not know and that is not ignored.
+fn add_untracked(git: &Git, index: &Index, excluding: &[OsString]) -> Result<(), GitError> {
+    let others = git.run(listing(&["--others"], excluding).index(index.path()).whole())?;
+    // A repository inside the worktree is listed with a slash at its end.
+    let found: Vec<_> = others.parts().map(|part| part.strip_suffix(b"/").unwrap_or(part).to_vec()).collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    let call = Call::new(["update-index", "-z", "--add", "--stdin"]).input(joined(found.iter()));
+    git.run(call.index(index.path()).whole().durable()).map(drop)
+}
+
+/// A list of files, by the rules for ignored files that are in force.
+fn listing(args: &[&str], excluding: &[OsString]) -> Call {
+    excluding.iter().fold(Call::new(["ls-files", "-z"].iter().chain(args)), Call::arg)
+}
+
 /// Ignored files belong to the tree if, and only if, the worktree's own index lists them.
-fn follow_tracking(workspace: &Workspace, git: &Git, index: &Index) -> Result<(), GitError> {
+fn follow_tracking(workspace: &Workspace, git: &Git, index: &Index, excluding: &[OsString]) -> Result<(), GitError> {
     if !workspace.index().is_file() {
         return Ok(());
     }
-    let ignored = || Call::new(["ls-files", "-z", "--cached", "--ignored", "--exclude-standard"]);
+    let ignored = || listing(&["--cached", "--ignored"], excluding);
     let theirs = git.run(ignored().index(&workspace.index()))?;
     let ours = git.run(ignored().index(index.path()))?;
     let set = |output: &Output| output.parts().map(<[u8]>::to_vec).collect::<BTreeSet<_>>();
@@ -183,9 +206,8 @@ fn leave_out_own(workspace: &Workspace, git: &Git, index: &Index, entries: &Outp
 
 /// Finds out which file kept git from reading the worktree, if one did.
 fn explain(workspace: &Workspace, git: &Git, index: &Index) -> Option<GitError> {
-    let list = |args: &[&str]| {
-        git.run(Call::new(["ls-files", "-z", "--exclude-standard"].iter().chain(args)).index(index.path()))
-    };
+    let excluding = excluding(workspace, git, index).ok()?;
+    let list = |args: &[&str]| git.run(listing(args, &excluding).index(index.path()));
     let others = list(&["--others", "--directory"]).ok()?;
     let dirs = others.parts().filter(|part| part.ends_with(b"/")).map(|part| PathBuf::from(OsStr::from_bytes(part)));
     if let Some(path) = dirs.into_iter().find_map(|dir| nested(&workspace.path, &dir)) {

@@ -7,17 +7,29 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::log::Conflict;
 
 use super::commit::show_in_index;
 use super::diff::changes;
 use super::error::GitError;
 use super::head::{Head, head};
 use super::index::Index;
-use super::merge::{MergedTree, is_ancestor, merge_tree};
+use super::merge::{is_ancestor, merge_marked};
 use super::repo::resolve;
 use super::run::{Call, Git};
 use super::snapshot::{commit_of, look};
 use super::workspace::Workspace;
+
+/// What is to be merged into a worktree.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The branch whose tip becomes the base.
+    pub base_branch: &'a str,
+    /// A conflict that the person has resolved in the worktree: its base is merged, its files stay as they are.
+    pub resolved: Option<&'a Conflict>,
+    /// The number of the next snapshot. What was there before the merge is kept under it until the merge is recorded.
+    pub number: u64,
+}
 
 /// The base that a bubble now stands on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,33 +38,120 @@ pub struct Updated {
     pub base: CommitId,
     /// Its tree.
     pub base_tree: TreeId,
+    /// The tree of the worktree before the update, also if an interrupted attempt has already changed files.
+    pub before: TreeId,
     /// The tree of the worktree after the update.
     pub tree: TreeId,
     /// Whether the base had moved at all.
     pub moved: bool,
 }
 
-/// Merges the tip of `base_branch` into the worktree. The caller records the new base.
-pub fn update(workspace: &Workspace, base_branch: &str) -> Result<Updated, GitError> {
+/// Merges the tip of the base branch into the worktree. The caller records the new base.
+pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, GitError> {
     workspace.present()?;
     let git = workspace.git();
-    let base = workspace.repo()?.resolve_branch(base_branch)?;
-    fetch_into_clone(workspace, &git, base_branch)?;
-    let base_tree = git.run(Call::new(["rev-parse", "--verify", &format!("{base}^{{tree}}")]))?.tree()?;
+    let tip = workspace.repo()?.resolve_branch(wanted.base_branch)?;
+    fetch_into_clone(workspace, &git, wanted.base_branch)?;
+    // A base that the branch no longer has was resolved for nothing.
+    let resolved = match wanted.resolved {
+        Some(conflict) if is_ancestor(&git, &conflict.base, &tip)? => Some(conflict),
+        _ => None,
+    };
+    let base = resolved.map_or(tip, |conflict| conflict.base.clone());
+    let base_tree = tree_of(&git, &base)?;
     let (now, index) = look(workspace, &git)?;
     if base == workspace.base {
-        return Ok(Updated { base, base_tree, tree: now, moved: false });
+        return Ok(Updated { base, base_tree, before: now.clone(), tree: now, moved: false });
     }
     let ours = commit_of(workspace, &git, &now)?;
-    let tree = match merge_tree(&git, &ours, &base, Some(&workspace.base))? {
-        MergedTree::Tree(tree) => tree,
-        MergedTree::Conflict(files) => return Err(GitError::UpdateConflict { files }),
-    };
+    let merged = merge_marked(&git, &ours, &base, Some(&workspace.base))?;
+    let notes = Notes { workspace, git: &git, number: wanted.number };
+    if let Some(files) = unresolved(&merged.1, resolved) {
+        notes.write("conflict", &ours)?;
+        return Err(GitError::UpdateConflict { base, files });
+    }
+    let tree = with_files_of(workspace, &git, &now, merged)?;
     refuse_overwriting(workspace, &git, &index, (&now, &tree))?;
+    let before = notes.before(resolved.is_some(), &ours)?;
     // The index holds what was looked at: git compares every file that it would write with it.
-    git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole())?;
+    let written = git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole());
+    if let Err(error) = written {
+        notes.erase("update");
+        return Err(error);
+    }
     follow(workspace, &git, &base)?;
-    Ok(Updated { base, base_tree, tree, moved: true })
+    Ok(Updated { base, base_tree, before, tree, moved: true })
+}
+
+/// Makes the files of the worktree those of `tree`. Ignored files stay.
+pub(crate) fn bring_to(workspace: &Workspace, tree: &TreeId) -> Result<(), GitError> {
+    let git = workspace.git();
+    let (now, index) = look(workspace, &git)?;
+    refuse_overwriting(workspace, &git, &index, (&now, tree))?;
+    git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
+}
+
+/// What an update remembers of the files before it, on private refs: after a crash nobody could tell any more which
+/// changes were the base's.
+struct Notes<'a> {
+    workspace: &'a Workspace,
+    git: &'a Git,
+    number: u64,
+}
+
+impl Notes<'_> {
+    fn name(&self, what: &str) -> String {
+        self.workspace.private_ref(format_args!("{what}-{}", self.number))
+    }
+
+    fn write(&self, what: &str, commit: &CommitId) -> Result<(), GitError> {
+        self.git.run(Call::new(["update-ref", &self.name(what), &commit.0]).durable()).map(drop)
+    }
+
+    fn erase(&self, what: &str) {
+        // One that stays is passed over as soon as the next snapshot is recorded.
+        let _ = self.git.run(Call::new(["update-ref", "-d", &self.name(what)]));
+    }
+
+    /// Returns the tree before the update: of the attempt that was interrupted, or that met the conflict, or now.
+    fn before(&self, resolved: bool, now: &CommitId) -> Result<TreeId, GitError> {
+        let interrupted = resolve(self.git, &self.name("update"))?;
+        let met = if resolved { resolve(self.git, &self.name("conflict"))? } else { None };
+        let before = interrupted.or(met).unwrap_or_else(|| now.clone());
+        self.write("update", &before)?;
+        tree_of(self.git, &before)
+    }
+}
+
+/// Returns the files in conflict, unless the person has resolved all of them.
+fn unresolved(files: &[String], resolved: Option<&Conflict>) -> Option<Vec<String>> {
+    let known = |file: &String| resolved.is_some_and(|conflict| conflict.files.contains(file));
+    (!files.iter().all(known)).then(|| files.to_vec())
+}
+
+/// Returns the merged tree with the files that were in conflict as `now` has them.
+fn with_files_of(
+    workspace: &Workspace,
+    git: &Git,
+    now: &TreeId,
+    (merged, files): (TreeId, Vec<String>),
+) -> Result<TreeId, GitError> {
+    if files.is_empty() {
+        return Ok(merged);
+    }
+    let mut index = Index::open(workspace)?;
+    index.clear()?;
+    git.run(Call::new(["read-tree", &merged.0]).index(index.path()).whole())?;
+    let zero = "0".repeat(now.0.len());
+    let mut input: Vec<u8> = files.iter().flat_map(|file| format!("0 {zero}\t{file}\0").into_bytes()).collect();
+    let there = files.iter().fold(Call::new(["ls-tree", "-r", "-z", &now.0, "--"]), Call::arg);
+    input.extend_from_slice(&git.run(there)?.stdout);
+    git.run(Call::new(["update-index", "-z", "--index-info"]).input(input).index(index.path()))?;
+    git.run(Call::new(["write-tree"]).index(index.path()).durable())?.tree()
+}
+
+fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> {
+    git.run(Call::new(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?.tree()
 }
 
 /// git takes ignored files for expendable. They are not: an ignored `.env` is somebody's work.

@@ -26,6 +26,10 @@ pub struct Workspace {
     pub base: CommitId,
     /// Files that were copied in and are nobody's work.
     pub included: Vec<String>,
+    /// The patterns of `info/exclude` that are in force; without them those of the file.
+    pub excludes: Option<String>,
+    /// The SHA-256 that `info/attributes` had at the start.
+    pub attributes: Option<String>,
 }
 
 impl Workspace {
@@ -39,6 +43,8 @@ impl Workspace {
             common_dir: PathBuf::from(&record.common_dir),
             base: record.base.clone(),
             included: record.included.clone(),
+            excludes: record.ground.excludes.clone(),
+            attributes: record.ground.attributes.clone(),
         }
     }
 

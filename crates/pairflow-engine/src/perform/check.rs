@@ -68,7 +68,7 @@ pub(super) fn keep(bubble: &Bubble, checked: Checked) -> Result<Receipt, EngineE
 /// Adds the result to `artifacts/round-<nnn>.tests.txt`.
 fn write_output(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> Result<(), EngineError> {
     let name = format!("round-{:03}.tests.txt", unit.round);
-    let mut text = unit.receipts.iter().map(paragraph).collect::<String>();
+    let mut text = unit.superseded.iter().chain(&unit.receipts).map(paragraph).collect::<String>();
     text.push_str(&paragraph(receipt));
     Ok(bubble.log().project_artifact(&name, text.as_bytes())?)
 }

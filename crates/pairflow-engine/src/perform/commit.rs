@@ -2,12 +2,25 @@
 
 use pairflow_core::unit::{Command, CommitOrder, Phase, Unit};
 
-use super::prepare::sentence;
-use crate::engine::{Bubble, EngineError};
+use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::{CommitRequest, commit};
 
+/// Makes the commit that the log orders, and records what came of it. For a caller that holds the lock of the verb.
+pub(crate) fn commit_now(bubble: &Bubble) -> Result<(), EngineError> {
+    let unit = bubble.durable()?.unit;
+    let Phase::Approved(approval) = &unit.phase else { return Ok(()) };
+    let Some(order) = &approval.commit else { return Ok(()) };
+    bubble.apply(&make(bubble, &unit, order)).map(drop)
+}
+
+/// Makes the commit, unless the person who asked for it is at it: signatures need that person's environment.
+pub(super) fn perform(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Result<Option<Command>, EngineError> {
+    let committing = bubble.exclusively("commit")?;
+    Ok(committing.map(|_held| make(bubble, unit, order)))
+}
+
 /// Makes the commit. A failure is a fact of its own: it can be asked for again.
-pub(super) fn perform(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Command {
+fn make(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Command {
     match attempt(bubble, unit, order) {
         Ok(command) => command,
         Err(error) => Command::CommitFailed { reason: sentence(&error) },

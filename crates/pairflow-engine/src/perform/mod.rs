@@ -10,7 +10,9 @@ mod settle;
 mod snapshot;
 mod update;
 
+pub(crate) use commit::commit_now;
 pub use observe::{head_seen, seen};
+pub(crate) use prepare::set_up;
 pub use project::write_projections;
-pub(crate) use snapshot::trees_around;
 pub use settle::{Settled, perform, settle};
+pub(crate) use snapshot::trees_around;

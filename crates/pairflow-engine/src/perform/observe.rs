@@ -12,7 +12,10 @@ impl Bubble {
     /// Returns the workspace of a bubble that has one.
     pub(crate) fn workspace(&self, unit: &Unit) -> Result<Workspace, EngineError> {
         let record = unit.workspace.as_ref().ok_or_else(|| {
-            EngineError::BadInput(format!("bubble {} has no workspace yet; start it: pairflow start {}", self.id, self.id))
+            EngineError::BadInput(format!(
+                "bubble {} has no workspace yet; start it: pairflow start {}",
+                self.id, self.id
+            ))
         })?;
         Ok(Workspace::recorded(self.control.repo(), &self.id, record))
     }

@@ -1,6 +1,6 @@
 //! A turn opens: its holder's files are written, and the tree is still the one that was recorded.
 
-use pairflow_core::ids::Party;
+use pairflow_core::ids::{Party, TreeId};
 use pairflow_core::unit::{Command, Unit};
 
 use super::{observe, project, snapshot};
@@ -10,9 +10,14 @@ use crate::engine::{Bubble, EngineError};
 pub(super) fn perform(bubble: &Bubble, unit: &Unit, turn: u32) -> Result<Command, EngineError> {
     let seen = observe::seen(bubble, unit)?;
     if unit.tree() != Some(&seen.tree) {
-        // Spec: changes found at the start of a turn belong to the person.
-        return snapshot::perform(bubble, unit, &Party::Human, unit.snapshots + 1);
+        return snapshot::perform(bubble, unit, &author(unit, &seen.tree), unit.snapshots + 1);
     }
     project::write_projections(bubble, unit)?;
     Ok(Command::TurnReady { turn })
+}
+
+/// Spec: changes found at the start of a turn belong to the person. What the worktree was made with is pairflow's own.
+fn author(unit: &Unit, tree: &TreeId) -> Party {
+    let made = unit.workspace.as_ref().and_then(|record| record.ground.tree.as_ref());
+    if unit.snapshot.is_none() && made == Some(tree) { Party::Orchestrator } else { Party::Human }
 }

@@ -9,8 +9,8 @@ use pairflow_core::unit::{Command, Unit};
 
 use super::check;
 use crate::checks::{CheckRun, run_check};
-use crate::engine::{Bubble, EngineError, ports};
-use crate::git::Repo;
+use crate::engine::{Bubble, EngineError, ports, sentence};
+use crate::git::{Repo, Workspace, observe};
 use crate::process::Cancel;
 use crate::workspace::{DEFAULT_COUNT, Request, discard, lease, prepare};
 
@@ -29,6 +29,7 @@ fn attempt(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Result<Option<Recor
         id: &bubble.id,
         mode: unit.rules.work_mode,
         base_branch: &unit.rules.base_branch,
+        continues: unit.rules.continues.as_ref(),
         bubble_branch: &unit.rules.bubble_branch,
         root_override: None,
     })?;
@@ -43,10 +44,16 @@ fn attempt(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Result<Option<Recor
         ports: ports.count,
         setup: None,
         included: prepared.included,
+        ground: prepared.ground,
     };
     let Some(command) = &unit.rules.setup else { return Ok(Some(record)) };
     match set_up(bubble, unit, &record, command, cancel) {
-        Ok(Some(receipt)) => record.setup = Some(receipt),
+        Ok(Some(receipt)) => {
+            record.setup = Some(receipt);
+            let tree = observe(&Workspace::recorded(bubble.control.repo(), &bubble.id, &record))?;
+            // Files that the setup command changed are told from what a person changes later.
+            record.ground.tree = (tree != record.base_tree).then_some(tree);
+        }
         Ok(None) => return Ok(None),
         Err(error) => {
             // Whatever a failed setup left in the files must not meet the next attempt.
@@ -57,8 +64,8 @@ fn attempt(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Result<Option<Recor
     Ok(Some(record))
 }
 
-/// Runs the setup command once, with its own receipt.
-fn set_up(
+/// Runs the setup command once, with its own receipt; nothing comes of it when it is cancelled.
+pub(crate) fn set_up(
     bubble: &Bubble,
     unit: &Unit,
     record: &Record,
@@ -88,19 +95,4 @@ fn set_up(
         Outcome::Failed { .. } => format!("failed: {}", receipt.tail.lines().last().unwrap_or("it printed nothing")),
     };
     Err(EngineError::Effect(format!("the setup command '{command}' {why}")))
-}
-
-/// An error with its causes as one sentence.
-pub(super) fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let more = next.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = next.source();
-    }
-    text
 }

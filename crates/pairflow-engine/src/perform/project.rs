@@ -1,18 +1,24 @@
 //! Files made out of the log for people and agents to read. Each can be deleted and is written again.
 
+use std::collections::BTreeSet;
+
 use pairflow_core::unit::Unit;
-use pairflow_core::view::messages;
+use pairflow_core::view::messages::{message_file, message_name};
 
 use crate::engine::{Bubble, EngineError};
+use crate::store::StoreError;
 
 /// Writes the message files that are missing, and the brief of whoever has the turn.
 pub fn write_projections(bubble: &Bubble, unit: &Unit) -> Result<(), EngineError> {
     let dir = bubble.dir().join("artifacts/messages");
-    for envelope in bubble.log().envelopes()? {
-        let Some(file) = messages::message_file(&envelope) else { continue };
-        if !dir.join(&file.name).exists() {
-            bubble.log().project_artifact(&format!("messages/{}", file.name), file.text.as_bytes())?;
+    let there: BTreeSet<String> = bubble.engine.disk.list_dir(&dir).map_err(StoreError::from)?.into_iter().collect();
+    let mut written = Ok(());
+    bubble.log().visit(&mut |envelope| {
+        let missing = message_name(&envelope).is_some_and(|name| !there.contains(&name)) && written.is_ok();
+        if let Some(file) = missing.then(|| message_file(&envelope)).flatten() {
+            written = bubble.log().project_artifact(&format!("messages/{}", file.name), file.text.as_bytes());
         }
-    }
+    })?;
+    written?;
     bubble.write_brief(unit)
 }

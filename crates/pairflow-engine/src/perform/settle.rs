@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use pairflow_core::unit::{Command, Effect, Refusal, Unit, owed};
 
-use super::prepare::sentence;
 use super::{check, commit, open, prepare, snapshot, update};
-use crate::engine::{Bubble, EngineError};
+use crate::engine::{Bubble, EngineError, sentence};
 use crate::process::Cancel;
 use crate::store::StoreError;
 
@@ -35,7 +34,7 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
         match pay(bubble, &unit, effect, cancel) {
             Ok(true) => tries = 0,
             Ok(false) => return Ok(Settled { left: owed(&unit), unit }),
-            Err(error) if is_damage(&error) => return Err(error),
+            Err(error) if is_of_the_log(&error) => return Err(error),
             Err(error) => {
                 tries += 1;
                 if tries >= TRIES {
@@ -53,19 +52,14 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
 }
 
 /// Performs one effect and returns the command that reports it; nothing if it was cancelled.
-pub fn perform(
-    bubble: &Bubble,
-    unit: &Unit,
-    effect: &Effect,
-    cancel: &Cancel,
-) -> Result<Option<Command>, EngineError> {
+pub fn perform(bubble: &Bubble, unit: &Unit, effect: &Effect, cancel: &Cancel) -> Result<Option<Command>, EngineError> {
     match effect {
         Effect::PrepareWorkspace => Ok(prepare::perform(bubble, unit, cancel)),
         Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author, *number).map(Some),
         Effect::RunCheck(check) => check::perform(bubble, unit, check, cancel),
         Effect::OpenTurn { turn } => open::perform(bubble, unit, *turn).map(Some),
         Effect::Update => Ok(Some(update::perform(bubble, unit))),
-        Effect::Commit(order) => Ok(Some(commit::perform(bubble, unit, order))),
+        Effect::Commit(order) => commit::perform(bubble, unit, order),
         Effect::RecordDone => Ok(Some(Command::RecordDone)),
         Effect::RunAgent { .. } => Ok(None),
     }
@@ -90,7 +84,8 @@ fn is_late(refusal: &Refusal) -> bool {
     }
 }
 
-fn is_damage(error: &EngineError) -> bool {
+/// Whether the log itself cannot be read or written, so that no question can be recorded either.
+fn is_of_the_log(error: &EngineError) -> bool {
     // A report that does not fit is no fault of the disk: a person is told, and the bubble goes on waiting.
     matches!(error, EngineError::Store(store) if !matches!(store, StoreError::TooLarge { .. }))
 }

@@ -2,35 +2,32 @@
 
 use std::cmp::Ordering;
 
-use pairflow_core::facts::Snapshot;
+use pairflow_core::facts::{Counted, FileChange, Snapshot, Whole};
 use pairflow_core::ids::{Party, TreeId};
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::unit::{Command, Unit, evolve};
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Head, Workspace, changes, diff_text, head, take};
+use crate::git::{Head, Taken, Workspace, changes, diff_text, head, ignore_changes, take};
 
 /// The longest diff that is kept as a file, in bytes.
 const DIFF_LIMIT: usize = 8 * 1024 * 1024;
-/// How many bytes a snapshot may take in a line of the log; the rest of the line needs some, too.
-const LINE_LIMIT: usize = 1000 * 1024;
+/// How many files a snapshot names in the log, and how many bytes they may take there; the rest is in a file.
+const LISTED: (usize, usize) = (1000, 200 * 1024);
+/// How many changed ignore files are named.
+const IGNORE_FILES: usize = 100;
 
 /// Records the present tree as `author`'s.
 pub(super) fn perform(bubble: &Bubble, unit: &Unit, author: &Party, number: u64) -> Result<Command, EngineError> {
     let workspace = bubble.workspace(unit)?;
-    let snapshot = record(&workspace, unit, author, number)?;
+    let snapshot = record(bubble, unit, author, take(&workspace, number)?)?;
     write_diff(bubble, unit, &workspace, &snapshot)?;
     Ok(Command::SnapshotTaken { snapshot })
 }
 
-/// Takes the snapshot and compares it with the base and with the one before.
-pub(super) fn record(
-    workspace: &Workspace,
-    unit: &Unit,
-    author: &Party,
-    number: u64,
-) -> Result<Snapshot, EngineError> {
-    let taken = take(workspace, number)?;
+/// Compares a tree that was taken with the base and with the snapshot before.
+pub(super) fn record(bubble: &Bubble, unit: &Unit, author: &Party, taken: Taken) -> Result<Snapshot, EngineError> {
+    let workspace = bubble.workspace(unit)?;
     let git = workspace.git();
     let base_tree = match &unit.workspace {
         Some(record) => record.base_tree.clone(),
@@ -40,27 +37,79 @@ pub(super) fn record(
     let since_last = changes(&git, unit.tree().unwrap_or(&base_tree), &taken.tree)?;
     let scope = &unit.rules.scope;
     let out_of_scope = changed.iter().map(|change| &change.path).filter(|path| !scope.admits(path)).cloned().collect();
-    let agent_head = agent_head(workspace, unit);
-    let (tree, commit, r#ref) = (taken.tree, taken.commit, taken.r#ref);
-    fitting(Snapshot { tree, commit, r#ref, author: author.clone(), changed, since_last, out_of_scope, agent_head })
+    let mut ignore_changes = ignore_changes(&workspace, &changed);
+    ignore_changes.truncate(IGNORE_FILES);
+    fitting(
+        bubble,
+        Snapshot {
+            tree: taken.tree,
+            commit: taken.commit,
+            r#ref: taken.r#ref,
+            author: author.clone(),
+            changed,
+            since_last,
+            out_of_scope,
+            agent_head: agent_head(&workspace, unit),
+            ignore_changes,
+            whole: None,
+        },
+    )
 }
 
-/// Insists that a snapshot can be named in a line of the log. So many files are never changed by hand.
-fn fitting(snapshot: Snapshot) -> Result<Snapshot, EngineError> {
-    let line = serde_json::to_vec(&snapshot).expect("a snapshot has text keys only, so it is always writable as JSON");
-    if line.len() <= LINE_LIMIT {
+/// Cuts lists that are too long for a line of the log. The whole ones become files that are named by their hash.
+fn fitting(bubble: &Bubble, mut snapshot: Snapshot) -> Result<Snapshot, EngineError> {
+    let kept = (fit(&snapshot.changed), fit(&snapshot.since_last), fit(&snapshot.out_of_scope));
+    let (changed, since_last, outside) = (&mut snapshot.changed, &mut snapshot.since_last, &mut snapshot.out_of_scope);
+    if kept == (changed.len(), since_last.len(), outside.len()) {
         return Ok(snapshot);
     }
-    Err(EngineError::Effect(format!(
-        "{} files differ from the base, more than a snapshot can name; list what is generated in .gitignore",
-        snapshot.changed.len()
-    )))
+    let whole = Whole {
+        changed: counted(bubble, changed)?,
+        since_last: counted(bubble, since_last)?,
+        out_of_scope: outside.len() as u64,
+    };
+    changed.truncate(kept.0);
+    since_last.truncate(kept.1);
+    outside.truncate(kept.2);
+    snapshot.whole = Some(Box::new(whole));
+    Ok(snapshot)
+}
+
+/// How many entries from the beginning fit into the log.
+fn fit<T: serde::Serialize>(list: &[T]) -> usize {
+    let (most, mut room) = LISTED;
+    let fits = |one: &&T| {
+        let bytes = serde_json::to_vec(one).map_or(usize::MAX, |json| json.len() + 1);
+        let left = room.checked_sub(bytes);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    list.iter().take(most).take_while(fits).count()
+}
+
+/// Stores a list of files, a line each: status, lines added, lines removed, path.
+fn counted(bubble: &Bubble, list: &[FileChange]) -> Result<Counted, EngineError> {
+    let lines = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let mut text = String::new();
+    for FileChange { path, status, added, removed } in list {
+        let path = if path.contains(char::is_control) { path.escape_default().to_string() } else { path.clone() };
+        text.push_str(&format!("{status}\t{}\t{}\t{path}\n", lines(*added), lines(*removed)));
+    }
+    let name = bubble.artifacts().put_hashed("files", "txt", text.as_bytes())?;
+    let sum = |of: fn(&FileChange) -> Option<u64>| list.iter().filter_map(of).fold(0, u64::saturating_add);
+    let (added, removed) = (sum(|file| file.added), sum(|file| file.removed));
+    Ok(Counted { files: list.len() as u64, added, removed, list: format!("artifact://{name}") })
 }
 
 /// The branch tip, if agents committed on it. Such commits are recorded; they are not the product.
 fn agent_head(workspace: &Workspace, unit: &Unit) -> Option<pairflow_core::ids::CommitId> {
     let Head::Branch(branch) = head(&workspace.git_dir) else { return None };
-    let tip = workspace.git().run(crate::git::Call::new(["rev-parse", "--verify", "--quiet", &branch])).ok()?.commit().ok()?;
+    let tip = workspace
+        .git()
+        .run(crate::git::Call::new(["rev-parse", "--verify", "--quiet", &branch]))
+        .ok()?
+        .commit()
+        .ok()?;
     let base = unit.workspace.as_ref().map(|record| &record.base);
     (Some(&tip) != base).then_some(tip)
 }

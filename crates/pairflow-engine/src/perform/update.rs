@@ -1,18 +1,24 @@
 //! The base branch is merged into the worktree, as the person's own change.
 
 use pairflow_core::ids::Party;
+use pairflow_core::log::Conflict;
 use pairflow_core::unit::{Command, Unit};
 
-use super::prepare::sentence;
 use super::snapshot;
-use crate::engine::{Bubble, EngineError};
-use crate::git;
+use crate::engine::{Bubble, EngineError, sentence};
+use crate::git::{self, GitError, Wanted, keep};
+
+/// The longest list of files in conflict that the log keeps, in bytes.
+const CONFLICT_LIMIT: usize = 200 * 1024;
 
 /// Merges the base branch. Conflicts change nothing and say which files are concerned.
 pub(super) fn perform(bubble: &Bubble, unit: &Unit) -> Command {
     match attempt(bubble, unit) {
         Ok(command) => command,
-        Err(error) => Command::UpdateFailed { reason: sentence(&error) },
+        Err(EngineError::Git(GitError::UpdateConflict { base, files })) => {
+            conflict(bubble, unit, Conflict { base, files })
+        }
+        Err(error) => Command::UpdateFailed { reason: sentence(&error), conflict: None },
     }
 }
 
@@ -20,25 +26,48 @@ fn attempt(bubble: &Bubble, unit: &Unit) -> Result<Command, EngineError> {
     let workspace = bubble.workspace(unit)?;
     let mut snapshots = Vec::new();
     let mut unit = unit.clone();
-    // What an agent has changed in its interrupted turn stays the agent's.
-    if let Some(turn) = unit.phase.turn().filter(|turn| turn.is_open()) {
-        let author = Party::Agent(turn.agent.clone());
-        let before = snapshot::record(&workspace, &unit, &author, unit.snapshots + 1)?;
-        if unit.tree() != Some(&before.tree) {
-            unit.snapshot = Some(before.clone());
-            unit.snapshots += 1;
-            snapshots.push(before);
-        }
-    }
-    let updated = git::update(&workspace, &unit.rules.base_branch)?;
+    let base_branch = &unit.rules.base_branch;
+    let wanted = Wanted { base_branch, resolved: unit.resolved.as_ref(), number: unit.snapshots + 1 };
+    let updated = git::update(&workspace, &wanted)?;
     if !updated.moved {
-        let base = &unit.rules.base_branch;
-        return Err(EngineError::Effect(format!("{base} has not moved since this bubble was cut; there is nothing to merge")));
+        return Err(EngineError::Effect(format!(
+            "{base_branch} has not moved since this bubble was cut; there is nothing to merge"
+        )));
+    }
+    // What an agent has changed in its interrupted turn stays the agent's.
+    let interrupted = unit.phase.turn().filter(|turn| turn.is_open()).map(|turn| Party::Agent(turn.agent.clone()));
+    if let Some(author) = interrupted.filter(|_| unit.tree() != Some(&updated.before)) {
+        let taken = keep(&workspace, updated.before, unit.snapshots + 1)?;
+        let before = snapshot::record(bubble, &unit, &author, taken)?;
+        unit.snapshot = Some(before.clone());
+        unit.snapshots += 1;
+        snapshots.push(before);
     }
     if let Some(record) = &mut unit.workspace {
         record.base = updated.base.clone();
         record.base_tree = updated.base_tree.clone();
     }
-    snapshots.push(snapshot::record(&workspace, &unit, &Party::Human, unit.snapshots + 1)?);
+    let taken = keep(&bubble.workspace(&unit)?, updated.tree, unit.snapshots + 1)?;
+    snapshots.push(snapshot::record(bubble, &unit, &Party::Human, taken)?);
     Ok(Command::UpdateMade { base: updated.base, base_tree: updated.base_tree, snapshots })
+}
+
+/// Says what a person does about a conflict, step by step.
+fn conflict(bubble: &Bubble, unit: &Unit, conflict: Conflict) -> Command {
+    let (id, base) = (&bubble.id, &unit.rules.base_branch);
+    let worktree = unit.workspace.as_ref().map_or("", |record| record.path.as_str());
+    let shown = conflict.files.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match conflict.files.len().saturating_sub(20) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let first = conflict.files.first().map_or("FILE", String::as_str);
+    let at = conflict.base.short();
+    let reason = format!(
+        "{base} and the work of {id} conflict in {shown}{more}; nothing was changed. Edit these files in {worktree} so \
+         that each holds both changes (`git show {at}:{first}` prints the side of {base}; all other files are merged \
+         for you), then: pairflow update {id} --resolved"
+    );
+    let fits = conflict.files.iter().map(String::len).sum::<usize>() <= CONFLICT_LIMIT;
+    Command::UpdateFailed { reason, conflict: fits.then_some(conflict) }
 }

@@ -86,11 +86,6 @@ impl Running {
         self.cancel.clone()
     }
 
-    /// Whether nobody of the group is left.
-    pub fn is_finished(&self) -> bool {
-        self.attendant.is_finished()
-    }
-
     /// Waits until nobody of the group is left.
     pub fn wait(self) -> Ran {
         let lost = |_| Ran { could_not_start: Some("the thread that attended it panicked".into()), ..Ran::default() };

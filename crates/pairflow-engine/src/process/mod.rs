@@ -21,5 +21,5 @@ pub use capture::Capture;
 pub use environment::{inherited, may_inherit};
 pub use job::{CommandLine, Job, Ran, Running, run, start};
 pub use registry::Registration;
-pub use registry::{Kind, Record, RegistryError, ancestors_include, reap, records};
+pub use registry::{Kind, MARK, Record, RegistryError, ancestors_include, reap, records};
 pub use tail::tail;

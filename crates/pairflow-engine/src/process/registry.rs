@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::stat::{self, Stat};
 
 /// The environment variable that marks a group.
-pub(super) const MARK: &str = "PF_PROCESS_MARK";
+pub const MARK: &str = "PF_PROCESS_MARK";
 
 /// How long a process may take to end by itself once it was asked to.
 const GRACE: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub struct Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// An agent, which may call no human verb.
+    /// An agent.
     Agent,
     /// A check or a setup command.
     Check,
@@ -79,7 +79,7 @@ pub fn records(dir: &Path) -> Result<Vec<Record>, RegistryError> {
 
 /// Ends every group that is still recorded in `dir` and removes the records. Returns those of which somebody was left.
 ///
-/// Only for a caller that knows no other process to be running jobs recorded there.
+/// Only for a caller that has the bubble in care, so that no other process attends jobs recorded there.
 pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
     let left: Vec<Record> = records(dir)?.into_iter().filter(|one| !members(one).is_empty()).collect();
     let mut endings: Vec<Ending<'_>> = left.iter().map(Ending::new).collect();
@@ -96,15 +96,17 @@ pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
     Ok(left)
 }
 
-/// Whether this process descends from an agent among `records`, or carries the mark of one.
+/// Whether this process descends from a group among `records`, or carries the mark of one.
+///
+/// Whatever the group is for: a check runs what an agent wrote.
 pub fn ancestors_include(records: &[Record]) -> bool {
     let boot = stat::boot();
-    let agents: Vec<&Record> = records.iter().filter(|one| one.kind == Kind::Agent && one.boot == boot).collect();
+    let groups: Vec<&Record> = records.iter().filter(|one| one.boot == boot).collect();
     let ours = std::env::var(MARK).unwrap_or_default();
     let me = i32::try_from(std::process::id()).ok().and_then(stat::of);
     let mut chain = std::iter::successors(me, |stat| stat::of(stat.parent));
-    agents.iter().any(|one| one.mark == ours)
-        || chain.any(|stat| agents.iter().any(|one| one.pid == stat.pid && one.start == stat.start))
+    groups.iter().any(|one| one.mark == ours)
+        || chain.any(|stat| groups.iter().any(|one| one.pid == stat.pid && one.start == stat.start))
 }
 
 /// Writes `record` into `dir` and returns its file.

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
+use pairflow_core::hash::sha256;
 
 use super::durable;
 use super::storage::{FileKind, Storage, StorageError};
@@ -148,12 +148,4 @@ fn hash_in(name: &str) -> Option<&str> {
     let stem = name.rsplit('/').next()?.split('.').next()?;
     let digits = stem.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     (stem.len() == 64 && digits).then_some(stem)
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to memory does not fail");
-        text
-    })
 }

@@ -59,6 +59,16 @@ impl Log {
 
     /// Makes the log of a new bubble with its first append, in one step: there is never half a bubble.
     pub fn create(&self, events: &[Event], at: Moment) -> Result<(Locked, Vec<Envelope>), StoreError> {
+        self.create_after(events, at, || Ok(()))
+    }
+
+    /// Does the same, and `first` under the lock once it is known that there is no log yet.
+    pub(super) fn create_after(
+        &self,
+        events: &[Event],
+        at: Moment,
+        first: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(Locked, Vec<Envelope>), StoreError> {
         let disk = &*self.disk;
         durable::make_dirs(disk, &self.files.dir)?;
         durable::make_dirs(disk, &self.files.artifacts())?;
@@ -67,6 +77,7 @@ impl Log {
         if disk.stat(&path)?.is_some() {
             return Err(StoreError::Exists { id: self.id.clone(), path });
         }
+        first()?;
         let start = pairflow_core::log::scan::Head::default();
         let stamped = stamp(events, at, &self.id, &start)?;
         let handle = self.first(&stamped.bytes).inspect_err(|_| {

@@ -3,9 +3,12 @@
 use std::time::{Duration, Instant};
 
 use pairflow_core::log::scan::Head;
+use pairflow_core::log::{Envelope, Event};
+use pairflow_core::time::Moment;
 
 use super::durable;
 use super::error::StoreError;
+use super::locked::Locked;
 use super::log::Log;
 
 /// How long a waiter waits at most before it looks again by itself.
@@ -49,7 +52,17 @@ impl Log {
         Ok(durable::replace(&*self.disk, &path, bytes)?)
     }
 
-    /// Writes the configuration of a bubble that is about to be created, durably.
+    /// Makes the log of a new bubble, with its configuration beside it. Whoever comes too late changes neither.
+    pub fn create_configured(
+        &self,
+        config: &str,
+        events: &[Event],
+        at: Moment,
+    ) -> Result<(Locked, Vec<Envelope>), StoreError> {
+        self.create_after(events, at, || self.put_config(config))
+    }
+
+    /// Writes the configuration of a bubble, durably.
     pub fn put_config(&self, text: &str) -> Result<(), StoreError> {
         durable::make_dirs(&*self.disk, &self.files.dir)?;
         Ok(durable::put(&*self.disk, &self.files.dir.join("bubble.toml"), text.as_bytes())?)

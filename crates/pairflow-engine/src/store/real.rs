@@ -241,3 +241,30 @@ fn stat(meta: &fs::Metadata) -> Stat {
         ino: meta.ino(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewed_file_has_exactly_the_new_content_and_its_spare_stays_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, spare) = (dir.path().join("state"), dir.path().join("spare"));
+        for text in ["first", "a longer second", "3rd", "and the fourth one"] {
+            RealDisk.renew(&path, &spare, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_to_string(&spare).unwrap(), "3rd");
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_renewed_file_is_replaced_and_what_it_points_to_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, spare, other) = (dir.path().join("state"), dir.path().join("spare"), dir.path().join("other"));
+        fs::write(&other, "mine").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        RealDisk.renew(&path, &spare, b"new").unwrap();
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
+    }
+}

@@ -13,41 +13,49 @@ use crate::process::Ran;
 
 impl Supervisor {
     /// Starts the agent whose turn is open, and ends any other.
-    pub(super) fn keep_agent(&mut self, key: &Path, settled: &Settled) {
+    pub(super) fn keep_agent(&mut self, key: &Path, settled: &Settled) -> Result<(), EngineError> {
         let wanted = settled.left.iter().find_map(|effect| match effect {
             Effect::RunAgent { turn, nth, .. } => Some((*turn, *nth)),
             _ => None,
         });
-        let Some(entry) = self.entries.get_mut(key) else { return };
+        let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
         let (Some((number, nth)), Phase::Running(turn)) = (wanted, &settled.unit.phase) else {
             // An agent that has just handed over ends by itself; one that is not wanted any more is ended.
             if settled.unit.paused || settled.unit.phase.is_final() {
                 entry.end_agent();
             }
-            return;
+            return Ok(());
         };
-        if entry.agent.as_ref().is_some_and(|playing| playing.turn == number && !playing.ended) {
-            return;
+        if let Some(playing) = &entry.agent {
+            if playing.turn != number || playing.ended {
+                // Two processes never share a worktree: once this one is gone, the bubble is looked at again.
+                entry.end_agent();
+            }
+            return Ok(());
         }
-        entry.end_agent();
-        entry.agent = None;
         let bubble = entry.bubble.clone();
         match self.start(&bubble, settled, turn, nth) {
-            Ok(Some(playing)) => {
+            Ok(playing) => {
                 if let Some(entry) = self.entries.get_mut(key) {
-                    entry.agent = Some(playing);
+                    entry.agent = playing;
                 }
+                Ok(())
             }
-            Ok(None) => {}
-            Err(error) => {
-                let how = format!("before it began ({error})");
-                self.report(&bubble, number, how);
-            }
+            Err(error @ EngineError::Store(_)) => Err(error),
+            Err(error) => report(&bubble, number, format!("before it began ({error})")),
         }
     }
 
-    fn start(&self, bubble: &Bubble, settled: &Settled, turn: &Turn, nth: u32) -> Result<Option<Playing>, EngineError> {
+    fn start(
+        &mut self,
+        bubble: &Bubble,
+        settled: &Settled,
+        turn: &Turn,
+        nth: u32,
+    ) -> Result<Option<Playing>, EngineError> {
         let unit = &settled.unit;
+        // Between the answer of a person and this start, the brief may not have been written yet.
+        bubble.write_brief(unit)?;
         let (token, _) = bubble.mint(&turn.agent)?;
         let runtime_dir = bubble.control.runtime(&bubble.id);
         std::fs::create_dir_all(&runtime_dir)
@@ -69,44 +77,54 @@ impl Supervisor {
         };
         let started = self.setup.driver.start(&start).map_err(|error| EngineError::Effect(error.to_string()))?;
         let Started::Runs(running) = started else { return Ok(None) };
-        let playing = Playing { turn: turn.number, heard: turn.heard, cancel: running.cancel(), ended: false };
-        let (out, key, number) = (self.out.clone(), bubble.dir(), turn.number);
+        self.starts += 1;
+        let (start, cancel) = (self.starts, running.cancel());
+        let playing = Playing { start, turn: turn.number, heard: turn.heard, cancel: cancel.clone(), ended: false };
+        let (out, key) = (self.out.clone(), bubble.dir());
         let wait = move || {
             let ran = running.wait();
             // The loop may have ended; then the process ended with it.
-            let _ = out.send(Message::AgentGone(key, number, Box::new(ran)));
+            let _ = out.send(Message::AgentGone(key, start, Box::new(ran)));
         };
-        std::thread::Builder::new()
-            .name("agent".to_owned())
-            .spawn(wait)
-            .map_err(|error| EngineError::world("cannot wait for an agent", error))?;
+        std::thread::Builder::new().name("agent".to_owned()).spawn(wait).map_err(|error| {
+            cancel.cancel();
+            EngineError::world("cannot wait for an agent", error)
+        })?;
         Ok(Some(playing))
     }
 
     /// An agent's process is gone: in its own open turn and unheard, that is a question to a person.
-    pub(super) fn agent_gone(&mut self, key: &Path, turn: u32, ran: &Ran) {
+    pub(super) fn agent_gone(&mut self, key: &Path, start: u64, ran: &Ran) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let Some(playing) = entry.agent.take_if(|playing| playing.turn == turn) else { return };
+        let Some(playing) = entry.agent.take_if(|playing| playing.start == start) else { return };
+        if entry.leaving {
+            return self.leave(key);
+        }
         let bubble = entry.bubble.clone();
         let unit = match bubble.load() {
             Ok(loaded) => loaded.unit,
-            Err(error) => return (self.setup.say)(&format!("{}: {error}", bubble.id)),
+            Err(error) => return self.set_back(key, &error),
         };
+        let turn = playing.turn;
         let silent =
             matches!(&unit.phase, Phase::Running(at) if at.number == turn && at.is_open() && at.heard == playing.heard);
         if silent && !playing.ended && !unit.paused {
             let agent = unit.phase.turn().map_or("", |at| at.agent.as_str());
             let output = bubble.control.runtime(&bubble.id).join(format!("{agent}.log"));
-            self.report(&bubble, turn, format!("{} (its output: {})", how(ran), output.display()));
+            let how = format!("{} (its output: {})", how(ran), output.display());
+            if let Err(error) = report(&bubble, turn, how) {
+                return self.set_back(key, &error);
+            }
         }
         self.look(key);
     }
+}
 
-    fn report(&self, bubble: &Bubble, turn: u32, how: String) {
-        match bubble.apply(&Command::AgentEnded { turn, how }) {
-            Ok(_) | Err(EngineError::Refused { .. }) => {}
-            Err(error) => (self.setup.say)(&format!("{}: {error}", bubble.id)),
-        }
+/// Records that an agent has ended; what a person or the agent itself did meanwhile counts more.
+fn report(bubble: &Bubble, turn: u32, how: String) -> Result<(), EngineError> {
+    match bubble.apply(&Command::AgentEnded { turn, how }) {
+        Ok(_) | Err(EngineError::Refused { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

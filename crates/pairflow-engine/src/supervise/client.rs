@@ -2,14 +2,12 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pairflow_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
-use super::socket::{Ask, lock_path, private_dir, socket_path};
+use super::socket::{Ask, lock_path, socket_path};
 use crate::engine::{Bubble, EngineError, UserDirs};
 
 /// What the supervisor answers.
@@ -38,73 +36,64 @@ impl<'a> Client<'a> {
         Self { dirs }
     }
 
+    /// Opens a line to the supervisor; nothing if there is none.
+    pub fn call(&self) -> Option<Line> {
+        UnixStream::connect(socket_path(self.dirs)).ok().map(Line)
+    }
+
     /// Asks; returns nothing when nobody answers.
     pub fn ask(&self, ask: &Ask) -> Option<Reply> {
-        let mut stream = UnixStream::connect(socket_path(self.dirs)).ok()?;
-        stream.set_read_timeout(Some(Duration::from_secs(6))).ok()?;
-        let line = serde_json::to_string(ask).ok()?;
-        stream.write_all(line.as_bytes()).and_then(|()| stream.write_all(b"\n")).ok()?;
+        let line = self.call()?;
+        line.0.set_read_timeout(Some(Duration::from_secs(6))).ok()?;
+        line.say(ask).ok()?;
         let mut reply = String::new();
-        BufReader::new(stream).read_line(&mut reply).ok()?;
+        BufReader::new(line.0).read_line(&mut reply).ok()?;
         serde_json::from_str(&reply).ok()
     }
 
     /// Whether a supervisor is there.
     pub fn is_there(&self) -> bool {
-        UnixStream::connect(socket_path(self.dirs)).is_ok()
+        self.call().is_some()
     }
 
-    /// Ends the supervisor and returns once it is gone; nothing if there was none.
+    /// Ends the supervisor and returns once it is gone; nothing if there was none that could be told.
     pub fn stop(&self, patience: Duration) -> Option<Reply> {
-        let reply = self.ask(&Ask::Stop)?;
+        let reply = self.ask(&Ask::Stop);
         let until = Instant::now() + patience;
-        // It holds its lock until all that it started has ended.
-        let held = || std::fs::File::open(lock_path(self.dirs)).is_ok_and(|lock| lock.try_lock().is_err());
-        while held() && Instant::now() < until {
+        // It holds its lock until all that it started has ended, and does not answer meanwhile.
+        let held = || std::fs::File::open(lock_path(self.dirs)).is_ok_and(|lock| lock.try_lock_shared().is_err());
+        let pid = reply.as_ref().map(|reply| reply.pid);
+        let replaced = || self.ask(&Ask::Status).is_some_and(|now| Some(now.pid) != pid);
+        while held() && !replaced() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
         }
-        Some(reply)
+        reply
     }
 
     /// Tells the supervisor to look at a bubble, if there is one.
     pub fn wake(&self, bubble: &Bubble) -> bool {
-        self.ask(&Ask::Wake { repo: bubble.control.repo().to_owned(), id: bubble.id.clone() }).is_some()
+        self.ask(&look_at(bubble)).is_some()
     }
 }
 
-/// Starts a supervisor in the background, detached from this terminal, and waits until it answers.
-pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
-    let client = Client::new(dirs);
-    if client.is_there() {
-        return Ok(());
+/// An open line to the supervisor.
+#[derive(Debug)]
+pub struct Line(UnixStream);
+
+impl Line {
+    /// Tells the supervisor to look at a bubble, and waits for no answer. Says whether the line still held.
+    pub fn wake(&self, bubble: &Bubble) -> bool {
+        self.say(&look_at(bubble)).is_ok()
     }
-    let failed = |error| EngineError::world("cannot start the supervisor in the background", error);
-    private_dir(&dirs.state).map_err(failed)?;
-    let log = dirs.state.join("supervisor.log");
-    let out = std::fs::OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
-    let err = out.try_clone().map_err(failed)?;
-    let mut child = Command::new(program)
-        .args(["supervise", "--detached"])
-        .env_remove("PAIRFLOW_BUBBLE")
-        .env_remove("PAIRFLOW_AGENT")
-        .env_remove("PAIRFLOW_TOKEN")
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(out)
-        .stderr(err)
-        .spawn()
-        .map_err(failed)?;
-    let until = Instant::now() + Duration::from_secs(10);
-    while Instant::now() < until {
-        if client.is_there() {
-            return Ok(());
-        }
-        // Another process may have been faster; then ours ends at once and the other one answers soon.
-        let _ = child.try_wait();
-        std::thread::sleep(Duration::from_millis(5));
+
+    fn say(&self, ask: &Ask) -> std::io::Result<()> {
+        let line = serde_json::to_string(ask)?;
+        (&self.0).write_all(format!("{line}\n").as_bytes())
     }
-    let why = std::io::Error::new(std::io::ErrorKind::TimedOut, format!("it did not answer; see {}", log.display()));
-    Err(failed(why))
+}
+
+fn look_at(bubble: &Bubble) -> Ask {
+    Ask::Wake { repo: bubble.control.repo().to_owned(), id: bubble.id.clone() }
 }
 
 /// Waits until `done` says something about the bubble's state; returns nothing when the time is up.

@@ -1,17 +1,24 @@
 //! One bubble in the supervisor's care.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use pairflow_core::time::Moment;
 
+use super::care::Care;
 use crate::engine::Bubble;
 use crate::process::Cancel;
+
+/// How long the first pause after a failure is, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
 /// A bubble, and what the supervisor is doing for it.
 pub(super) struct Entry {
     /// Which bubble.
-    pub bubble: std::sync::Arc<Bubble>,
+    pub bubble: Arc<Bubble>,
+    /// Whether an earlier supervisor may have left processes behind.
+    pub fresh: bool,
     /// Ends the work that is going on for it.
     pub working: Option<Cancel>,
     /// Whether something happened since the work began.
@@ -20,12 +27,21 @@ pub(super) struct Entry {
     pub tick: bool,
     /// When the agent will have been silent for too long.
     pub deadline: Option<Instant>,
-    /// The agent that plays the present turn.
+    /// When what failed is tried again.
+    pub retry: Option<Instant>,
+    /// The process of the agent whose turn it is, or of one that is ending.
     pub agent: Option<Playing>,
+    /// Whether it goes out of care as soon as nothing runs for it.
+    pub leaving: bool,
+    failures: u32,
+    failure: String,
+    _care: Care,
 }
 
 /// An agent's process.
 pub(super) struct Playing {
+    /// Which of all starts it was: a turn can be started more than once.
+    pub start: u64,
     /// For which turn it was started.
     pub turn: u32,
     /// When the agent had last been heard of by then.
@@ -37,15 +53,21 @@ pub(super) struct Playing {
 }
 
 impl Entry {
-    /// Takes a bubble into care.
-    pub(super) fn new(bubble: Bubble) -> Self {
+    /// Puts a bubble on the list of those in care.
+    pub(super) fn new(bubble: Bubble, care: Care) -> Self {
         Self {
-            bubble: std::sync::Arc::new(bubble),
+            bubble: Arc::new(bubble),
+            fresh: true,
             working: None,
             again: false,
             tick: false,
             deadline: None,
+            retry: None,
             agent: None,
+            leaving: false,
+            failures: 0,
+            failure: String::new(),
+            _care: care,
         }
     }
 
@@ -60,5 +82,31 @@ impl Entry {
             playing.ended = true;
             playing.cancel.cancel();
         }
+    }
+
+    /// Whether nothing runs for the bubble.
+    pub(super) fn is_idle(&self) -> bool {
+        self.working.is_none() && self.agent.is_none()
+    }
+
+    /// When the clock has something to say about the bubble.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.deadline.into_iter().chain(self.retry).min()
+    }
+
+    /// Notes a failure and when to try again, later after each one. Returns whether this is news.
+    pub(super) fn set_back(&mut self, failure: String) -> bool {
+        let pause = PAUSES.0.saturating_mul(1 << self.failures.min(16)).min(PAUSES.1);
+        self.retry = Some(Instant::now() + pause);
+        self.failures += 1;
+        let news = self.failure != failure;
+        self.failure = failure;
+        news
+    }
+
+    /// Notes that all is well again.
+    pub(super) fn recovered(&mut self) {
+        (self.failures, self.retry) = (0, None);
+        self.failure.clear();
     }
 }

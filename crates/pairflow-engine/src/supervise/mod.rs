@@ -4,14 +4,20 @@
 //! its socket and timers; while nothing happens it does nothing.
 
 mod agents;
+mod care;
 mod client;
 mod entry;
+mod keep;
 mod once;
 mod run;
 mod socket;
+mod spawn;
 mod watch;
+mod work;
 
-pub use client::{Client, Reply, spawn, wait_until};
+pub(crate) use care::Care;
+pub use client::{Client, Line, Reply, wait_until};
 pub use once::{Outcome, once};
 pub use run::{Setup, run};
 pub use socket::{Ask, socket_path};
+pub use spawn::spawn;

@@ -1,15 +1,17 @@
 //! Pays what is owed now, in this process, and ends.
 
 use std::path::Path;
+use std::time::Duration;
 
 use pairflow_core::unit::Command;
 
-use crate::engine::{Engine, EngineError};
+use super::care::Care;
+use crate::engine::{Bubble, Engine, EngineError};
 use crate::perform::{Settled, settle};
 use crate::process::Cancel;
 
-/// A bubble's name, and how far its debts are paid or why they are not.
-pub type Outcome = (String, Result<Settled, EngineError>);
+/// A bubble's name, and how far its debts are paid or why they are not; nothing if another process looks after it.
+pub type Outcome = (String, Result<Option<Settled>, EngineError>);
 
 /// Settles every bubble of the repository at `repo` once. One bad bubble does not keep the others waiting.
 pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<Outcome>, EngineError> {
@@ -19,12 +21,15 @@ pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<Outcome>, EngineError> {
         let id = listed.bubble.id.to_string();
         match listed.unit {
             Ok(unit) if unit.phase.is_final() => {}
-            Ok(_) => {
-                let settled = listed.bubble.apply(&Command::Tick).and_then(|_| settle(&listed.bubble, &cancel));
-                results.push((id, settled));
-            }
+            Ok(_) => results.push((id, in_care(&listed.bubble, &cancel))),
             Err(error) => results.push((id, Err(error))),
         }
     }
     Ok(results)
+}
+
+fn in_care(bubble: &Bubble, cancel: &Cancel) -> Result<Option<Settled>, EngineError> {
+    let Some(_care) = Care::take(bubble, Duration::ZERO)? else { return Ok(None) };
+    bubble.apply(&Command::Tick)?;
+    settle(bubble, cancel).map(Some)
 }

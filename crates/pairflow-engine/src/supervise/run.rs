@@ -1,28 +1,31 @@
 //! The supervisor's loop: events in, work out, nothing remembered that the logs do not say.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::{Command, next_deadline};
 
-use super::client::Reply;
+use super::care::Care;
+use super::client::{Client, Reply};
 use super::entry::Entry;
-use super::socket::{Ask, listen, lock_path, private_dir, socket_path};
+use super::socket::{Ask, Asker, listen, lock_path, private_dir, socket_path};
 use super::watch::Watch;
 use crate::driver::AgentDriver;
-use crate::engine::{Engine, EngineError};
-use crate::perform::{Settled, settle};
-use crate::process::{Cancel, Ran};
+use crate::engine::{Engine, EngineError, UserDirs};
+use crate::perform::Settled;
+use crate::process::Ran;
 
 /// How long a supervisor without any bubble stays.
 const LONELY: Duration = Duration::from_secs(30);
 
 /// How long it waits at its end for what it has started.
 const LAST_WAIT: Duration = Duration::from_secs(5);
+
+/// How long a new supervisor waits for the end of one that does not answer any more.
+const PREDECESSOR: Duration = Duration::from_secs(8);
 
 /// What a supervisor is made of.
 pub struct Setup {
@@ -41,22 +44,30 @@ pub(super) enum Message {
     /// A file of a bubble was touched.
     Touched(PathBuf),
     /// Someone asks, and waits for one line.
-    Asked(Ask, Sender<String>),
+    Asked(Ask, Asker),
     /// The work for a bubble is done.
     Worked(PathBuf, Box<Result<Settled, EngineError>>),
-    /// An agent's process is gone.
-    AgentGone(PathBuf, u32, Box<Ran>),
+    /// The agent's process of this start is gone.
+    AgentGone(PathBuf, u64, Box<Ran>),
+    /// Another process has let go of a bubble.
+    Freed((PathBuf, BubbleId), Box<Result<Care, EngineError>>),
 }
 
 /// The loop's own state; all of it can be lost at any moment.
 pub(super) struct Supervisor {
     pub(super) setup: Setup,
     pub(super) entries: BTreeMap<PathBuf, Entry>,
+    /// Those that another process has in care.
+    pub(super) elsewhere: BTreeSet<PathBuf>,
+    /// When to look for bubbles once more.
+    pub(super) search: Option<Instant>,
     pub(super) out: Sender<Message>,
-    watch: Watch,
-    waiting: Vec<PathBuf>,
-    workers: usize,
-    most_workers: usize,
+    pub(super) watch: Watch,
+    pub(super) waiting: VecDeque<PathBuf>,
+    pub(super) workers: usize,
+    pub(super) most_workers: usize,
+    /// How many agents were started so far.
+    pub(super) starts: u64,
 }
 
 /// Runs until told to stop, or until there has been nothing to look after for a while.
@@ -66,10 +77,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     let dirs = setup.engine.dirs.clone();
     let world = |what: &'static str| move |error| EngineError::world(what, error);
     private_dir(&dirs.runtime).map_err(world("cannot make the supervisor's directory"))?;
-    let lock = std::fs::File::create(lock_path(&dirs)).map_err(world("cannot open the supervisor's lock"))?;
-    if lock.try_lock().is_err() {
-        return Err(EngineError::BadInput("a supervisor is already running".to_owned()));
-    }
+    let lock = only_one(&dirs)?;
     let (out, messages) = channel();
     listen(&socket_path(&dirs), out.clone()).map_err(world("cannot listen on the supervisor's socket"))?;
     let watch = Watch::new(out.clone()).map_err(|error| world("cannot watch files")(std::io::Error::other(error)))?;
@@ -77,11 +85,14 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     let mut supervisor = Supervisor {
         setup,
         entries: BTreeMap::new(),
+        elsewhere: BTreeSet::new(),
+        search: None,
         out,
         watch,
-        waiting: Vec::new(),
+        waiting: VecDeque::new(),
         workers: 0,
         most_workers: (cores * 2).clamp(4, 16),
+        starts: 0,
     };
     supervisor.find_all();
     supervisor.attend(&messages);
@@ -90,62 +101,59 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     Ok(())
 }
 
-impl Supervisor {
-    /// Takes every unfinished bubble of every known repository into care.
-    fn find_all(&mut self) {
-        for repo in self.setup.engine.repositories() {
-            let listed = match self.setup.engine.list(&repo) {
-                Ok(listed) => listed,
-                Err(error) => {
-                    (self.setup.say)(&format!("{}: {error}", repo.display()));
-                    continue;
-                }
-            };
-            for entry in listed {
-                if entry.unit.as_ref().is_ok_and(|unit| !unit.phase.is_final()) {
-                    self.adopt(&repo, &entry.bubble.id);
-                }
-            }
+/// Takes the lock of the user's supervisor. One that is ending does not answer any more and frees it soon.
+fn only_one(dirs: &UserDirs) -> Result<std::fs::File, EngineError> {
+    let lock = std::fs::File::create(lock_path(dirs))
+        .map_err(|error| EngineError::world("cannot open the supervisor's lock", error))?;
+    let until = Instant::now() + PREDECESSOR;
+    while lock.try_lock().is_err() {
+        if Client::new(dirs).is_there() || Instant::now() >= until {
+            return Err(EngineError::BadInput("a supervisor is already running".to_owned()));
         }
+        std::thread::sleep(Duration::from_millis(5));
     }
+    Ok(lock)
+}
 
+impl Supervisor {
     fn attend(&mut self, messages: &Receiver<Message>) {
         let mut lonely_since = Instant::now();
         loop {
-            if !self.entries.is_empty() {
+            if !self.is_lonely() {
                 lonely_since = Instant::now();
             }
-            let deadline = self.entries.values().filter_map(|entry| entry.deadline).min();
-            let lonely = self.entries.is_empty().then(|| lonely_since + LONELY);
-            let message = match deadline.into_iter().chain(lonely).min() {
+            let lonely = self.is_lonely().then(|| lonely_since + LONELY);
+            let due = self.entries.values().filter_map(Entry::due).chain(self.search).chain(lonely).min();
+            let message = match due {
                 None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 Some(until) => messages.recv_timeout(until.saturating_duration_since(Instant::now())),
             };
             match message {
-                Ok(Message::Asked(Ask::Stop, reply)) => {
-                    // The caller may be gone already; the end comes anyway.
-                    let _ = reply.send(self.reply());
-                    return;
-                }
+                Ok(Message::Asked(Ask::Stop, asker)) => return asker.tell_and_see(self.reply()),
                 Ok(message) => self.take(message),
-                Err(RecvTimeoutError::Timeout) if self.entries.is_empty() => return,
+                Err(RecvTimeoutError::Timeout) if lonely.is_some_and(|until| until <= Instant::now()) => return,
                 Err(RecvTimeoutError::Timeout) => self.tick(),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
+    fn is_lonely(&self) -> bool {
+        self.entries.is_empty() && self.elsewhere.is_empty()
+    }
+
     fn take(&mut self, message: Message) {
         match message {
             Message::Touched(path) => self.touched(&path),
-            Message::Asked(ask, reply) => {
+            Message::Asked(ask, asker) => {
                 if let Ask::Wake { repo, id } = &ask {
                     self.adopt(repo, id);
                 }
-                let _ = reply.send(self.reply());
+                asker.tell(self.reply());
             }
             Message::Worked(key, settled) => self.worked(&key, *settled),
-            Message::AgentGone(key, turn, ran) => self.agent_gone(&key, turn, &ran),
+            Message::AgentGone(key, start, ran) => self.agent_gone(&key, start, &ran),
+            Message::Freed((repo, id), care) => self.freed(&repo, &id, *care),
         }
     }
 
@@ -160,130 +168,19 @@ impl Supervisor {
         serde_json::to_string(&reply).expect("a reply has text keys only, so it is always writable as JSON")
     }
 
-    /// Takes a bubble into care, or looks at it again.
-    fn adopt(&mut self, repo: &Path, id: &BubbleId) {
-        let Ok(bubble) = self.setup.engine.bubble(repo, id) else { return };
-        let entry = Entry::new(bubble);
-        let key = entry.key();
-        if !self.entries.contains_key(&key) {
-            // Groups that an earlier supervisor left behind belong to nobody now.
-            let records = entry.bubble.control.runtime(id).join("processes");
-            if let Err(error) = crate::process::reap(&records) {
-                (self.setup.say)(&format!("{id}: {error}"));
-            }
-            if let Err(error) = self.watch.add(&key) {
-                (self.setup.say)(&format!("{id}: cannot watch its log: {error}"));
-            }
-            self.entries.insert(key.clone(), entry);
-        }
-        self.look(&key);
-    }
-
-    fn touched(&mut self, path: &Path) {
-        let key = path.parent().unwrap_or(path).to_owned();
-        if self.entries.contains_key(&key) {
-            self.look(&key);
-        } else if self.entries.contains_key(path) && !path.exists() {
-            self.release(path);
-        }
-    }
-
-    /// Looks whether a bubble owes anything, now or as soon as a worker is free.
-    pub(super) fn look(&mut self, key: &Path) {
-        let Some(entry) = self.entries.get_mut(key) else { return };
-        if let Some(cancel) = &entry.working {
-            entry.again = true;
-            // A check of a bubble that has been stopped is of no use to anyone.
-            if entry.bubble.load().is_ok_and(|loaded| loaded.unit.phase.is_final()) {
-                cancel.cancel();
-            }
-            return;
-        }
-        if self.workers >= self.most_workers {
-            if !self.waiting.iter().any(|waits| waits == key) {
-                self.waiting.push(key.to_owned());
-            }
-            return;
-        }
-        match Cancel::new() {
-            Ok(cancel) => self.work(key, cancel),
-            Err(error) => (self.setup.say)(&format!("cannot make a pipe: {error}")),
-        }
-    }
-
-    fn work(&mut self, key: &Path, cancel: Cancel) {
-        let Some(entry) = self.entries.get_mut(key) else { return };
-        entry.again = false;
-        entry.working = Some(cancel.clone());
-        let tick = std::mem::take(&mut entry.tick);
-        let (bubble, out, key) = (entry.bubble.clone(), self.out.clone(), key.to_owned());
-        self.workers += 1;
-        let work = move || {
-            let ticked = if tick { bubble.apply(&Command::Tick).map(drop) } else { Ok(()) };
-            let settled = ticked.and_then(|()| settle(&bubble, &cancel));
-            // The loop may have ended; a restart looks again.
-            let _ = out.send(Message::Worked(key, Box::new(settled)));
-        };
-        if std::thread::Builder::new().name("worker".to_owned()).spawn(work).is_err() {
-            self.workers -= 1;
-        }
-    }
-
-    fn worked(&mut self, key: &Path, settled: Result<Settled, EngineError>) {
-        self.workers = self.workers.saturating_sub(1);
-        let Some(entry) = self.entries.get_mut(key) else { return self.next_waiting() };
-        entry.working = None;
-        let again = entry.again;
-        match settled {
-            Ok(settled) => {
-                let deadline = deadline_of(&self.setup.engine, &settled);
-                entry.deadline = deadline;
-                self.keep_agent(key, &settled);
-                if settled.unit.phase.is_final() {
-                    self.release(key);
-                }
-            }
-            Err(error) => {
-                // A damaged or vanished log: leave the bubble alone until someone wakes it.
-                (self.setup.say)(&format!("{}: {error}", key.display()));
-                self.release(key);
-            }
-        }
-        if again {
-            self.look(key);
-        }
-        self.next_waiting();
-    }
-
-    fn next_waiting(&mut self) {
-        while self.workers < self.most_workers {
-            let Some(key) = self.waiting.pop() else { return };
-            self.look(&key);
-        }
-    }
-
-    /// Lets every bubble whose time is up look at its clock.
+    /// Looks at everything whose time has come.
     fn tick(&mut self) {
         let now = Instant::now();
-        let due: Vec<_> = self.entries.iter().filter(|(_, entry)| entry.deadline.is_some_and(|at| at <= now)).collect();
-        let due: Vec<_> = due.into_iter().map(|(key, _)| key.clone()).collect();
-        for key in due {
+        if self.search.is_some_and(|at| at <= now) {
+            self.find_all();
+        }
+        let due = |entry: &Entry| entry.due().is_some_and(|at| at <= now);
+        let keys: Vec<_> = self.entries.iter().filter(|(_, entry)| due(entry)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
             if let Some(entry) = self.entries.get_mut(&key) {
-                entry.deadline = None;
-                entry.tick = true;
+                entry.tick |= entry.deadline.take_if(|at| *at <= now).is_some();
             }
             self.look(&key);
-        }
-    }
-
-    /// Gives a bubble out of care: its processes end with it.
-    fn release(&mut self, key: &Path) {
-        if let Some(mut entry) = self.entries.remove(key) {
-            entry.end_agent();
-            if let Some(cancel) = &entry.working {
-                cancel.cancel();
-            }
-            self.watch.forget(key);
         }
     }
 
@@ -291,26 +188,17 @@ impl Supervisor {
     fn end(&mut self, messages: &Receiver<Message>) {
         // Nobody can ask any more; whoever wants a supervisor from here on starts the next one.
         let _ = std::fs::remove_file(socket_path(&self.setup.engine.dirs));
-        let agents = self.entries.values().filter(|entry| entry.agent.is_some()).count();
         let keys: Vec<_> = self.entries.keys().cloned().collect();
         for key in &keys {
             self.release(key);
         }
-        let mut left = agents + self.workers;
         let until = Instant::now() + LAST_WAIT;
-        while left > 0 {
+        while !self.entries.is_empty() {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Message::Worked(..) | Message::AgentGone(..)) => left -= 1,
-                Ok(Message::Touched(_) | Message::Asked(..)) => {}
+                Ok(message @ (Message::Worked(..) | Message::AgentGone(..))) => self.take(message),
+                Ok(Message::Touched(_) | Message::Asked(..) | Message::Freed(..)) => {}
                 Err(_) => return,
             }
         }
     }
-}
-
-/// When the agent whose turn it is will have been silent for too long.
-fn deadline_of(engine: &Engine, settled: &Settled) -> Option<Instant> {
-    let (heard, limit) = next_deadline(&settled.unit)?;
-    let gone = engine.clock.now().since(heard);
-    Some(Instant::now() + Duration::from_millis(limit.saturating_sub(gone)))
 }

@@ -3,11 +3,11 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::view::package::sha256;
 use serde::{Deserialize, Serialize};
 
 use super::run::Message;
@@ -31,6 +31,26 @@ pub enum Ask {
     Status,
     /// End.
     Stop,
+}
+
+/// Someone who asked and waits for one line.
+pub(super) struct Asker {
+    reply: Sender<String>,
+    told: Receiver<()>,
+}
+
+impl Asker {
+    /// Answers. An asker who is gone already needs no answer.
+    pub(super) fn tell(&self, reply: String) {
+        let _ = self.reply.send(reply);
+    }
+
+    /// Answers and returns once the answer is on its way, for a process that is about to end.
+    pub(super) fn tell_and_see(&self, reply: String) {
+        self.tell(reply);
+        // The other side says nothing; it hangs up when it is done.
+        let _ = self.told.recv_timeout(Duration::from_secs(1));
+    }
 }
 
 /// Returns the path of the supervisor's socket. A path that is too long for a socket gets a short stand-in.
@@ -91,11 +111,13 @@ fn answer(stream: &UnixStream, out: &Sender<Message>) {
     if BufReader::new(limited).read_line(&mut line).is_err() {
         return;
     }
+    // Hung up when this caller has been served.
+    let (_serving, told) = channel::<()>();
     let reply = match serde_json::from_str::<Ask>(&line) {
         Err(error) => format!("{{\"error\":{:?}}}", error.to_string()),
         Ok(ask) => {
-            let (to_us, from_loop) = std::sync::mpsc::channel();
-            let sent = out.send(Message::Asked(ask, to_us)).is_ok();
+            let (reply, from_loop) = channel();
+            let sent = out.send(Message::Asked(ask, Asker { reply, told })).is_ok();
             let reply = sent.then(|| from_loop.recv_timeout(Duration::from_secs(5)).ok()).flatten();
             reply.unwrap_or_else(|| "{\"error\":\"the supervisor is ending\"}".to_owned())
         }

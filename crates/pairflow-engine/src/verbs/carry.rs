@@ -8,10 +8,13 @@ use pairflow_core::unit::Unit;
 use crate::engine::{Bubble, EngineError};
 use crate::perform::settle;
 use crate::process::Cancel;
-use crate::supervise::{Client, spawn, wait_until};
+use crate::supervise::{Care, Client, spawn, wait_until};
 
 /// How long a confirmation is waited for beyond what the effect itself may take.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often a supervisor is called that does not answer; each time one is started if none is there.
+const CALLS: u32 = 3;
 
 /// Who carries out what a verb asks for.
 #[derive(Debug, Clone)]
@@ -27,11 +30,22 @@ impl Hands {
     pub fn wake(&self, bubble: &Bubble) -> Result<(), EngineError> {
         match self {
             Self::Supervisor(program) => {
-                spawn(&bubble.engine.dirs, program)?;
-                Client::new(&bubble.engine.dirs).wake(bubble);
-                Ok(())
+                let dirs = &bubble.engine.dirs;
+                for _ in 0..CALLS {
+                    spawn(dirs, program)?;
+                    if Client::new(dirs).wake(bubble) {
+                        return Ok(());
+                    }
+                    // It is ending, or ended between the two calls; the next one takes its place.
+                }
+                Err(EngineError::Effect(format!(
+                    "what was asked of bubble {} is recorded, but the supervisor does not answer; go on with 'pairflow supervise --once'",
+                    bubble.id
+                )))
             }
             Self::Own => {
+                // Whoever has it in care sees what was recorded.
+                let Some(_care) = Care::take(bubble, Duration::ZERO)? else { return Ok(()) };
                 let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
                 settle(bubble, &cancel).map(drop)
             }
@@ -49,7 +63,9 @@ impl Hands {
         let result = wait_until(bubble, PATIENCE + extra, &mut done)?;
         result.ok_or_else(|| {
             let id = &bubble.id;
-            EngineError::Effect(format!("it is still going on in the background; look again with 'pairflow status {id}'"))
+            EngineError::Effect(format!(
+                "it is still going on in the background; look again with 'pairflow status {id}'"
+            ))
         })
     }
 }

@@ -1,28 +1,33 @@
-//! Work that goes on after the end: a new bubble for the same task, cut from the branch of a finished one.
+//! Work that goes on after the end: a new bubble for the same task, which begins with the work of a finished one.
 
 use pairflow_core::config::{Notifications, Resolved, render_bubble_toml};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::{Phase, Refusal, Unit};
+use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
 use crate::engine::{Bubble, Confirmed, EngineError, NewBubble};
 use crate::git::Repo;
 
 impl Bubble {
-    /// Makes a bubble with the same task and rules that starts from this one's branch. DONE itself stays final.
+    /// Makes a bubble with the same task and rules that begins with this one's commit, merged with what the base branch
+    /// has become. DONE itself stays final.
     pub fn follow_up(&self) -> Result<Bubble, EngineError> {
         let unit = self.load()?.unit;
-        if !matches!(unit.phase, Phase::Done(_)) {
+        let Phase::Done(done) = &unit.phase else {
             let refusal = Refusal::WrongState {
                 state: unit.phase.name(),
                 command: "update",
                 why: Some("only a bubble that is DONE is followed by another".to_owned()),
             };
-            return Err(EngineError::Refused { id: self.id.clone(), refusal: Box::new(refusal) });
-        }
+            return Err(EngineError::Refused {
+                id: self.id.clone(),
+                caller: Caller::Person,
+                refusal: Box::new(refusal),
+            });
+        };
         let repo = Repo::discover(self.control.repo())?;
         let id = self.next_id();
         let mut resolved = resolved(&unit);
-        resolved.rules.base_branch.clone_from(&unit.rules.bubble_branch);
+        resolved.rules.continues = Some(done.commit.clone());
         resolved.rules.bubble_branch = format!("bubble/{id}");
         let task = self.whole_task(&unit)?;
         let new = NewBubble { id, repo: &repo, task, resolved, confirmed: Confirmed::Before };

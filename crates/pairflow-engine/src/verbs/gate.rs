@@ -2,7 +2,7 @@
 
 use pairflow_core::ids::{AgentId, TreeId};
 use pairflow_core::log::Key;
-use pairflow_core::unit::{Command, Phase, Seen, Unit};
+use pairflow_core::unit::{Command, Phase, Refusal, Seen, Unit};
 
 use crate::engine::{Applied, Bubble, EngineError};
 use crate::perform::seen;
@@ -42,10 +42,26 @@ impl Bubble {
     }
 
     /// Approves what the package shows, provided that the worktree still is what was reviewed.
-    pub fn approve(&self, key: Option<Key>) -> Result<Applied, EngineError> {
+    ///
+    /// `shown` is the SHA-256 of the package that the person read; without it the one that is up for approval now is
+    /// meant. If something else is up for approval by now, someone else was faster.
+    pub fn approve(&self, shown: Option<&str>, key: Option<Key>) -> Result<Applied, EngineError> {
         let unit = self.load()?.unit;
+        let present = match &unit.phase {
+            Phase::ReadyForApproval(request) => request.package_sha256.as_str(),
+            _ => "",
+        };
+        let package_sha256 = shown.unwrap_or(present).to_owned();
+        self.restore_worktree(&unit)?;
         let seen = self.seen_for_approval(&unit)?;
-        self.apply(&Command::Approve { seen, key })
+        self.apply(&Command::Approve { package_sha256, seen, key }).map_err(|error| match error {
+            EngineError::Refused { id, caller, refusal }
+                if shown.is_some() && matches!(*refusal, Refusal::WrongState { .. }) =>
+            {
+                EngineError::Refused { id, caller, refusal: Box::new(refusal.lost_race()) }
+            }
+            other => other,
+        })
     }
 
     fn seen_for_approval(&self, unit: &Unit) -> Result<Seen, EngineError> {

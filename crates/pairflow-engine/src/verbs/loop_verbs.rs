@@ -4,13 +4,25 @@ use std::path::Path;
 use std::time::Duration;
 
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Command, Committed, Phase, Refusal, Unit};
+use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit};
 
 use super::Hands;
 use crate::engine::{Bubble, EngineError};
+use crate::git::bring_to;
+use crate::perform::{commit_now, set_up};
+use crate::process::Cancel;
 use crate::store::StoreError;
 use crate::store::storage::{Guard, LockMode};
 use crate::workspace::restore;
+
+/// A bubble that goes on.
+#[derive(Debug, Clone)]
+pub struct Resumed {
+    /// Its state.
+    pub unit: Unit,
+    /// Whether its worktree was gone and was made anew.
+    pub restored: bool,
+}
 
 impl Bubble {
     /// Starts the bubble and returns once its workspace is ready. A start that a crash interrupted is taken up again.
@@ -20,7 +32,9 @@ impl Bubble {
         let _starting = self.starting()?;
         let before = self.load()?;
         if before.unit.phase != Phase::Preparing {
-            self.apply(&Command::Start { rules: Box::new(rules.clone()) })?;
+            // Which work goes on here is no configuration: it was settled when the bubble was made.
+            let continues = before.unit.rules.continues.clone();
+            self.apply(&Command::Start { rules: Box::new(Rules { continues, ..rules.clone() }) })?;
         }
         let seq = before.head.seq;
         let extra = Duration::from_secs(rules.check_timeout_secs);
@@ -34,22 +48,44 @@ impl Bubble {
 
     /// Takes the lock of a start, which the kernel frees with its holder.
     fn starting(&self) -> Result<Guard, EngineError> {
+        self.exclusively("start")?.ok_or_else(|| self.outrun("start", "another process is starting it"))
+    }
+
+    /// Takes the lock of one verb, which the kernel frees with its holder; nothing if someone else has it.
+    pub(crate) fn exclusively(&self, verb: &str) -> Result<Option<Guard>, EngineError> {
         let (disk, locks) = (&self.engine.disk, self.control.locks());
-        let path = locks.join(format!("{}.start.lock", self.id));
+        let path = locks.join(format!("{}.{verb}.lock", self.id));
         disk.create_dir(&locks).map_err(StoreError::from)?;
-        if let Some(guard) = disk.lock(&path, LockMode::Exclusive, Duration::ZERO).map_err(StoreError::from)? {
-            return Ok(guard);
-        }
-        let why = Some("another process is starting it".to_owned());
-        let refusal = Refusal::WrongState { state: self.load()?.unit.phase.name(), command: "start", why };
-        Err(EngineError::Refused { id: self.id.clone(), refusal: Box::new(refusal.lost_race()) })
+        Ok(disk.lock(&path, LockMode::Exclusive, Duration::ZERO).map_err(StoreError::from)?)
+    }
+
+    /// The refusal of a verb that someone else is carrying out at this moment.
+    fn outrun(&self, command: &'static str, why: &str) -> EngineError {
+        let state = match self.load() {
+            Ok(loaded) => loaded.unit.phase.name(),
+            Err(error) => return error,
+        };
+        let refusal = Refusal::WrongState { state, command, why: Some(why.to_owned()) }.lost_race();
+        EngineError::Refused { id: self.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) }
     }
 
     /// Commits what was approved and returns once it is recorded.
+    ///
+    /// The commit is made by this process, in the person's own environment: keys and agents that sign are found there.
+    /// An order that a killed process left is taken up.
     pub fn commit(&self, command: &Command, hands: &Hands) -> Result<Committed, EngineError> {
-        self.apply(command)?;
-        let extra = Duration::from_secs(600);
-        let ended = hands.carry_out(self, extra, |unit| match &unit.phase {
+        let before = self.load()?.unit;
+        self.restore_worktree(&before)?;
+        if let Some(_committing) = self.exclusively("commit")? {
+            let left = matches!(&before.phase, Phase::Approved(approval) if approval.commit.is_some());
+            if !left && !matches!(before.phase, Phase::Committed(_)) {
+                self.apply(command)?;
+            }
+            commit_now(self)?;
+        } else {
+            return Err(self.outrun("commit", "another process is committing it"));
+        }
+        let ended = hands.carry_out(self, Duration::from_secs(600), |unit| match &unit.phase {
             Phase::Done(committed) => Some(Ok(committed.clone())),
             Phase::Approved(approval) => match (&approval.commit, &approval.failed) {
                 (None, Some(reason)) => Some(Err(reason.clone())),
@@ -58,39 +94,63 @@ impl Bubble {
             Phase::Committed(_) => None,
             other => Some(Err(format!("the bubble is {} now", other.name()))),
         })?;
-        ended.map_err(EngineError::Effect)
+        ended.map_err(|reason| EngineError::Effect(format!("{reason}; then: pairflow commit {}", self.id)))
     }
 
     /// Merges the base branch into the worktree and returns once that is recorded.
-    pub fn update(&self, hands: &Hands) -> Result<Unit, EngineError> {
+    ///
+    /// With `resolved`, the files of the last conflict are taken as the person left them in the worktree.
+    pub fn update(&self, resolved: bool, hands: &Hands) -> Result<Unit, EngineError> {
         let before = self.load()?;
-        self.apply(&Command::Update)?;
+        self.restore_worktree(&before.unit)?;
+        self.apply(if resolved { &Command::UpdateResolved } else { &Command::Update })?;
         let old_base = before.unit.workspace.as_ref().map(|workspace| workspace.base.clone());
-        let unit =
-            hands.carry_out(self, Duration::from_secs(600), |unit| (!unit.updating).then(|| unit.clone()))?;
+        let unit = hands.carry_out(self, Duration::from_secs(600), |unit| (!unit.updating).then(|| unit.clone()))?;
         let moved = unit.workspace.as_ref().map(|workspace| workspace.base.clone()) != old_base;
         if moved { Ok(unit) } else { Err(EngineError::Effect(self.last_failure(before.head.seq, "the update failed"))) }
     }
 
     /// Lets the loop go on. A worktree that was removed by hand is made anew from the newest snapshot first.
-    pub fn resume(&self, hands: &Hands) -> Result<Unit, EngineError> {
+    pub fn resume(&self, hands: &Hands) -> Result<Resumed, EngineError> {
         let unit = self.load()?.unit;
         let restored = self.restore_worktree(&unit)?;
         let goes_on = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
         // Nobody had stopped the loop: with its worktree it has everything again that it needs.
-        let unit = if restored && goes_on { unit } else { self.apply(&Command::Resume)?.unit };
+        let unit = match if restored && goes_on { Ok(unit) } else { self.apply(&Command::Resume).map(|done| done.unit) }
+        {
+            // Where no loop waits to go on, the worktree was all that was wanted.
+            Err(EngineError::Refused { .. }) if restored => self.load()?.unit,
+            other => other?,
+        };
         hands.wake(self)?;
-        Ok(unit)
+        Ok(Resumed { unit, restored })
     }
 
     /// Makes a worktree again that is gone, as the newest snapshot or else the base has it. Says whether it did.
-    fn restore_worktree(&self, unit: &Unit) -> Result<bool, EngineError> {
+    ///
+    /// Files that were copied in are copied again, and the setup command is run again.
+    pub(crate) fn restore_worktree(&self, unit: &Unit) -> Result<bool, EngineError> {
         let Some(record) = unit.workspace.as_ref().filter(|_| !unit.phase.is_final()) else { return Ok(false) };
-        if Path::new(&record.path).exists() {
+        let runtime = self.control.runtime(&self.id);
+        let unfinished = runtime.join("restoring");
+        let there = Path::new(&record.path).exists();
+        if there && !unfinished.exists() {
             return Ok(false);
         }
+        let failed = |error| EngineError::world(format!("cannot write {}", unfinished.display()), error);
         let tree = unit.tree().unwrap_or(&record.base_tree);
-        restore(&self.workspace(unit)?, &unit.rules.bubble_branch, tree)?;
+        let workspace = self.workspace(unit)?;
+        if !there {
+            std::fs::create_dir_all(&runtime).and_then(|()| std::fs::write(&unfinished, "")).map_err(failed)?;
+            restore(&workspace, &unit.rules.bubble_branch, tree)?;
+        }
+        if let Some(command) = &unit.rules.setup {
+            let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+            set_up(self, unit, record, command, &cancel)?;
+            // Whatever the setup command changed, the work is what was recorded.
+            bring_to(&workspace, tree)?;
+        }
+        std::fs::remove_file(&unfinished).map_err(failed)?;
         Ok(true)
     }
 
@@ -102,7 +162,9 @@ impl Bubble {
         let _ = self.log().visit(&mut |envelope| {
             let Body::Lifecycle(fact) = &envelope.event.body else { return };
             match fact {
-                Lifecycle::StartFailed { reason: why } | Lifecycle::UpdateFailed { reason: why } if envelope.seq > seq => {
+                Lifecycle::StartFailed { reason: why } | Lifecycle::UpdateFailed { reason: why, .. }
+                    if envelope.seq > seq =>
+                {
                     reason.clone_from(why);
                 }
                 _ => {}

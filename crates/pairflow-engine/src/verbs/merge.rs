@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::Person;
-use pairflow_core::unit::{Command, Phase, Refusal, Unit};
+use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 
 use crate::checks::{CheckRun, run_check};
-use crate::engine::{Bubble, EngineError};
-use crate::git::{Advanced, How, MergeRequest, Repo, merge as advance, plan_merge};
+use crate::engine::{Bubble, EngineError, ports};
+use crate::git::{Advanced, How, MergeRequest, Repo, Workspace, changes, merge as advance, observe, plan_merge};
 use crate::process::Cancel;
+use crate::supervise::Care;
 use crate::workspace::Scratch;
 
 /// What became of a merge.
@@ -38,7 +40,7 @@ pub fn merge(
     let Phase::Done(done) = &unit.phase else {
         let why = Some("only a committed bubble can be merged".to_owned());
         let refusal = Refusal::WrongState { state: unit.phase.name(), command: "merge", why };
-        return Err(EngineError::Refused { id: bubble.id.clone(), refusal: Box::new(refusal) });
+        return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
     };
     let repo = Repo::discover(bubble.control.repo())?;
     let request = MergeRequest {
@@ -54,9 +56,14 @@ pub fn merge(
         How::Conflict(files) => {
             let next = format!("pairflow update {}", bubble.id);
             let files = files.join(", ");
-            return Err(EngineError::Effect(format!("the base branch has moved and conflicts in {files}; next: {next}")));
+            return Err(EngineError::Effect(format!(
+                "the base branch has moved and conflicts in {files}; next: {next}"
+            )));
         }
-        How::Join(commit) => checked(&repo, &unit, commit, bubble, say)?,
+        How::Join(commit) => {
+            let _care = Care::alone(bubble)?;
+            checked(bubble, &unit, &Scratch::new(&repo, commit)?, say)?;
+        }
         How::AlreadyIn | How::FastForward(_) => {}
     }
     match advance(&request, &plan, here)? {
@@ -68,39 +75,63 @@ pub fn merge(
     }
 }
 
-/// Runs the bubble's checks on the merged tree; one that does not pass stops the merge.
-fn checked(
-    repo: &Repo,
-    unit: &Unit,
-    commit: &CommitId,
-    bubble: &Bubble,
-    say: &dyn Fn(&str),
-) -> Result<(), EngineError> {
-    let scratch = Scratch::new(repo, commit)?;
+/// Sets the merged tree up like a bubble's own worktree and runs the checks there; one that does not pass stops the
+/// merge.
+fn checked(bubble: &Bubble, unit: &Unit, scratch: &Scratch, say: &dyn Fn(&str)) -> Result<(), EngineError> {
+    let setup = unit.rules.setup.iter().map(|command| ("setup", command.as_str()));
+    let checks = unit.rules.checks.iter().map(|check| (check.name.as_str(), check.command.as_str()));
     let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
-    for check in &unit.rules.checks {
-        say(&format!("running '{}' on the merged tree", check.command));
-        let tree = TreeId(commit.0.clone());
-        let unchanged = || Ok(tree.clone());
+    let workspace = scratch.workspace(&bubble.id)?;
+    for (name, command) in setup.chain(checks) {
+        say(&format!("running '{command}' on the merged tree"));
+        let tree = observe(&workspace)?;
+        let now = || match name {
+            // A setup command may change the tree; that is what it is for.
+            "setup" => Ok(tree.clone()),
+            _ => observe(&workspace).map_err(|error| error.to_string()),
+        };
         let run = CheckRun {
-            name: &check.name,
-            command: &check.command,
+            name,
+            command,
             workspace: scratch.path(),
             tree: &tree,
             timeout: Duration::from_secs(unit.rules.check_timeout_secs),
             max_output: 1024 * 1024,
-            env: &[],
-            registry: None,
-            observe: &unchanged,
-            changed_files: &|_, _| Vec::new(),
+            env: &unit.workspace.as_ref().map(ports).unwrap_or_default(),
+            registry: Some(bubble.registry()),
+            observe: &now,
+            changed_files: &|from, to| named(&workspace, from, to),
         };
-        let passed = run_check(&run, &cancel).is_ok_and(|checked| checked.receipt.outcome.passed());
-        if !passed {
-            let (name, id) = (&check.name, &bubble.id);
-            return Err(EngineError::Effect(format!(
-                "the check '{name}' does not pass on the merged tree; next: pairflow update {id}"
-            )));
-        }
+        let ran = run_check(&run, &cancel).map_err(|cancelled| EngineError::Effect(cancelled.to_string()))?;
+        passed(bubble, unit, &ran.receipt)?;
     }
     Ok(())
+}
+
+fn named(workspace: &Workspace, from: &TreeId, to: &TreeId) -> Vec<String> {
+    match changes(&workspace.git(), from, to) {
+        Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
+        Err(error) => vec![format!("(git could not name them: {error})")],
+    }
+}
+
+/// Tells a merged tree that is wrong from one that could not be judged.
+fn passed(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> Result<(), EngineError> {
+    let (id, base, Receipt { check, command, .. }) = (&bubble.id, &unit.rules.base_branch, receipt);
+    let said = receipt.tail.lines().last().unwrap_or("it printed nothing");
+    Err(EngineError::Effect(match &receipt.outcome {
+        Outcome::Passed => return Ok(()),
+        Outcome::Failed { timed_out: true, .. } => format!(
+            "the check '{check}' ({command}) ran out of time on the merge of {id} into {base}, so nothing was merged; next: pairflow update {id}"
+        ),
+        Outcome::Failed { .. } if check == "setup" => format!(
+            "the setup command '{command}' failed on the merge of {id} into {base} ({said}), so nothing was checked or merged; mend it, then: pairflow merge {id}"
+        ),
+        Outcome::Failed { .. } => format!(
+            "the check '{check}' ({command}) fails on the merge of {id} into {base} ({said}), so nothing was merged; next: pairflow update {id}"
+        ),
+        Outcome::CouldNotCheck { why } => format!(
+            "the check '{check}' ({command}) could not be run on the merge of {id} into {base} ({why}), so nothing was merged; mend it, then: pairflow merge {id}"
+        ),
+    }))
 }

@@ -16,6 +16,7 @@ pub use carry::Hands;
 pub use diff::{Diff, DiffOf, diff};
 pub use gate::Claim;
 pub use locate::{Place, locate};
+pub use loop_verbs::Resumed;
 pub use merge::{MergeEnd, merge};
 pub use open::{Opened, open};
 pub use verify::{VerifyReport, VerifyRow, verify};

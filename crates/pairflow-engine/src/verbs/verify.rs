@@ -1,15 +1,16 @@
 //! Recomputes what the log claims, offline: chain, state, artifacts, snapshots, certificate, commit.
 
+use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
 use pairflow_core::rounds::Certificate;
 use pairflow_core::rounds::policy::strict;
-use pairflow_core::unit::{Phase, Unit, evolve, unmet};
-use pairflow_core::view::package::sha256;
+use pairflow_core::unit::{Phase, Unit, Unmet, claimed, evolve, unmet, waivers};
+use pairflow_core::hash::sha256;
 use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Call, Git};
-use crate::store::Verified;
+use crate::store::{ArtifactError, Verified};
 
 /// What `verify` found.
 #[derive(Debug, Clone, Serialize)]
@@ -71,7 +72,11 @@ fn row(what: impl Into<String>, result: Result<(), String>) -> VerifyRow {
 fn cached_state(bubble: &Bubble, verified: &Verified) -> Result<(), String> {
     let loaded = bubble.load().map_err(|error| error.to_string())?;
     let grown = loaded.head.seq > verified.envelopes;
-    if grown || loaded.unit == verified.unit { Ok(()) } else { Err("the cached state is not what the log says".to_owned()) }
+    if grown || loaded.unit == verified.unit {
+        Ok(())
+    } else {
+        Err("the cached state is not what the log says".to_owned())
+    }
 }
 
 /// Every artifact that a line names with its hash still has it.
@@ -104,7 +109,11 @@ fn snapshots(bubble: &Bubble, unit: &Unit, envelopes: &[Envelope]) -> Vec<Verify
         Body::Evidence(Evidence::Snapshot { snapshot }) => Some(snapshot),
         _ => None,
     });
-    taken.map(|snapshot| row(format!("snapshot {}", snapshot.r#ref), holds_tree(&git, &snapshot.r#ref, &snapshot.tree.0))).collect()
+    taken
+        .map(|snapshot| {
+            row(format!("snapshot {}", snapshot.r#ref), holds_tree(&git, &snapshot.r#ref, &snapshot.tree.0))
+        })
+        .collect()
 }
 
 /// Whether the commit called `name` is there, whole, and has the tree `tree`.
@@ -134,16 +143,19 @@ fn certificate(envelopes: &[Envelope], bubble: &Bubble) -> Option<VerifyRow> {
 }
 
 fn recompute(before: &Unit, envelope: &Envelope, certificate: &Certificate) -> Result<(), String> {
-    let mut unit = before.clone();
-    if let pairflow_core::ids::Party::Agent(by) = &envelope.event.sender {
-        unit.streak.push(strict::review_by(before, by, before.round));
-        unit.ledger.open.clear();
-    }
-    unit.questions.clear();
-    let unmet = unmet(&unit, &unit.streak);
-    if certificate.waived.is_empty() && !unmet.is_empty() {
+    let unit = match &envelope.event.sender {
+        Party::Agent(by) => claimed(before, by, ""),
+        _ => before.clone(),
+    };
+    let waived = !certificate.waived.is_empty();
+    let mut unmet = unmet(&unit, &unit.streak);
+    unmet.retain(|criterion| !(waived && can_be_waived(criterion)));
+    if !unmet.is_empty() {
         let unmet: Vec<_> = unmet.iter().map(ToString::to_string).collect();
-        return Err(format!("it was given although {}", unmet.join("; ")));
+        return Err(format!("it was given although this is missing: {}", unmet.join("; ")));
+    }
+    if waived && certificate.waived != waivers(&unit) {
+        return Err("it does not name what was waived".to_owned());
     }
     match strict::certify(&unit, &unit.streak, certificate.waived.clone()) {
         Some(expected) if expected == *certificate => Ok(()),
@@ -151,17 +163,26 @@ fn recompute(before: &Unit, envelope: &Envelope, certificate: &Certificate) -> R
     }
 }
 
+/// Whether a person may do without it: findings and a second review, nothing else.
+fn can_be_waived(criterion: &Unmet) -> bool {
+    match criterion {
+        Unmet::Blocking(_) | Unmet::Reviews { .. } | Unmet::NoAlternation => true,
+        Unmet::NothingHandedOver
+        | Unmet::CheckFailed(_)
+        | Unmet::CheckMissing(_)
+        | Unmet::Questions(_)
+        | Unmet::TreeChanged(_) => false,
+    }
+}
+
 /// The package is the one that was put up for approval.
 fn package(bubble: &Bubble, unit: &Unit) -> Option<VerifyRow> {
-    let request = match &unit.phase {
-        Phase::ReadyForApproval(request) => request,
-        Phase::Approved(approval) => &approval.request,
-        Phase::Committed(at) | Phase::Done(at) => &at.request,
-        _ => return None,
-    };
+    let request = unit.phase.request()?;
     let result = match bubble.artifacts().read(&request.package) {
         Ok(bytes) if sha256(&bytes) == request.package_sha256 => Ok(()),
         Ok(_) => Err("it has been changed since".to_owned()),
+        // What was deleted can be made again, byte for byte.
+        Err(ArtifactError::Missing { .. }) => bubble.package(request).map(drop).map_err(|error| error.to_string()),
         Err(error) => Err(error.to_string()),
     };
     Some(row(format!("package {}", request.package), result))

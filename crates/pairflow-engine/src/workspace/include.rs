@@ -33,6 +33,14 @@ pub fn copy_included(repo: &Repo, worktree: &Path) -> Result<Vec<String>, Worksp
     Ok(copied)
 }
 
+/// Copies files that were copied before, and are still there, once more.
+pub(super) fn copy_again(root: &Path, worktree: &Path, files: &[String]) -> Result<(), WorkspaceError> {
+    for path in files.iter().map(Path::new).filter(|path| admissible(path) && root.join(path).is_file()) {
+        copy(root, worktree, path)?;
+    }
+    Ok(())
+}
+
 fn admissible(path: &Path) -> bool {
     path.components().all(|part| match part {
         Component::Normal(name) => name != ".git" && name != ".pairflow",

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, CommitId};
+use pairflow_core::log::Ground;
 use pairflow_core::rules::WorkMode;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,8 @@ pub(super) struct Mark {
     pub(super) base: CommitId,
     pub(super) ready: bool,
     pub(super) included: Vec<String>,
+    #[serde(default)]
+    pub(super) ground: Ground,
 }
 
 impl Mark {

@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
+use pairflow_core::log::Ground;
 use pairflow_core::rules::WorkMode;
 
 use super::error::WorkspaceError;
 use super::include::copy_included;
 use super::mark::Mark;
 use super::place::{default_path, lock_worktrees};
-use crate::git::{Call, Git, Head, Repo, Workspace, exclude_own_files, head, linked, resolve};
+use crate::git::{
+    Call, Git, Head, Repo, Workspace, attributes_hash, bring_to, exclude_own_files, exclude_patterns, head, linked,
+    merge_marked, own_commit, resolve,
+};
 
 const CHECKOUT: Duration = Duration::from_secs(900);
 const NO_PUSH: &str = "no-push://pairflow-never-pushes";
@@ -29,6 +33,8 @@ pub struct Request<'a> {
     pub mode: WorkMode,
     /// The branch that it is cut from.
     pub base_branch: &'a str,
+    /// A commit of earlier work that goes on: its files are merged with those of the base.
+    pub continues: Option<&'a CommitId>,
     /// The branch that is made.
     pub bubble_branch: &'a str,
     /// Another directory than the usual one for its parent.
@@ -50,6 +56,8 @@ pub struct Prepared {
     pub base_tree: TreeId,
     /// Files that were copied in because `.worktreeinclude` names them.
     pub included: Vec<String>,
+    /// What it stands on.
+    pub ground: Ground,
 }
 
 impl Request<'_> {
@@ -73,6 +81,8 @@ impl Prepared {
             common_dir: self.common_dir.clone(),
             base: self.base.clone(),
             included: self.included.clone(),
+            excludes: self.ground.excludes.clone(),
+            attributes: self.ground.attributes.clone(),
         }
     }
 }
@@ -100,9 +110,10 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, WorkspaceError> {
         base,
         ready: false,
         included: Vec::new(),
+        ground: Ground::default(),
     };
     mark.write(repo, request.id)?;
-    make(repo, request.id, &mark).inspect_err(|_| {
+    make(request, &mark).inspect_err(|_| {
         // A note that stays, because clearing failed as well, lets the next call clear.
         if clear_leftovers(repo, &mark).is_ok() {
             let _ = Mark::erase(repo, request.id);
@@ -122,15 +133,41 @@ fn is_about(mark: &Mark, request: &Request<'_>, path: &Path) -> bool {
     mark.path == path && mark.branch == request.bubble_branch && mark.mode == request.mode
 }
 
-fn make(repo: &Repo, id: &BubbleId, mark: &Mark) -> Result<Prepared, WorkspaceError> {
+fn make(request: &Request<'_>, mark: &Mark) -> Result<Prepared, WorkspaceError> {
+    let (repo, id) = (request.repo, request.id);
     let git_dir = match mark.mode {
         WorkMode::Worktree => add_worktree(repo, mark)?,
         WorkMode::Clone => add_clone(repo, mark)?,
     };
     let included = copy_included(repo, &mark.path)?;
-    let mark = Mark { ready: true, included, ..mark.clone() };
+    let common_dir = if mark.mode == WorkMode::Clone { &git_dir } else { &repo.common_dir };
+    let ground = Ground {
+        excludes: Some(exclude_patterns(common_dir)),
+        attributes: Some(attributes_hash(common_dir)),
+        ..Ground::default()
+    };
+    let mut mark = Mark { ready: true, included, ground, ..mark.clone() };
+    if let Some(earlier) = request.continues {
+        let made = finish(repo, &mark, git_dir.clone())?.workspace(repo, id);
+        (mark.ground.tree, mark.ground.conflicts) = go_on(&made, earlier)?;
+    }
     mark.write(repo, id)?;
     finish(repo, &mark, git_dir)
+}
+
+/// Puts earlier work, merged with the base, into the files. Where both changed the same lines there are markers.
+fn go_on(workspace: &Workspace, earlier: &CommitId) -> Result<(Option<TreeId>, Vec<String>), WorkspaceError> {
+    let repo = workspace.repo()?.git();
+    let (tree, conflicts) = merge_marked(&repo, earlier, &workspace.base, None)?;
+    if workspace.is_clone() {
+        let kept = own_commit(&repo, &tree, &workspace.base, format!("pairflow: start of {}\n", workspace.id))?;
+        let name = workspace.private_ref("start");
+        repo.run(Call::new(["update-ref", &name, &kept.0]).durable())?;
+        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--upload-pack=git-upload-pack", "--"];
+        workspace.git().run(Call::new(fetch).arg(&workspace.root).arg(format!("+{name}:{name}")))?;
+    }
+    bring_to(workspace, &tree)?;
+    Ok((Some(tree), conflicts))
 }
 
 fn finish(repo: &Repo, mark: &Mark, git_dir: PathBuf) -> Result<Prepared, WorkspaceError> {
@@ -140,8 +177,9 @@ fn finish(repo: &Repo, mark: &Mark, git_dir: PathBuf) -> Result<Prepared, Worksp
         WorkMode::Worktree => repo.common_dir.clone(),
         WorkMode::Clone => git_dir.clone(),
     };
-    let (path, base, included) = (mark.path.clone(), mark.base.clone(), mark.included.clone());
-    Ok(Prepared { path, git_dir, common_dir, base, base_tree, included })
+    let mark = mark.clone();
+    let (path, base, included, ground) = (mark.path, mark.base, mark.included, mark.ground);
+    Ok(Prepared { path, git_dir, common_dir, base, base_tree, included, ground })
 }
 
 /// Adds the worktree on a new branch, and returns its git directory.

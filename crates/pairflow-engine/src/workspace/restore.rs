@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::log::Ground;
 use pairflow_core::rules::WorkMode;
 
 use super::error::WorkspaceError;
+use super::include::copy_again;
 use super::mark::Mark;
 use super::place::lock_worktrees;
 use super::prepare::{add_clone, add_worktree, admin_dir, remove_worktree};
@@ -14,7 +16,8 @@ use crate::git::{Call, GitError, Repo, Workspace, replace, resolve, show_in_inde
 
 const CHECKOUT: Duration = Duration::from_secs(900);
 
-/// Makes the files of `workspace` anew as `tree`, on `branch`. Files that are there are never touched.
+/// Makes the files of `workspace` anew as `tree`, on `branch`, and copies those that were copied in when it was made.
+/// Files that are there are never touched.
 ///
 /// They are made aside and moved into place when they are whole: nobody takes a half-made tree for somebody's work.
 pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Workspace, WorkspaceError> {
@@ -29,6 +32,7 @@ pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Wor
     remove_worktree(&repo, &workspace.path)?;
     let made = if workspace.is_clone() { again_clone(&aside, &repo, branch) } else { again(&aside, &repo, branch) };
     let made = made.and_then(|made| fill(&made, branch, tree).map(|()| made));
+    let made = made.and_then(|made| copy_again(&repo.root, &made.path, &made.included).map(|()| made));
     let moved = made.and_then(|made| move_in(&made, &workspace.path));
     if moved.is_err() {
         // The half-made files are this call's own.
@@ -96,5 +100,5 @@ fn fill(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<(), Worksp
 
 fn mark(workspace: &Workspace, branch: &str, mode: WorkMode) -> Mark {
     let (path, base): (_, CommitId) = (workspace.path.clone(), workspace.base.clone());
-    Mark { path, branch: branch.to_owned(), mode, base, ready: false, included: Vec::new() }
+    Mark { path, branch: branch.to_owned(), mode, base, ready: false, included: Vec::new(), ground: Ground::default() }
 }

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::ids::CommitId;
+use pairflow_core::ids::{BubbleId, CommitId};
 
 use super::error::WorkspaceError;
 use super::include::copy_included;
 use super::place::{lock_worktrees, worktrees_dir};
-use super::prepare::remove_worktree;
-use crate::git::{Call, Repo, unique};
+use super::prepare::{admin_dir, remove_worktree};
+use crate::git::{Call, GitError, Repo, Workspace, unique};
 
 const PREFIX: &str = ".scratch-";
 
@@ -18,6 +18,8 @@ const PREFIX: &str = ".scratch-";
 pub struct Scratch {
     repo: Repo,
     path: PathBuf,
+    commit: CommitId,
+    included: Vec<String>,
 }
 
 impl Scratch {
@@ -35,14 +37,30 @@ impl Scratch {
         }
         // Dropping a scratch takes the lock, so it may exist only once the lock is free.
         drop(lock);
-        let scratch = Self { repo: repo.clone(), path };
-        copy_included(repo, &scratch.path)?;
+        let mut scratch = Self { repo: repo.clone(), path, commit: commit.clone(), included: Vec::new() };
+        scratch.included = copy_included(repo, &scratch.path)?;
         Ok(scratch)
     }
 
     /// Returns the root of its files.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns it as the git questions need it, for the bubble `id`.
+    pub fn workspace(&self, id: &BubbleId) -> Result<Workspace, WorkspaceError> {
+        let gone = || GitError::WorktreeGone { path: self.path.clone() };
+        Ok(Workspace {
+            id: id.clone(),
+            root: self.repo.root.clone(),
+            path: self.path.clone(),
+            git_dir: admin_dir(&self.repo, &self.path).ok_or_else(gone)?,
+            common_dir: self.repo.common_dir.clone(),
+            base: self.commit.clone(),
+            included: self.included.clone(),
+            excludes: None,
+            attributes: None,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::rules::WorkMode;
-use pairflow_engine::git::{Repo, Workspace};
+use pairflow_engine::git::{GitError, Repo, Updated, Wanted, Workspace};
 use pairflow_engine::workspace::{Prepared, Request, WorkspaceError, prepare};
 
 const INSIDE: &str = "PAIRFLOW_TEST_HOME";
@@ -59,6 +59,11 @@ pub fn git(dir: &Path, args: &[&str]) -> String {
 /// Runs git and returns whether it worked.
 pub fn git_ok(dir: &Path, args: &[&str]) -> bool {
     Command::new("git").current_dir(dir).args(args).output().unwrap().status.success()
+}
+
+/// Brings the tip of a branch into a worktree.
+pub fn update(workspace: &Workspace, base_branch: &str) -> Result<Updated, GitError> {
+    pairflow_engine::git::update(workspace, &Wanted { base_branch, resolved: None, number: 1 })
 }
 
 pub fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
@@ -110,7 +115,15 @@ impl World {
         let id: BubbleId = id.parse().unwrap();
         let bubble_branch = &format!("bubble/{id}");
         let repo = &self.repo;
-        prepare(&Request { repo, id: &id, mode, base_branch: "main", bubble_branch, root_override: None })
+        prepare(&Request {
+            repo,
+            id: &id,
+            mode,
+            base_branch: "main",
+            continues: None,
+            bubble_branch,
+            root_override: None,
+        })
     }
 
     pub fn bubble(&self, id: &str) -> Workspace {

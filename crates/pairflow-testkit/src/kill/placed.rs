@@ -61,7 +61,11 @@ pub fn kill_everywhere(program: &Path, verbs: &[Verb]) -> Result<Placed, String>
             points.runs += 1;
             points.counted += u64::from(ended.counted);
             if ended.code != KILLED {
-                return if ended.code == 0 { Ok(points) } else { Err(format!("{} ended with {}", run.told(), ended.code)) };
+                return if ended.code == 0 {
+                    Ok(points)
+                } else {
+                    Err(format!("{} ended with {}", run.told(), ended.code))
+                };
             }
             points.operations = at;
         }
@@ -100,24 +104,29 @@ fn for_each_verb(
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Ok(Placed::default()));
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(verbs.len().max(1));
+    let one_after_the_other = || {
+        let stage = Stage::new(program);
+        while let Some(verb) = verbs.get(next.fetch_add(1, Ordering::SeqCst)) {
+            let points = stage.as_ref().map_err(Clone::clone).and_then(|stage| work(stage, *verb));
+            gather(&mut all.lock().unwrap_or_else(PoisonError::into_inner), *verb, points);
+        }
+    };
     std::thread::scope(|scope| {
         for _ in 0..workers {
-            scope.spawn(|| {
-                let stage = Stage::new(program);
-                while let Some(verb) = verbs.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    let points = stage.as_ref().map_err(Clone::clone).and_then(|stage| work(stage, *verb));
-                    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                    match (points, &mut *all) {
-                        (Ok(points), Ok(placed)) => drop(placed.verbs.insert(*verb, points)),
-                        (Err(why), all @ Ok(_)) => *all = Err(why),
-                        (Err(why), Err(first)) => first.push_str(&format!("\n{why}")),
-                        (Ok(_), Err(_)) => {}
-                    }
-                }
-            });
+            scope.spawn(one_after_the_other);
         }
     });
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Adds what one verb came to; of failures, all are told.
+fn gather(all: &mut Result<Placed, String>, verb: Verb, points: Result<Points, String>) {
+    match (points, all) {
+        (Ok(points), Ok(placed)) => drop(placed.verbs.insert(verb, points)),
+        (Err(why), all @ Ok(_)) => *all = Err(why),
+        (Err(why), Err(first)) => first.push_str(&format!("\n{why}")),
+        (Ok(_), Err(_)) => {}
+    }
 }
 
 /// Counts the operations of an undisturbed run.

@@ -40,16 +40,8 @@ pub fn race_threads(rounds: u64) -> Result<Raced, String> {
     let answers: [Mutex<Option<Answer>>; 2] = [Mutex::new(None), Mutex::new(None)];
     std::thread::scope(|scope| {
         for side in 0..2 {
-            let (start, end, jobs, answers) = (&start, &end, &jobs, &answers);
-            scope.spawn(move || {
-                loop {
-                    start.wait();
-                    let Some((engine, job)) = open(&jobs[side]).take() else { return };
-                    let answer = engine.bubble(&job.repo, &job.id).and_then(|bubble| bubble.apply(&job.command));
-                    *open(&answers[side]) = Some(answer);
-                    end.wait();
-                }
-            });
+            let (start, end, job, answer) = (&start, &end, &jobs[side], &answers[side]);
+            scope.spawn(move || side_of_a_race((start, end), job, answer));
         }
         let judged = race(&ground, rounds, |scene, commands| {
             for (side, command) in commands.into_iter().enumerate() {
@@ -63,6 +55,21 @@ pub fn race_threads(rounds: u64) -> Result<Raced, String> {
         start.wait();
         judged
     })
+}
+
+/// Does one job after the other, each begun and ended together with the other side.
+fn side_of_a_race(
+    (start, end): (&Barrier, &Barrier),
+    job: &Mutex<Option<(Engine, Job)>>,
+    answer: &Mutex<Option<Answer>>,
+) {
+    loop {
+        start.wait();
+        let Some((engine, job)) = open(job).take() else { return };
+        let answered = engine.bubble(&job.repo, &job.id).and_then(|bubble| bubble.apply(&job.command));
+        *open(answer) = Some(answered);
+        end.wait();
+    }
 }
 
 /// What one side of a race does.
@@ -111,7 +118,9 @@ impl Raced {
         for answer in answers.iter().flatten() {
             match answer {
                 Ok(_) => {}
-                Err(EngineError::Refused { refusal, .. }) if matches!(**refusal, Refusal::LostRace(_)) => self.lost += 1,
+                Err(EngineError::Refused { refusal, .. }) if matches!(**refusal, Refusal::LostRace(_)) => {
+                    self.lost += 1
+                }
                 Err(EngineError::Refused { .. }) => self.refused += 1,
                 Err(error) => return Err(format!("round {round}: the loser failed: {error}")),
             }
@@ -141,10 +150,15 @@ fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
         }
         Phase::ReadyForApproval(request) => {
             let seen = Seen { tree: request.tree.clone(), differing: Vec::new() };
-            let approve = |words: &str| Command::Approve { seen: seen.clone(), key: key(words) };
+            let package_sha256 = request.package_sha256.clone();
+            let approve = |words: &str| Command::Approve {
+                package_sha256: package_sha256.clone(),
+                seen: seen.clone(),
+                key: key(words),
+            };
             (both(&approve), |it| matches!(it.event.body, Body::ApprovalDecision(_)))
         }
-        Phase::Approved(_) if round % 2 == 0 => {
+        Phase::Approved(_) if round.is_multiple_of(2) => {
             let commit = |words: &str| Command::Commit {
                 message: Some(words.to_owned()),
                 override_scope: None,
@@ -165,7 +179,7 @@ fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
         }
         Phase::Running(turn) => {
             let reviews = turn.seat == pairflow_core::unit::Seat::Critic;
-            let findings = reviews.then(|| if round % 5 == 0 { grave("no rollback") } else { Vec::new() });
+            let findings = reviews.then(|| if round.is_multiple_of(5) { grave("no rollback") } else { Vec::new() });
             let pass = |words: &str| pass_with(&turn.agent, findings.clone(), words);
             (both(&pass), |it| matches!(it.event.body, Body::Pass(_)))
         }
@@ -271,11 +285,11 @@ impl Ground {
     /// Makes a bubble; every fourth waits for its start, every fifth for an answer.
     fn scene(&self, round: u64) -> Result<Scene, String> {
         let id = format!("b{round}");
-        if round % 4 == 0 {
+        if round.is_multiple_of(4) {
             return Scene::create(&self.engine, self.dir.path(), &id);
         }
         let mut scene = Scene::start(&self.engine, self.dir.path(), &id, &imaginary())?;
-        if round % 5 == 0 {
+        if round.is_multiple_of(5) {
             let agent = scene.unit().seats.producer.clone();
             scene.apply(&ask(&agent))?;
         }

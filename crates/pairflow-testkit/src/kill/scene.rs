@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pairflow_core::facts::{Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
-use pairflow_core::log::{Lifecycle, Workspace};
+use pairflow_core::log::{Ground, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
 use pairflow_core::unit::{Command, Effect, Unit, create, owed};
 use pairflow_engine::engine::{Bubble, Control, Engine, EngineError};
@@ -134,7 +134,7 @@ fn result(unit: &Unit, effect: &Effect, workspace: &Workspace) -> Command {
             },
         },
         Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn },
-        Effect::Update => Command::UpdateFailed { reason: "the base has not moved".to_owned() },
+        Effect::Update => Command::UpdateFailed { reason: "the base has not moved".to_owned(), conflict: None },
         Effect::Commit(_) => Command::CommitMade { commit: workspace.base.clone(), old_tip: None },
         Effect::RecordDone | Effect::RunAgent { .. } => Command::RecordDone,
     }
@@ -150,6 +150,8 @@ fn snapshot(tree: &TreeId, author: &Party, unit: &Unit) -> Snapshot {
         since_last: Vec::new(),
         out_of_scope: Vec::new(),
         agent_head: None,
+        ignore_changes: Vec::new(),
+        whole: None,
     }
 }
 
@@ -165,5 +167,6 @@ pub(super) fn imaginary() -> Workspace {
         ports: 10,
         setup: None,
         included: Vec::new(),
+        ground: Ground::default(),
     }
 }

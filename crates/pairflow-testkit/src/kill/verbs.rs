@@ -118,6 +118,10 @@ impl Verb {
             scene.apply(&command)?;
             scene.settle(stage.workspace())?;
         }
+        if self == Self::Commit {
+            let approve = approve(scene.unit()).ok_or("nothing is up for approval")?;
+            scene.apply(&approve)?;
+        }
         if self.fits(scene.unit()) { Ok(scene) } else { Err(format!("{} does not fit its own scene", self.name())) }
     }
 
@@ -125,16 +129,13 @@ impl Verb {
     fn way_there(self, scene: &Scene) -> Vec<Command> {
         let (codex, claude) = (&scene.unit().seats.producer, &scene.unit().seats.critic);
         let reviewed = || vec![pass(codex, None), pass(claude, Some(Vec::new()))];
-        let tree = scene.unit().tree().cloned();
-        let seen = tree.map(|tree| Seen { tree, differing: Vec::new() });
         let ready = || [reviewed(), vec![pass(codex, Some(Vec::new()))]].concat();
-        match (self, seen) {
-            (Self::PassFindings | Self::PassClean, _) => vec![pass(codex, None)],
-            (Self::Converged, _) => reviewed(),
-            (Self::Reply, _) => vec![ask(codex)],
-            (Self::Approve | Self::Rework, _) => ready(),
-            (Self::Commit, Some(seen)) => [ready(), vec![Command::Approve { seen, key: None }]].concat(),
-            (Self::Resume, _) => vec![Command::Pause { reason: "lunch".to_owned() }],
+        match self {
+            Self::PassFindings | Self::PassClean => vec![pass(codex, None)],
+            Self::Converged => reviewed(),
+            Self::Reply => vec![ask(codex)],
+            Self::Approve | Self::Rework | Self::Commit => ready(),
+            Self::Resume => vec![Command::Pause { reason: "lunch".to_owned() }],
             _ => Vec::new(),
         }
     }
@@ -215,6 +216,13 @@ pub(super) fn pass(by: &AgentId, findings: Option<Vec<Finding>>) -> Command {
         head: HeadSeen::Branch(BRANCH.to_owned()),
         key: None,
     })
+}
+
+/// The approval of what is up for it.
+fn approve(unit: &Unit) -> Option<Command> {
+    let request = unit.phase.request()?;
+    let seen = Seen { tree: request.tree.clone(), differing: Vec::new() };
+    Some(Command::Approve { package_sha256: request.package_sha256.clone(), seen, key: None })
 }
 
 /// A question of `by`.

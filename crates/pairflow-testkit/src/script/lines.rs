@@ -107,7 +107,7 @@ impl Play {
     }
 
     fn pass(&mut self, by: AgentId, words: &mut Words) -> Command {
-        let summary = words.quoted();
+        let summary = words.quoted().map(|text| text.replace("\\n", "\n"));
         let mut findings = words.take("clean").then(Vec::new);
         while let Some(severity) = severity(words) {
             let title = words.need_quoted("the finding's title");
@@ -139,8 +139,10 @@ impl Play {
         let command = match words.need("a human verb").as_str() {
             "reply" => self.reply(words),
             "approve" => {
+                let up = self.unit.phase.request().map(|request| request.package_sha256.clone());
+                let package_sha256 = words.after("package").or(up).unwrap_or_default();
                 let seen = self.world.seen(self.unit.tree());
-                Command::Approve { seen, key: words.after("key").map(Key) }
+                Command::Approve { package_sha256, seen, key: words.after("key").map(Key) }
             }
             "rework" => rework(words),
             "commit" => {

@@ -45,7 +45,7 @@ impl Play {
                 if expected { Command::TurnReady { turn: *turn } } else { self.take_snapshot(Party::Human) }
             }
             Effect::Update => match self.world.update_fails.clone() {
-                Some(reason) => Command::UpdateFailed { reason },
+                Some(reason) => Command::UpdateFailed { reason, conflict: None },
                 None => self.update(),
             },
             Effect::Commit(_) => match self.world.commit_fails.clone() {

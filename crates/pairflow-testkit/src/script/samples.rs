@@ -2,7 +2,7 @@
 
 use pairflow_core::facts::{Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, Party, TreeId};
-use pairflow_core::log::{Decision, Workspace};
+use pairflow_core::log::{Decision, Ground, Workspace};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat, Seen, Stage, Unit};
 
@@ -56,8 +56,20 @@ fn of_agents(unit: &Unit) -> Vec<(&'static str, Command)> {
 }
 
 fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
-    let reply = |decision| Command::Reply { message: "sqlite".to_owned(), question: None, decision, refs: Vec::new(), key: None };
-    let rework = |reject| Command::Rework { message: "again".to_owned(), reject, findings: Vec::new(), refs: Vec::new(), key: None };
+    let reply = |decision| Command::Reply {
+        message: "sqlite".to_owned(),
+        question: None,
+        decision,
+        refs: Vec::new(),
+        key: None,
+    };
+    let rework = |reject| Command::Rework {
+        message: "again".to_owned(),
+        reject,
+        findings: Vec::new(),
+        refs: Vec::new(),
+        key: None,
+    };
     let differs = Seen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
     let token = Command::MintToken { agent: unit.seats.producer.clone(), token_sha256: "token".to_owned() };
     vec![
@@ -65,12 +77,17 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("reply", reply(None)),
         ("reply-accept", reply(Some(Decision::Accept))),
         ("reply-continue", reply(Some(Decision::Continue))),
-        ("approve", Command::Approve { seen: seen(unit), key: None }),
-        ("approve-changed-worktree", Command::Approve { seen: differs, key: None }),
+        ("approve", approve(unit, seen(unit))),
+        ("approve-changed-worktree", approve(unit, differs)),
+        (
+            "approve-another-package",
+            Command::Approve { package_sha256: "another".to_owned(), seen: seen(unit), key: None },
+        ),
         ("request-rework", rework(false)),
         ("request-rework-reject", rework(true)),
         ("commit", Command::Commit { message: None, override_scope: None, hooks: false, author: None }),
         ("update", Command::Update),
+        ("update --resolved", Command::UpdateResolved),
         ("merged", Command::Merged { commit: commit() }),
         ("pause", Command::Pause { reason: String::new() }),
         ("resume", Command::Resume),
@@ -109,7 +126,7 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("commit-failed", Command::CommitFailed { reason: reason() }),
         ("record-done", Command::RecordDone),
         ("update-made", merged),
-        ("update-failed", Command::UpdateFailed { reason: reason() }),
+        ("update-failed", Command::UpdateFailed { reason: reason(), conflict: None }),
         ("trouble", Command::Trouble { reason: reason() }),
         ("give-up", Command::GiveUp { reason: "the repository is gone".to_owned() }),
     ]
@@ -130,6 +147,11 @@ fn pass(unit: &Unit, by: &AgentId, reviews: bool) -> Command {
 fn converged(unit: &Unit, by: &AgentId) -> Command {
     let summary = "nothing grave is left".to_owned();
     Command::Converged { by: by.clone(), summary, refs: Vec::new(), seen: seen(unit), key: None }
+}
+
+fn approve(unit: &Unit, seen: Seen) -> Command {
+    let package_sha256 = unit.phase.request().map(|request| request.package_sha256.clone()).unwrap_or_default();
+    Command::Approve { package_sha256, seen, key: None }
 }
 
 fn seen(unit: &Unit) -> Seen {
@@ -154,6 +176,8 @@ fn snapshot(tree: TreeId, author: Party) -> Snapshot {
         since_last: Vec::new(),
         out_of_scope: Vec::new(),
         agent_head: None,
+        ignore_changes: Vec::new(),
+        whole: None,
     }
 }
 
@@ -182,6 +206,7 @@ fn workspace() -> Workspace {
         ports: 10,
         setup: None,
         included: Vec::new(),
+        ground: Ground::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, Party, TreeId};
-use pairflow_core::log::Workspace;
+use pairflow_core::log::{Ground, Workspace};
 use pairflow_core::rules::{Check, Scope};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{HeadSeen, Seen};
@@ -139,6 +139,8 @@ impl World {
             out_of_scope: outside.cloned().collect(),
             changed,
             agent_head: None,
+            ignore_changes: Vec::new(),
+            whole: None,
             tree,
         }
     }
@@ -168,6 +170,7 @@ impl World {
             ports: 10,
             setup: None,
             included: Vec::new(),
+            ground: Ground::default(),
         }
     }
 

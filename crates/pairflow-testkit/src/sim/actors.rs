@@ -11,6 +11,7 @@ use crate::script::samples;
 
 /// What happens next.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Act {
     /// Someone sends a command.
     Send(Command),
@@ -98,7 +99,15 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
 fn pass(unit: &Unit, by: AgentId, findings: Option<Vec<Finding>>, rng: &mut Rng) -> Command {
     let branch = HeadSeen::Branch(unit.rules.bubble_branch.clone());
     let head = if rng.once_in(30) { HeadSeen::Detached } else { branch };
-    Command::Pass(PassCommand { by, summary: words(rng), refs: Vec::new(), intent: None, findings, head, key: key(rng) })
+    Command::Pass(PassCommand {
+        by,
+        summary: words(rng),
+        refs: Vec::new(),
+        intent: None,
+        findings,
+        head,
+        key: key(rng),
+    })
 }
 
 fn findings(rng: &mut Rng) -> Vec<Finding> {
@@ -125,7 +134,13 @@ fn answer(unit: &Unit, rng: &mut Rng) -> Act {
 fn reply(open: &OpenQuestion, rng: &mut Rng) -> Command {
     let decides = matches!(open.kind, QuestionKind::TieBreak | QuestionKind::CouldNotCheck) && rng.once_in(2);
     let decision = decides.then(|| if rng.once_in(3) { Decision::Continue } else { Decision::Accept });
-    Command::Reply { message: words(rng), question: Some(open.id.clone()), decision, refs: Vec::new(), key: fresh_key(rng) }
+    Command::Reply {
+        message: words(rng),
+        question: Some(open.id.clone()),
+        decision,
+        refs: Vec::new(),
+        key: fresh_key(rng),
+    }
 }
 
 fn at_the_gate(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
@@ -133,7 +148,10 @@ fn at_the_gate(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
         0 | 1 => Act::Send(rework(rng)),
         2 => Act::Send(Command::Update),
         3 => Act::Edit,
-        _ => Act::Send(Command::Approve { seen: world.seen(unit), key: fresh_key(rng) }),
+        _ => {
+            let package_sha256 = unit.phase.request().map(|request| request.package_sha256.clone()).unwrap_or_default();
+            Act::Send(Command::Approve { package_sha256, seen: world.seen(unit), key: fresh_key(rng) })
+        }
     }
 }
 
@@ -146,7 +164,13 @@ fn approved(rng: &mut Rng) -> Act {
 }
 
 fn rework(rng: &mut Rng) -> Command {
-    Command::Rework { message: words(rng), reject: rng.once_in(3), findings: Vec::new(), refs: Vec::new(), key: fresh_key(rng) }
+    Command::Rework {
+        message: words(rng),
+        reject: rng.once_in(3),
+        findings: Vec::new(),
+        refs: Vec::new(),
+        key: fresh_key(rng),
+    }
 }
 
 /// A few words, or so many that they fill sectors of a disk.

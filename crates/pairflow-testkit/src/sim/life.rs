@@ -220,12 +220,17 @@ impl Life {
     ) -> Result<(), String> {
         let found = self.found(sent)?;
         let (unit, rest) = self.without_rival(sent, rival, found)?;
-        let expected = expect(&unit, sent.command, self.machine.clock.now());
+        let now = self.machine.clock.now();
+        let expected = expect(&unit, sent.command, now);
+        // Where nothing is recorded, the answer may also be that of the moment before a rival came.
+        let before = if rival.is_some() { expect(sent.unit, sent.command, now) } else { expected.clone() };
         match answer {
+            Ok(applied) if applied.id.is_none() && rest.is_empty() && matches!(before, Expect::Nothing) => Ok(()),
             Ok(applied) => self.acknowledged(sent, applied, &expected, &rest),
             Err(EngineError::Refused { refusal, .. }) => {
                 self.tally.count("commands refused");
-                let fits = matches!(expected, Expect::Refused) && expected.is_met_by(&rest, sent.command);
+                let refused = matches!(expected, Expect::Refused) || matches!(before, Expect::Refused);
+                let fits = refused && Expect::Refused.is_met_by(&rest, sent.command);
                 self.firm_if(fits && !rest.is_empty());
                 if fits { Ok(()) } else { Err(format!("refused ({refusal}), but {expected:?}; found {rest:?}")) }
             }

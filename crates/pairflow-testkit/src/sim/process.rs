@@ -14,6 +14,7 @@ use crate::disk::{Fault, FaultyDisk, Rng, SimDisk};
 
 /// What happens to a process at its n-th operation on the disk.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Fate {
     /// Nothing.
     Lives,

@@ -5,7 +5,7 @@
 
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, Party, TreeId};
-use pairflow_core::log::Workspace;
+use pairflow_core::log::{Ground, Workspace};
 use pairflow_core::unit::{Command, Effect, Seen, Stage, Unit};
 
 use crate::disk::Rng;
@@ -79,6 +79,7 @@ impl World {
             ports: 10,
             setup: None,
             included: Vec::new(),
+            ground: Ground::default(),
         }
     }
 
@@ -95,6 +96,8 @@ impl World {
             since_last: changed(unit.tree()),
             out_of_scope: Vec::new(),
             agent_head: None,
+            ignore_changes: Vec::new(),
+            whole: None,
             author,
             tree: now,
         }
@@ -105,7 +108,10 @@ impl World {
         let base = commit(self.base);
         let moved = unit.workspace.as_ref().is_some_and(|workspace| workspace.base != base);
         if !moved || rng.once_in(5) {
-            return Command::UpdateFailed { reason: "the base has not moved, or it does not fit".to_owned() };
+            return Command::UpdateFailed {
+                reason: "the base has not moved, or it does not fit".to_owned(),
+                conflict: None,
+            };
         }
         let mut snapshots = Vec::new();
         if unit.tree() != Some(&tree(self.worktree)) {

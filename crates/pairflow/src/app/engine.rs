@@ -1,11 +1,10 @@
 //! From a call to the engine: which repository, which bubble, and how its answers end the process.
 
-use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::log::Person;
 use pairflow_core::unit::Refusal;
-use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs};
+use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs, sentence};
 use pairflow_engine::git::GitError;
 use pairflow_engine::store::StoreError;
 use pairflow_engine::supervise::Client;
@@ -78,20 +77,24 @@ impl App {
 impl From<EngineError> for CommandError {
     fn from(error: EngineError) -> Self {
         match &error {
-            EngineError::Refused { id, refusal } => {
+            EngineError::Refused { id, caller, refusal } => {
                 let exit = if matches!(**refusal, Refusal::LostRace(_)) { Exit::LostRace } else { Exit::Refused };
                 let told = Self::new(exit, format_args!("{id}: {refusal}"));
-                match refusal.next(id) {
+                match refusal.next(id, *caller) {
                     Some(next) => told.next(next),
                     None => told,
                 }
             }
             EngineError::NoBubble { .. } => Self::refused(&error).next("pairflow list"),
-            EngineError::Exists { .. } | EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(&error),
+            EngineError::Exists { id, raced, .. } => {
+                let exit = if *raced { Exit::LostRace } else { Exit::Refused };
+                Self::new(exit, &error).next(format_args!("pairflow status {id}"))
+            }
+            EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(&error),
             EngineError::Config(errors) => errors.into(),
             EngineError::Store(store) => from_store(store, &error),
-            EngineError::Git(git) if is_refusal(git) => Self::refused(chain(&error)),
-            _ => Self::world(chain(&error)),
+            EngineError::Git(git) if is_refusal(git) => Self::refused(sentence(&error)),
+            _ => Self::world(sentence(&error)),
         }
     }
 }
@@ -117,20 +120,6 @@ fn from_store(store: &StoreError, error: &EngineError) -> CommandError {
         StoreError::Missing { .. } | StoreError::Exists { .. } | StoreError::TooLarge { .. } => Exit::Refused,
         _ => Exit::WorldFailed,
     };
-    let told = CommandError::new(exit, chain(error));
+    let told = CommandError::new(exit, sentence(error));
     if exit == Exit::LogDamaged { told.next("pairflow doctor --repair") } else { told }
-}
-
-/// An error with its causes, each once.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        let more = next.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = next.source();
-    }
-    text
 }

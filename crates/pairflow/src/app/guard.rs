@@ -1,11 +1,12 @@
-//! Keeps human verbs from agents: by their environment, and by the process that they descend from.
+//! Keeps human verbs from agents and from what they wrote: by the environment, and by the process that one descends
+//! from. A check runs an agent's code, so whatever pairflow has started for a bubble counts.
 
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
 use pairflow_engine::engine::{Bubble, Token};
-use pairflow_engine::process::{ancestors_include, records};
+use pairflow_engine::process::{MARK, ancestors_include, records};
 
 use crate::app::{AgentCaller, App};
 use crate::exit::{CommandError, Exit};
@@ -17,8 +18,10 @@ impl App {
             self.record_attempt(&caller, verb);
             return Err(caller.refusal(verb));
         }
-        if self.descends_from_agent(repo) {
-            let message = format!("'{verb}' is for people, and this process was started by an agent of a bubble.");
+        if self.env.get(MARK).is_some() || self.descends_from_bubble(repo) {
+            let message = format!(
+                "'{verb}' is for people, and this process was started by an agent, a check or a setup command of a bubble."
+            );
             return Err(CommandError::new(Exit::HumanVerb, message).next("pairflow ask-human --question \"…\""));
         }
         Ok(())
@@ -46,11 +49,20 @@ impl App {
         Some((bubble, agent))
     }
 
-    /// Whether an agent of the repository is among this process's ancestors.
-    fn descends_from_agent(&self, repo: Option<&Path>) -> bool {
-        let Ok(place) = self.place(repo) else { return false };
-        let Ok(bubbles) = std::fs::read_dir(place.repo.root.join(".pairflow/runtime")) else { return false };
-        let registries = bubbles.flatten().map(|entry| entry.path().join("processes"));
-        registries.filter_map(|dir| records(&dir).ok()).any(|found| !found.is_empty() && ancestors_include(&found))
+    /// Whether a process of a bubble is among this process's ancestors: of the repository that was named, of the one
+    /// around the current directory, or of any other that is known.
+    fn descends_from_bubble(&self, named: Option<&Path>) -> bool {
+        let places = [named.map(|path| self.place(Some(path))), Some(self.place(None))];
+        let mut roots: Vec<PathBuf> = places.into_iter().flatten().flatten().map(|place| place.repo.root).collect();
+        roots.extend(self.engine().map(|engine| engine.repositories()).unwrap_or_default());
+        roots.sort();
+        roots.dedup();
+        roots.iter().any(|root| descends_from(root))
     }
+}
+
+fn descends_from(root: &Path) -> bool {
+    let Ok(bubbles) = std::fs::read_dir(root.join(".pairflow/runtime")) else { return false };
+    let registries = bubbles.flatten().map(|entry| entry.path().join("processes"));
+    registries.filter_map(|dir| records(&dir).ok()).any(|found| !found.is_empty() && ancestors_include(&found))
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::unit::{Command, Refusal, Unit};
 use pairflow_engine::engine::{Applied, Bubble, EngineError, Token};
+use pairflow_engine::supervise::{Client, Line};
 use pairflow_engine::verbs::{Place, locate};
 
 use crate::app::App;
@@ -20,6 +21,7 @@ pub struct Sender {
     pub unit: Unit,
     /// Whether a supervisor is there to open turns.
     pub attended: bool,
+    line: Option<Line>,
 }
 
 impl App {
@@ -46,8 +48,8 @@ impl App {
         let unit = bubble.load()?.unit;
         bubble.prove(&unit, &agent, &Token::shown(token.clone()))?;
         self.at_its_place(&bubble, &unit)?;
-        let attended = self.supervised()?;
-        Ok(Sender { bubble, agent, unit, attended })
+        let line = Client::new(&engine.dirs).call();
+        Ok(Sender { bubble, agent, unit, attended: line.is_some(), line })
     }
 }
 
@@ -62,7 +64,8 @@ impl App {
         if other == bubble.id && repo.root == bubble.control.repo() {
             return Ok(());
         }
-        let message = format!("this agent works in bubble {}, and {} belongs to bubble {other}", bubble.id, cwd.display());
+        let message =
+            format!("this agent works in bubble {}, and {} belongs to bubble {other}", bubble.id, cwd.display());
         let own = unit.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
         Err(CommandError::refused(message).next(format_args!("cd '{own}'")))
     }
@@ -71,7 +74,20 @@ impl App {
 impl Sender {
     /// Records the agent's verb; while its own turn is still opening, it waits a little.
     pub fn send(&self, command: &Command) -> Result<Applied, CommandError> {
-        self.bubble.apply_when_open(command, self.attended).map_err(|error| self.told(error))
+        let applied = self.bubble.apply_when_open(command, self.attended).map_err(|error| self.told(error))?;
+        self.wake();
+        Ok(applied)
+    }
+
+    /// Tells the supervisor, if one is there, that something was recorded. It would see so itself, were files watched
+    /// everywhere.
+    pub fn wake(&self) {
+        if self.line.as_ref().is_some_and(|line| !line.wake(&self.bubble))
+            && let Some(line) = Client::new(&self.bubble.engine.dirs).call()
+        {
+            // The first line was hung up while the turn was waited for; a supervisor that ended needs no call.
+            line.wake(&self.bubble);
+        }
     }
 
     /// Tells why a verb was refused; a turn that nobody opens is told with the way to have it opened.

@@ -39,7 +39,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "approve")?;
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
-    let applied = bubble.approve(args.key.map(Key))?;
+    let applied = bubble.approve(None, args.key.map(Key))?;
     let tree = applied.unit.tree().map_or("", |tree| tree.short());
     app.hands().wake(&bubble)?;
     out.line(format_args!("Approved tree {tree} of bubble {}", bubble.id))?;

@@ -55,6 +55,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let claim = Claim { by: sender.agent.clone(), summary, refs, key: args.key.map(Key) };
     let claimed = sender.bubble.converged(claim, sender.attended);
     let applied = claimed.map_err(|error| sender.told(error))?;
+    sender.wake();
     if args.json {
         let state = StateFields::of(&applied.unit);
         return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });

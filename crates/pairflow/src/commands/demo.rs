@@ -103,7 +103,7 @@ fn package(bubble: &Bubble) -> Result<String, CommandError> {
     let Phase::ReadyForApproval(request) = &unit.phase else {
         return Err(CommandError::world(format_args!("{} is not up for approval any more.", bubble.id)));
     };
-    let bytes = bubble.artifacts().read(&request.package).map_err(EngineError::from)?;
+    let bytes = bubble.package(request)?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 

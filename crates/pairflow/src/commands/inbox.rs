@@ -6,6 +6,7 @@ use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::commands::home::called;
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 use crate::table::{CommandEntry, Group, anyone};
@@ -51,7 +52,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     for item in &items {
         let head = format!("{}  {}  since {} UTC", item.bubble_id, item.id, item.since.hms());
         out.paint(&Line::new().add(Paint::Bold, head))?;
-        out.line(format_args!("  {} asks: {}", item.by, item.question.replace('\n', "\n  ")))?;
+        out.line(format_args!("  {} asks: {}", called(item), item.question.replace('\n', "\n  ")))?;
         for (at, line) in item.answer.iter().enumerate() {
             let label = if at == 0 { "  answer  " } else { "  or      " };
             out.paint(&Line::new().add(Paint::Dim, label).plain(line))?;

@@ -4,12 +4,12 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::unit::{Command, Phase, Unit};
 use pairflow_core::view::status::Status;
-use pairflow_engine::engine::{Bubble, EngineError};
+use pairflow_engine::engine::Bubble;
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
 use crate::commands::{commit, merge};
-use crate::exit::{CommandError, Exit};
+use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 
@@ -67,18 +67,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 
 /// Prints the package that is up for approval.
 pub(crate) fn show(bubble: &Bubble, request: &ApprovalRequest, out: &mut Out) -> Result<(), CommandError> {
-    let bytes = bubble.artifacts().read(&request.package).map_err(EngineError::from)?;
+    let bytes = bubble.package(request)?;
     out.line(format_args!("{}", String::from_utf8_lossy(&bytes).trim_end()))
 }
 
 /// Approves what was shown; if something else is up for approval by now, nothing is approved.
 pub(crate) fn approve(bubble: &Bubble, shown: &ApprovalRequest) -> Result<(), CommandError> {
-    let unit = bubble.load()?.unit;
-    if !matches!(&unit.phase, Phase::ReadyForApproval(request) if request == shown) {
-        let message = format!("{} has changed since its package was shown; nothing was approved.", bubble.id);
-        return Err(CommandError::new(Exit::LostRace, message).next(format_args!("pairflow ok {}", bubble.id)));
-    }
-    bubble.approve(None)?;
+    bubble.approve(Some(&shown.package_sha256), None)?;
     Ok(())
 }
 

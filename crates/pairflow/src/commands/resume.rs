@@ -1,6 +1,8 @@
 //! `pairflow resume`: back to the loop.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Phase;
+use pairflow_engine::verbs::Resumed;
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
@@ -32,11 +34,15 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ResumeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "resume")?;
-    let unit = bubble.resume(&app.hands())?;
-    match unit.phase.turn() {
-        Some(turn) => {
+    let Resumed { unit, restored } = bubble.resume(&app.hands())?;
+    if restored {
+        let worktree = unit.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
+        out.line(format_args!("The worktree of bubble {} was gone; it was made anew at {worktree}", bubble.id))?;
+    }
+    match &unit.phase {
+        Phase::Running(turn) => {
             out.line(format_args!("Resumed: {} goes on as {} in bubble {}", turn.agent, turn.seat, bubble.id))
         }
-        None => out.line(format_args!("Resumed bubble {}", bubble.id)),
+        other => out.line(format_args!("Bubble {} is {}", bubble.id, other.name())),
     }
 }

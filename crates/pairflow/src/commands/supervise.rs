@@ -93,7 +93,10 @@ fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandEr
         let from = before.get(&id).copied().unwrap_or_default();
         let rows = bubble.map(|bubble| since(&bubble, from)).transpose();
         match (settled, rows) {
-            (Ok(settled), Ok(rows)) => tell(out, &id, settled.unit.phase.name().as_str(), &rows.unwrap_or_default())?,
+            (Ok(Some(settled)), Ok(rows)) => {
+                tell(out, &id, settled.unit.phase.name().as_str(), &rows.unwrap_or_default())?;
+            }
+            (Ok(None), Ok(_)) => out.line(format_args!("{id}: another process looks after it."))?,
             (Err(error), _) | (_, Err(error)) => {
                 let error = CommandError::from(error);
                 out.warn(format_args!("{id}: {}", error.message));

@@ -11,13 +11,18 @@ use crate::table::{CommandEntry, Group};
 
 /// Merge the base branch into the bubble's worktree
 ///
-/// The merge is your work: clean reviews of the old tree no longer count.
+/// The merge is your work: clean reviews of the old tree no longer count. A conflict changes nothing: edit the files
+/// that it names in the worktree, then say --resolved. A bubble that is DONE is followed by a new one that begins with
+/// its work.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  pairflow update login-race")]
+#[command(after_help = "Examples:\n  pairflow update login-race\n  pairflow update login-race --resolved")]
 pub struct UpdateArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
+    /// The files in conflict are resolved in the worktree; take them as they are there
+    #[arg(long)]
+    pub resolved: bool,
 }
 
 /// The line of the table.
@@ -40,14 +45,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if matches!(unit.phase, Phase::Done(_)) {
         let next = bubble.follow_up()?;
         out.line(format_args!(
-            "DONE is final, so bubble {} was made for the same task, from {}",
-            next.id, unit.rules.bubble_branch
+            "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}",
+            next.id, bubble.id
         ))?;
         out.next(format_args!("pairflow start {}", next.id));
         return Ok(());
     }
     out.progress(format_args!("merging {base} into the worktree of {} …", bubble.id));
-    let updated = bubble.update(&app.hands())?;
+    let updated = bubble.update(args.resolved, &app.hands())?;
     let at = updated.workspace.as_ref().map_or("", |workspace| workspace.base.short());
     out.line(format_args!("Merged {base} at {at} into the worktree of bubble {}", bubble.id))?;
     out.note(format_args!("Reviews of the old tree no longer count."));

@@ -7,6 +7,7 @@ pub(crate) mod disk;
 mod world;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use pairflow_testkit::home::{Agent, Home};
 use serde_json::Value;
@@ -41,6 +42,23 @@ pub(crate) fn bytes(home: &Home, id: &str) -> Vec<u8> {
 #[track_caller]
 pub(crate) fn overwrite(home: &Home, id: &str, bytes: &[u8]) {
     std::fs::write(file(home, id, "transcript.ndjson"), bytes).unwrap();
+}
+
+/// Waits until `done` says yes, looking seldom enough not to be in the way of the work that it waits for.
+#[track_caller]
+pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(120);
+    while !done() {
+        assert!(Instant::now() < end, "{what} never came true");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Returns the state that `state.json` shows; nothing while there is none.
+pub(crate) fn state(home: &Home, id: &str) -> Option<String> {
+    let text = std::fs::read(file(home, id, "state.json")).ok()?;
+    let state: Value = serde_json::from_slice(&text).ok()?;
+    Some(state["state"].as_str()?.to_owned())
 }
 
 /// Stops the supervisor, so that nothing but the test touches the bubbles.

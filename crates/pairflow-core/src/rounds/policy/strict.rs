@@ -6,7 +6,7 @@
 use crate::ids::{AgentId, Party};
 use crate::rounds::{Certificate, CheckStand, CleanReview};
 use crate::rules::{ContextMode, DriverKind, Rules};
-use crate::unit::{CheckState, Seat, Seats, Unit};
+use crate::unit::{CheckState, Seats, Unit};
 
 /// The name under which certificates mention this policy.
 pub const NAME: &str = "strict";
@@ -64,17 +64,18 @@ fn next_seats(unit: &Unit, reviewed: &AgentId) -> Seats {
 
 /// Writes down what is accepted: `streak` for the newest snapshot, with what the person `waived`.
 ///
-/// Returns nothing while there is no snapshot.
+/// Returns nothing while there is no snapshot, or a required check has not passed: nobody can waive that.
 pub fn certify(unit: &Unit, streak: &[CleanReview], waived: Vec<String>) -> Option<Certificate> {
     let snapshot = unit.snapshot.as_ref()?;
-    let stand = |check: &crate::rules::Check| CheckStand {
-        check: check.name.clone(),
-        stand: match unit.check(&check.name) {
-            CheckState::Passed(_) => "passed".to_owned(),
-            _ => "not available".to_owned(),
-        },
+    let stand = |check: &crate::rules::Check| {
+        let stand = match unit.check(&check.name) {
+            CheckState::Passed(_) => "passed",
+            CheckState::NotAvailable => "not available",
+            CheckState::Failed(_) | CheckState::Missing => return None,
+        };
+        Some(CheckStand { check: check.name.clone(), stand: stand.to_owned() })
     };
-    let mut checks: Vec<_> = unit.rules.checks.iter().map(stand).collect();
+    let mut checks = unit.rules.checks.iter().map(stand).collect::<Option<Vec<_>>>()?;
     if checks.is_empty() {
         checks.push(CheckStand { check: "test".to_owned(), stand: "not available".to_owned() });
     }
@@ -87,13 +88,16 @@ pub fn certify(unit: &Unit, streak: &[CleanReview], waived: Vec<String>) -> Opti
         open: unit.ledger.claims(),
         round_role_history: unit.history.clone(),
         waived,
-        notes: notes(&unit.rules),
+        notes: notes(unit),
     })
 }
 
 /// What a reader of the certificate should know.
-fn notes(rules: &Rules) -> Vec<String> {
-    let mut notes = Vec::new();
+fn notes(unit: &Unit) -> Vec<String> {
+    let rules = &unit.rules;
+    let flaky = rules.checks.iter().filter(|check| unit.flaky(&check.name).is_some());
+    let mut notes: Vec<_> =
+        flaky.map(|check| format!("check '{}': failed, then passed on the same tree", check.name)).collect();
     if rules.agents.same_model() {
         notes.push("same model: both seats were held by the same agent".to_owned());
     }
@@ -104,13 +108,4 @@ fn notes(rules: &Rules) -> Vec<String> {
         notes.push("reviewer_context_mode = \"persistent\": reviews did not begin with a fresh context".to_owned());
     }
     notes
-}
-
-/// The seat of `agent` as the loop sees it.
-pub fn seat_of(unit: &Unit, agent: &AgentId) -> Seat {
-    match unit.phase.turn() {
-        Some(turn) if turn.agent == *agent => turn.seat,
-        _ if unit.seats.critic == *agent => Seat::Critic,
-        _ => Seat::Producer,
-    }
 }

@@ -8,7 +8,7 @@ use crate::rules::DriverKind;
 use crate::time::Moment;
 use crate::unit::{CheckState, OpenQuestion, Phase, Unit, unmet};
 use crate::view::inbox::inbox;
-use crate::view::words::{sums, title};
+use crate::view::words::title;
 use crate::view::{StateFields, TurnState};
 
 /// The schema of [`Status`] as JSON; `pairflow.` comes before it.
@@ -166,10 +166,10 @@ impl Status {
 
 fn snapshot(unit: &Unit) -> Option<SnapshotShown> {
     let snapshot = unit.snapshot.as_ref()?;
-    let (added, removed) = sums(&snapshot.changed);
+    let (files, added, removed) = snapshot.against_base();
     Some(SnapshotShown {
         tree: snapshot.tree.clone(),
-        files: snapshot.changed.len(),
+        files: usize::try_from(files).unwrap_or(usize::MAX),
         added,
         removed,
         author: snapshot.author.clone(),
@@ -248,8 +248,8 @@ fn next(unit: &Unit) -> Vec<String> {
         Phase::Done(_) if unit.merged.is_none() => vec![format!("pairflow merge {id}")],
         Phase::Done(_) => vec![format!("pairflow delete {id}")],
         Phase::Failed { .. } | Phase::Cancelled => vec![format!("pairflow log {id}"), format!("pairflow delete {id}")],
-        // The rest is pairflow's own work, which goes on as soon as its supervisor runs.
-        _ => vec!["pairflow supervisor status".to_owned()],
+        // The rest is pairflow's own work: a supervisor that runs is woken by this, and in its absence it is done here.
+        _ => vec!["pairflow supervise --once".to_owned()],
     }
 }
 

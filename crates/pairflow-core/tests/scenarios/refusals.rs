@@ -1,0 +1,86 @@
+//! Every refusal says how its caller goes on, and no agent is sent to a verb that is a person's.
+
+use pairflow_core::ids::{BubbleId, MsgId};
+use pairflow_core::unit::{Caller, Refusal, Seat, StateName, Unmet};
+
+fn id() -> BubbleId {
+    "demo".parse().unwrap()
+}
+
+fn every_refusal() -> Vec<Refusal> {
+    let agent = || "codex".parse().unwrap();
+    let text = || "why".to_owned();
+    let msg = || MsgId("msg_20260221_001".to_owned());
+    let states = [
+        StateName::Created,
+        StateName::PreparingWorkspace,
+        StateName::Running,
+        StateName::WaitingHuman,
+        StateName::ReadyForApproval,
+        StateName::ApprovedForCommit,
+        StateName::Committed,
+        StateName::Done,
+        StateName::Failed,
+        StateName::Cancelled,
+    ];
+    let mut all: Vec<_> =
+        states.into_iter().map(|state| Refusal::WrongState { state, command: "pass", why: None }).collect();
+    all.extend([
+        Refusal::NotYourTurn { by: agent(), holder: agent(), seat: Seat::Critic, round: 1 },
+        Refusal::StillOpening { agent: agent(), owes: text() },
+        Refusal::Paused { command: "pass" },
+        Refusal::QuestionOpen { question: text() },
+        Refusal::NoSeat { agent: agent(), known: text() },
+        Refusal::Empty { what: "the summary" },
+        Refusal::Empty { what: "the question" },
+        Refusal::TooLong { what: "the summary", bytes: 1, limit: 0 },
+        Refusal::NulByte { what: "the summary" },
+        Refusal::LongTitle { chars: 501 },
+        Refusal::TooMany { what: "findings", count: 101, limit: 100 },
+        Refusal::TooMany { what: "refs", count: 101, limit: 100 },
+        Refusal::NoDeclaration,
+        Refusal::FindingsFromProducer,
+        Refusal::WrongBranch { at: text(), branch: text(), worktree: text() },
+        Refusal::WorktreeGone { worktree: text() },
+        Refusal::NotReviewer { by: agent(), seat: Seat::Producer, round: 1 },
+        Refusal::NotConverged { unmet: vec![Unmet::NothingHandedOver] },
+        Refusal::NoQuestion,
+        Refusal::WhichQuestion { open: vec![msg(), msg()] },
+        Refusal::UnknownQuestion { id: msg(), open: Vec::new() },
+        Refusal::NoDecision,
+        Refusal::CannotAccept { why: text() },
+        Refusal::WorktreeDiffers { files: Vec::new() },
+        Refusal::AnotherPackage,
+        Refusal::UnknownFinding { id: text() },
+        Refusal::OutOfScope { files: Vec::new() },
+        Refusal::CommitUnderWay,
+        Refusal::BadRules { why: text() },
+        Refusal::NotOwed,
+    ]);
+    let raced: Vec<_> = all.iter().cloned().map(Refusal::lost_race).collect();
+    all.extend(raced);
+    all
+}
+
+#[test]
+fn every_refusal_says_how_a_person_goes_on() {
+    for refusal in every_refusal() {
+        assert!(refusal.next(&id(), Caller::Person).is_some(), "{refusal:?}");
+    }
+}
+
+#[test]
+fn no_refusal_sends_an_agent_to_a_verb_that_is_a_persons() {
+    let open_to_agents = ["pairflow status ", "pairflow pass ", "pairflow ask-human ", "git -C "];
+    for refusal in every_refusal() {
+        let next = refusal.next(&id(), Caller::Agent).unwrap_or_else(|| panic!("{refusal:?} has no next step"));
+        assert!(open_to_agents.iter().any(|verb| next.starts_with(verb)), "{refusal:?}: {next}");
+    }
+}
+
+#[test]
+fn a_text_that_belongs_to_a_persons_verb_has_no_next_step_for_an_agent() {
+    let refusal = Refusal::Empty { what: "the commit message" };
+    assert_eq!(refusal.next(&id(), Caller::Agent), None);
+    assert_eq!(refusal.next(&id(), Caller::Person).as_deref(), Some("pairflow commit demo --message '…'"));
+}

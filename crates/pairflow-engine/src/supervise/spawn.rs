@@ -1,0 +1,60 @@
+//! Starts a supervisor in the background when a command needs one.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::client::Client;
+use super::socket::private_dir;
+use crate::engine::{EngineError, UserDirs};
+
+/// How long a new supervisor may take to answer; longer than an ending one may hold the lock.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How often one is started that ends at once.
+const TRIES: u32 = 3;
+
+/// Starts a supervisor in the background, detached from this terminal, and waits until it answers.
+pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
+    let client = Client::new(dirs);
+    let until = Instant::now() + PATIENCE;
+    let mut child: Option<Child> = None;
+    let mut tries = 0;
+    while !client.is_there() {
+        // One that met another supervisor ends at once, and that other one may be ending, too.
+        let gone = child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
+        if gone && tries < TRIES {
+            child = Some(detached(dirs, program).map_err(failed)?);
+            tries += 1;
+        } else if gone || Instant::now() >= until {
+            let why = format!("it did not answer; see {}", log(dirs).display());
+            return Err(failed(io::Error::new(io::ErrorKind::TimedOut, why)));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn detached(dirs: &UserDirs, program: &Path) -> io::Result<Child> {
+    private_dir(&dirs.state)?;
+    let out = std::fs::OpenOptions::new().create(true).append(true).open(log(dirs))?;
+    let err = out.try_clone()?;
+    Command::new(program)
+        .args(["supervise", "--detached"])
+        .env_remove("PAIRFLOW_BUBBLE")
+        .env_remove("PAIRFLOW_AGENT")
+        .env_remove("PAIRFLOW_TOKEN")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(out)
+        .stderr(err)
+        .spawn()
+}
+
+fn log(dirs: &UserDirs) -> PathBuf {
+    dirs.state.join("supervisor.log")
+}
+
+fn failed(error: io::Error) -> EngineError {
+    EngineError::world("cannot start the supervisor in the background", error)
+}

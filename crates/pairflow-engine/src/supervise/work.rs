@@ -1,0 +1,149 @@
+//! The work for one bubble at a time: a few threads pay debts, the others wait for their turn.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pairflow_core::unit::{Command, next_deadline};
+
+use super::run::{Message, Supervisor};
+use crate::engine::{Bubble, Engine, EngineError};
+use crate::perform::{Settled, settle};
+use crate::process::{Cancel, reap};
+use crate::store::StoreError;
+
+/// What one worker has to do.
+struct Work {
+    bubble: Arc<Bubble>,
+    cancel: Cancel,
+    fresh: bool,
+    tick: bool,
+    say: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+impl Work {
+    fn done(&self) -> Result<Settled, EngineError> {
+        if self.fresh
+            && let Err(error) = reap(&self.bubble.registry())
+        {
+            // Groups that an earlier supervisor left behind belong to nobody now; whoever survives this stays on record.
+            (self.say)(&format!("{}: {error}", self.bubble.id));
+        }
+        if self.tick {
+            self.bubble.apply(&Command::Tick)?;
+        }
+        settle(&self.bubble, &self.cancel)
+    }
+}
+
+impl Supervisor {
+    /// Looks whether a bubble owes anything, now or as soon as a worker is free.
+    pub(super) fn look(&mut self, key: &Path) {
+        let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.leaving) else { return };
+        entry.retry = None;
+        if let Some(cancel) = &entry.working {
+            entry.again = true;
+            // A check of a bubble that has been stopped is of no use to anyone.
+            if entry.bubble.load().is_ok_and(|loaded| loaded.unit.phase.is_final()) {
+                cancel.cancel();
+            }
+            return;
+        }
+        if self.workers >= self.most_workers {
+            if !self.waiting.iter().any(|waits| waits == key) {
+                self.waiting.push_back(key.to_owned());
+            }
+            return;
+        }
+        if let Err(error) = self.work(key) {
+            self.set_back(key, &EngineError::world("cannot begin to work", error));
+        }
+    }
+
+    fn work(&mut self, key: &Path) -> std::io::Result<()> {
+        let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
+        let cancel = Cancel::new()?;
+        let (bubble, say) = (entry.bubble.clone(), self.setup.say.clone());
+        let work = Work { bubble, cancel: cancel.clone(), fresh: entry.fresh, tick: entry.tick, say };
+        let (out, key) = (self.out.clone(), key.to_owned());
+        std::thread::Builder::new().name("worker".to_owned()).spawn(move || {
+            let settled = work.done();
+            // The loop may have ended; a restart looks again.
+            let _ = out.send(Message::Worked(key, Box::new(settled)));
+        })?;
+        (entry.fresh, entry.tick, entry.again) = (false, false, false);
+        entry.working = Some(cancel);
+        self.workers += 1;
+        Ok(())
+    }
+
+    /// The work for a bubble has come to an end.
+    pub(super) fn worked(&mut self, key: &Path, settled: Result<Settled, EngineError>) {
+        self.workers = self.workers.saturating_sub(1);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.working = None;
+            if entry.leaving { self.leave(key) } else { self.judge(key, settled) }
+        }
+        self.next_waiting();
+    }
+
+    fn judge(&mut self, key: &Path, settled: Result<Settled, EngineError>) {
+        match settled {
+            Ok(settled) => {
+                let deadline = deadline_of(&self.setup.engine, &settled);
+                let kept = self.keep_agent(key, &settled);
+                let Some(entry) = self.entries.get_mut(key) else { return };
+                entry.deadline = deadline;
+                match kept {
+                    _ if settled.unit.phase.is_final() => self.release(key),
+                    Err(error) => self.set_back(key, &error),
+                    Ok(()) => {
+                        entry.recovered();
+                        if entry.again {
+                            self.look(key);
+                        }
+                    }
+                }
+            }
+            Err(error) if is_for_good(&error) => {
+                // Nothing can be done here until a person has mended it, and whoever does that wakes us.
+                (self.setup.say)(&format!("{}: {error}", key.display()));
+                self.release(key);
+            }
+            // Its own failed write may have touched the log, so only time or a caller brings the next attempt.
+            Err(error) => self.set_back(key, &error),
+        }
+    }
+
+    /// Tries again later what failed now.
+    pub(super) fn set_back(&mut self, key: &Path, error: &EngineError) {
+        let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.leaving) else { return };
+        let failure = error.to_string();
+        if entry.set_back(failure.clone()) {
+            (self.setup.say)(&format!("{}: {failure}; it is tried again", key.display()));
+        }
+    }
+
+    fn next_waiting(&mut self) {
+        while self.workers < self.most_workers {
+            let Some(key) = self.waiting.pop_front() else { return };
+            self.look(&key);
+        }
+    }
+}
+
+/// Whether trying again is of no use: the log is damaged, or gone.
+pub(super) fn is_for_good(error: &EngineError) -> bool {
+    match error {
+        EngineError::Store(store) => matches!(store, StoreError::Damaged { .. } | StoreError::Missing { .. }),
+        EngineError::NoBubble { .. } => true,
+        _ => false,
+    }
+}
+
+/// When the agent whose turn it is will have been silent for too long.
+fn deadline_of(engine: &Engine, settled: &Settled) -> Option<Instant> {
+    let (heard, limit) = next_deadline(&settled.unit)?;
+    let gone = engine.clock.now().since(heard);
+    Some(Instant::now() + Duration::from_millis(limit.saturating_sub(gone)))
+}
