@@ -3,8 +3,10 @@
 pub mod body;
 pub mod envelope;
 mod fields;
+pub mod lifecycle;
 pub mod line;
 pub mod scan;
 
 pub use body::*;
 pub use envelope::*;
+pub use lifecycle::*;

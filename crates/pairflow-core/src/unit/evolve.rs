@@ -78,14 +78,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
 
 fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
     match fact {
-        Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed } => {
-            unit.repo.clone_from(repo);
-            unit.task.clone_from(task);
-            unit.acceptance_criteria.clone_from(acceptance_criteria);
-            unit.confirmed.clone_from(confirmed);
-            unit.created_at = at.ts;
-            use_rules(unit, rules);
-        }
+        Lifecycle::Created { .. } => created(unit, fact, at),
         Lifecycle::StartRequested { rules } => {
             use_rules(unit, rules);
             unit.start_failed = None;
@@ -129,14 +122,11 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             unit.resolved.clone_from(resolved);
         }
         Lifecycle::Updated { base, base_tree } => {
-            unit.updating = false;
-            unit.conflict = None;
-            unit.resolved = None;
             if let Some(workspace) = &mut unit.workspace {
                 workspace.base = base.clone();
                 workspace.base_tree = base_tree.clone();
             }
-            review_anew(unit, at);
+            updated(unit, at);
         }
         Lifecycle::UpdateFailed { conflict, .. } => {
             unit.updating = false;
@@ -149,6 +139,23 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),
     }
+}
+
+fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
+    let Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed } = fact else { return };
+    unit.repo.clone_from(repo);
+    unit.task.clone_from(task);
+    unit.acceptance_criteria.clone_from(acceptance_criteria);
+    unit.confirmed.clone_from(confirmed);
+    unit.created_at = at.ts;
+    use_rules(unit, rules);
+}
+
+fn updated(unit: &mut Unit, at: Moment) {
+    unit.updating = false;
+    unit.conflict = None;
+    unit.resolved = None;
+    review_anew(unit, at);
 }
 
 /// The bubble ends here: nothing is asked or owed any more.

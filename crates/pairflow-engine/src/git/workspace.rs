@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, CommitId};
-use pairflow_core::log::body;
+use pairflow_core::log::Workspace as Record;
 
 use super::error::GitError;
 use super::repo::Repo;
@@ -34,7 +34,7 @@ pub struct Workspace {
 
 impl Workspace {
     /// Makes a workspace out of what the log says about it.
-    pub fn recorded(root: &Path, id: &BubbleId, record: &body::Workspace) -> Self {
+    pub fn recorded(root: &Path, id: &BubbleId, record: &Record) -> Self {
         Self {
             id: id.clone(),
             root: root.to_owned(),

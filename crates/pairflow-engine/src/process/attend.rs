@@ -16,6 +16,9 @@ use super::rolling::RollingLog;
 /// How much is still read once everybody is gone: more than any pipe holds.
 const LAST_GULP: usize = 2 * 1024 * 1024;
 
+/// How long the news of the first process's end may lag behind that end.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
 /// How a group ended.
 pub(super) struct Attended {
     pub(super) status: Option<ExitStatus>,
@@ -130,6 +133,9 @@ impl Ears {
                 Err(_) => taken += 1,
             }
         }
-        self.listen(group, output, Some(Duration::ZERO), None);
+        let until = Instant::now() + LAST_WORD;
+        while !self.exited && Instant::now() < until {
+            self.listen(group, output, Some(until.saturating_duration_since(Instant::now())), None);
+        }
     }
 }

@@ -12,8 +12,8 @@ use super::run::{Message, Supervisor};
 use super::work::is_for_good;
 use crate::engine::{Bubble, EngineError};
 
-/// How long to wait before looking again for bubbles that could not be taken into care.
-const SEARCH_PAUSE: Duration = Duration::from_secs(10);
+/// How long to wait at first before looking again for bubbles that could not be taken into care, and at most.
+const SEARCH_PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
 
 impl Supervisor {
     /// Takes every unfinished bubble of every known repository into care.
@@ -37,11 +37,18 @@ impl Supervisor {
                 }
             }
         }
+        if self.search.is_none() {
+            self.searches = 0;
+        }
     }
 
     fn search_later(&mut self, what: &str, error: &EngineError) {
         (self.setup.say)(&format!("{what}: {error}; it is tried again"));
-        self.search = Some(Instant::now() + SEARCH_PAUSE);
+        if self.search.is_none() {
+            let pause = SEARCH_PAUSES.0.saturating_mul(1 << self.searches.min(16)).min(SEARCH_PAUSES.1);
+            self.search = Some(Instant::now() + pause);
+            self.searches += 1;
+        }
     }
 
     /// Takes a bubble into care, or looks at it again.

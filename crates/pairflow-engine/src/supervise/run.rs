@@ -61,6 +61,8 @@ pub(super) struct Supervisor {
     pub(super) elsewhere: BTreeSet<PathBuf>,
     /// When to look for bubbles once more.
     pub(super) search: Option<Instant>,
+    /// How often in a row that was necessary.
+    pub(super) searches: u32,
     pub(super) out: Sender<Message>,
     pub(super) watch: Watch,
     pub(super) waiting: VecDeque<PathBuf>,
@@ -87,6 +89,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
         entries: BTreeMap::new(),
         elsewhere: BTreeSet::new(),
         search: None,
+        searches: 0,
         out,
         watch,
         waiting: VecDeque::new(),

@@ -86,13 +86,18 @@ fn artifacts(bubble: &Bubble, envelopes: &[Envelope]) -> Vec<VerifyRow> {
         names.extend(envelope.event.refs.iter().map(String::as_str));
         match &envelope.event.body {
             Body::Evidence(Evidence::Receipt { receipt }) => names.extend(receipt.output.as_deref()),
+            Body::Evidence(Evidence::Snapshot { snapshot }) => {
+                let lists = snapshot.whole.iter().flat_map(|whole| [&whole.changed.list, &whole.since_last.list]);
+                names.extend(lists.map(String::as_str));
+            }
             Body::Lifecycle(Lifecycle::WorkspaceReady { workspace }) => {
                 names.extend(workspace.setup.iter().filter_map(|setup| setup.output.as_deref()));
             }
             _ => {}
         }
     }
-    names.retain(|name| name.starts_with("artifact://checks/") || name.starts_with("artifact://text/"));
+    let hashed = ["artifact://checks/", "artifact://text/", "artifact://files/"];
+    names.retain(|name| hashed.iter().any(|kind| name.starts_with(kind)));
     names.sort_unstable();
     names.dedup();
     let check = |name: &str| bubble.artifacts().check(name.trim_start_matches("artifact://"));
