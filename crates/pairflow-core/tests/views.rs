@@ -434,7 +434,13 @@ pairflow ask-human --question '…'
 fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
     let mut play = Play::reviewed();
     play.ask("codex", "which disk?");
-    play.run(Command::Reply { message: "any disk".to_owned(), question: None, decision: None, refs: Vec::new(), key: None });
+    play.run(Command::Reply {
+        message: "any disk".to_owned(),
+        question: None,
+        decision: None,
+        refs: Vec::new(),
+        key: None,
+    });
     let text = brief(&play.unit).unwrap();
     assert!(
         text.contains(

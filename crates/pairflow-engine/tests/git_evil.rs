@@ -115,7 +115,8 @@ fn live_a_whole_life(world: &World, bubble: &Workspace, canary: &Canary) {
     let tree = update(bubble, "main").unwrap().tree;
     canary.assert_silent("update");
     let branch = format!("bubble/{}", bubble.id);
-    let wanted = CommitRequest { workspace: bubble, tree: &tree, branch: &branch, message: "m", hooks: false, author: None };
+    let wanted =
+        CommitRequest { workspace: bubble, tree: &tree, branch: &branch, message: "m", hooks: false, author: None };
     let done = commit(&wanted).unwrap();
     canary.assert_silent("commit");
     let request = MergeRequest {

@@ -5,7 +5,8 @@ use pairflow_testkit::sim::{Seeds, live, run};
 #[test]
 fn simulated_lives_with_crashes_anywhere_keep_every_promise() {
     let tally = run(Seeds { first: 0, count: 60, steps: 100, threads: 2 }).unwrap_or_else(|broken| panic!("{broken}"));
-    for happened in ["power losses", "processes killed", "rivals that were faster", "lives ended DONE", "caches harmed"] {
+    for happened in ["power losses", "processes killed", "rivals that were faster", "lives ended DONE", "caches harmed"]
+    {
         assert!(tally.of(happened) > 0, "{happened}:\n{tally}");
     }
 }

@@ -16,8 +16,8 @@ const STUBBORN: &str = "agents:\n  codex:\n    - - misbehave: ignore_term\n     
 fn play(home: &Home, script: &str) {
     created(home, "b1");
     let path = home.root().join("agents.yaml");
-    std::fs::write(&path, script).unwrap();
-    home.pairflow(&["start", "b1", "--driver", "script", "--script", path.to_str().unwrap()]).ok();
+    std::fs::write(&path, script).expect("the home is writable");
+    home.pairflow(&["start", "b1", "--driver", "script", "--script", &path.display().to_string()]).ok();
 }
 
 /// The processes that are on record for `b1`.
@@ -90,10 +90,10 @@ struct Second<'a> {
 impl<'a> Second<'a> {
     fn start(home: &'a Home) -> Self {
         let (run, log) = (home.root().join("run2"), home.root().join("second.log"));
-        std::fs::create_dir(&run).unwrap();
-        let file = std::fs::File::create(&log).unwrap();
+        std::fs::create_dir(&run).expect("the home is writable");
+        let file = std::fs::File::create(&log).expect("the home is writable");
         let mut command = elsewhere(home, &run, &["supervise", "--foreground"]);
-        let child = command.stdout(Stdio::null()).stderr(file).spawn().unwrap();
+        let child = command.stdout(Stdio::null()).stderr(file).spawn().expect("the program can be started");
         Self { home, run, log, child }
     }
 

@@ -25,7 +25,7 @@ try PROGRAM create --id b9 --task x --test true --repo /
 
 fn probe(home: &Home) {
     let text = PROBE.replace("PROGRAM", env!("CARGO_BIN_EXE_pairflow"));
-    home.commit("probe.sh", &text.replace("REPO", home.repo.to_str().unwrap()), "a probe");
+    home.commit("probe.sh", &text.replace("REPO", &home.repo.display().to_string()), "a probe");
 }
 
 fn created(home: &Home, more: &[&str]) {

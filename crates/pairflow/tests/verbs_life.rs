@@ -109,15 +109,16 @@ fn update_during_a_turn_needs_a_pause() {
 }
 
 #[test]
-fn update_of_a_done_bubble_opens_a_follow_up_from_its_branch() {
+fn update_of_a_done_bubble_opens_a_follow_up_that_begins_with_its_work() {
     let home = home();
     done(&home, "b1");
     home.pairflow(&["update", "b1"]).ok().says("DONE is final").says("pairflow start b1-2");
     let status = home.status("b1-2");
-    assert_eq!((&status["base_branch"], &status["branch"]), (&json!("bubble/b1"), &json!("bubble/b1-2")));
+    assert_eq!((&status["base_branch"], &status["branch"]), (&json!("main"), &json!("bubble/b1-2")));
     assert_eq!((&status["task_title"], &status["state"]), (&json!("Write done.txt"), &json!("CREATED")));
     home.pairflow(&["start", "b1-2"]).ok();
     home.wait_for_turn("b1-2", "codex");
+    assert!(home.agent("b1-2", "codex").worktree.join("done.txt").is_file());
     assert_eq!(home.status("b1")["state"], "DONE");
     home.pairflow(&["update", "b1"]).ok().says("b1-3");
 }

@@ -10,6 +10,7 @@ use crate::unit::Seat;
 /// What became of the bubble itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a fact is made, written and folded, one at a time")]
 pub enum Lifecycle {
     /// The bubble exists.
     Created {

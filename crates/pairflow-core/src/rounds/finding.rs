@@ -52,7 +52,9 @@ impl fmt::Display for Severity {
 
 /// Why a text is no finding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a finding is written as SEVERITY:TITLE with a severity out of P0, P1, P2, P3 and a title, e.g. 'P1:no rollback'")]
+#[error(
+    "a finding is written as SEVERITY:TITLE with a severity out of P0, P1, P2, P3 and a title, e.g. 'P1:no rollback'"
+)]
 pub struct BadFinding;
 
 impl FromStr for Finding {

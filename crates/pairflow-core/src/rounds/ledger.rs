@@ -45,7 +45,9 @@ impl Ledger {
     /// Takes over the findings of a recorded review; `again` says that the tree is the one reviewed before.
     pub(crate) fn review(&mut self, by: &AgentId, round: u32, findings: &[Finding], again: bool) {
         let rows = findings.iter().enumerate().map(|(at, finding)| Row {
-            id: finding.id.unwrap_or(FindingId(self.named + 1 + u32::try_from(at).unwrap_or(u32::MAX - self.named - 1))),
+            id: finding
+                .id
+                .unwrap_or(FindingId(self.named + 1 + u32::try_from(at).unwrap_or(u32::MAX - self.named - 1))),
             severity: finding.severity,
             title: finding.title.clone(),
             by: by.clone(),

@@ -66,7 +66,9 @@ fn place(page: &mut Page, unit: &Unit) {
         page.item(&format!("the worktree began with the work of an earlier bubble, merged with {base}"));
     }
     let conflicts = unit.workspace.iter().flat_map(|workspace| &workspace.ground.conflicts);
-    page.items(conflicts.map(|path| format!("both had changed the same lines; resolve the markers in {}", one_line(path))));
+    page.items(
+        conflicts.map(|path| format!("both had changed the same lines; resolve the markers in {}", one_line(path))),
+    );
     scope(page, &unit.rules.scope);
     page.item("files out of scope are shown to the reviewer and block the commit");
 }
@@ -136,7 +138,9 @@ fn changed(page: &mut Page, unit: &Unit, turn: &Turn) {
     }
     if !snapshot.ignore_changes.is_empty() {
         page.line("");
-        page.line("CHANGED, and decides which files count at all (checks see ignored files, the tree does not have them):");
+        page.line(
+            "CHANGED, and decides which files count at all (checks see ignored files, the tree does not have them):",
+        );
         files(page, snapshot.ignore_changes.iter().map(|path| one_line(path)));
     }
 }
@@ -176,7 +180,9 @@ fn checks(page: &mut Page, unit: &Unit) {
         let (command, name) = (one_line(&check.command), one_line(&check.name));
         match unit.check(&check.name) {
             CheckState::Passed(receipt) => page.item(&match unit.flaky(&check.name) {
-                Some(failed) => format!("{name} ({command}): {}, then {} on the same tree", ended(failed), ended(receipt)),
+                Some(failed) => {
+                    format!("{name} ({command}): {}, then {} on the same tree", ended(failed), ended(receipt))
+                }
                 None => format!("{name} ({command}): {}", ended(receipt)),
             }),
             CheckState::Failed(receipt) => {

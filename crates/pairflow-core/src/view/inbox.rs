@@ -146,7 +146,8 @@ fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> I
 }
 
 fn offer(unit: &Unit) -> String {
-    let changed = unit.snapshot.as_ref().map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
+    let changed =
+        unit.snapshot.as_ref().map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
     let by = unit.certificate.as_ref().and_then(reviewers);
     let reviewed =
         by.map_or_else(|| "accepted at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));

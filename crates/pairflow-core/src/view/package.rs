@@ -101,7 +101,11 @@ fn risks(page: &mut Page, unit: &Unit, certificate: &Certificate) {
     let out_of_scope = unit.snapshot.iter().flat_map(|snapshot| &snapshot.out_of_scope);
     rows.extend(out_of_scope.map(|path| format!("out of scope: {}", one_line(path))));
     let whole = unit.snapshot.as_ref().and_then(|snapshot| snapshot.whole.as_ref());
-    rows.extend(whole.filter(|whole| whole.out_of_scope > 0).map(|whole| format!("out of scope in all: {}", whole.out_of_scope)));
+    rows.extend(
+        whole
+            .filter(|whole| whole.out_of_scope > 0)
+            .map(|whole| format!("out of scope in all: {}", whole.out_of_scope)),
+    );
     let ignore = unit.snapshot.iter().flat_map(|snapshot| &snapshot.ignore_changes);
     rows.extend(ignore.map(|path| format!("decides which files count, and was changed: {}", one_line(path))));
     let unavailable = certificate.checks.iter().filter(|check| check.stand != "passed");

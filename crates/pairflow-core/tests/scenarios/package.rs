@@ -122,10 +122,15 @@ fn the_package_can_be_made_again_from_the_log() {
     let endings = [
         ("claude: pass clean\ncodex: pass 'fine' clean", "a review that suffices"),
         ("claude: pass P2 'naming'\ncodex: converged 'fine'", "a claim"),
-        ("claude: pass P1 'no rollback'\ncodex: pass 'no'\nclaude: pass P1 'still none'\nhuman: reply 'so be it' accept", "a tie-break"),
+        (
+            "claude: pass P1 'no rollback'\ncodex: pass 'no'\nclaude: pass P1 'still none'\nhuman: reply 'so be it' accept",
+            "a tie-break",
+        ),
     ];
     for (ending, what) in endings {
-        let play = play(&format!("given max_rounds 2\nstart\ncodex edits a.rs\ncodex: pass 'cut'\n{ending}\nhuman: approve\nhuman: commit"));
+        let play = play(&format!(
+            "given max_rounds 2\nstart\ncodex edits a.rs\ncodex: pass 'cut'\n{ending}\nhuman: approve\nhuman: commit"
+        ));
         let mut unit = Unit::new(play.unit.id.clone());
         let mut found = None;
         for envelope in &play.log {

@@ -33,7 +33,11 @@ fn a_clean_second_review_adds_to_what_is_open() {
     );
     let open: Vec<_> = play.unit.ledger.open.iter().map(|row| row.title.as_str()).collect();
     assert_eq!(open, ["naming", "spacing"]);
-    assert!(play.package().contains("- open finding: F1 P2 naming\n- open finding: F2 P3 spacing\n"), "{}", play.package());
+    assert!(
+        play.package().contains("- open finding: F1 P2 naming\n- open finding: F2 P3 spacing\n"),
+        "{}",
+        play.package()
+    );
     assert!(inbox(&play.unit)[0].question.contains("2 findings open"), "{}", inbox(&play.unit)[0].question);
 }
 
@@ -141,7 +145,10 @@ fn a_check_that_failed_and_then_passed_on_the_same_tree_is_shown_with_both_resul
     }
     let package = flaky.package();
     assert!(package.contains("- check 'test': failed, then passed on the same tree\n"), "{package}");
-    assert!(package.contains("failed with exit code 1 after 0.0 s, then passed when pairflow ran it again"), "{package}");
+    assert!(
+        package.contains("failed with exit code 1 after 0.0 s, then passed when pairflow ran it again"),
+        "{package}"
+    );
 }
 
 #[test]

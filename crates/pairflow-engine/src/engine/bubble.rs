@@ -35,7 +35,11 @@ impl Engine {
     /// Returns the bubble called `id` of the repository at `repo`.
     pub fn bubble(&self, repo: &Path, id: &BubbleId) -> Result<Bubble, EngineError> {
         let bubble = self.handle(repo, id);
-        if bubble.log.is_there()? { Ok(bubble) } else { Err(EngineError::NoBubble { id: id.clone(), repo: repo.to_owned() }) }
+        if bubble.log.is_there()? {
+            Ok(bubble)
+        } else {
+            Err(EngineError::NoBubble { id: id.clone(), repo: repo.to_owned() })
+        }
     }
 
     /// Returns a handle without looking whether the bubble is there.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pairflow_core::rules::Rules;
 use pairflow_core::hash::sha256;
+use pairflow_core::rules::Rules;
 
 use crate::engine::{Engine, EngineError};
 

@@ -38,7 +38,8 @@ impl Engine {
     /// Returns the repositories in which bubbles were made and that are still there.
     pub fn repositories(&self) -> Vec<PathBuf> {
         let text = std::fs::read_to_string(self.dirs.repositories()).unwrap_or_default();
-        let mut repos: Vec<_> = text.lines().map(PathBuf::from).filter(|repo| Control::of(repo).dir().is_dir()).collect();
+        let mut repos: Vec<_> =
+            text.lines().map(PathBuf::from).filter(|repo| Control::of(repo).dir().is_dir()).collect();
         repos.sort();
         repos.dedup();
         repos

@@ -1,11 +1,11 @@
 //! Recomputes what the log claims, offline: chain, state, artifacts, snapshots, certificate, commit.
 
+use pairflow_core::hash::sha256;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
 use pairflow_core::rounds::Certificate;
 use pairflow_core::rounds::policy::strict;
 use pairflow_core::unit::{Phase, Unit, Unmet, claimed, evolve, unmet, waivers};
-use pairflow_core::hash::sha256;
 use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};

@@ -74,7 +74,8 @@ pub(super) fn heal(stage: &Stage, scene: &mut Scene) -> Result<(), String> {
 /// Whether these new records say that the verb counted; it must have counted at most once.
 fn counted(verb: Verb, fresh: &[Envelope]) -> Result<bool, String> {
     let own = fresh.iter().filter(|envelope| verb.leaves(&envelope.event.body)).count();
-    let strange = fresh.iter().find(|envelope| !verb.leaves(&envelope.event.body) && !belongs(verb, &envelope.event.body));
+    let strange =
+        fresh.iter().find(|envelope| !verb.leaves(&envelope.event.body) && !belongs(verb, &envelope.event.body));
     match (own, strange) {
         (_, Some(envelope)) => Err(format!("{} left {:?}", verb.name(), envelope.event.body)),
         (0 | 1, None) => Ok(own == 1),

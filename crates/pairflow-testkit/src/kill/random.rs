@@ -45,7 +45,10 @@ pub fn kill_at_random(program: &Path, kills: Kills) -> Result<Histogram, String>
     };
     let ended: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..kills.workers.max(1)).map(|number| scope.spawn(move || work(number))).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Err("a worker panicked".to_owned()))).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| Err("a worker panicked".to_owned())))
+            .collect()
     });
     let mut all = Histogram::default();
     for one in ended {
@@ -115,7 +118,8 @@ impl Killer {
         let rare = |verb: Verb| matches!(verb, Verb::Stop | Verb::Status | Verb::Pause | Verb::Env);
         let unit = self.scene.unit();
         let skip = !self.rng.once_in(6);
-        let fitting: Vec<Verb> = Verb::ALL.into_iter().filter(|verb| verb.fits(unit) && !(skip && rare(*verb))).collect();
+        let fitting: Vec<Verb> =
+            Verb::ALL.into_iter().filter(|verb| verb.fits(unit) && !(skip && rare(*verb))).collect();
         fitting.get(self.rng.below(fitting.len())).copied().unwrap_or(Verb::Status)
     }
 

@@ -142,10 +142,8 @@ impl Verb {
 
     /// Returns the agent that calls it, if it is an agent's.
     pub(super) fn agent(self, unit: &Unit) -> Option<AgentId> {
-        let agents = matches!(
-            self,
-            Self::PassWork | Self::PassFindings | Self::PassClean | Self::AskHuman | Self::Converged
-        );
+        let agents =
+            matches!(self, Self::PassWork | Self::PassFindings | Self::PassClean | Self::AskHuman | Self::Converged);
         let turn = unit.phase.turn().map(|turn| turn.agent.clone());
         agents.then(|| turn.unwrap_or_else(|| unit.seats.producer.clone()))
     }

@@ -177,7 +177,11 @@ impl Life {
                 }
             }
         }
-        self.look_again()?;
+        match fate {
+            // What effects are performed on is read from the store next, and compared there.
+            Fate::Lives => self.sound()?,
+            _ => self.look_again()?,
+        }
         Ok(matches!(ended, Ended::Answered(_)))
     }
 
@@ -317,6 +321,11 @@ impl Life {
         if loaded.torn.is_some() != matches!(news.end, End::Torn(_)) {
             return Err(format!("the store says {:?} of the end, which is {:?}", loaded.torn, news.end));
         }
+        self.sound()
+    }
+
+    /// Checks what must hold in every state.
+    fn sound(&self) -> Result<(), String> {
         let rules = broken(&self.witness.unit, &self.witness.log);
         if rules.is_empty() { Ok(()) } else { Err(rules.join("; ")) }
     }
@@ -399,7 +408,9 @@ fn rivals_of(fate: &Fate) -> Option<&Command> {
 }
 
 fn warned(found: &[Envelope], command: &Command) -> bool {
-    command.agent().is_some() && Expect::Refused.is_met_by(found.get(..1).unwrap_or_default(), command) && !found.is_empty()
+    command.agent().is_some()
+        && Expect::Refused.is_met_by(found.get(..1).unwrap_or_default(), command)
+        && !found.is_empty()
 }
 
 fn command_of(command: &Command) -> &'static str {
@@ -424,7 +435,8 @@ fn rules(rng: &mut Rng) -> Rules {
         _ => ("claude", None),
     };
     let names = ["test", "lint"];
-    let checks = names[..rng.below(3)].iter().map(|name| Check { name: (*name).to_owned(), command: format!("./{name}") });
+    let checks =
+        names[..rng.below(3)].iter().map(|name| Check { name: (*name).to_owned(), command: format!("./{name}") });
     Rules {
         agents: Agents { implementer: agent("codex"), reviewer: agent(reviewer), second_reviewer: second.map(agent) },
         base_branch: "main".to_owned(),

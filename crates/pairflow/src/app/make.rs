@@ -76,7 +76,6 @@ impl App {
             typecheck: checks.typecheck.clone(),
             lint: checks.lint.clone(),
             setup: checks.setup.clone(),
-            ..Flags::default()
         };
         Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))
     }

@@ -9,9 +9,9 @@ mod engine;
 mod guard;
 mod key;
 mod make;
-mod sender;
 pub mod pick;
 mod reach;
+mod sender;
 mod text;
 
 pub use caller::AgentCaller;

@@ -96,9 +96,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let (unit, id) = (&applied.unit, applied.id.as_ref().map_or("", |id| id.0.as_str()));
     let already = if applied.repeated { "Already recorded" } else { "Recorded" };
     match unit.phase.turn() {
-        Some(turn) if turn.agent != sender.agent => {
-            out.line(format_args!("{already} as {id}: {} is next, as {} of round {}", turn.agent, turn.seat, unit.round))
-        }
+        Some(turn) if turn.agent != sender.agent => out
+            .line(format_args!("{already} as {id}: {} is next, as {} of round {}", turn.agent, turn.seat, unit.round)),
         _ => out.line(format_args!("{already} as {id} in bubble {}", unit.id)),
     }
 }

@@ -58,7 +58,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mut refs = Vec::new();
     let message = bubble.inline(&text, &mut refs)?;
     let question = args.question.map(MsgId);
-    let command = Command::Reply { message, question, decision: args.decision.map(Into::into), refs, key: args.key.map(Key) };
+    let command =
+        Command::Reply { message, question, decision: args.decision.map(Into::into), refs, key: args.key.map(Key) };
     let unit = bubble.apply(&command)?.unit;
     app.hands().wake(&bubble)?;
     match &unit.phase {

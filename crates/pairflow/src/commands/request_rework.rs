@@ -56,7 +56,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
     let mut refs = Vec::new();
     let message = bubble.inline(&text, &mut refs)?;
-    let command = Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(Key) };
+    let command =
+        Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(Key) };
     let applied = bubble.apply(&command)?;
     app.hands().wake(&bubble)?;
     match applied.unit.phase.turn() {

@@ -1,8 +1,8 @@
 //! `pairflow status`: where a bubble stands.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::view::status::{LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_core::view::Tone;
+use pairflow_core::view::status::{LABEL_COLUMNS, SCHEMA, Status, render};
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
