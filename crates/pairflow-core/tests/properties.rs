@@ -4,6 +4,8 @@
 //! questions, streak, rounds, approvals) are checked by the play after every single fact; see
 //! `pairflow_testkit::script::broken`.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 use pairflow_core::log::{Body, Kind, Lifecycle};
 use pairflow_core::unit::{Seat, StateName, Unit, decide, next_deadline, owed};
 use pairflow_testkit::script::{Play, Sent, documented_moves, samples, stuck};

@@ -1,5 +1,7 @@
 //! Fixtures are bubbles like any other: whatever reads a log accepts them.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 use pairflow_core::log::Kind;
 use pairflow_core::unit::Phase;
 use pairflow_engine::clock::{Clock, SystemClock};

@@ -1,5 +1,7 @@
 //! What the specification accepts its first phase by, point by point: one bubble, from the command line.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod faults_support;
 mod verbs_support;
 

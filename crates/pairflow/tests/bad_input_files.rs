@@ -1,5 +1,7 @@
 //! Bad files: a state that is broken or someone else's, a log that is cut, glued or flipped, a disk that is read-only.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod faults_support;
 mod verbs_support;
 

@@ -1,5 +1,7 @@
 //! Bad surroundings: git or its repository is not as it should be, and hands other than the agents' were at work.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod faults_support;
 mod verbs_support;
 

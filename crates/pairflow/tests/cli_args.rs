@@ -1,5 +1,7 @@
 //! Every command's arguments: what is understood, what is a usage error, and what its help shows.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 use pairflow::commands::common::{BubbleArg, DecisionArg, DriverArg, IntentArg, WorkModeArg};

@@ -1,5 +1,7 @@
 //! The front of the program: which command is meant, help, usage errors, exit codes and the two streams.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,5 +1,7 @@
 //! Many bubbles at once: under one supervisor, started from many processes, each with nothing but its own.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod faults_support;
 mod verbs_support;
 

@@ -1,5 +1,7 @@
 //! The faults and frictions of commands, identity and git: what must not be executed, hidden, mixed up or committed.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod faults_support;
 mod verbs_support;
 

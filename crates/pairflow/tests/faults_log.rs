@@ -1,5 +1,7 @@
 //! The faults of the log and the state: killed at exact points, raced, cut, torn, and a disk that is full.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod faults_support;
 mod verbs_support;
 

@@ -1,5 +1,7 @@
 //! A base that moved is never a dead end: before the commit, after it, and with a conflict.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod verbs_support;
 
 use verbs_support::{done, home, ready};
@@ -64,7 +66,7 @@ fn a_conflict_of_an_update_is_resolved_by_hand_with_one_command() {
     home.pairflow(&["update", "x"]).ends(3).says("conflict in done.txt").says("pairflow update x --resolved");
     claude.write("done.txt", "done and theirs\n");
     home.pairflow(&["update", "x", "--resolved"]).ok().says("Merged main at");
-    let status = home.wait_for(&"x".to_owned(), |status| status["turn_state"] == "open");
+    let status = home.wait_for("x", |status| status["turn_state"] == "open");
     assert_eq!(status["state"], "RUNNING", "the merged tree is reviewed");
     let tree = status["snapshot"]["tree"].as_str().unwrap();
     assert_eq!(home.git(&["show", &format!("{tree}:done.txt")]), "done and theirs");

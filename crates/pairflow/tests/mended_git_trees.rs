@@ -1,5 +1,7 @@
 //! What counts as the tree that was accepted: ignore rules, setup commands, very large changes.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod verbs_support;
 
 use pairflow_testkit::home::Home;
@@ -9,7 +11,7 @@ use verbs_support::{created, home, started};
 fn snapshot(home: &Home, id: &str) -> serde_json::Value {
     let log = std::fs::read_to_string(home.repo.join(format!(".pairflow/bubbles/{id}/transcript.ndjson"))).unwrap();
     let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let newest = lines.filter(|line| line["payload"]["kind"] == "snapshot").last().unwrap();
+    let newest = lines.rev().find(|line| line["payload"]["kind"] == "snapshot").unwrap();
     newest["payload"]["snapshot"].clone()
 }
 

@@ -1,5 +1,7 @@
 //! The supervisor's beginnings, ends and bad moments: nothing that was recorded is lost on the way.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod verbs_support;
 
 use std::io::{BufRead, BufReader};

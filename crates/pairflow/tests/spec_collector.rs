@@ -1,5 +1,7 @@
 //! What is recorded of every round: the changed files and their numbers, as git itself counts them.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod spec_support;
 
 use pairflow_testkit::home::Home;

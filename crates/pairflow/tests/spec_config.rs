@@ -1,5 +1,7 @@
 //! Every key of a bubble's configuration, by what it changes in the running product.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod spec_support;
 
 use pairflow_testkit::home::Home;

@@ -1,5 +1,7 @@
 //! The files of a bubble: where they lie, what they are called, and what stands in them.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod spec_support;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,7 @@
 //! Local first: nothing but the machine, its git and one program; and nothing leaves it.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod spec_support;
 
 use std::collections::BTreeSet;

@@ -1,5 +1,7 @@
 //! One bubble, one workspace: where it lies, what it is cut from, and what it cannot reach.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod spec_support;
 
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! The life of a bubble beside the loop: pause, resume, stop, delete, update, open, watchdog, merge.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod verbs_support;
 
 use serde_json::json;

@@ -1,5 +1,7 @@
 //! What can be read: list, log, diff, status, inbox and verify, for people and for programs.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod verbs_support;
 
 use serde_json::json;

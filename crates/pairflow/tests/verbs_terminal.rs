@@ -1,5 +1,7 @@
 //! What happens only in front of a terminal, or only when time has gone by: the same program in a world of the test's.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod verbs_support;
 
 use std::cell::RefCell;

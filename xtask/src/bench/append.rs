@@ -10,7 +10,7 @@ use super::sample::{in_turns, timed};
 use super::setting::Setting;
 use super::table::{Outcome, Row};
 
-const WARM: u64 = 1000;
+const WARM: u64 = 100;
 const WHAT: &str = "lock and append of the engine";
 const AGAINST: &str = "insert into SQLite, WAL, FULL";
 
@@ -68,8 +68,11 @@ mod sqlite {
     use std::path::Path;
     use std::time::Duration;
 
+    /// What inserts one row, if there were a database.
+    type Insert = fn(&str) -> anyhow::Result<Duration>;
+
     /// There is no database in this build.
-    pub(super) fn insert(_: &Path) -> anyhow::Result<Option<fn(&str) -> anyhow::Result<Duration>>> {
+    pub(super) fn insert(_: &Path) -> anyhow::Result<Option<Insert>> {
         Ok(None)
     }
 }

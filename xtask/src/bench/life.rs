@@ -13,19 +13,21 @@ use super::setting::Setting;
 pub(super) struct Again {
     pub(super) fixture: Fixture,
     len: u64,
+    state: Vec<u8>,
 }
 
 impl Again {
-    /// Remembers how long the log is now.
+    /// Remembers how long the log is now, and what its cache says.
     pub(super) fn new(fixture: Fixture) -> anyhow::Result<Self> {
         let len = fixture.bubble.load()?.head.offset;
-        Ok(Self { fixture, len })
+        let state = std::fs::read(fixture.bubble.log().files().state())?;
+        Ok(Self { fixture, len, state })
     }
 
     /// Makes the bubble what it was: the cache goes first, since it knows what was acknowledged.
     pub(super) fn put_back(&self) -> anyhow::Result<()> {
         let state = self.fixture.bubble.log().files().state();
-        std::fs::remove_file(&state).with_context(|| format!("cannot remove {}", state.display()))?;
+        std::fs::write(&state, &self.state).with_context(|| format!("cannot write {}", state.display()))?;
         OpenOptions::new().write(true).open(self.transcript())?.set_len(self.len)?;
         self.fixture.bubble.refresh()?;
         Ok(())

@@ -21,7 +21,7 @@ use super::setting::{Setting, lifetime};
 use super::table::{Outcome, Row};
 
 /// How many envelopes a bubble has that has been at work for a while.
-const WARM: u64 = 1000;
+const WARM: u64 = 100;
 /// As long as the line of a hand-over.
 const LINE: [u8; 400] = [b'x'; 400];
 /// How often a hand-over may wait for the disk.

