@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
-use pairflow_core::log::{Key, Lifecycle, Workspace};
+use pairflow_core::log::{Ground, Key, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
 use pairflow_core::unit::{Command, create};
 use pairflow_engine::clock::Clock;
@@ -48,6 +48,7 @@ fn running() -> SimDisk {
         ports: 10,
         setup: None,
         included: Vec::new(),
+        ground: Ground::default(),
     };
     let bubble = bubble(disk.clone()).unwrap();
     bubble.apply(&Command::Start { rules: Box::new(rules) }).unwrap();
