@@ -1,5 +1,7 @@
 //! A few of the lives that `cargo xtask sim` lives by the thousands, and what such lives have brought to light.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
