@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         [] => (None, GATE),
         ["--kills", kills] => (None, number(kills)?),
         ["--only", part] => (Some(*part), GATE),
-        ["--only", part, "--kills", kills] => (Some(*part), number(kills)?),
+        ["--only", part, "--kills", kills] | ["--kills", kills, "--only", part] => (Some(*part), number(kills)?),
         _ => bail!("usage: cargo xtask kill [--only random|points|errors|races] [--kills N]"),
     };
     let wanted = PARTS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));

@@ -13,7 +13,7 @@ use crate::say;
 /// How many lives every change has to pass.
 pub(crate) const GATE: u64 = 20_000;
 /// How many commands a life has at most.
-const STEPS: u32 = 100;
+const STEPS: u32 = 80;
 
 /// Lives `--seeds N` lives, beginning with `--first S`; or the one life of `--seed S`.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
