@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::{deny, say, tidy};
+use crate::{deny, kill, say, sim, tidy};
 
 /// One step of the run.
 struct Step {
@@ -33,6 +33,8 @@ const STEPS: &[Step] = &[
         action: Action::Cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
     Step { name: "test", action: Action::Cargo(&["test", "--quiet", "--workspace"]) },
+    Step { name: "sim", action: Action::Call(sim::run) },
+    Step { name: "kill", action: Action::Call(kill::run) },
 ];
 
 /// Runs all steps, or the one after `--only`; `--list` names them.

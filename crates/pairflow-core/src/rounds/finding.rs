@@ -28,8 +28,140 @@ pub struct Finding {
     pub id: Option<FindingId>,
     /// How grave it is.
     pub severity: Severity,
-    /// What is wrong.
+    /// What is wrong, in one line.
     pub title: String,
+    /// The claim at length, if the title is not all of it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// The file it is about, relative to the root of the repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in that file, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// What kind of fault it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// What the critic would do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub suggestion: String,
+    /// A command that fails as long as the fault is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproducer: Option<String>,
+    /// The text of the line it is about, as pairflow read it when the finding was filed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub anchor: String,
+    /// The round in which the same agent had reviewed the same lines before, as pairflow found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<u32>,
+    /// The finding of the same review that says the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate_of: Option<FindingId>,
+    /// The row that asked for what this finding wants undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverses: Option<FindingId>,
+}
+
+/// What kind of fault a finding is. The first three are risks: a P2 of theirs has to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// What the program is for does not work.
+    CoreLogic,
+    /// Someone can do what they must not.
+    Security,
+    /// Data is lost or wrong.
+    DataIntegrity,
+    /// It is slow, or uses too much.
+    Performance,
+    /// Tests are missing, wrong or weakened.
+    Tests,
+    /// Documentation and messages.
+    Docs,
+    /// How the code reads.
+    Style,
+    /// Anything else.
+    Other,
+}
+
+impl Class {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::CoreLogic,
+        Self::Security,
+        Self::DataIntegrity,
+        Self::Performance,
+        Self::Tests,
+        Self::Docs,
+        Self::Style,
+        Self::Other,
+    ];
+
+    /// Whether a minor finding of this class has to be answered nevertheless.
+    pub fn is_risk(self) -> bool {
+        matches!(self, Self::CoreLogic | Self::Security | Self::DataIntegrity)
+    }
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CoreLogic => "core_logic",
+            Self::Security => "security",
+            Self::DataIntegrity => "data_integrity",
+            Self::Performance => "performance",
+            Self::Tests => "tests",
+            Self::Docs => "docs",
+            Self::Style => "style",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Why a text is no class.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no class '{0}'; there are core_logic, security, data_integrity, performance, tests, docs, style, other"
+)]
+pub struct BadClass(String);
+
+impl FromStr for Class {
+    type Err = BadClass;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let word = text.trim().to_lowercase().replace(['-', ' '], "_");
+        Self::ALL.into_iter().find(|class| class.name() == word).ok_or_else(|| BadClass(text.to_owned()))
+    }
+}
+
+impl Finding {
+    /// A claim of which only the title is known.
+    pub fn new(severity: Severity, title: impl Into<String>) -> Self {
+        Self {
+            id: None,
+            severity,
+            title: title.into(),
+            detail: String::new(),
+            file: None,
+            line: None,
+            class: None,
+            suggestion: String::new(),
+            reproducer: None,
+            anchor: String::new(),
+            seen: None,
+            duplicate_of: None,
+            reverses: None,
+        }
+    }
+
+    /// Whether the same agent should have said this earlier: it had reviewed these lines, and nothing proves the fault.
+    pub fn late(&self) -> bool {
+        self.seen.is_some() && self.reproducer.is_none()
+    }
 }
 
 impl Severity {
@@ -72,6 +204,6 @@ impl FromStr for Finding {
         if title.is_empty() {
             return Err(BadFinding);
         }
-        Ok(Self { id: None, severity, title: title.to_owned() })
+        Ok(Self::new(severity, title))
     }
 }

@@ -78,7 +78,7 @@ impl Ledger {
 
     /// Returns the open findings as claims.
     pub fn claims(&self) -> Vec<Finding> {
-        let claim = |row: &Row| Finding { id: Some(row.id), severity: row.severity, title: row.title.clone() };
+        let claim = |row: &Row| Finding { id: Some(row.id), ..Finding::new(row.severity, row.title.clone()) };
         self.open.iter().map(claim).collect()
     }
 }

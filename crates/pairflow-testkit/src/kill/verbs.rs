@@ -236,5 +236,5 @@ pub(super) fn pass_with(by: &AgentId, findings: Option<Vec<Finding>>, words: &st
 
 /// A grave finding.
 pub(super) fn grave(title: &str) -> Vec<Finding> {
-    vec![Finding { id: None, severity: Severity::P1, title: title.to_owned() }]
+    vec![Finding::new(Severity::P1, title)]
 }

@@ -111,7 +111,7 @@ impl Play {
         let mut findings = words.take("clean").then(Vec::new);
         while let Some(severity) = severity(words) {
             let title = words.need_quoted("the finding's title");
-            findings.get_or_insert_default().push(Finding { id: None, severity, title });
+            findings.get_or_insert_default().push(Finding::new(severity, title));
         }
         let intent = words.after("intent").map(|word| match word.as_str() {
             "task" => Intent::Task,

@@ -112,7 +112,7 @@ fn pass(unit: &Unit, by: AgentId, findings: Option<Vec<Finding>>, rng: &mut Rng)
 
 fn findings(rng: &mut Rng) -> Vec<Finding> {
     let severities = [Severity::P0, Severity::P1, Severity::P1, Severity::P2, Severity::P3];
-    let mut finding = || Finding { id: None, severity: severities[rng.below(5)], title: words(rng) };
+    let mut finding = || Finding::new(severities[rng.below(5)], words(rng));
     let first = finding();
     if first.severity.blocks() { vec![first, finding()] } else { vec![first] }
 }
