@@ -5,6 +5,7 @@
 
 pub mod config;
 pub mod facts;
+pub mod gates;
 pub mod hash;
 pub mod ids;
 pub mod log;

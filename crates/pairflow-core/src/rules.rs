@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gates::document::DocumentCheck;
 use crate::ids::{AgentId, CommitId};
 
 /// What a bubble was configured with when it was created or last started.
@@ -43,6 +44,18 @@ pub struct Rules {
     /// Which paths the bubble may change.
     #[serde(default)]
     pub scope: Scope,
+    /// Paths whose minor findings have to be answered: core logic, security, data integrity; globs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risk: Vec<String>,
+    /// What the bubble makes.
+    #[serde(default)]
+    pub kind: BubbleKind,
+    /// The documents that a document bubble is about; empty means the Markdown files that it changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub documents: Vec<String>,
+    /// The approved document that an implementation follows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prd: Option<Prd>,
     /// What opens an editor; `{{worktree_path}}` is replaced.
     pub open_command: String,
 }
@@ -68,6 +81,24 @@ pub struct Check {
     pub command: String,
 }
 
+impl Check {
+    /// The check that new tests fail on the base.
+    pub const RED_GREEN: &'static str = "red-green";
+    /// What stands for the command of a check that pairflow does by itself.
+    pub const BUILT_IN: &'static str = "built in";
+
+    /// The checks of a document, which pairflow does by itself.
+    pub fn of_documents() -> Vec<Self> {
+        let check = |check: DocumentCheck| Self { name: check.name().to_owned(), command: Self::BUILT_IN.to_owned() };
+        DocumentCheck::ALL.into_iter().map(check).collect()
+    }
+
+    /// Whether it follows from other settings and is not configured by itself.
+    pub fn is_own(&self) -> bool {
+        self.command == Self::BUILT_IN || self.name == Self::RED_GREEN
+    }
+}
+
 /// Which paths a bubble may change; globs, relative to the root of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,6 +109,38 @@ pub struct Scope {
     /// Never these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+}
+
+/// What a bubble makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BubbleKind {
+    /// Code, for a task that has no document behind it.
+    #[default]
+    Code,
+    /// Code that follows an approved document.
+    Implementation,
+    /// A document: requirements, a design, a plan.
+    Document,
+}
+
+impl std::fmt::Display for BubbleKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Code => "code",
+            Self::Implementation => "implementation",
+            Self::Document => "document",
+        })
+    }
+}
+
+/// An approved document, pinned by its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prd {
+    /// The bubble that it comes from, or its path.
+    pub source: String,
+    /// The documents, with the SHA-256 of each.
+    pub documents: Vec<(String, String)>,
 }
 
 /// How a bubble is kept apart from the repository.
@@ -156,6 +219,10 @@ impl Default for Rules {
             setup: None,
             check_timeout_secs: 1800,
             scope: Scope::default(),
+            risk: Vec::new(),
+            kind: BubbleKind::Code,
+            documents: Vec::new(),
+            prd: None,
             open_command: "cursor {{worktree_path}}".to_owned(),
         }
     }

@@ -5,7 +5,7 @@
 use pairflow_core::config::{
     ConfigErrors, Flags, KEYS, Layer, Layers, Origin, Place, Resolved, Source, render_bubble_toml, resolve,
 };
-use pairflow_core::rules::{ContextMode, DriverKind, WorkMode};
+use pairflow_core::rules::{BubbleKind, ContextMode, DriverKind, WorkMode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -55,6 +55,9 @@ script = "agents/demo.yaml"
 check_timeout_secs = 60
 no_tests = false
 manual_checks = ["open it", "close it"]
+kind = "implementation"
+documents = []
+prd = "docs/prd.md"
 agents.implementer = "gemini"
 agents.reviewer = "codex"
 agents.second_reviewer = "claude"
@@ -62,9 +65,11 @@ commands.test = "make test"
 commands.typecheck = "make types"
 commands.lint = "make lint"
 commands.setup = "make deps"
+evidence.red_green = true
 notifications.enabled = false
 notifications.waiting_human_sound = "/a.wav"
 notifications.converged_sound = "/b.wav"
+risk.paths = ["src/auth/**"]
 scope.allow = ["src/**"]
 scope.deny = ["src/gen/**"]
 "#;
@@ -168,7 +173,9 @@ fn every_key_has_an_effect() {
     let names: Vec<_> = rules.agents.all().map(|agent| agent.as_str()).collect();
     assert_eq!(names, ["gemini", "codex", "claude"]);
     let checks: Vec<_> = rules.checks.iter().map(|check| format!("{}: {}", check.name, check.command)).collect();
-    assert_eq!(checks, ["test: make test", "typecheck: make types", "lint: make lint"]);
+    assert_eq!(checks, ["test: make test", "typecheck: make types", "lint: make lint", "red-green: make test"]);
+    assert_eq!((rules.kind, rules.risk.as_slice()), (BubbleKind::Implementation, ["src/auth/**".to_owned()].as_slice()));
+    assert_eq!(rules.prd.as_ref().map(|prd| prd.source.as_str()), Some("docs/prd.md"));
     assert_eq!(rules.setup.as_deref(), Some("make deps"));
     assert_eq!((rules.scope.allow.as_slice(), rules.scope.deny.len()), (["src/**".to_owned()].as_slice(), 1));
     assert!(!resolved.notifications.enabled);
@@ -204,9 +211,8 @@ fn every_key_can_be_left_to_its_default() {
 
 #[test]
 fn each_layer_wins_over_the_ones_below_it_for_every_shared_key() {
-    let shared: Vec<&str> =
-        EVERY_KEY.lines().filter(|line| !line.starts_with("id ") && !line.starts_with("repo_path ")).collect();
-    for line in shared.into_iter().filter(|line| !line.starts_with("bubble_branch ")) {
+    let own = ["id ", "repo_path ", "bubble_branch ", "kind ", "documents ", "prd "];
+    for line in EVERY_KEY.lines().filter(|line| !own.iter().any(|key| line.starts_with(key))) {
         let key = line.split(" = ").next().unwrap();
         let mut layers = Layers { user: user(&format!("\n{line}\n")), ..Layers::default() };
         assert_eq!(explained(&layers, key).1, "config.toml:2", "{key}");
@@ -230,6 +236,9 @@ fn a_flag_wins_over_every_file() {
         script: Some("/s.yaml".to_owned()),
         no_tests: false,
         manual_checks: vec!["try it".to_owned()],
+        kind: Some(BubbleKind::Implementation),
+        documents: Vec::new(),
+        prd: Some("prd".to_owned()),
         pair: Some(("claude".parse().unwrap(), "claude".parse().unwrap())),
         second_reviewer: Some("codex".parse().unwrap()),
         test: Some("t".to_owned()),
@@ -239,7 +248,7 @@ fn a_flag_wins_over_every_file() {
     };
     let layers = Layers { flags: Layer::from_flags(flags).unwrap(), bubble: bubble(EVERY_KEY), ..Layers::default() };
     let by_flag = layers.explain().into_iter().filter(|row| row.source == Origin::Flag).count();
-    assert_eq!(by_flag, 15);
+    assert_eq!(by_flag, 17);
     let rules = resolve(&layers).unwrap().rules;
     assert_eq!((rules.max_rounds, rules.script.as_deref(), rules.base_branch.as_str()), (4, Some("/s.yaml"), "dev"));
     assert!(rules.agents.same_model());
@@ -587,4 +596,30 @@ proptest! {
         let criteria = pairflow_core::config::acceptance_criteria(&task);
         prop_assert!(criteria.iter().all(|entry| !entry.trim().is_empty() && !entry.contains('\n')));
     }
+}
+
+#[test]
+fn what_a_bubble_makes_decides_what_it_has_to_name() {
+    let errors = |text: &str| {
+        let layers = Layers { bubble: bubble(&format!("{MINIMAL}{text}\n")), ..Layers::default() };
+        resolve(&layers).unwrap_err().0.iter().map(|error| error.message.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(errors("kind = \"implementation\"\ncommands.test = \"t\""), [
+        "an implementation follows an approved document, and none is named"
+    ]);
+    assert_eq!(errors("prd = \"x\"\ncommands.test = \"t\""), ["prd belongs to `--kind implementation`, and this is code"]);
+    assert_eq!(errors("documents = [\"a.md\"]\ncommands.test = \"t\""), [
+        "documents belong to `--kind document`, and this is code"
+    ]);
+    assert_eq!(errors("evidence.red_green = true"), [
+        "evidence.red_green = true needs a test command that can be run on the base"
+    ]);
+}
+
+#[test]
+fn a_document_is_checked_by_pairflow_itself_and_needs_no_test_command() {
+    let rules = only(&format!("{MINIMAL}kind = \"document\"\ndocuments = [\"docs/prd.md\"]\ncommands.test = \"t\"\n")).rules;
+    let names: Vec<_> = rules.checks.iter().map(|check| check.name.as_str()).collect();
+    assert_eq!(names, ["document:completeness", "document:ambiguity", "document:consistency", "document:traceability"]);
+    assert!(rules.checks.iter().all(pairflow_core::rules::Check::is_own));
 }

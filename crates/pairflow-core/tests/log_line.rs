@@ -5,6 +5,7 @@ mod log_samples;
 
 use log_samples::{Maker, bubble, moment, question, seal, warning};
 use pairflow_core::ids::{MsgId, Party};
+use pairflow_core::rounds::Answers;
 use pairflow_core::log::line::{Expect, LineError, LineHash, MAX_LINE, decode, encode};
 use pairflow_core::log::{
     Body, Control, ControlAction, Delivery, Envelope, Event, Intent, Key, Lifecycle, Pass, Reply,
@@ -201,10 +202,13 @@ fn body() -> impl Strategy<Value = Body> {
         any::<String>().prop_map(|summary| Body::Pass(Pass {
             summary,
             pass_intent: Intent::Review,
-            findings: Some(vec![])
+            findings: Some(vec![]),
+            answers: Answers::default(),
+            explanation: None,
+            steps: Vec::new(),
         })),
         any::<String>().prop_map(|reason| Body::Lifecycle(Lifecycle::Failed { reason })),
-        any::<String>().prop_map(|reason| Body::Control(Control { action: ControlAction::Halt, reason })),
+        any::<String>().prop_map(|reason| Body::Control(Control { action: ControlAction::Halt, reason, waived: None })),
         (any::<u64>(), any::<bool>())
             .prop_map(|(notice, acknowledged)| Body::Delivery(Delivery { notice, acknowledged })),
     ]

@@ -92,14 +92,11 @@ impl Play {
     }
 
     fn hand_over(&mut self, by: &str, summary: &str, findings: Option<&[&str]>) {
+        let head = HeadSeen::Branch("bubble/demo".to_owned());
         self.run(Command::Pass(PassCommand {
-            by: by.parse().unwrap(),
-            summary: summary.to_owned(),
             refs: vec!["src/save.rs".to_owned()],
-            intent: None,
             findings: findings.map(|texts| texts.iter().map(|text| text.parse::<Finding>().unwrap()).collect()),
-            head: HeadSeen::Branch("bubble/demo".to_owned()),
-            key: None,
+            ..PassCommand::new(by.parse().unwrap(), summary, head)
         }));
     }
 
@@ -262,7 +259,7 @@ fn seats_that_change_back_are_told() {
 fn every_message_type_has_a_line_but_attempts_to_deliver() {
     let mut play = Play::started();
     let warning =
-        Warning { command: "converged".to_owned(), reason: "no".to_owned(), unmet: vec!["a".into(), "b".into()] };
+        Warning { command: "converged".to_owned(), reason: "no".to_owned(), unmet: vec!["a".into(), "b".into()], explanation_asked: false };
     let mut refused = Event::own(1, Body::ProtocolWarning(warning));
     refused.recipient = "codex".parse().unwrap();
     let delivery = |acknowledged| Event {
@@ -729,7 +726,7 @@ fn hostile_play(text: &str) -> Play {
     play.run(Command::Reply { message: text.to_owned(), question: None, decision: None, refs: Vec::new(), key: None });
     play.run(Command::Pause { reason: text.to_owned() });
     play.run(Command::Resume);
-    let warning = Warning { command: text.to_owned(), reason: text.to_owned(), unmet: Vec::new() };
+    let warning = Warning { command: text.to_owned(), reason: text.to_owned(), unmet: Vec::new(), explanation_asked: false };
     play.record(vec![Event { sender: Party::Human, ..Event::own(1, Body::ProtocolWarning(warning)) }]);
     play.ask("codex", text);
     play

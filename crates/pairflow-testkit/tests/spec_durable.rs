@@ -61,7 +61,7 @@ fn pass(bubble: &Bubble, long: &str) -> Result<(), EngineError> {
     let summary = bubble.inline(long, &mut refs)?;
     let head = HeadSeen::Branch(bubble.load()?.unit.rules.bubble_branch.clone());
     let by = "codex".parse().unwrap();
-    bubble.apply(&Command::Pass(PassCommand { by, summary, refs, intent: None, findings: None, head, key: None }))?;
+    bubble.apply(&Command::Pass(PassCommand { refs, ..PassCommand::new(by, summary, head) }))?;
     Ok(())
 }
 

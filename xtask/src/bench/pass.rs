@@ -76,15 +76,8 @@ fn traced_syncs(setting: &Setting, again: &Again) -> anyhow::Result<u32> {
 fn engine_syncs(fixture: &Fixture) -> anyhow::Result<u32> {
     let disk = Counting::default();
     let engine = Engine { disk: Arc::new(disk.clone()), ..fixture.bubble.engine.clone() };
-    let pass = PassCommand {
-        by: fixture.agent.clone(),
-        summary: "moved the retry into one place".to_owned(),
-        refs: Vec::new(),
-        intent: None,
-        findings: None,
-        head: head_seen(fixture.unit.workspace.as_ref()),
-        key: None,
-    };
+    let head = head_seen(fixture.unit.workspace.as_ref());
+    let pass = PassCommand::new(fixture.agent.clone(), "moved the retry into one place", head);
     engine.bubble(&fixture.repo, &fixture.bubble.id)?.apply(&pairflow_core::unit::Command::Pass(pass))?;
     Ok(disk.syncs())
 }

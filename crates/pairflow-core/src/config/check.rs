@@ -66,6 +66,17 @@ pub(super) fn glob(key: &str, glob: &str) -> Result<String, Complaint> {
     Ok(glob.to_owned())
 }
 
+/// Accepts a path within the repository.
+pub(super) fn inside(key: &str, path: &str) -> Result<String, Complaint> {
+    let path = text(key, path)?;
+    let plain = path.trim_start_matches("./").to_owned();
+    if plain.starts_with('/') || plain.split('/').any(|part| part == ".." || part.is_empty()) {
+        let hint = "write it relative to the root of the repository, such as \"docs/prd.md\"";
+        return Err(Complaint::new(format!("{key} holds {path:?}, which is no path within the repository")).hint(hint));
+    }
+    Ok(plain)
+}
+
 /// Accepts an absolute path.
 pub(super) fn absolute(key: &str, path: &str) -> Result<String, Complaint> {
     let path = text(key, path)?;

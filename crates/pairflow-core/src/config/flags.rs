@@ -4,7 +4,7 @@ use super::check;
 use super::error::{Complaint, ConfigError, ConfigErrors};
 use super::layer::{Layer, Set};
 use crate::ids::{AgentId, BubbleId};
-use crate::rules::{DriverKind, WorkMode};
+use crate::rules::{BubbleKind, DriverKind, WorkMode};
 
 /// The values of the command line. An empty list or `false` means: not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub struct Flags {
     pub script: Option<String>,
     pub no_tests: bool,
     pub manual_checks: Vec<String>,
+    pub kind: Option<BubbleKind>,
+    pub documents: Vec<String>,
+    pub prd: Option<String>,
     /// Implementer and reviewer. Naming one agent twice is on purpose here, and only here.
     pub pair: Option<(AgentId, AgentId)>,
     pub second_reviewer: Option<AgentId>,
@@ -48,6 +51,9 @@ impl Layer {
             script: checking.text("--script", flags.script, check::absolute),
             no_tests: flags.no_tests.then(|| Set::flag(true)),
             manual_checks: checking.list("--manual-check", flags.manual_checks, check::text),
+            kind: flags.kind.map(Set::flag),
+            documents: checking.list("--document", flags.documents, check::inside),
+            prd: checking.text("--prd", flags.prd, check::text),
             implementer: implementer.map(Set::flag),
             reviewer: reviewer.map(Set::flag),
             second_reviewer: flags.second_reviewer.map(Set::flag),

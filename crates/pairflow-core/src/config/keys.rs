@@ -4,10 +4,10 @@ use super::error::Complaint;
 use super::layer::KEYS;
 
 /// The tables that keys live in.
-pub(super) const TABLES: [&str; 4] = ["agents", "commands", "notifications", "scope"];
+pub(super) const TABLES: [&str; 6] = ["agents", "commands", "evidence", "notifications", "risk", "scope"];
 
 /// Keys that belong to one bubble and would make all bubbles the same one if they came from a shared file.
-pub(super) const ONE_BUBBLE: [&str; 3] = ["id", "repo_path", "bubble_branch"];
+pub(super) const ONE_BUBBLE: [&str; 6] = ["id", "repo_path", "bubble_branch", "kind", "documents", "prd"];
 
 /// Says that `key` does not exist, and which one may have been meant.
 pub(super) fn unknown(key: &str) -> Complaint {

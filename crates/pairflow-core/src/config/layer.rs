@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::error::Place;
 use crate::ids::{AgentId, BubbleId};
-use crate::rules::{ContextMode, DriverKind, WorkMode};
+use crate::rules::{BubbleKind, ContextMode, DriverKind, WorkMode};
 
 /// Makes a layer out of the list of keys, so that a key is merged and explained from the moment it is listed.
 macro_rules! layer {
@@ -51,6 +51,9 @@ layer! {
     check_timeout_secs: u64 = "check_timeout_secs",
     no_tests: bool = "no_tests",
     manual_checks: Vec<String> = "manual_checks",
+    kind: BubbleKind = "kind",
+    documents: Vec<String> = "documents",
+    prd: String = "prd",
     implementer: AgentId = "agents.implementer",
     reviewer: AgentId = "agents.reviewer",
     second_reviewer: AgentId = "agents.second_reviewer",
@@ -58,9 +61,11 @@ layer! {
     typecheck: String = "commands.typecheck",
     lint: String = "commands.lint",
     setup: String = "commands.setup",
+    red_green: bool = "evidence.red_green",
     notifications_enabled: bool = "notifications.enabled",
     waiting_human_sound: String = "notifications.waiting_human_sound",
     converged_sound: String = "notifications.converged_sound",
+    risk_paths: Vec<String> = "risk.paths",
     scope_allow: Vec<String> = "scope.allow",
     scope_deny: Vec<String> = "scope.deny",
 }

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::check;
 use super::error::Complaint;
 use super::layer::QualityMode;
-use crate::rules::{ContextMode, DriverKind, WorkMode};
+use crate::rules::{BubbleKind, ContextMode, DriverKind, WorkMode};
 
 /// What is wrong with a value, and with which part of it.
 pub(super) type Wrong = Vec<(Complaint, std::ops::Range<usize>)>;
@@ -70,6 +70,14 @@ impl Given<'_, '_> {
 
     pub(super) fn work_mode(&self) -> Result<WorkMode, Wrong> {
         self.choice(&[("worktree", WorkMode::Worktree), ("clone", WorkMode::Clone)])
+    }
+
+    pub(super) fn kind(&self) -> Result<BubbleKind, Wrong> {
+        self.choice(&[
+            ("code", BubbleKind::Code),
+            ("implementation", BubbleKind::Implementation),
+            ("document", BubbleKind::Document),
+        ])
     }
 
     pub(super) fn context_mode(&self) -> Result<ContextMode, Wrong> {

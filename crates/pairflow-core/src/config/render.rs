@@ -4,7 +4,7 @@ use toml::Value;
 
 use super::resolve::Resolved;
 use crate::ids::BubbleId;
-use crate::rules::{ContextMode, DriverKind, WorkMode};
+use crate::rules::{BubbleKind, Check, ContextMode, DriverKind, WorkMode};
 
 /// Writes what was resolved as a `bubble.toml`; reading it gives the same rules again.
 pub fn render_bubble_toml(resolved: &Resolved, id: &BubbleId, repo_path: &str) -> String {
@@ -34,6 +34,11 @@ fn head(file: &mut Page, resolved: &Resolved, id: &BubbleId, repo_path: &str) {
         file.line("no_tests", true, "the manual checks stand in");
     }
     file.list("manual_checks", &rules.manual_checks);
+    if rules.kind != BubbleKind::Code {
+        file.line("kind", rules.kind.to_string(), "code|implementation|document");
+    }
+    file.list("documents", &rules.documents);
+    file.maybe("prd", rules.prd.as_ref().map(|prd| prd.source.as_str()));
 }
 
 fn tables(file: &mut Page, resolved: &Resolved) {
@@ -42,13 +47,22 @@ fn tables(file: &mut Page, resolved: &Resolved) {
     file.line("implementer", rules.agents.implementer.as_str(), "");
     file.line("reviewer", rules.agents.reviewer.as_str(), "");
     file.maybe("second_reviewer", rules.agents.second_reviewer.as_ref().map(|agent| agent.as_str()));
-    if !rules.checks.is_empty() || rules.setup.is_some() {
+    let commands: Vec<_> = rules.checks.iter().filter(|check| !check.is_own()).collect();
+    if !commands.is_empty() || rules.setup.is_some() {
         file.table("commands");
     }
-    for check in &rules.checks {
+    for check in commands {
         file.line(&check.name, check.command.as_str(), "");
     }
     file.maybe("setup", rules.setup.as_deref());
+    if rules.checks.iter().any(|check| check.name == Check::RED_GREEN) {
+        file.table("evidence");
+        file.line("red_green", true, "new tests have to fail on the base");
+    }
+    if !rules.risk.is_empty() {
+        file.table("risk");
+    }
+    file.list("paths", &rules.risk);
     file.table("notifications");
     file.line("enabled", resolved.notifications.enabled, "");
     file.maybe("waiting_human_sound", resolved.notifications.waiting_human_sound.as_deref());

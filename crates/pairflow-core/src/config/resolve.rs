@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use super::error::{Complaint, ConfigError, ConfigErrors};
-use super::layer::{Explained, Layer, Layers, QualityMode, Set};
+use super::layer::{Explained, Layer, Layers, Origin, QualityMode, Set};
 use crate::ids::{AgentId, BubbleId};
-use crate::rules::{Agents, Check, ContextMode, DriverKind, Rules, Scope, WorkMode};
+use crate::rules::{Agents, BubbleKind, Check, ContextMode, DriverKind, Prd, Rules, Scope, WorkMode};
 
 /// A configuration in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,16 @@ impl Layers {
 /// Values that are good by themselves but not together, and a bubble without id or base branch.
 pub fn resolve(layers: &Layers) -> Result<Resolved, ConfigErrors> {
     let merged = merge(layers);
-    let errors = [no_id(&merged), no_base(&merged), tests(&merged), pair(&merged), third(&merged), script(&merged)];
+    let errors = [
+        no_id(&merged),
+        no_base(&merged),
+        tests(&merged),
+        proof(&merged),
+        kind(&merged),
+        pair(&merged),
+        third(&merged),
+        script(&merged),
+    ];
     let errors: Vec<_> = errors.into_iter().flatten().collect();
     ConfigErrors::unless_any(errors, ())?;
     Ok(Resolved {
@@ -90,13 +99,24 @@ fn rules(merged: &Layer) -> Rules {
         check_timeout_secs: decided(&merged.check_timeout_secs),
         scope: Scope { allow: decided(&merged.scope_allow), deny: decided(&merged.scope_deny) },
         open_command: decided(&merged.open_command),
+        risk: decided(&merged.risk_paths),
+        kind: decided(&merged.kind),
+        documents: decided(&merged.documents),
+        prd: value(&merged.prd).map(|source| Prd { source, documents: Vec::new() }),
     }
 }
 
 fn checks(merged: &Layer) -> Vec<Check> {
-    [("test", &merged.test), ("typecheck", &merged.typecheck), ("lint", &merged.lint)]
+    if decided(&merged.kind) == BubbleKind::Document {
+        return Check::of_documents();
+    }
+    let commands = [("test", &merged.test), ("typecheck", &merged.typecheck), ("lint", &merged.lint)];
+    let red_green = merged.test.as_ref().filter(|_| decided(&merged.red_green));
+    let own = red_green.map(|test| Check { name: Check::RED_GREEN.to_owned(), command: test.value.clone() });
+    commands
         .into_iter()
         .filter_map(|(name, set)| value(set).map(|command| Check { name: name.to_owned(), command }))
+        .chain(own)
         .collect()
 }
 
@@ -132,6 +152,10 @@ fn defaults(id: Option<&BubbleId>) -> Layer {
         check_timeout_secs: Some(Set::default(1800)),
         no_tests: Some(Set::default(false)),
         manual_checks: Some(Set::default(Vec::new())),
+        kind: Some(Set::default(BubbleKind::Code)),
+        documents: Some(Set::default(Vec::new())),
+        red_green: Some(Set::default(false)),
+        risk_paths: Some(Set::default(Vec::new())),
         implementer: Some(Set::default(agent("codex"))),
         reviewer: Some(Set::default(agent("claude"))),
         notifications_enabled: Some(Set::default(true)),
@@ -181,6 +205,37 @@ fn tests(merged: &Layer) -> Option<ConfigError> {
     let complaint = Complaint::new("without tests, at least one manual check has to say what a person tries by hand");
     let hint = "pass `--manual-check \"open the page and log in\"`, or set manual_checks";
     merged.manual_checks.as_ref().is_none_or(|checks| checks.value.is_empty()).then(|| complaint.hint(hint).at(at))
+}
+
+/// New tests can only be seen to fail on the base if there is a command that runs them.
+fn proof(merged: &Layer) -> Option<ConfigError> {
+    let wanted = merged.red_green.as_ref().filter(|wanted| wanted.value)?;
+    let document = merged.kind.as_ref().is_some_and(|kind| kind.value == BubbleKind::Document);
+    let complaint = || Complaint::new("evidence.red_green = true needs a test command that can be run on the base");
+    let hint = "set commands.test, or leave the key out";
+    (merged.test.is_none() && !document).then(|| complaint().hint(hint).at(wanted.origin.place().cloned()))
+}
+
+/// What a bubble makes decides what it has to name.
+fn kind(merged: &Layer) -> Option<ConfigError> {
+    let kind = merged.kind.as_ref()?;
+    let at = |place: &Origin| place.place().cloned();
+    match (kind.value, &merged.prd, &merged.documents) {
+        (BubbleKind::Implementation, None, _) => {
+            let complaint = Complaint::new("an implementation follows an approved document, and none is named");
+            let hint = "pass `--prd <bubble or file>`; for a task without one, leave out `--kind`";
+            Some(complaint.hint(hint).at(at(&kind.origin)))
+        }
+        (BubbleKind::Code | BubbleKind::Document, Some(prd), _) => {
+            let complaint = Complaint::new(format!("prd belongs to `--kind implementation`, and this is {}", kind.value));
+            Some(complaint.hint("pass `--kind implementation`, or leave prd out").at(at(&prd.origin)))
+        }
+        (BubbleKind::Code | BubbleKind::Implementation, _, Some(documents)) if !documents.value.is_empty() => {
+            let complaint = Complaint::new(format!("documents belong to `--kind document`, and this is {}", kind.value));
+            Some(complaint.hint("pass `--kind document`, or leave documents out").at(at(&documents.origin)))
+        }
+        _ => None,
+    }
 }
 
 /// One agent in both seats has to be wanted: named twice on the command line, or recorded so in the bubble's own file.

@@ -43,6 +43,12 @@ const TAIL: &str = r#"
 # waiting_human_sound = "/path/to/question.wav"
 # converged_sound = "/path/to/converged.wav"
 
+[evidence]
+# red_green = false                   # true: new tests have to fail on the tree that the bubble was cut from
+
+[risk]
+# paths = ["src/auth/**"]             # core logic, security, data: minor findings here have to be answered, too
+
 [scope]
 # allow = ["src/**", "tests/**"]      # only these may change; without it everything may
 # deny = ["**/*.lock"]                # never these
@@ -104,7 +110,7 @@ mod tests {
             .collect();
         let layer = Layer::parse_bytes("pairflow.toml", open.as_bytes(), Source::Repository);
         assert!(layer.is_ok(), "{layer:?}\n{open}");
-        for key in KEYS.iter().filter(|key| !["id", "repo_path", "bubble_branch"].contains(key)) {
+        for key in KEYS.iter().filter(|key| !super::super::keys::ONE_BUBBLE.contains(key)) {
             let name = key.rsplit('.').next().unwrap_or(key);
             assert!(text.contains(&format!("# {name} = ")), "{key} is missing");
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{CommitId, FindingId, TreeId};
 use crate::log::Lifecycle;
-use crate::rounds::{Certificate, Finding};
+use crate::rounds::{Answers, Certificate, Explanation, Finding, Step};
 
 /// A payload, by message type. The eight types of the protocol first, then those that only pairflow writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,6 +61,15 @@ pub struct Pass {
     /// What a critic found; absent for a producer, empty for "nothing".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<Finding>>,
+    /// What is said to rows of the ledger.
+    #[serde(default, skip_serializing_if = "Answers::is_empty")]
+    pub answers: Answers,
+    /// What the person has to know to decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
+    /// The steps of a document review.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
 }
 
 /// What a hand-over asks for.
@@ -98,6 +107,12 @@ pub enum QuestionKind {
     AgentEnded,
     /// The rounds are used up.
     TieBreak,
+    /// Two reviews in a row brought only what their reviewers could have said earlier.
+    Late,
+    /// A finding asks to undo what an earlier one asked for.
+    Reversal,
+    /// The person is to confirm that they understood the document.
+    Comprehension,
     /// A check could not be run.
     CouldNotCheck,
     /// An effect failed again and again (no snapshot could be taken, say).
@@ -124,6 +139,13 @@ pub enum Decision {
     Continue,
 }
 
+impl QuestionKind {
+    /// Whether the loop stopped because the agents do not agree.
+    pub fn is_tie_break(self) -> bool {
+        matches!(self, Self::TieBreak | Self::Late | Self::Reversal)
+    }
+}
+
 /// The claim that nothing grave is left, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Convergence {
@@ -131,6 +153,9 @@ pub struct Convergence {
     pub summary: String,
     /// What was accepted, and on which evidence.
     pub certificate: Certificate,
+    /// What the person has to know to decide, if the claim brought it along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
 }
 
 /// The request to decide on the final package.
@@ -202,6 +227,13 @@ pub enum Evidence {
         /// The receipt.
         receipt: Receipt,
     },
+    /// The reproducer of a finding was run.
+    Reproduced {
+        /// Which finding.
+        finding: FindingId,
+        /// What came of it; for a reproducer, failing is what it is for.
+        receipt: Receipt,
+    },
     /// The person said that a check is not available.
     NotAvailable {
         /// Which check.
@@ -219,6 +251,28 @@ pub struct Control {
     /// Why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What is waived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waived: Option<Waivable>,
+}
+
+/// What a person can decide to live with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waivable {
+    /// A finding.
+    Finding(FindingId),
+    /// A required check, from here on.
+    Check(String),
+}
+
+impl std::fmt::Display for Waivable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Finding(id) => write!(f, "finding {id}"),
+            Self::Check(name) => write!(f, "check '{name}'"),
+        }
+    }
 }
 
 /// The kinds of intervention.
@@ -233,6 +287,8 @@ pub enum ControlAction {
     Resume,
     /// A person has to look.
     Escalate,
+    /// A person lives with a finding, or with a check that does not pass.
+    Waive,
 }
 
 /// The delivery of a notice to an agent.
@@ -254,6 +310,9 @@ pub struct Warning {
     /// Every unmet criterion, for a claim of convergence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet: Vec<String>,
+    /// Whether the explanation pack was asked for; it is asked for once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub explanation_asked: bool,
 }
 
 /// The message types, as they stand in the log.

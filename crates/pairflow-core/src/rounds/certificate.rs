@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, TreeId};
-use crate::rounds::Finding;
+use crate::ids::{AgentId, FindingId, TreeId};
+use crate::rounds::{Finding, RowState, Severity};
 
 /// The proof that a tree was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct Certificate {
     pub checks: Vec<CheckStand>,
     /// Findings that are still open, none of them grave unless `waived` says so.
     pub open: Vec<Finding>,
+    /// Where every finding of the bubble stands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ledger: Vec<RowStand>,
     /// Which agent held which seat in which round.
     pub round_role_history: Vec<RoundRoles>,
     /// What the person waived at a tie-break.
@@ -28,6 +31,19 @@ pub struct Certificate {
     /// What a reader should know: same model in both seats, agents whose freshness pairflow cannot vouch for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// Where one finding stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowStand {
+    /// Which one.
+    pub id: FindingId,
+    /// How grave it is.
+    pub severity: Severity,
+    /// What it became.
+    pub state: RowState,
+    /// Whether it is closed.
+    pub settled: bool,
 }
 
 /// A review that left nothing grave open.
@@ -46,7 +62,7 @@ pub struct CleanReview {
 pub struct CheckStand {
     /// Which check.
     pub check: String,
-    /// `passed`, or `not available` because a person said so.
+    /// `passed`, `not available` because a person said so, or `waived` with the person's reason.
     pub stand: String,
 }
 

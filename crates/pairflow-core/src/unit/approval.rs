@@ -30,7 +30,7 @@ pub(super) fn rework(unit: &Unit, tree: &TreeId, command: &Command) -> Result<De
     if message.trim().is_empty() && findings.is_empty() {
         return Err(Refusal::Empty { what: "the message" });
     }
-    if let Some(id) = findings.iter().find(|id| !unit.ledger.open.iter().any(|row| row.id == **id)) {
+    if let Some(id) = findings.iter().find(|id| !unit.ledger.open().any(|row| row.id == **id)) {
         return Err(Refusal::UnknownFinding { id: id.to_string() });
     }
     let decision = ApprovalDecision {

@@ -2,8 +2,8 @@
 
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
-use crate::log::{Conflict, Decision, Intent, Key, Person, Workspace};
-use crate::rounds::Finding;
+use crate::log::{Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
+use crate::rounds::{Answers, Explanation, Finding, Step};
 use crate::rules::Rules;
 use crate::unit::Caller;
 
@@ -46,6 +46,8 @@ pub enum Command {
         summary: String,
         /// Files and artifacts that it points to.
         refs: Vec<String>,
+        /// What the person has to know to decide.
+        explanation: Option<Explanation>,
         /// What the worktree looks like now.
         seen: Seen,
         /// The retry key, if one was given.
@@ -143,6 +145,13 @@ pub enum Command {
     },
     /// The person lets the loop go on.
     Resume,
+    /// The person lives with a finding, or with a check that does not pass.
+    Waive {
+        /// With what.
+        what: Waivable,
+        /// Why.
+        reason: String,
+    },
     /// The person ends the bubble.
     Stop {
         /// Why.
@@ -165,6 +174,13 @@ pub enum Command {
     /// A check was run.
     Checked {
         /// Its receipt.
+        receipt: Receipt,
+    },
+    /// The reproducer of a finding was run.
+    Reproduced {
+        /// Which finding.
+        finding: FindingId,
+        /// What came of it.
         receipt: Receipt,
     },
     /// Everything before a turn is done, and the worktree still has the expected tree.
@@ -204,10 +220,37 @@ pub struct PassCommand {
     pub intent: Option<Intent>,
     /// What was found; nothing if neither findings nor "no findings" was said.
     pub findings: Option<Vec<Finding>>,
+    /// What is said to rows of the ledger.
+    pub answers: Answers,
+    /// What the person has to know to decide.
+    pub explanation: Option<Explanation>,
+    /// The steps of a document review.
+    pub steps: Vec<Step>,
+    /// Whether the critic wants the person to decide before the loop goes on.
+    pub discuss: bool,
     /// Which branch the worktree is on.
     pub head: HeadSeen,
     /// The retry key, if one was given.
     pub key: Option<Key>,
+}
+
+impl PassCommand {
+    /// A hand-over that says nothing but its summary.
+    pub fn new(by: AgentId, summary: impl Into<String>, head: HeadSeen) -> Self {
+        Self {
+            by,
+            summary: summary.into(),
+            refs: Vec::new(),
+            intent: None,
+            findings: None,
+            answers: Answers::default(),
+            explanation: None,
+            steps: Vec::new(),
+            discuss: false,
+            head,
+            key: None,
+        }
+    }
 }
 
 /// Which branch a worktree is on.
@@ -253,11 +296,13 @@ impl Command {
             Self::Merged { .. } => "merged",
             Self::Pause { .. } => "pause",
             Self::Resume => "resume",
+            Self::Waive { .. } => "waive",
             Self::Stop { .. } => "stop",
             Self::Tick => "watchdog",
             Self::MintToken { .. } => "env",
             Self::SnapshotTaken { .. } => "snapshot-taken",
             Self::Checked { .. } => "checked",
+            Self::Reproduced { .. } => "reproduced",
             Self::TurnReady { .. } => "turn-ready",
             Self::AgentEnded { .. } => "agent-ended",
             Self::Trouble { .. } => "trouble",
@@ -292,6 +337,7 @@ impl Command {
                 | Self::UpdateFailed { .. }
                 | Self::SnapshotTaken { .. }
                 | Self::Checked { .. }
+                | Self::Reproduced { .. }
                 | Self::TurnReady { .. }
                 | Self::AgentEnded { .. }
                 | Self::Trouble { .. }

@@ -4,13 +4,14 @@ use std::fmt;
 
 use crate::hash::sha256;
 use crate::ids::{AgentId, Party};
-use crate::log::{ApprovalRequest, Body, Convergence, Envelope, Event};
+use crate::log::{ApprovalRequest, Body, Convergence, Envelope, Event, QuestionKind, Warning};
 use crate::rounds::policy::strict;
-use crate::rounds::{Certificate, CleanReview};
+use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Row};
+use crate::rules::BubbleKind;
 use crate::time::Moment;
 use crate::unit::refusal::list;
 use crate::unit::{
-    Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, key_of, turn,
+    Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, human, key_of, turn,
 };
 use crate::view::package;
 
@@ -30,6 +31,12 @@ pub enum Unmet {
         /// Who reviewed it clean so far.
         by: Vec<AgentId>,
     },
+    /// Findings that are not grave, but have to be answered, and are not.
+    Unanswered(Vec<String>),
+    /// Parts of the explanation pack are missing; only a claim of convergence is held up, and only once.
+    Explanation(Vec<&'static str>),
+    /// The person has not confirmed that they understood the document.
+    Comprehension,
     /// The reviewer role has not alternated yet.
     NoAlternation,
     /// Questions wait for an answer.
@@ -50,6 +57,15 @@ impl fmt::Display for Unmet {
                 let names = by.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
                 write!(f, "a second clean review of this tree by another agent (clean so far: {names})")
             }
+            Self::Unanswered(findings) => {
+                write!(f, "findings that have to be answered (--fixed or --dispute): {}", findings.join(", "))
+            }
+            Self::Explanation(parts) => {
+                write!(f, "an explanation for the person (--explain FILE with the headings: {})", parts.join(", "))
+            }
+            Self::Comprehension => {
+                f.write_str("a person's word that the document is understood; it is asked for once all else holds")
+            }
             Self::NoAlternation => f.write_str("the reviewer role has not alternated yet (round_role_history)"),
             Self::Questions(1) => f.write_str("one question is not answered"),
             Self::Questions(n) => write!(f, "{n} questions are not answered"),
@@ -66,10 +82,13 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     if unit.snapshot.is_none() {
         unmet.push(Unmet::NothingHandedOver);
     }
-    let blocking: Vec<_> =
-        unit.ledger.blocking().map(|row| format!("{} {} {}", row.id, row.severity, row.title)).collect();
+    let (unanswered, blocking): (Vec<_>, Vec<_>) = unit.ledger.blocking().partition(|row| row.wants_answer());
+    let short = |rows: Vec<&Row>| rows.into_iter().map(Row::short).collect::<Vec<_>>();
     if !blocking.is_empty() {
-        unmet.push(Unmet::Blocking(blocking));
+        unmet.push(Unmet::Blocking(short(blocking)));
+    }
+    if !unanswered.is_empty() {
+        unmet.push(Unmet::Unanswered(short(unanswered)));
     }
     for check in unit.checks_not_passed() {
         unmet.push(match unit.check(check) {
@@ -86,7 +105,37 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     if !unit.questions.is_empty() {
         unmet.push(Unmet::Questions(unit.questions.len()));
     }
+    let unexplained = unit.explanation.missing();
+    if !unexplained.is_empty() && !unit.explanation_asked {
+        unmet.push(Unmet::Explanation(unexplained));
+    }
+    if unit.rules.kind == BubbleKind::Document && (unit.understood.is_none() || unit.understood.as_ref() != unit.tree()) {
+        unmet.push(Unmet::Comprehension);
+    }
     unmet
+}
+
+impl Refusal {
+    /// What is written down of a command that was refused.
+    pub fn warning(&self, command: &Command) -> Warning {
+        let unmet = match self {
+            Self::NotConverged { unmet } => unmet.as_slice(),
+            _ => &[],
+        };
+        Warning {
+            command: command.name().to_owned(),
+            reason: self.to_string(),
+            unmet: unmet.iter().map(ToString::to_string).collect(),
+            explanation_asked: unmet.iter().any(|one| matches!(one, Unmet::Explanation(_))),
+        }
+    }
+}
+
+impl Unmet {
+    /// Whether a clean review has to wait for it, and not only a claim of convergence.
+    pub fn holds_up_a_pass(&self) -> bool {
+        !matches!(self, Self::Explanation(_))
+    }
 }
 
 /// Whether the role history shows two different reviewers.
@@ -99,7 +148,7 @@ fn alternated(unit: &Unit) -> bool {
 
 /// An agent claims convergence in a running bubble.
 pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> Result<Decided, Refusal> {
-    let Command::Converged { summary, refs, seen, .. } = command else { return Err(Refusal::NotOwed) };
+    let Command::Converged { summary, refs, seen, explanation, .. } = command else { return Err(Refusal::NotOwed) };
     if at.agent == *by && at.seat == Seat::Producer {
         return Err(Refusal::NotReviewer { by: by.clone(), seat: at.seat, round: unit.round });
     }
@@ -107,7 +156,7 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
     if summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
     }
-    let cleared = claimed(unit, by, summary);
+    let cleared = claimed(unit, by, summary, explanation.as_ref());
     let mut unmet = unmet(&cleared, &cleared.streak);
     if !seen.differing.is_empty() || unit.tree() != Some(&seen.tree) {
         unmet.push(Unmet::TreeChanged(seen.differing.clone()));
@@ -120,14 +169,20 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
     if let Some(first) = decided.events.first_mut() {
         first.refs.clone_from(refs);
         first.key = key_of(unit, command);
+        if let Body::Convergence(claim) = &mut first.body {
+            claim.explanation.clone_from(explanation);
+        }
     }
     Ok(decided)
 }
 
 /// Returns the state in which a claim of convergence by `by` is judged: as if its clean review were recorded.
-pub fn claimed(unit: &Unit, by: &AgentId, summary: &str) -> Unit {
+pub fn claimed(unit: &Unit, by: &AgentId, summary: &str, explanation: Option<&Explanation>) -> Unit {
     let mut cleared = unit.clone();
-    cleared.review(by, unit.round, &[]);
+    if let Some(explanation) = explanation {
+        cleared.explanation.take_over(explanation);
+    }
+    cleared.review(by, unit.round, &[], &Answers::default());
     cleared.streak.push(strict::review_by(unit, by, unit.round));
     let said = Said { round: unit.round, seat: Seat::Critic, agent: by.clone(), summary: summary.to_owned() };
     cleared.summaries.push_back(said);
@@ -136,8 +191,7 @@ pub fn claimed(unit: &Unit, by: &AgentId, summary: &str) -> Unit {
 
 /// Returns what a person would waive by accepting the work as it is: open findings and a missing second review.
 pub fn waivers(unit: &Unit) -> Vec<String> {
-    let row = |row: &crate::rounds::Row| format!("{} {} {}", row.id, row.severity, row.title);
-    let mut waived: Vec<_> = unit.ledger.open.iter().map(row).collect();
+    let mut waived: Vec<_> = unit.ledger.open().map(Row::short).collect();
     if !strict::suffices(&unit.rules, &unit.streak) {
         waived.push("a second clean review".to_owned());
     }
@@ -155,7 +209,12 @@ pub(super) fn conclude(unit: &Unit, mut decided: Decided, now: Moment) -> Decide
     }
     let after = fold(unit, &decided.events, now);
     let settled = matches!(&after.phase, Phase::Running(turn) if turn.stage == Stage::Settled);
-    if settled && !after.paused && unmet(&after, &after.streak).is_empty() {
+    let unmet: Vec<_> = unmet(&after, &after.streak).into_iter().filter(Unmet::holds_up_a_pass).collect();
+    if settled && !after.paused && unmet == [Unmet::Comprehension] {
+        decided.events.push(comprehension(&after));
+        return decided;
+    }
+    if settled && !after.paused && unmet.is_empty() {
         let summary = after.summaries.back().map(|said| said.summary.clone()).unwrap_or_default();
         if let Some(accepted) = accept(&after, &summary, Party::Orchestrator, Vec::new()) {
             decided.events.extend(accepted.events);
@@ -163,6 +222,21 @@ pub(super) fn conclude(unit: &Unit, mut decided: Decided, now: Moment) -> Decide
         }
     }
     decided
+}
+
+/// The question whether the person has understood the document.
+fn comprehension(unit: &Unit) -> Event {
+    let files = unit.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.clone());
+    let files: Vec<_> = files.collect();
+    let explained = unit.explanation.parts().into_iter().filter(|(_, text)| !text.is_empty());
+    let explained: Vec<_> = explained.map(|(name, text)| format!("{name}: {text}")).collect();
+    let question = format!(
+        "the document is reviewed ({}). Have you read and understood it? `--decision accept` confirms it; anything else \
+         goes to the implementer. {}",
+        list(&files),
+        explained.join("\n")
+    );
+    human::own_question(unit, QuestionKind::Comprehension, question.trim_end().to_owned())
 }
 
 /// The facts of an acceptance: the certificate, and the request to decide on the package.
@@ -179,7 +253,7 @@ pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<Stri
         package_sha256: sha256(text.as_bytes()),
     };
     let mut convergence =
-        Event::own(unit.round, Body::Convergence(Convergence { summary: summary.to_owned(), certificate }));
+        Event::own(unit.round, Body::Convergence(Convergence { summary: summary.to_owned(), certificate, explanation: None }));
     convergence.sender = sender;
     convergence.recipient = Party::Orchestrator;
     let mut approval = Event::own(unit.round, Body::ApprovalRequest(request));

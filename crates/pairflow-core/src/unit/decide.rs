@@ -2,7 +2,9 @@
 
 use crate::log::{Body, Event, Lifecycle};
 use crate::time::Moment;
-use crate::unit::{Command, Phase, Refusal, Unit, approval, converge, human, lifecycle, limits, turn, work};
+use crate::unit::{
+    Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, turn, work,
+};
 
 /// What a command leads to: facts to record, and files that must be on disk before them.
 ///
@@ -42,6 +44,9 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (Phase::WaitingHuman(at), Command::Resume) => human::resume_waiting(unit, at),
         (Phase::Running(_), Command::Resume) => human::resume_running(unit),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Pause { reason }) => human::pause(unit, reason),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Waive { what, reason }) => {
+            answers::waive(unit, what, reason)
+        }
         (_, Command::Reply { .. }) => Err(human::nothing_to_reply(unit)),
 
         (Phase::ReadyForApproval(package), Command::Approve { .. }) => approval::approve(unit, package, command),
@@ -57,6 +62,9 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
             work::snapshot(unit, snapshot)
         }
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Checked { receipt }) => work::checked(unit, receipt),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Reproduced { finding, receipt }) => {
+            work::reproduced(unit, *finding, receipt)
+        }
         (Phase::Running(at), Command::TurnReady { turn: number }) => work::open(unit, at, *number),
         (Phase::Running(at), Command::AgentEnded { turn: number, how }) => work::agent_ended(unit, at, *number, how),
         (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(unit, reason)),

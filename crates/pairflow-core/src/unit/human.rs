@@ -1,6 +1,6 @@
 //! The person and the questions: asking, answering, pausing, resuming.
 
-use crate::ids::Party;
+use crate::ids::{AgentId, Party};
 use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply};
 use crate::unit::lifecycle::not_updating;
 use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of};
@@ -28,6 +28,14 @@ pub(super) fn own_question(unit: &Unit, kind: QuestionKind, question: String) ->
     Event::own(unit.round, Body::HumanQuestion(Question { question, kind }))
 }
 
+/// The question of a critic that wants the person to decide before the loop goes on.
+pub(super) fn discussion(unit: &Unit, by: &AgentId, summary: &str) -> Event {
+    let question = format!("{by} wants to discuss its review before the work goes on: {summary}");
+    let mut event = own_question(unit, QuestionKind::Question, question);
+    event.sender = Party::Agent(by.clone());
+    event
+}
+
 /// No agent moves the loop on while a person is asked.
 pub(super) fn refuse_agent(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
     if unit.paused {
@@ -48,9 +56,10 @@ pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decid
     event.refs.clone_from(refs);
     event.key = key_of(unit, command);
     match (asked.kind, decision) {
-        (QuestionKind::TieBreak, Some(Decision::Accept)) => accept_tie(unit, asked, event),
+        (kind, Some(Decision::Accept)) if kind.is_tie_break() => accept_tie(unit, asked, event),
         (QuestionKind::CouldNotCheck, Some(Decision::Accept)) => Ok(accept_missing_checks(unit, event)),
-        (QuestionKind::TieBreak | QuestionKind::CouldNotCheck, _) | (_, None) => Ok(Decided::one(event)),
+        (QuestionKind::CouldNotCheck | QuestionKind::Comprehension, _) | (_, None) => Ok(Decided::one(event)),
+        (kind, Some(_)) if kind.is_tie_break() => Ok(Decided::one(event)),
         (_, Some(_)) => Err(Refusal::NoDecision),
     }
 }
@@ -99,7 +108,7 @@ pub(super) fn pause(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
 }
 
 fn control(unit: &Unit, action: ControlAction, reason: &str) -> Event {
-    Event::own(unit.round, Body::Control(Control { action, reason: reason.to_owned() }))
+    Event::own(unit.round, Body::Control(Control { action, reason: reason.to_owned(), waived: None }))
 }
 
 fn answer(unit: &Unit, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event {

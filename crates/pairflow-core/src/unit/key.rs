@@ -30,9 +30,10 @@ pub fn key_of(unit: &Unit, command: &Command) -> Option<Key> {
             let made = || Key::of(&[by.as_str(), &turn, &answered, "ask-human", question, &refs.join("\n")]);
             Some(key.clone().unwrap_or_else(made))
         }
-        Command::Converged { by, summary, refs, key, .. } => {
+        Command::Converged { by, summary, refs, key, explanation, .. } => {
             let turn = unit.last_turn_of(by).to_string();
-            let made = || Key::of(&[by.as_str(), &turn, "converged", summary, &refs.join("\n")]);
+            let explained = format!("{explanation:?}");
+            let made = || Key::of(&[by.as_str(), &turn, "converged", summary, &refs.join("\n"), &explained]);
             Some(key.clone().unwrap_or_else(made))
         }
         Command::Reply { key, .. } | Command::Approve { key, .. } | Command::Rework { key, .. } => key.clone(),
@@ -50,7 +51,11 @@ fn key_of_pass(unit: &Unit, pass: &PassCommand) -> Key {
     let findings = match &pass.findings {
         None => "-".to_owned(),
         Some(findings) => {
-            let lines = findings.iter().map(|finding| format!("{}:{}", finding.severity, finding.title));
+            // What pairflow finds out about a finding is no part of what was said.
+            let lines = findings.iter().map(|finding| {
+                let place = (&finding.file, finding.line, finding.class);
+                format!("{}:{}:{place:?}:{}:{:?}", finding.severity, finding.title, finding.detail, finding.reproducer)
+            });
             lines.collect::<Vec<_>>().join("\n")
         }
     };
@@ -59,5 +64,6 @@ fn key_of_pass(unit: &Unit, pass: &PassCommand) -> Key {
         crate::log::Intent::Review => "review",
         crate::log::Intent::FixRequest => "fix_request",
     });
-    Key::of(&[pass.by.as_str(), &turn, "pass", &pass.summary, intent, &findings, &pass.refs.join("\n")])
+    let beside = format!("{:?} {:?} {:?} {}", pass.answers, pass.explanation, pass.steps, pass.discuss);
+    Key::of(&[pass.by.as_str(), &turn, "pass", &pass.summary, intent, &findings, &pass.refs.join("\n"), &beside])
 }

@@ -102,7 +102,7 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
-    events.extend(work::tie_break(unit, &events));
+    events.extend(work::stop(unit, &events));
     Ok(Decided::of(events))
 }
 

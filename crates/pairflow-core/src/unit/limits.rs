@@ -2,13 +2,17 @@
 //! artifact is refused with a sentence, so that every line of the log stays within its limit.
 
 use crate::log::Key;
-use crate::rounds::Finding;
+use crate::rounds::{Explanation, Finding, StepName};
 use crate::unit::{Command, PassCommand, Refusal};
 
 /// The most findings of one review.
 pub const MAX_FINDINGS: usize = 100;
 /// The longest title of a finding, in characters.
 pub const MAX_TITLE: usize = 500;
+/// The longest detail, suggestion, reproducer, reason or part of an explanation, in bytes.
+pub const MAX_DETAIL: usize = 8 * 1024;
+/// The most that all of them have together in one hand-over, in bytes.
+pub(super) const MAX_REVIEW: usize = 256 * 1024;
 /// The most files that one message may point to.
 pub const MAX_REFS: usize = 100;
 /// The longest retry key, in bytes.
@@ -21,7 +25,11 @@ pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
     match command {
         Command::Pass(pass) => admit_pass(pass),
         Command::AskHuman { question, refs, key, .. } => said("the question", question, refs, key.as_ref()),
-        Command::Converged { summary, refs, key, .. } => said("the summary", summary, refs, key.as_ref()),
+        Command::Converged { summary, refs, key, explanation, .. } => {
+            explained(explanation.as_ref())?;
+            said("the summary", summary, refs, key.as_ref())
+        }
+        Command::Waive { reason, .. } => text("the reason", reason),
         Command::Reply { message, key, .. } => said("the message", message, &[], key.as_ref()),
         Command::Rework { message, findings, key, .. } => {
             at_most("findings", findings.len(), MAX_FINDINGS)?;
@@ -44,12 +52,47 @@ fn admit_pass(pass: &PassCommand) -> Result<(), Refusal> {
     said("the summary", &pass.summary, &pass.refs, pass.key.as_ref())?;
     let findings = pass.findings.as_deref().unwrap_or_default();
     at_most("findings", findings.len(), MAX_FINDINGS)?;
-    findings.iter().try_for_each(title)
+    findings.iter().try_for_each(finding)?;
+    let answers = &pass.answers;
+    at_most("answers", answers.of_producer().count() + answers.of_critic().count(), MAX_FINDINGS)?;
+    answers.disputed.iter().try_for_each(|dispute| short("the reason of a dispute", &dispute.reason))?;
+    explained(pass.explanation.as_ref())?;
+    at_most("steps", pass.steps.len(), StepName::ALL.len())?;
+    pass.steps.iter().try_for_each(|step| short("the result of a step", &step.result))?;
+    whole(pass)
 }
 
-fn title(finding: &Finding) -> Result<(), Refusal> {
+/// Refuses a hand-over whose parts are short enough, but not all of them together.
+fn whole(pass: &PassCommand) -> Result<(), Refusal> {
+    let findings = pass.findings.iter().flatten();
+    let findings = findings.map(|one| one.title.len() + one.detail.len() + one.suggestion.len() + one.anchor.len());
+    let disputed = pass.answers.disputed.iter().map(|dispute| dispute.reason.len());
+    let steps = pass.steps.iter().map(|step| step.result.len());
+    let explained = pass.explanation.iter().flat_map(Explanation::parts).map(|(_, text)| text.len());
+    let bytes: usize = findings.chain(disputed).chain(steps).chain(explained).sum();
+    let limit = MAX_REVIEW;
+    if bytes <= limit { Ok(()) } else { Err(Refusal::TooLong { what: "the review", bytes, limit }) }
+}
+
+fn finding(finding: &Finding) -> Result<(), Refusal> {
     let chars = finding.title.chars().count();
-    if chars <= MAX_TITLE { Ok(()) } else { Err(Refusal::LongTitle { chars }) }
+    if chars > MAX_TITLE {
+        return Err(Refusal::LongTitle { chars });
+    }
+    short("the detail of a finding", &finding.detail)?;
+    short("the suggestion of a finding", &finding.suggestion)?;
+    short("the reproducer of a finding", finding.reproducer.as_deref().unwrap_or_default())?;
+    short("the file of a finding", finding.file.as_deref().unwrap_or_default())
+}
+
+fn explained(explanation: Option<&Explanation>) -> Result<(), Refusal> {
+    let parts = explanation.iter().flat_map(|explanation| explanation.parts()).collect::<Vec<_>>();
+    parts.into_iter().try_for_each(|(_, part)| short("a part of the explanation", part))
+}
+
+fn short(what: &'static str, words: &str) -> Result<(), Refusal> {
+    let (bytes, limit) = (words.len(), MAX_DETAIL);
+    if bytes <= limit { Ok(()) } else { Err(Refusal::TooLong { what, bytes, limit }) }
 }
 
 fn said(what: &'static str, words: &str, refs: &[String], key: Option<&Key>) -> Result<(), Refusal> {

@@ -2,6 +2,7 @@
 //!
 //! [`decide`] holds the rules, [`evolve`] the consequences. Nothing else changes a state.
 
+mod answers;
 mod approval;
 mod command;
 mod converge;
@@ -24,7 +25,7 @@ pub use converge::{Unmet, claimed, unmet, waivers};
 pub use decide::{Artifact, Decided, create, decide};
 pub use evolve::{advance, evolve};
 pub use key::*;
-pub use limits::{MAX_FINDINGS, MAX_KEY, MAX_REFS, MAX_TEXT, MAX_TITLE};
+pub use limits::{MAX_DETAIL, MAX_FINDINGS, MAX_KEY, MAX_REFS, MAX_TEXT, MAX_TITLE};
 pub use owed::*;
 pub use phase::*;
 pub use refusal::*;

@@ -1,6 +1,6 @@
 //! What a restart must do, and when: both follow from the state alone.
 
-use crate::ids::{AgentId, Party};
+use crate::ids::{AgentId, FindingId, Party};
 use crate::rules::{Check, DriverKind};
 use crate::unit::{CHECK_TRIES, CheckState, CommitOrder, Phase, Stage, Turn, Unit};
 
@@ -18,6 +18,13 @@ pub enum Effect {
     },
     /// Run a check on the newest snapshot.
     RunCheck(Check),
+    /// Run the reproducer of a finding on the newest snapshot.
+    RunReproducer {
+        /// Which finding.
+        finding: FindingId,
+        /// The command line.
+        command: String,
+    },
     /// Write the files that the turn's holder reads, make sure that the tree is the expected one, open the turn.
     OpenTurn {
         /// The number of the turn.
@@ -82,8 +89,14 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
         Stage::Opening => {
             let tried = |check: &&Check| unit.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
             let missing = missing_checks(unit);
-            let open = missing.is_empty() && going;
+            let reproducers = unit.to_reproduce().map(|(finding, command)| Effect::RunReproducer {
+                finding,
+                command: command.to_owned(),
+            });
+            let reproducers: Vec<_> = reproducers.collect();
+            let open = missing.is_empty() && reproducers.is_empty() && going;
             let mut effects: Vec<_> = missing.into_iter().filter(tried).cloned().map(Effect::RunCheck).collect();
+            effects.extend(reproducers);
             effects.extend(open.then_some(Effect::OpenTurn { turn: turn.number }));
             effects
         }

@@ -1,6 +1,6 @@
 //! The core saying no: a full sentence, and the one command that goes on.
 
-use crate::ids::{AgentId, BubbleId, MsgId};
+use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
 use crate::unit::{MAX_TITLE, Seat, StateName, Unmet};
 
 /// Who is told that a command was refused.
@@ -109,6 +109,41 @@ pub enum Refusal {
     /// An implementer gave findings.
     #[error("an implementer hands over work, not findings: leave out --finding and --no-findings")]
     FindingsFromProducer,
+    /// An agent answered as only the other seat may.
+    #[error("{}", other_seat(*.seat))]
+    AnswersOfOtherSeat {
+        /// The caller's seat.
+        seat: Seat,
+    },
+    /// A row is confirmed and reopened at once.
+    #[error("{id} cannot be confirmed and reopened at once")]
+    TwoAnswers {
+        /// Which row.
+        id: FindingId,
+    },
+    /// A row is confirmed although its reproducer still fails.
+    #[error("{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does")]
+    StillFails {
+        /// Which row.
+        id: FindingId,
+    },
+    /// The review of a document lacks steps.
+    #[error("a review of a document goes through three steps; give --step NAME=RESULT for: {}", .missing.join(", "))]
+    StepsMissing {
+        /// Which steps.
+        missing: Vec<&'static str>,
+    },
+    /// Steps where none belong.
+    #[error("--step belongs to the review of a document, and this is none")]
+    NoStepsHere,
+    /// No such check.
+    #[error("there is no check '{name}'{}", if .known.is_empty() { String::new() } else { format!("; there are {}", .known.join(", ")) })]
+    UnknownCheck {
+        /// The name that was given.
+        name: String,
+        /// The checks of this bubble.
+        known: Vec<String>,
+    },
     /// The worktree is on another branch.
     #[error("the worktree is {at} instead of on branch {branch}")]
     WrongBranch {
@@ -251,6 +286,12 @@ impl Refusal {
             | Self::TooMany { .. }
             | Self::NoDeclaration
             | Self::FindingsFromProducer
+            | Self::AnswersOfOtherSeat { .. }
+            | Self::TwoAnswers { .. }
+            | Self::StillFails { .. }
+            | Self::StepsMissing { .. }
+            | Self::NoStepsHere
+            | Self::UnknownCheck { .. }
             | Self::NotReviewer { .. }
             | Self::NotConverged { .. }
             | Self::NoQuestion
@@ -261,7 +302,15 @@ impl Refusal {
 
     fn next_of_agent(&self, id: &BubbleId) -> Option<String> {
         Some(match self {
-            Self::NoDeclaration | Self::NotConverged { .. } => "pairflow pass --summary '…' --no-findings".to_owned(),
+            Self::NoDeclaration | Self::NotConverged { .. } | Self::NoStepsHere | Self::AnswersOfOtherSeat { seat: Seat::Critic } => {
+                "pairflow pass --summary '…' --no-findings".to_owned()
+            }
+            Self::StillFails { id } | Self::TwoAnswers { id } => format!("pairflow pass --summary '…' --reopen {id}"),
+            Self::StepsMissing { missing } => {
+                let steps: Vec<_> = missing.iter().map(|step| format!("--step {step}='…'")).collect();
+                format!("pairflow pass --summary '…' --no-findings {}", steps.join(" "))
+            }
+            Self::AnswersOfOtherSeat { seat: Seat::Producer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
             Self::NotReviewer { .. } | Self::FindingsFromProducer => "pairflow pass --summary '…'".to_owned(),
             Self::LongTitle { .. } | Self::TooMany { what: "findings", .. } => {
                 "pairflow pass --summary '…' --finding 'P1:title'".to_owned()
@@ -287,6 +336,7 @@ impl Refusal {
             | Self::WorktreeDiffers { .. }
             | Self::AnotherPackage
             | Self::UnknownFinding { .. }
+            | Self::UnknownCheck { .. }
             | Self::OutOfScope { .. }
             | Self::CommitUnderWay
             | Self::BadRules { .. }
@@ -306,6 +356,9 @@ fn form(what: &str, id: &BubbleId) -> Option<String> {
         "the question" => "pairflow ask-human --question '…'".to_owned(),
         "the message" => format!("pairflow inbox {id}"),
         "the commit message" => format!("pairflow commit {id} --message '…'"),
+        "the reason of the waiver" => format!("pairflow waive {id} F1 --reason '…'"),
+        "the reason of a dispute" => "pairflow pass --summary '…' --dispute F1 --reason '…'".to_owned(),
+        "the review" => "pairflow pass --summary '…' --findings FILE".to_owned(),
         "the reason of the override" => format!("pairflow commit {id} --override-scope --reason '…'"),
         // The same command with a shorter reason or key, or without one.
         _ => return None,
@@ -324,6 +377,14 @@ fn next_in(state: StateName, id: &BubbleId) -> String {
         StateName::Committed => "pairflow supervise --once".to_owned(),
         StateName::Done => format!("pairflow merge {id}"),
         StateName::Failed | StateName::Cancelled => format!("pairflow log {id}"),
+    }
+}
+
+/// Says which answers belong to the caller's seat.
+fn other_seat(seat: Seat) -> &'static str {
+    match seat {
+        Seat::Producer => "an implementer answers with --fixed and --dispute; --confirm and --reopen are the reviewer's",
+        Seat::Critic => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Outcome, Receipt, Snapshot};
-use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
+use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
 use crate::log::{Conflict, Key, QuestionKind, Warning, Workspace};
-use crate::rounds::{Certificate, CleanReview, Ledger, RoundRoles};
+use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Finding, Ledger, Review, RoundRoles, Step};
 use crate::rules::Rules;
 use crate::time::{Moment, Timestamp};
 use crate::unit::{Phase, Seat};
@@ -22,6 +22,8 @@ pub const NOTES_KEPT: usize = 32;
 pub const WARNINGS_KEPT: usize = 8;
 /// How many failed receipts are remembered that were to run again.
 pub const SUPERSEDED_KEPT: usize = 16;
+/// How many reviews are remembered with what they filed.
+pub const FILED_KEPT: usize = 2;
 /// How often a check that could not be run is tried in all before a person is asked.
 pub const CHECK_TRIES: u32 = 3;
 
@@ -72,6 +74,20 @@ pub struct Unit {
     pub not_available: Vec<String>,
     /// The findings.
     pub ledger: Ledger,
+    /// Which tree each agent reviewed last, and when.
+    pub reviewed_by: BTreeMap<AgentId, Reviewed>,
+    /// What the newest reviews filed, oldest first.
+    pub filed: VecDeque<Filed>,
+    /// What the person has to know to decide, as far as an agent has said it.
+    pub explanation: Explanation,
+    /// Whether a claim of convergence was refused because that was missing; it is asked for once.
+    pub explanation_asked: bool,
+    /// The steps of the last document review.
+    pub steps: Vec<Step>,
+    /// The document of which the person said to have understood it.
+    pub understood: Option<TreeId>,
+    /// Checks that the person waived, with the reason.
+    pub waived_checks: BTreeMap<String, String>,
     /// The tree of the last review, whatever it found.
     pub reviewed: Option<TreeId>,
     /// The clean reviews of the newest snapshot's tree, in order.
@@ -132,6 +148,26 @@ pub struct Held {
     pub answered: u32,
 }
 
+/// The last review of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reviewed {
+    /// In which round.
+    pub round: u32,
+    /// Of which tree.
+    pub tree: TreeId,
+}
+
+/// What a review filed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filed {
+    /// In which round.
+    pub round: u32,
+    /// The rows that it claimed, newly or again.
+    pub findings: Vec<FindingId>,
+    /// Whether it did not take an answer.
+    pub reopened: bool,
+}
+
 /// A question that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenQuestion {
@@ -169,6 +205,8 @@ pub enum CheckState<'a> {
     Failed(&'a Receipt),
     /// A person said that it is not available.
     NotAvailable,
+    /// A person lives with what it says, for this reason.
+    Waived(&'a str),
     /// It has not been run, or could not be.
     Missing,
 }
@@ -201,6 +239,13 @@ impl Unit {
             could_not: BTreeMap::new(),
             not_available: Vec::new(),
             ledger: Ledger::default(),
+            reviewed_by: BTreeMap::new(),
+            filed: VecDeque::new(),
+            explanation: Explanation::default(),
+            explanation_asked: false,
+            steps: Vec::new(),
+            understood: None,
+            waived_checks: BTreeMap::new(),
             reviewed: None,
             streak: Vec::new(),
             authors: Vec::new(),
@@ -236,6 +281,9 @@ impl Unit {
         if self.not_available.iter().any(|check| check == name) {
             return CheckState::NotAvailable;
         }
+        if let Some(reason) = self.waived_checks.get(name) {
+            return CheckState::Waived(reason);
+        }
         let newest = self.receipts.iter().rev().find(|receipt| receipt.check == name);
         match newest {
             Some(receipt) if receipt.outcome.passed() => CheckState::Passed(receipt),
@@ -253,16 +301,29 @@ impl Unit {
     /// Returns the names of the required checks that have not passed on the newest snapshot.
     pub fn checks_not_passed(&self) -> Vec<&str> {
         let open = |check: &&crate::rules::Check| {
-            !matches!(self.check(&check.name), CheckState::Passed(_) | CheckState::NotAvailable)
+            matches!(self.check(&check.name), CheckState::Failed(_) | CheckState::Missing)
         };
         self.rules.checks.iter().filter(open).map(|check| check.name.as_str()).collect()
     }
 
     /// Takes over a review of the newest snapshot's tree.
-    pub(crate) fn review(&mut self, by: &AgentId, round: u32, findings: &[crate::rounds::Finding]) {
-        let again = self.reviewed.is_some() && self.reviewed.as_ref() == self.tree();
-        self.ledger.review(by, round, findings, again);
+    pub(crate) fn review(&mut self, by: &AgentId, round: u32, findings: &[Finding], answers: &Answers) {
+        self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk });
+        let claims = findings.iter().filter(|finding| finding.duplicate_of.is_none());
+        let ids = claims.filter_map(|finding| finding.id).collect();
+        self.filed.push_back(Filed { round, findings: ids, reopened: !answers.reopened.is_empty() });
+        let surplus = self.filed.len().saturating_sub(FILED_KEPT);
+        self.filed.drain(..surplus);
         self.reviewed = self.tree().cloned();
+        if let Some(tree) = self.reviewed.clone() {
+            self.reviewed_by.insert(by.clone(), Reviewed { round, tree });
+        }
+    }
+
+    /// Returns the reproducers that have not been run on the newest snapshot, with their findings.
+    pub fn to_reproduce(&self) -> impl Iterator<Item = (FindingId, &str)> {
+        let here = self.snapshot.as_ref().map(|snapshot| &snapshot.tree);
+        here.into_iter().flat_map(|tree| self.ledger.to_reproduce(tree)).map(|(row, command)| (row.id, command))
     }
 
     /// Returns the turn number that a retry of `agent`'s last command would name.

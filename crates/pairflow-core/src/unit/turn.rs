@@ -2,7 +2,11 @@
 
 use crate::ids::Party;
 use crate::log::{Body, Event, Intent, Pass};
-use crate::unit::{Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, key_of};
+use crate::rounds::{Step, StepName};
+use crate::rules::BubbleKind;
+use crate::unit::{
+    Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, answers, human, key_of,
+};
 
 /// A hand-over in a running bubble.
 pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {
@@ -11,17 +15,26 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         return Err(Refusal::Empty { what: "the summary" });
     }
     let findings = declared(unit, turn.seat, pass)?;
+    answers::admit(unit, turn.seat, &pass.answers)?;
+    steps_done(unit, turn.seat, &pass.steps)?;
     on_its_branch(unit, &pass.head)?;
     let inferred = match turn.seat {
         Seat::Producer => Intent::Review,
         Seat::Critic => Intent::FixRequest,
     };
-    let body = Pass { summary: pass.summary.clone(), pass_intent: pass.intent.unwrap_or(inferred), findings };
+    let body = Pass {
+        summary: pass.summary.clone(),
+        pass_intent: pass.intent.unwrap_or(inferred),
+        findings,
+        answers: pass.answers.clone(),
+        explanation: pass.explanation.clone(),
+        steps: pass.steps.clone(),
+    };
     let recipient = match turn.seat {
         Seat::Producer => &unit.seats.critic,
         Seat::Critic => &unit.seats.producer,
     };
-    Ok(Decided::one(Event {
+    let event = Event {
         sender: Party::Agent(pass.by.clone()),
         recipient: Party::Agent(recipient.clone()),
         round: unit.round,
@@ -29,7 +42,10 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         refs: pass.refs.clone(),
         in_reply_to: None,
         key: key_of(unit, &Command::Pass(pass.clone())),
-    }))
+    };
+    let mut events = vec![event];
+    events.extend(pass.discuss.then(|| human::discussion(unit, &pass.by, &pass.summary)));
+    Ok(Decided::of(events))
 }
 
 /// Whether `by` may act now: it is its turn, the turn is open, and nobody paused.
@@ -75,9 +91,24 @@ fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<cr
     match (seat, &pass.findings) {
         (Seat::Producer, None) => Ok(None),
         (Seat::Producer, Some(_)) => Err(Refusal::FindingsFromProducer),
-        (Seat::Critic, None) => Err(Refusal::NoDeclaration),
+        (Seat::Critic, None) if pass.answers.reopened.is_empty() => Err(Refusal::NoDeclaration),
+        (Seat::Critic, None) => Ok(Some(Vec::new())),
         (Seat::Critic, Some(findings)) => Ok(Some(unit.ledger.name(findings))),
     }
+}
+
+/// Whether the review of a document went through every step of its protocol.
+fn steps_done(unit: &Unit, seat: Seat, steps: &[Step]) -> Result<(), Refusal> {
+    let document = unit.rules.kind == BubbleKind::Document;
+    if !steps.is_empty() && (!document || seat == Seat::Producer) {
+        return Err(Refusal::NoStepsHere);
+    }
+    let done = |name: &StepName| steps.iter().any(|step| step.step == *name && !step.result.trim().is_empty());
+    let missing: Vec<_> = StepName::ALL.into_iter().filter(|name| !done(name)).map(StepName::name).collect();
+    if document && seat == Seat::Critic && !missing.is_empty() {
+        return Err(Refusal::StepsMissing { missing });
+    }
+    Ok(())
 }
 
 /// Whether the worktree is on the bubble's own branch.

@@ -1,12 +1,13 @@
 //! What the supervisor reports: snapshots, receipts, opened turns, ended agents, and time.
 
 use crate::facts::{Outcome, Receipt, Snapshot};
-use crate::ids::Party;
+use crate::ids::{FindingId, Party};
 use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
+use crate::rounds::{Row, RowState, Severity};
 use crate::time::Moment;
 use crate::unit::human::own_question;
 use crate::unit::lifecycle::own;
-use crate::unit::{CHECK_TRIES, CheckState, Decided, Phase, Refusal, Seat, Stage, Turn, Unit, converge};
+use crate::unit::{CHECK_TRIES, CheckState, Decided, FILED_KEPT, Filed, Phase, Refusal, Seat, Stage, Turn, Unit, converge};
 
 /// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
 pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {
@@ -27,17 +28,79 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
     let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
     let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
     if reviewed {
-        events.extend(tie_break(unit, &events));
+        events.extend(stop(unit, &events));
     }
     Ok(Decided::of(events))
 }
 
-/// The question that stops a loop whose reviews are used up.
-pub(super) fn tie_break(unit: &Unit, events: &[Event]) -> Option<Event> {
+/// The reproducer of a finding was run on the newest snapshot.
+pub(super) fn reproduced(unit: &Unit, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
+    let here = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
+    let wanted = unit.to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
+    if !here || !wanted {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Evidence::Reproduced { finding, receipt: receipt.clone() };
+    let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
+    events.extend(stop(unit, &events));
+    Ok(Decided::of(events))
+}
+
+/// The one question with which a loop stops that does not get anywhere: a finding that wants an earlier one undone,
+/// two reviews in a row that brought only what could have been said before, or no reviews left.
+pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
     let after = converge::fold(unit, events, Moment::default());
-    let settled = after.phase.turn()?.stage == Stage::Settled;
-    let asked = after.questions.iter().any(|open| open.kind == QuestionKind::TieBreak);
-    if settled || asked || after.reviews_left() > 0 {
+    let turn = after.phase.turn()?;
+    let settled = turn.stage == Stage::Settled;
+    let asked = after.questions.iter().any(|open| open.kind.is_tie_break());
+    if settled || asked || after.to_reproduce().next().is_some() {
+        return None;
+    }
+    if turn.seat == Seat::Producer {
+        if let Some(row) = after.ledger.open().find(|row| row.state == RowState::Reversal && row.severity.blocks()) {
+            return Some(reversal(&after, row));
+        }
+        if only_late(&after) {
+            return Some(late(&after));
+        }
+    }
+    tie_break(&after)
+}
+
+fn reversal(unit: &Unit, row: &Row) -> Event {
+    let why = row.history.last().map_or("asks to undo an earlier finding", |change| change.note.as_str());
+    let question = format!(
+        "{} {why}, so that the loop would go round in circles. Accept the work as it is, or continue? Say which of the \
+         two findings holds.",
+        row.short()
+    );
+    own_question(unit, QuestionKind::Reversal, question)
+}
+
+/// Whether the two newest reviews each brought P1 findings, and nothing but such that their reviewers had missed
+/// when they reviewed the same lines before.
+fn only_late(unit: &Unit) -> bool {
+    let late = |filed: &Filed| {
+        let rows = filed.findings.iter().filter_map(|id| unit.ledger.get(*id));
+        let grave: Vec<_> = rows.filter(|row| row.severity.blocks()).collect();
+        !filed.reopened && !grave.is_empty() && grave.iter().all(|row| row.severity == Severity::P1 && row.late())
+    };
+    unit.filed.len() >= FILED_KEPT && unit.filed.iter().all(late)
+}
+
+fn late(unit: &Unit) -> Event {
+    let ids: Vec<_> = unit.filed.iter().flat_map(|filed| &filed.findings).map(ToString::to_string).collect();
+    let question = format!(
+        "two reviews in a row brought only findings on lines that the same reviewers had seen before ({}). Accept the \
+         work as it is, or continue?",
+        ids.join(", ")
+    );
+    own_question(unit, QuestionKind::Late, question)
+}
+
+/// The question that stops a loop whose reviews are used up.
+fn tie_break(after: &Unit) -> Option<Event> {
+    if after.reviews_left() > 0 {
         return None;
     }
     let open = match after.ledger.blocking().count() {
@@ -52,7 +115,7 @@ pub(super) fn tie_break(unit: &Unit, events: &[Event]) -> Option<Event> {
     let question = format!(
         "{reviews} not brought an agreement; {open}. Accept the work as it is, or continue with a fresh budget?"
     );
-    Some(own_question(&after, QuestionKind::TieBreak, question))
+    Some(own_question(after, QuestionKind::TieBreak, question))
 }
 
 /// A check was run on the newest snapshot.
@@ -95,7 +158,7 @@ fn given_up(unit: &Unit, check: &str) -> bool {
 /// Everything before a turn is done.
 pub(super) fn open(unit: &Unit, turn: &Turn, number: u32) -> Result<Decided, Refusal> {
     let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused && !unit.updating;
-    if !ready || !super::missing_checks(unit).is_empty() {
+    if !ready || !super::missing_checks(unit).is_empty() || unit.to_reproduce().next().is_some() {
         return Err(Refusal::NotOwed);
     }
     let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone() };

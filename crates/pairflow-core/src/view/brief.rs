@@ -3,6 +3,7 @@
 use crate::facts::Snapshot;
 use crate::ids::Party;
 use crate::rounds::policy::strict;
+use crate::rounds::{Row, RowState, Shown};
 use crate::unit::{CheckState, Said, Seat, Stage, Turn, Unit};
 use crate::view::markdown::Page;
 use crate::view::messages::{criteria, scope};
@@ -95,26 +96,48 @@ fn handed_over(page: &mut Page, unit: &Unit, turn: &Turn) {
 }
 
 fn findings(page: &mut Page, unit: &Unit, turn: &Turn) {
-    if unit.ledger.open.is_empty() {
+    let open: Vec<_> = unit.ledger.open().collect();
+    if open.is_empty() {
         return;
     }
     page.section("Open findings");
-    page.items(
-        unit.ledger.open.iter().map(|row| {
-            format!("{} {} {} ({}, round {})", row.id, row.severity, one_line(&row.title), row.by, row.round)
-        }),
-    );
+    for row in &open {
+        page.item(&digest(row));
+        if turn.seat == Seat::Producer || row.state == RowState::Disputed {
+            let texts = [&row.detail, &row.suggestion].into_iter().filter(|text| !text.trim().is_empty());
+            texts.for_each(|text| page.quote(text));
+        }
+    }
     page.line("");
     page.line(match turn.seat {
-        Seat::Producer => "Mend every P0 and P1. If a finding is wrong, say so in your summary, with the reason.",
-        Seat::Critic if unit.reviewed.as_ref() == unit.tree() => {
-            "They are findings in this very tree. Report what is grave and still holds; what is not grave stays open \
-             for the person, whether you repeat it or not."
+        Seat::Producer => {
+            "Mend every P0 and P1, and answer each finding by its name when you hand over: `--fixed F1` if it is mended, \
+             `--dispute F1 --reason '…'` if it is wrong. What you do not answer stays open."
         }
         Seat::Critic => {
-            "Look at each again. Report what still holds as a finding; what you leave out counts as settled."
+            "Look at each again. `--no-findings` takes every answer and settles every P0 and P1. If you report anything, \
+             settle each of these by its name: `--confirm F1` if the answer is right, `--reopen F1` if it is not. Do not \
+             report them as new findings."
         }
     });
+}
+
+/// One row of the ledger for a brief; who filed it is nobody's business.
+fn digest(row: &Row) -> String {
+    let place = row.file.as_deref().map(|file| match row.line {
+        Some(line) => format!(" in {}:{line}", one_line(file)),
+        None => format!(" in {}", one_line(file)),
+    });
+    let said = row.history.iter().rev().find(|change| change.to == row.state && !change.note.is_empty());
+    let said = said.map(|change| format!(": {}", one_line(&change.note))).unwrap_or_default();
+    let state = if row.state == RowState::Open { String::new() } else { format!(" [{}{said}]", row.state) };
+    let answer = if row.wants_answer() { " (has to be answered)" } else { "" };
+    let proof = match row.reproducer.as_ref() {
+        Some(one) if one.stand == Shown::Fails => format!("; `{}` fails until it is mended", one_line(&one.command)),
+        _ => String::new(),
+    };
+    let place = place.unwrap_or_default();
+    format!("{} {} {}{place}{state}{answer}{proof}", row.id, row.severity, one_line(&row.title))
 }
 
 fn changed(page: &mut Page, unit: &Unit, turn: &Turn) {
@@ -190,6 +213,9 @@ fn checks(page: &mut Page, unit: &Unit) {
                 page.block(&tail(&receipt.tail));
             }
             CheckState::NotAvailable => page.item(&format!("{name} ({command}): not available, says a person")),
+            CheckState::Waived(reason) => {
+                page.item(&format!("{name} ({command}): waived by a person: {}", one_line(reason)));
+            }
             CheckState::Missing => page.item(&format!("{name} ({command}): not run yet")),
         }
     }

@@ -47,12 +47,14 @@ pub enum ItemKind {
     Watchdog,
     /// An agent ended without a hand-over.
     AgentEnded,
-    /// The rounds are used up.
+    /// The agents do not agree: the rounds are used up, findings come too late, or want earlier ones undone.
     TieBreak,
     /// A check could not be run.
     CouldNotCheck,
     /// An effect failed again and again.
     Trouble,
+    /// The person is to confirm that the document is understood.
+    Comprehension,
     /// A package waits for approval, or approved work for its commit.
     Approval,
 }
@@ -90,7 +92,8 @@ impl From<QuestionKind> for ItemKind {
             QuestionKind::Question => Self::Question,
             QuestionKind::Watchdog => Self::Watchdog,
             QuestionKind::AgentEnded => Self::AgentEnded,
-            QuestionKind::TieBreak => Self::TieBreak,
+            QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal => Self::TieBreak,
+            QuestionKind::Comprehension => Self::Comprehension,
             QuestionKind::CouldNotCheck => Self::CouldNotCheck,
             QuestionKind::Trouble => Self::Trouble,
         }
@@ -116,7 +119,8 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
     let (accept, go_on) = (" --decision accept", " --decision continue");
     match open.kind {
         QuestionKind::Question => vec![reply("")],
-        QuestionKind::TieBreak => vec![reply(accept), reply(go_on)],
+        QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal => vec![reply(accept), reply(go_on)],
+        QuestionKind::Comprehension => vec![format!("pairflow reply {}{which}{accept}", unit.id), reply("")],
         QuestionKind::CouldNotCheck => vec![reply(go_on), reply(accept)],
         QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble => {
             let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
@@ -151,7 +155,7 @@ fn offer(unit: &Unit) -> String {
     let by = unit.certificate.as_ref().and_then(reviewers);
     let reviewed =
         by.map_or_else(|| "accepted at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));
-    let open = match unit.ledger.open.len() {
+    let open = match unit.ledger.open().count() {
         0 => String::new(),
         n => format!(", {} open", count(n, "finding")),
     };

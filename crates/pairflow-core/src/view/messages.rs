@@ -5,6 +5,7 @@ use crate::log::{
     ApprovalDecision, ApprovalRequest, Body, Convergence, Decision, DonePackage, Envelope, Intent, Pass, Reply, Task,
     Verdict,
 };
+use crate::rounds::{Answers, Explanation, Finding};
 use crate::rules::Scope;
 use crate::view::markdown::Page;
 use crate::view::words::{called, claim, one_line};
@@ -116,12 +117,54 @@ fn write_pass(page: &mut Page, pass: &Pass) {
     };
     page.item(&format!("asks to: {asked}"));
     said(page, "Summary", &pass.summary);
-    let Some(findings) = &pass.findings else { return };
-    page.section("Findings");
-    if findings.is_empty() {
-        page.line("None.");
+    write_answers(page, &pass.answers);
+    if let Some(findings) = &pass.findings {
+        page.section("Findings");
+        if findings.is_empty() {
+            page.line("None.");
+        }
+        findings.iter().for_each(|finding| write_finding(page, finding));
     }
-    page.items(findings.iter().map(claim));
+    pass.steps.iter().for_each(|step| said(page, &format!("Step: {}", step.step.name()), &step.result));
+    write_explanation(page, pass.explanation.as_ref());
+}
+
+fn write_answers(page: &mut Page, answers: &Answers) {
+    if answers.is_empty() {
+        return;
+    }
+    page.section("Answers to findings");
+    page.items(answers.fixed.iter().map(|id| format!("{id} fixed")));
+    page.items(answers.disputed.iter().map(|one| format!("{} disputed: {}", one.finding, one_line(&one.reason))));
+    page.items(answers.confirmed.iter().map(|id| format!("{id} confirmed")));
+    page.items(answers.reopened.iter().map(|id| format!("{id} reopened")));
+}
+
+/// Adds a finding with everything that is known of it.
+pub(super) fn write_finding(page: &mut Page, finding: &Finding) {
+    page.item(&claim(finding));
+    let place = finding.file.as_deref().map(|file| match finding.line {
+        Some(line) => format!("{}:{line}", one_line(file)),
+        None => one_line(file),
+    });
+    let class = finding.class.map(|class| class.to_string());
+    let mut facts: Vec<_> = place.into_iter().chain(class).collect();
+    facts.extend(finding.reproducer.as_deref().map(|command| format!("reproduce with: {}", one_line(command))));
+    facts.extend(finding.reverses.map(|id| format!("asks to undo {id}")));
+    facts.extend(finding.duplicate_of.map(|id| format!("says the same as {id}")));
+    if !facts.is_empty() {
+        page.line(&format!("  ({})", facts.join("; ")));
+    }
+    for text in [&finding.detail, &finding.suggestion].into_iter().filter(|text| !text.trim().is_empty()) {
+        page.line("");
+        page.quote(text);
+    }
+}
+
+fn write_explanation(page: &mut Page, explanation: Option<&Explanation>) {
+    for (name, text) in explanation.iter().flat_map(|one| one.parts()) {
+        said(page, &format!("Explanation: {name}"), text);
+    }
 }
 
 fn write_reply(page: &mut Page, reply: &Reply) {

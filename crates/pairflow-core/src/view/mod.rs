@@ -3,6 +3,7 @@
 pub mod brief;
 mod fields;
 pub mod inbox;
+pub mod ledger;
 mod markdown;
 pub mod messages;
 pub mod package;

@@ -47,7 +47,7 @@ pub fn render(unit: &Unit, certificate: &Certificate, message: &str) -> String {
 pub fn again(before: &Unit, envelope: &Envelope) -> Option<String> {
     let Body::Convergence(claim) = &envelope.event.body else { return None };
     let unit = match &envelope.event.sender {
-        Party::Agent(by) => claimed(before, by, &claim.summary),
+        Party::Agent(by) => claimed(before, by, &claim.summary, claim.explanation.as_ref()),
         _ => before.clone(),
     };
     Some(render(&unit, &claim.certificate, &commit_message(&unit)))
@@ -144,6 +144,7 @@ fn test_plan(page: &mut Page, unit: &Unit) {
             }
             (CheckState::Passed(_), None) => "passed when pairflow ran it on this tree".to_owned(),
             (CheckState::NotAvailable, _) => "not available; run it by hand".to_owned(),
+            (CheckState::Waived(reason), _) => format!("waived by a person: {}", one_line(reason)),
             (CheckState::Failed(_) | CheckState::Missing, _) => "has not passed".to_owned(),
         };
         rows.push(format!("`{}` ({}): {stand}", one_line(&check.command), one_line(&check.name)));

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::facts::{Outcome, Snapshot};
-use crate::ids::{BubbleId, MsgId};
+use crate::ids::{BubbleId, FindingId, MsgId};
 use crate::log::{
     ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, Kind, Lifecycle, Pass,
     Reply, Verdict, Warning,
 };
-use crate::rounds::Finding;
+use crate::rounds::{Answers, Finding};
 use crate::time::Timestamp;
 use crate::unit::{Seats, Unit, evolve};
 use crate::view::Tone;
@@ -140,14 +140,30 @@ fn passed(pass: &Pass) -> (String, Tone) {
         let id = finding.id.map(|id| format!(" ({id})")).unwrap_or_default();
         format!("{} {}{id}", finding.severity, one_line(&finding.title))
     };
+    let answers = answered_rows(&pass.answers);
     match pass.findings.as_deref() {
-        None => (format!("hands over: {}", pass.summary), Tone::Plain),
-        Some([]) => (format!("finds nothing: {}", pass.summary), Tone::Good),
+        None => (format!("hands over{answers}: {}", pass.summary), Tone::Plain),
+        Some([]) if !pass.answers.reopened.is_empty() => (format!("reviews{answers}: {}", pass.summary), Tone::Bad),
+        Some([]) => (format!("finds nothing{answers}: {}", pass.summary), Tone::Good),
         Some(findings) => {
             let tone = if findings.iter().any(|finding| finding.severity.blocks()) { Tone::Bad } else { Tone::Warn };
-            (format!("finds {}", findings.iter().map(named).collect::<Vec<_>>().join(", ")), tone)
+            (format!("finds {}{answers}", findings.iter().map(named).collect::<Vec<_>>().join(", ")), tone)
         }
     }
+}
+
+/// Says which rows a hand-over answers: " (F1 fixed, F2 disputed)".
+fn answered_rows(answers: &Answers) -> String {
+    let disputed: Vec<_> = answers.disputed.iter().map(|dispute| dispute.finding).collect();
+    let kinds: [(&[FindingId], &str); 4] = [
+        (&answers.fixed, "fixed"),
+        (&disputed, "disputed"),
+        (&answers.confirmed, "confirmed"),
+        (&answers.reopened, "reopened"),
+    ];
+    let said = kinds.iter().flat_map(|(ids, word)| ids.iter().map(move |id| format!("{id} {word}")));
+    let said: Vec<_> = said.collect();
+    if said.is_empty() { String::new() } else { format!(" ({})", said.join(", ")) }
 }
 
 fn answered(reply: &Reply) -> String {
@@ -218,6 +234,10 @@ fn found(evidence: &Evidence) -> (String, Tone) {
             };
             (format!("check {} {}", receipt.check, ended(receipt)), tone)
         }
+        Evidence::Reproduced { finding, receipt } => match receipt.outcome {
+            Outcome::Passed => (format!("reproducer of {finding} {}", ended(receipt)), Tone::Good),
+            _ => (format!("reproducer of {finding} {}", ended(receipt)), Tone::Warn),
+        },
         Evidence::NotAvailable { check, .. } => (format!("check {check} is recorded as not available"), Tone::Warn),
     }
 }
@@ -240,6 +260,10 @@ fn controlled(control: &Control, to: &str) -> String {
         ControlAction::Halt => "bubble paused".to_owned(),
         ControlAction::Resume => "bubble resumed".to_owned(),
         ControlAction::Escalate => "asks a person to look".to_owned(),
+        ControlAction::Waive => match &control.waived {
+            Some(what) => format!("waives {what}"),
+            None => "waives something".to_owned(),
+        },
     };
     with(&what, &control.reason)
 }

@@ -89,7 +89,7 @@ fn findings_get_names_that_are_never_given_twice() {
          codex: pass
          claude: pass P1 'c'",
     );
-    assert_eq!(play.unit.ledger.open.iter().map(|row| row.id.to_string()).collect::<Vec<_>>(), ["F3"]);
+    assert_eq!(play.unit.ledger.open().map(|row| row.id.to_string()).collect::<Vec<_>>(), ["F3"]);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_retry_key_survives_a_crash() {
 }
 
 fn warned(play: &Play, agent: &str, reason: &str, later: u64) -> Unit {
-    let warning = Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new() };
+    let warning = Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new(), explanation_asked: false };
     let mut envelope = play.log.last().unwrap().clone();
     envelope.event = Event::own(1, Body::ProtocolWarning(warning));
     envelope.event.recipient = Party::Agent(agent.parse().unwrap());

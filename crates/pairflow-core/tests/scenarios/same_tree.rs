@@ -31,7 +31,7 @@ fn a_clean_second_review_adds_to_what_is_open() {
          claude: pass P2 'naming'
          codex: pass P3 'spacing'",
     );
-    let open: Vec<_> = play.unit.ledger.open.iter().map(|row| row.title.as_str()).collect();
+    let open: Vec<_> = play.unit.ledger.open().map(|row| row.title.as_str()).collect();
     assert_eq!(open, ["naming", "spacing"]);
     assert!(
         play.package().contains("- open finding: F1 P2 naming\n- open finding: F2 P3 spacing\n"),
@@ -50,7 +50,7 @@ fn a_finding_that_is_repeated_is_one_row() {
          claude: pass P2 'naming'
          codex: pass P3 'Naming'",
     );
-    let open: Vec<_> = play.unit.ledger.open.iter().map(|row| (row.id.0, row.title.as_str())).collect();
+    let open: Vec<_> = play.unit.ledger.open().map(|row| (row.id.0, row.title.as_str())).collect();
     assert_eq!(open, [(2, "Naming")]);
 }
 

@@ -101,7 +101,7 @@ impl Bubble {
                 "the log ended in {} bytes of an append that was never acknowledged, at byte {}; they are in quarantine/{name}",
                 torn.len, torn.offset
             );
-            let warning = Warning { command: "append".to_owned(), reason, unmet: Vec::new() };
+            let warning = Warning { command: "append".to_owned(), reason, unmet: Vec::new(), explanation_asked: false };
             self.append_warning(&mut log, Party::Orchestrator, warning)?;
         }
         Ok(log)
@@ -142,11 +142,7 @@ impl Bubble {
     /// Records the refusal of an agent's command. A person is told, not recorded; a lost race changes nothing.
     fn warn(&self, log: &mut Locked, command: &Command, refusal: &Refusal) -> Result<(), EngineError> {
         let Some(agent) = command.agent().filter(|_| !matches!(refusal, Refusal::LostRace(_))) else { return Ok(()) };
-        let unmet = match refusal {
-            Refusal::NotConverged { unmet } => unmet.iter().map(ToString::to_string).collect(),
-            _ => Vec::new(),
-        };
-        let warning = Warning { command: command.name().to_owned(), reason: refusal.to_string(), unmet };
+        let warning = refusal.warning(command);
         self.append_warning(log, Party::Agent(agent.clone()), warning)
     }
 

@@ -55,7 +55,7 @@ impl Confirmed {
 
 impl Engine {
     /// Makes a bubble. Refuses an id that is taken, an empty task, and a base branch that is not there.
-    pub fn create(&self, new: NewBubble<'_>) -> Result<(Bubble, Unit), EngineError> {
+    pub fn create(&self, mut new: NewBubble<'_>) -> Result<(Bubble, Unit), EngineError> {
         if new.id.as_str() == RESERVED {
             return Err(EngineError::BadInput(format!("the id '{RESERVED}' is reserved; choose another one")));
         }
@@ -63,6 +63,10 @@ impl Engine {
             return Err(EngineError::BadInput("the task must not be empty".to_owned()));
         }
         new.repo.resolve_branch(&new.resolved.rules.base_branch)?;
+        if let Some(prd) = &new.resolved.rules.prd {
+            let pinned = self.prd(new.repo, &prd.source, &new.resolved.rules.base_branch)?;
+            new.resolved.rules.prd = Some(pinned);
+        }
         let bubble = self.handle(&new.repo.root, &new.id);
         if bubble.log.exists() {
             return Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone(), raced: false });

@@ -7,6 +7,7 @@ use pairflow_core::ids::TreeId;
 use pairflow_core::rules::Check;
 use pairflow_core::unit::{Command, Unit};
 
+use super::{documents, red_green};
 use crate::checks::{CheckRun, Checked, run_check};
 use crate::engine::{Bubble, EngineError};
 use crate::git::{changes, observe};
@@ -23,7 +24,12 @@ pub(super) fn perform(
     cancel: &Cancel,
 ) -> Result<Option<Command>, EngineError> {
     let Some(tree) = unit.tree() else { return Ok(None) };
-    let Some(checked) = run(bubble, unit, check, tree, cancel)? else { return Ok(None) };
+    let checked = match check {
+        check if check.command == Check::BUILT_IN => Some(documents::check(bubble, unit, check, tree)?),
+        check if check.name == Check::RED_GREEN => red_green::check(bubble, unit, check, cancel)?,
+        check => run(bubble, unit, check, tree, cancel)?,
+    };
+    let Some(checked) = checked else { return Ok(None) };
     let receipt = keep(bubble, checked)?;
     write_output(bubble, unit, &receipt)?;
     Ok(Some(Command::Checked { receipt }))

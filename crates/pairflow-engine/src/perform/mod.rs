@@ -1,16 +1,21 @@
 //! Paying debts: one effect a file. Each looks at the world, acts, and returns the command that reports what came of it.
 
+mod apart;
 mod check;
 mod commit;
+mod documents;
 mod observe;
 mod open;
 mod prepare;
 mod project;
+mod red_green;
+mod reproduce;
 mod settle;
 mod snapshot;
 mod update;
 
 pub(crate) use commit::commit_now;
+pub(crate) use documents::paths as documents;
 pub use observe::{head_seen, seen};
 pub(crate) use prepare::set_up;
 pub use project::write_projections;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pairflow_core::unit::{Command, Effect, Refusal, Unit, owed};
 
-use super::{check, commit, open, prepare, snapshot, update};
+use super::{check, commit, open, prepare, reproduce, snapshot, update};
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::process::Cancel;
 use crate::store::StoreError;
@@ -57,6 +57,7 @@ pub fn perform(bubble: &Bubble, unit: &Unit, effect: &Effect, cancel: &Cancel) -
         Effect::PrepareWorkspace => Ok(prepare::perform(bubble, unit, cancel)),
         Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author, *number).map(Some),
         Effect::RunCheck(check) => check::perform(bubble, unit, check, cancel),
+        Effect::RunReproducer { finding, command } => reproduce::perform(bubble, unit, (*finding, command), cancel),
         Effect::OpenTurn { turn } => open::perform(bubble, unit, *turn).map(Some),
         Effect::Update => Ok(Some(update::perform(bubble, unit))),
         Effect::Commit(order) => commit::perform(bubble, unit, order),

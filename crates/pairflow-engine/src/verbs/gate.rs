@@ -2,6 +2,7 @@
 
 use pairflow_core::ids::{AgentId, TreeId};
 use pairflow_core::log::Key;
+use pairflow_core::rounds::Explanation;
 use pairflow_core::unit::{Command, Phase, Refusal, Seen, Unit};
 
 use crate::engine::{Applied, Bubble, EngineError};
@@ -16,6 +17,8 @@ pub struct Claim {
     pub summary: String,
     /// What it points to.
     pub refs: Vec<String>,
+    /// What the person has to know to decide.
+    pub explanation: Option<Explanation>,
     /// The retry key, if one was given.
     pub key: Option<Key>,
 }
@@ -30,6 +33,7 @@ impl Bubble {
             by: claim.by.clone(),
             summary: claim.summary.clone(),
             refs: claim.refs.clone(),
+            explanation: claim.explanation.clone(),
             seen,
             key: claim.key.clone(),
         };

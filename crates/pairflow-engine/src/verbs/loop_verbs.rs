@@ -33,8 +33,8 @@ impl Bubble {
         let before = self.load()?;
         if before.unit.phase != Phase::Preparing {
             // Which work goes on here is no configuration: it was settled when the bubble was made.
-            let continues = before.unit.rules.continues.clone();
-            self.apply(&Command::Start { rules: Box::new(Rules { continues, ..rules.clone() }) })?;
+            let (continues, prd) = (before.unit.rules.continues.clone(), before.unit.rules.prd.clone());
+            self.apply(&Command::Start { rules: Box::new(Rules { continues, prd, ..rules.clone() }) })?;
         }
         let seq = before.head.seq;
         let extra = Duration::from_secs(rules.check_timeout_secs);

@@ -3,12 +3,14 @@
 mod carry;
 mod delete;
 mod diff;
+mod findings;
 mod follow_up;
 mod gate;
 mod locate;
 mod loop_verbs;
 mod merge;
 mod open;
+mod prd;
 mod stop;
 mod verify;
 

@@ -2,7 +2,7 @@
 
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::Party;
-use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
+use pairflow_core::log::{Body, Convergence, Envelope, Evidence, Lifecycle};
 use pairflow_core::rounds::Certificate;
 use pairflow_core::rounds::policy::strict;
 use pairflow_core::unit::{Phase, Unit, Unmet, claimed, evolve, unmet, waivers};
@@ -85,7 +85,7 @@ fn artifacts(bubble: &Bubble, envelopes: &[Envelope]) -> Vec<VerifyRow> {
     for envelope in envelopes {
         names.extend(envelope.event.refs.iter().map(String::as_str));
         match &envelope.event.body {
-            Body::Evidence(Evidence::Receipt { receipt }) => names.extend(receipt.output.as_deref()),
+            Body::Evidence(Evidence::Receipt { receipt } | Evidence::Reproduced { receipt, .. }) => names.extend(receipt.output.as_deref()),
             Body::Evidence(Evidence::Snapshot { snapshot }) => {
                 let lists = snapshot.whole.iter().flat_map(|whole| [&whole.changed.list, &whole.since_last.list]);
                 names.extend(lists.map(String::as_str));
@@ -140,21 +140,22 @@ fn certificate(envelopes: &[Envelope], bubble: &Bubble) -> Option<VerifyRow> {
     let mut last = None;
     for envelope in envelopes {
         if let Body::Convergence(claim) = &envelope.event.body {
-            last = Some(recompute(&unit, envelope, &claim.certificate));
+            last = Some(recompute(&unit, envelope, claim));
         }
         unit = evolve(unit, envelope);
     }
     last.map(|result| row("certificate: follows from the log", result))
 }
 
-fn recompute(before: &Unit, envelope: &Envelope, certificate: &Certificate) -> Result<(), String> {
+fn recompute(before: &Unit, envelope: &Envelope, claim: &Convergence) -> Result<(), String> {
+    let certificate = &claim.certificate;
     let unit = match &envelope.event.sender {
-        Party::Agent(by) => claimed(before, by, ""),
+        Party::Agent(by) => claimed(before, by, "", claim.explanation.as_ref()),
         _ => before.clone(),
     };
     let waived = !certificate.waived.is_empty();
     let mut unmet = unmet(&unit, &unit.streak);
-    unmet.retain(|criterion| !(waived && can_be_waived(criterion)));
+    unmet.retain(|criterion| criterion.holds_up_a_pass() && !(waived && can_be_waived(criterion)));
     if !unmet.is_empty() {
         let unmet: Vec<_> = unmet.iter().map(ToString::to_string).collect();
         return Err(format!("it was given although this is missing: {}", unmet.join("; ")));
@@ -171,11 +172,13 @@ fn recompute(before: &Unit, envelope: &Envelope, certificate: &Certificate) -> R
 /// Whether a person may do without it: findings and a second review, nothing else.
 fn can_be_waived(criterion: &Unmet) -> bool {
     match criterion {
-        Unmet::Blocking(_) | Unmet::Reviews { .. } | Unmet::NoAlternation => true,
+        Unmet::Blocking(_) | Unmet::Unanswered(_) | Unmet::Reviews { .. } | Unmet::NoAlternation => true,
         Unmet::NothingHandedOver
         | Unmet::CheckFailed(_)
         | Unmet::CheckMissing(_)
         | Unmet::Questions(_)
+        | Unmet::Explanation(_)
+        | Unmet::Comprehension
         | Unmet::TreeChanged(_) => false,
     }
 }

@@ -122,21 +122,26 @@ fn result(unit: &Unit, effect: &Effect, workspace: &Workspace) -> Command {
         Effect::TakeSnapshot { author, .. } => {
             Command::SnapshotTaken { snapshot: snapshot(&workspace.base_tree, author, unit) }
         }
-        Effect::RunCheck(check) => Command::Checked {
-            receipt: Receipt {
-                check: check.name.clone(),
-                command: check.command.clone(),
-                tree: workspace.base_tree.clone(),
-                outcome: Outcome::Passed,
-                duration_ms: 1,
-                output: None,
-                tail: String::new(),
-            },
-        },
+        Effect::RunCheck(check) => Command::Checked { receipt: receipt(&check.name, &check.command, workspace) },
+        Effect::RunReproducer { finding, command } => {
+            Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, workspace) }
+        }
         Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn },
         Effect::Update => Command::UpdateFailed { reason: "the base has not moved".to_owned(), conflict: None },
         Effect::Commit(_) => Command::CommitMade { commit: workspace.base.clone(), old_tip: None },
         Effect::RecordDone | Effect::RunAgent { .. } => Command::RecordDone,
+    }
+}
+
+fn receipt(check: &str, command: &str, workspace: &Workspace) -> Receipt {
+    Receipt {
+        check: check.to_owned(),
+        command: command.to_owned(),
+        tree: workspace.base_tree.clone(),
+        outcome: Outcome::Passed,
+        duration_ms: 1,
+        output: None,
+        tail: String::new(),
     }
 }
 

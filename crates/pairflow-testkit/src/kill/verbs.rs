@@ -205,15 +205,8 @@ fn open_turn(unit: &Unit) -> Option<&Turn> {
 
 /// A hand-over of `by`.
 pub(super) fn pass(by: &AgentId, findings: Option<Vec<Finding>>) -> Command {
-    Command::Pass(PassCommand {
-        by: by.clone(),
-        summary: "done".to_owned(),
-        refs: Vec::new(),
-        intent: None,
-        findings,
-        head: HeadSeen::Branch(BRANCH.to_owned()),
-        key: None,
-    })
+    let head = HeadSeen::Branch(BRANCH.to_owned());
+    Command::Pass(PassCommand { findings, ..PassCommand::new(by.clone(), "done", head) })
 }
 
 /// The approval of what is up for it.

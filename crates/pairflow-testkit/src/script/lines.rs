@@ -2,9 +2,9 @@
 
 use pairflow_core::facts::Outcome;
 use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
-use pairflow_core::log::{Decision, Intent, Key};
-use pairflow_core::rounds::{Finding, Severity};
-use pairflow_core::rules::{Agents, ContextMode, DriverKind};
+use pairflow_core::log::{Decision, Intent, Key, Waivable};
+use pairflow_core::rounds::{Answers, Dispute, Explanation, Finding, Severity, Step, StepName};
+use pairflow_core::rules::{Agents, BubbleKind, Check, ContextMode, DriverKind};
 use pairflow_core::unit::{Command, HeadSeen, PassCommand};
 
 use super::play::{Play, Sent, check_named};
@@ -74,6 +74,11 @@ impl Play {
             "checks" => self.rules.checks = words.list().iter().map(|name| check_named(name)).collect(),
             "no" if words.take("checks") => self.rules.checks.clear(),
             "manual" => self.rules.manual_checks.push(words.need_quoted("what to try by hand")),
+            "risk" => self.rules.risk = words.list(),
+            "document" => {
+                self.rules.kind = BubbleKind::Document;
+                self.rules.checks = Check::of_documents();
+            }
             "allow" => self.rules.scope.allow = words.list(),
             "deny" => self.rules.scope.deny = words.list(),
             "task" => self.task = words.need_quoted("the task").replace("\\n", "\n"),
@@ -92,6 +97,7 @@ impl Play {
                 by,
                 summary: words.quoted().unwrap_or_else(|| "nothing grave is left".to_owned()),
                 seen: self.world.seen(self.unit.tree()),
+                explanation: explanation(words),
                 refs: words.after("ref").into_iter().collect(),
                 key: words.after("key").map(Key),
             },
@@ -111,8 +117,11 @@ impl Play {
         let mut findings = words.take("clean").then(Vec::new);
         while let Some(severity) = severity(words) {
             let title = words.need_quoted("the finding's title");
-            findings.get_or_insert_default().push(Finding::new(severity, title));
+            let found = finding(Finding::new(severity, title), words);
+            findings.get_or_insert_default().push(found);
         }
+        let answers = answers(words);
+        let (explanation, steps) = (explanation(words), steps(words));
         let intent = words.after("intent").map(|word| match word.as_str() {
             "task" => Intent::Task,
             "review" => Intent::Review,
@@ -124,15 +133,11 @@ impl Play {
             refs.push(one);
         }
         let own_branch = || HeadSeen::Branch(self.unit.rules.bubble_branch.clone());
-        Command::Pass(PassCommand {
-            by,
-            summary: summary.unwrap_or_else(|| if findings.is_some() { "reviewed" } else { "done" }.to_owned()),
-            refs,
-            intent,
-            findings,
-            head: self.world.head.clone().unwrap_or_else(own_branch),
-            key: words.after("key").map(Key),
-        })
+        let summary = summary.unwrap_or_else(|| if findings.is_some() { "reviewed" } else { "done" }.to_owned());
+        let head = self.world.head.clone().unwrap_or_else(own_branch);
+        let (discuss, key) = (words.take("discuss"), words.after("key").map(Key));
+        let plain = PassCommand::new(by, summary, head);
+        Command::Pass(PassCommand { refs, intent, findings, answers, explanation, steps, discuss, key, ..plain })
     }
 
     fn person(&mut self, words: &mut Words) -> Sent {
@@ -153,6 +158,11 @@ impl Play {
             "merge" => Command::Merged { commit: CommitId("merge1".to_owned()) },
             "pause" => Command::Pause { reason: words.quoted().unwrap_or_default() },
             "resume" => Command::Resume,
+            "waive" => {
+                let name = words.need("a finding or a check");
+                let what = name.parse().map_or(Waivable::Check(name), Waivable::Finding);
+                Command::Waive { what, reason: words.quoted().unwrap_or_default() }
+            }
             "stop" => Command::Stop { reason: words.quoted().unwrap_or_default() },
             "update" => Command::Update,
             _ => words.reject("a human verb"),
@@ -252,6 +262,7 @@ impl Play {
 
     /// `human edits a.rs`, `codex ends 'with exit code 3'`, `test fails`.
     fn edit_or_check(&mut self, who: &str, words: &mut Words) -> Option<Sent> {
+        words.take("reproducer");
         match words.need("edits, deletes, restores, ends, passes, fails or cannot run").as_str() {
             "edits" => words.list().iter().for_each(|path| self.world.edit(path)),
             "deletes" => words.list().iter().for_each(|path| self.world.delete(path)),
@@ -260,6 +271,7 @@ impl Play {
                 let turn = self.unit.phase.turn().map_or(0, |turn| turn.number);
                 return Some(self.send(&Command::AgentEnded { turn, how: words.need_quoted("how it ended") }));
             }
+            "passes" if who.parse::<FindingId>().is_ok() => self.outcome(who, Outcome::Passed),
             "passes" => drop(self.world.checks.remove(who)),
             "fails" => self.outcome(who, Outcome::Failed { exit: Some(1), timed_out: false }),
             "cannot" => {
@@ -276,12 +288,73 @@ impl Play {
     }
 }
 
+/// What follows a finding: `at a.rs:3`, `class security`, `by './repro'`, `late`, `undoes F1`.
+fn finding(mut finding: Finding, words: &mut Words) -> Finding {
+    if let Some(place) = words.after("at") {
+        let (file, line) = place.split_once(':').unwrap_or((&place, ""));
+        finding.file = Some(file.to_owned());
+        finding.line = line.parse().ok();
+    }
+    finding.class = words.after("class").map(|name| name.parse().unwrap_or_else(|_| words.reject("a class")));
+    finding.reproducer = words.take("by").then(|| words.need_quoted("the reproducer"));
+    finding.seen = words.take("late").then_some(1);
+    finding.reverses = words.after("undoes").map(|name| row(&name, words));
+    finding
+}
+
+/// `fixes F1`, `disputes F2 'why'`, `confirms F1`, `reopens F1`, as often as they come.
+fn answers(words: &mut Words) -> Answers {
+    let mut answers = Answers::default();
+    loop {
+        if let Some(name) = words.after("fixes") {
+            answers.fixed.push(row(&name, words));
+        } else if let Some(name) = words.after("disputes") {
+            let finding = row(&name, words);
+            answers.disputed.push(Dispute { finding, reason: words.quoted().unwrap_or_default() });
+        } else if let Some(name) = words.after("confirms") {
+            answers.confirmed.push(row(&name, words));
+        } else if let Some(name) = words.after("reopens") {
+            answers.reopened.push(row(&name, words));
+        } else {
+            return answers;
+        }
+    }
+}
+
+/// `explained`: all four parts; `explaining 'markdown'`: those in the text.
+fn explanation(words: &mut Words) -> Option<Explanation> {
+    let said = |part: &str| format!("the {part}");
+    if words.take("explained") {
+        let (what, why) = (said("what"), said("why"));
+        return Some(Explanation { what, why, risks: said("risks"), test_plan: said("test plan") });
+    }
+    words.take("explaining").then(|| Explanation::read(&words.need_quoted("the text").replace("\\n", "\n")))
+}
+
+/// `stepped`: all steps of a document review; `step dry-run`: one of them.
+fn steps(words: &mut Words) -> Vec<Step> {
+    let step = |step: StepName| Step { step, result: format!("{} done", step.name()) };
+    if words.take("stepped") {
+        return StepName::ALL.into_iter().map(step).collect();
+    }
+    let mut steps = Vec::new();
+    while let Some(name) = words.after("step") {
+        let found = StepName::ALL.into_iter().find(|one| one.name() == name);
+        steps.push(step(found.unwrap_or_else(|| words.reject("a step"))));
+    }
+    steps
+}
+
+fn row(name: &str, words: &Words) -> FindingId {
+    name.parse().unwrap_or_else(|_| words.reject("F1, F2, …"))
+}
+
 fn rework(words: &mut Words) -> Command {
     let message = words.quoted().unwrap_or_default();
     let reject = words.take("reject");
     let key = words.after("key").map(Key);
     let findings = words.list();
-    let finding = |name: &String| name.parse::<FindingId>().unwrap_or_else(|_| words.reject("F1, F2, …"));
+    let finding = |name: &String| row(name, words);
     Command::Rework { message, reject, findings: findings.iter().map(finding).collect(), refs: Vec::new(), key }
 }
 

@@ -7,6 +7,8 @@
 //! ```text
 //! given max_rounds 3              agents codex, claude [, gemini]   checks test, lint   no checks   watchdog 5
 //! start                           codex: pass 'first cut'           claude: pass P1 'no rollback' P2 'naming'
+//! claude: pass P1 'x' at a.rs:3 class security by './repro' late undoes F1     claude: pass confirms F1 reopens F2
+//! codex: pass fixes F1 disputes F2 'why' explained     human: waive F1 'why'     F1 reproducer fails|passes|cannot run
 //! claude: pass clean              claude: converged 'done'          codex: asks 'which db?'
 //! human: reply 'sqlite'           human: reply accept               human: approve | rework 'x' | commit | merge
 //! human: pause | resume | stop    human: update                     human edits a.rs    claude edits a.rs

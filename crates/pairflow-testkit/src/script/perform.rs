@@ -40,6 +40,10 @@ impl Play {
                 let tree = self.unit.tree().expect("checks are owed for a snapshot");
                 Command::Checked { receipt: self.world.run(check, tree) }
             }
+            Effect::RunReproducer { finding, command } => {
+                let tree = self.unit.tree().expect("reproducers are owed for a snapshot").clone();
+                Command::Reproduced { finding: *finding, receipt: self.world.reproduce(*finding, command, tree) }
+            }
             Effect::OpenTurn { turn } => {
                 let expected = self.unit.tree() == Some(&self.world.tree());
                 if expected { Command::TurnReady { turn: *turn } } else { self.take_snapshot(Party::Human) }

@@ -1,5 +1,6 @@
 //! Says in one line where a bubble stands.
 
+use pairflow_core::rounds::{Row, RowState};
 use pairflow_core::unit::{CheckState, Phase, Stage, Unit};
 
 use super::play::{Play, Sent};
@@ -58,6 +59,11 @@ fn stage(stage: &Stage) -> Option<&'static str> {
     }
 }
 
+/// A row of the ledger, with its state if it is more than open.
+fn open_row(row: &Row) -> String {
+    if row.state == RowState::Open { row.short() } else { format!("{} [{}]", row.short(), row.state) }
+}
+
 /// Clean reviews, checks that did not pass, open findings, open questions: each only if there are some.
 fn evidence(unit: &Unit) -> Vec<String> {
     let clean = unit.streak.iter().map(|review| review.agent.to_string());
@@ -65,14 +71,16 @@ fn evidence(unit: &Unit) -> Vec<String> {
     let is = |name: &str, stand: fn(&CheckState<'_>) -> bool| unit.snapshot.is_some() && stand(&unit.check(name));
     let failing = checks.clone().filter(|name| is(name, |stand| matches!(stand, CheckState::Failed(_))));
     let given_up = checks.clone().filter(|name| is(name, |stand| *stand == CheckState::NotAvailable));
+    let waived = checks.clone().filter(|name| is(name, |stand| matches!(stand, CheckState::Waived(_))));
     let missing = checks.clone().filter(|name| is(name, |stand| *stand == CheckState::Missing));
-    let open = unit.ledger.open.iter().map(|row| format!("{} {} {}", row.id, row.severity, row.title));
+    let open = unit.ledger.open().map(open_row);
     let asks = unit.questions.iter().map(|open| format!("{}: {}", open.by, open.question));
     [
         ("clean", clean.collect::<Vec<_>>()),
         ("failing", failing.collect()),
         ("unchecked", missing.collect()),
         ("not available", given_up.collect()),
+        ("waived", waived.collect()),
         ("open", open.collect()),
         ("asks", asks.collect()),
     ]

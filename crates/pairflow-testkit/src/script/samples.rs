@@ -133,20 +133,13 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
 }
 
 fn pass(unit: &Unit, by: &AgentId, reviews: bool) -> Command {
-    Command::Pass(PassCommand {
-        by: by.clone(),
-        summary: "done".to_owned(),
-        refs: Vec::new(),
-        intent: None,
-        findings: reviews.then(Vec::new),
-        head: HeadSeen::Branch(unit.rules.bubble_branch.clone()),
-        key: None,
-    })
+    let head = HeadSeen::Branch(unit.rules.bubble_branch.clone());
+    Command::Pass(PassCommand { findings: reviews.then(Vec::new), ..PassCommand::new(by.clone(), "done", head) })
 }
 
 fn converged(unit: &Unit, by: &AgentId) -> Command {
     let summary = "nothing grave is left".to_owned();
-    Command::Converged { by: by.clone(), summary, refs: Vec::new(), seen: seen(unit), key: None }
+    Command::Converged { by: by.clone(), summary, refs: Vec::new(), explanation: None, seen: seen(unit), key: None }
 }
 
 fn approve(unit: &Unit, seen: Seen) -> Command {

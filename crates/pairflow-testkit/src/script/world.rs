@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
-use pairflow_core::ids::{CommitId, Party, TreeId};
+use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Ground, Workspace};
 use pairflow_core::rules::{Check, Scope};
 use pairflow_core::time::{Moment, Timestamp};
@@ -156,6 +156,14 @@ impl World {
             output: None,
             tail: String::new(),
         }
+    }
+
+    /// Runs the reproducer of a finding: it fails, unless the script says something else of it.
+    pub(super) fn reproduce(&self, finding: FindingId, command: &str, tree: TreeId) -> Receipt {
+        let fails = Outcome::Failed { exit: Some(1), timed_out: false };
+        let check = Check { name: finding.to_string(), command: command.to_owned() };
+        let outcome = self.checks.get(&check.name).cloned().unwrap_or(fails);
+        Receipt { outcome, ..self.run(&check, &tree) }
     }
 
     /// Makes the workspace.

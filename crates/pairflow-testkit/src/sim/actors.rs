@@ -2,7 +2,7 @@
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Decision, Key, QuestionKind};
-use pairflow_core::rounds::{Finding, Severity};
+use pairflow_core::rounds::{Answers, Class, Dispute, Finding, Severity};
 use pairflow_core::unit::{Command, HeadSeen, OpenQuestion, PassCommand, Phase, Seat, Turn, Unit};
 
 use super::world::World;
@@ -87,7 +87,7 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
         (4, _) => Act::Send(Command::AgentEnded { turn: turn.number, how: "with exit code 3".to_owned() }),
         (5 | 6, Seat::Critic) => {
             let seen = world.seen(unit);
-            Act::Send(Command::Converged { by, summary: words(rng), refs: Vec::new(), seen, key: key(rng) })
+            Act::Send(Command::Converged { by, summary: words(rng), refs: Vec::new(), explanation: None, seen, key: key(rng) })
         }
         (5..=11, Seat::Producer) => Act::Edit,
         (7..=11, Seat::Critic) => Act::Send(pass(unit, by, Some(findings(rng)), rng)),
@@ -99,20 +99,35 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
 fn pass(unit: &Unit, by: AgentId, findings: Option<Vec<Finding>>, rng: &mut Rng) -> Command {
     let branch = HeadSeen::Branch(unit.rules.bubble_branch.clone());
     let head = if rng.once_in(30) { HeadSeen::Detached } else { branch };
-    Command::Pass(PassCommand {
-        by,
-        summary: words(rng),
-        refs: Vec::new(),
-        intent: None,
-        findings,
-        head,
-        key: key(rng),
-    })
+    let plain = PassCommand::new(by, words(rng), head);
+    let answers = answers(unit, findings.is_some(), rng);
+    Command::Pass(PassCommand { findings, answers, key: key(rng), ..plain })
+}
+
+/// What an agent says to some of the open rows.
+fn answers(unit: &Unit, reviews: bool, rng: &mut Rng) -> Answers {
+    let mut answers = Answers::default();
+    for row in unit.ledger.open() {
+        match (reviews, rng.below(4)) {
+            (false, 0 | 1) => answers.fixed.push(row.id),
+            (false, 2) => answers.disputed.push(Dispute { finding: row.id, reason: words(rng) }),
+            (true, 0) if !row.proven() => answers.confirmed.push(row.id),
+            (true, 1) => answers.reopened.push(row.id),
+            _ => {}
+        }
+    }
+    answers
 }
 
 fn findings(rng: &mut Rng) -> Vec<Finding> {
     let severities = [Severity::P0, Severity::P1, Severity::P1, Severity::P2, Severity::P3];
-    let mut finding = || Finding::new(severities[rng.below(5)], words(rng));
+    let classes = [None, None, Some(Class::Security), Some(Class::Style)];
+    let mut finding = || Finding {
+        class: classes[rng.below(4)],
+        reproducer: rng.once_in(4).then(|| "./reproduce".to_owned()),
+        seen: rng.once_in(3).then_some(1),
+        ..Finding::new(severities[rng.below(5)], words(rng))
+    };
     let first = finding();
     if first.severity.blocks() { vec![first, finding()] } else { vec![first] }
 }

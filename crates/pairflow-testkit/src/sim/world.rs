@@ -55,6 +55,11 @@ impl World {
                 let outcome = outcome(rng);
                 Command::Checked { receipt: receipt(&check.name, &check.command, unit, outcome) }
             }
+            Effect::RunReproducer { finding, command } => {
+                let outcome = outcome(rng);
+                let receipt = receipt(&finding.to_string(), command, unit, outcome);
+                Command::Reproduced { finding: *finding, receipt }
+            }
             Effect::OpenTurn { turn } if unit.tree() == Some(&tree(self.worktree)) => {
                 Command::TurnReady { turn: *turn }
             }

@@ -31,7 +31,7 @@ impl App {
     fn record_attempt(&self, caller: &AgentCaller, verb: &str) {
         let Some((bubble, agent)) = self.proven(caller) else { return };
         let reason = format!("'{verb}' is for people");
-        let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new() };
+        let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new(), explanation_asked: false };
         // The refusal stands whether or not it can be recorded.
         let _ = bubble.warn_sender(&agent, warning);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pairflow_core::config::{Flags, Layer, Layers, Resolved, Set, resolve};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::rules::Rules;
+use pairflow_core::rules::{BubbleKind, Rules};
 use pairflow_core::unit::Unit;
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Bubble, Confirmed, Engine, EngineError, NewBubble};
@@ -43,7 +43,9 @@ impl App {
         let flags = self.flags(order.setup, &id, &place)?;
         let mut layers = self.layers(&place.repo.root, None, flags)?;
         base(&mut layers, &place)?;
-        let detected = if has_checks(&layers) { Detected::default() } else { detect(&place.repo.root) };
+        let document = layers.flags.kind.as_ref().is_some_and(|kind| kind.value == BubbleKind::Document);
+        let known = document || has_checks(&layers);
+        let detected = if known { Detected::default() } else { detect(&place.repo.root) };
         take(&mut layers, &detected);
         let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
         if engine.bubble(&place.repo.root, &id).is_ok() {
@@ -70,6 +72,9 @@ impl App {
             script: script.map(|path| path.display().to_string()),
             no_tests: checks.no_tests,
             manual_checks: checks.manual_check.clone(),
+            kind: setup.kind.map(Into::into),
+            documents: setup.documents.clone(),
+            prd: setup.prd.clone(),
             pair: pair.map(|agents| (agents.implementer.clone(), agents.reviewer.clone())),
             second_reviewer: pair.and_then(|agents| agents.second_reviewer.clone()),
             test: checks.test.clone(),

@@ -28,6 +28,12 @@ impl App {
         self.read(option, &given)
     }
 
+    /// Returns the text of a file, or for `-` what is piped in.
+    pub fn file_or_stdin(&self, option: &str, name: &str) -> Result<String, CommandError> {
+        let given = if name == "-" { Given::Stdin } else { Given::File(self.resolve(Path::new(name))?) };
+        self.read(option, &given)
+    }
+
     /// Returns a task: text, `@file`, an existing file, `-`, or without any, what the person writes in an editor.
     pub fn task(&self, words: Option<&str>) -> Result<String, CommandError> {
         match words {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Decision, Intent};
-use pairflow_core::rules::{Agents, DriverKind, WorkMode};
+use pairflow_core::rules::{Agents, BubbleKind, DriverKind, WorkMode};
 
 /// Which bubble a command is about.
 #[derive(Debug, Clone, Default, Args)]
@@ -30,6 +30,11 @@ pub struct RepoArg {
 }
 
 impl BubbleArg {
+    /// A bubble that was named by other means.
+    pub fn named(id: Option<String>, repo: Option<PathBuf>) -> Self {
+        Self { id, id_option: None, repo }
+    }
+
     /// Returns what was typed for the id.
     pub fn typed(&self) -> Option<&str> {
         self.id.as_deref().or(self.id_option.as_deref())
@@ -80,6 +85,10 @@ pub enum DriverArg {
 pub enum KindArg {
     /// A change of code, judged by the repository's checks
     Code,
+    /// Code that follows an approved document, named with `--prd`
+    Implementation,
+    /// A document, judged by pairflow's own checks
+    Document,
 }
 
 /// By which rules a bubble's loop runs.
@@ -104,6 +113,7 @@ same_names! {
     DecisionArg => Decision { Accept, Continue },
     WorkModeArg => WorkMode { Worktree, Clone },
     DriverArg => DriverKind { Script, External },
+    KindArg => BubbleKind { Code, Implementation, Document },
 }
 
 /// Parses `--pair A,B` or `--pair A,B,C`.

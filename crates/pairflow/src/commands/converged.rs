@@ -1,5 +1,7 @@
 //! `pairflow converged`: the claim that nothing is left to do.
 
+use std::path::PathBuf;
+
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
 use pairflow_core::view::StateFields;
@@ -7,7 +9,7 @@ use pairflow_engine::verbs::Claim;
 
 use crate::app::App;
 use crate::commands::common::said;
-use crate::commands::pass::Recorded;
+use crate::commands::pass::{Recorded, explanation};
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group, anyone};
@@ -24,6 +26,9 @@ pub struct ConvergedArgs {
     /// A file that the claim points to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
     pub refs: Vec<String>,
+    /// A Markdown file that tells the person what changed, why, the risks and a manual test plan, one heading each
+    #[arg(long, value_name = "FILE")]
+    pub explain: Option<PathBuf>,
     /// The bubble; has to be the one that this agent works in
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
@@ -52,7 +57,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let sender = app.sender(args.id.as_deref())?;
     let mut refs = sender.refs(&args.refs)?;
     let summary = sender.bubble.inline(&app.message("--summary", &args.summary)?, &mut refs)?;
-    let claim = Claim { by: sender.agent.clone(), summary, refs, key: args.key.map(Key) };
+    let explanation = explanation(app, args.explain.as_deref())?;
+    let claim = Claim { by: sender.agent.clone(), summary, refs, explanation, key: args.key.map(Key) };
     let claimed = sender.bubble.converged(claim, sender.attended);
     let applied = claimed.map_err(|error| sender.told(error))?;
     sender.wake();

@@ -1,10 +1,13 @@
 //! `pairflow pass`: the hand-over.
 
+use std::path::{Path, PathBuf};
+
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::ids::MsgId;
+use pairflow_core::ids::{FindingId, MsgId};
 use pairflow_core::log::Key;
-use pairflow_core::rounds::Finding;
-use pairflow_core::unit::{Command, PassCommand};
+use pairflow_core::rounds::feedback::{self, Claim, Feedback};
+use pairflow_core::rounds::{Answers, Dispute, Explanation, Finding, Step};
+use pairflow_core::unit::{Command, PassCommand, Unit};
 use pairflow_core::view::StateFields;
 use pairflow_engine::perform::head_seen;
 use serde::Serialize;
@@ -16,13 +19,20 @@ use crate::out::Out;
 use crate::table::{CommandEntry, Group, anyone};
 
 const EXAMPLES: &str = r#"Examples:
-  pairflow pass --summary "added the lock and a test"
+  pairflow pass --summary "added the lock and a test" --fixed F1 --dispute F2 --reason "the caller holds it"
   pairflow pass --summary "reviewed login.rs" --finding "P1:no rollback when the write fails"
-  pairflow pass --summary "reviewed login.rs" --no-findings"#;
+  pairflow pass --summary "reviewed login.rs" --findings review.json --confirm F1 --reopen F2
+  pairflow pass --summary "reviewed login.rs" --no-findings
+
+A findings file is JSON:
+  {"findings": [{"severity": "P1", "title": "no rollback when the write fails", "file": "src/login.rs", "line": 42,
+                 "class": "data_integrity", "suggestion": "write to a temporary file first",
+                 "reproducer": "cargo test rollback"}],
+   "confirm": ["F1"], "reopen": ["F2"]}"#;
 
 /// Hand the work to the other agent
 ///
-/// Reviewers must say what they found, or that they found nothing.
+/// Reviewers must say what they found, or that they found nothing; implementers answer findings by their names.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PassArgs {
@@ -35,12 +45,15 @@ pub struct PassArgs {
     /// What the other side is asked to do
     #[arg(long, value_name = "INTENT")]
     pub intent: Option<IntentArg>,
-    /// A finding, as `P1:title` (can be repeated)
-    #[arg(long = "finding", value_name = "SEVERITY:TITLE", conflicts_with = "no_findings")]
-    pub findings: Vec<Finding>,
-    /// Say that the review found nothing
-    #[arg(long)]
-    pub no_findings: bool,
+    /// What a reviewer says
+    #[command(flatten)]
+    pub review: ReviewArgs,
+    /// What an implementer says
+    #[command(flatten)]
+    pub answer: AnswerArgs,
+    /// A Markdown file that tells the person what changed, why, the risks and a manual test plan, one heading each
+    #[arg(long, value_name = "FILE")]
+    pub explain: Option<PathBuf>,
     /// The bubble; has to be the one that this agent works in
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
@@ -50,6 +63,45 @@ pub struct PassArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a reviewer says.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Reviewers")]
+pub struct ReviewArgs {
+    /// A finding, as `P1:title` (can be repeated)
+    #[arg(long = "finding", value_name = "SEVERITY:TITLE", conflicts_with = "no_findings")]
+    pub findings: Vec<Finding>,
+    /// A file of findings as JSON, or `-` for stdin
+    #[arg(long = "findings", value_name = "FILE", conflicts_with = "no_findings")]
+    pub findings_file: Option<String>,
+    /// Say that the review found nothing; takes every answer, and settles every P0 and P1
+    #[arg(long, conflicts_with = "reopen")]
+    pub no_findings: bool,
+    /// A finding whose answer is right (can be repeated)
+    #[arg(long, value_name = "FINDING")]
+    pub confirm: Vec<FindingId>,
+    /// A finding whose answer is not right (can be repeated)
+    #[arg(long, value_name = "FINDING")]
+    pub reopen: Vec<FindingId>,
+    /// A step of a document review: contradictions=…, dry-run=…, adversarial=… (can be repeated)
+    #[arg(long = "step", value_name = "NAME=RESULT")]
+    pub steps: Vec<Step>,
+}
+
+/// What an implementer says.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Implementers")]
+pub struct AnswerArgs {
+    /// A finding that is mended (can be repeated)
+    #[arg(long, value_name = "FINDING")]
+    pub fixed: Vec<FindingId>,
+    /// A finding that is wrong, with a --reason for each (can be repeated)
+    #[arg(long, value_name = "FINDING", requires = "reason")]
+    pub dispute: Vec<FindingId>,
+    /// Why it is wrong (can be repeated)
+    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true, requires = "dispute")]
+    pub reason: Vec<String>,
 }
 
 /// The line of the table.
@@ -78,15 +130,19 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let sender = app.sender(args.id.as_deref())?;
     let mut refs = sender.refs(&args.refs)?;
     let summary = sender.bubble.inline(&app.message("--summary", &args.summary)?, &mut refs)?;
-    let declared = args.no_findings || !args.findings.is_empty();
+    let reviewed = reviewed(app, &args.review)?;
+    let answers = answers(&args, &reviewed)?;
+    let findings = reviewed.findings.map(|found| sender.bubble.locate(&sender.unit, &sender.agent, found)).transpose()?;
     let command = Command::Pass(PassCommand {
-        by: sender.agent.clone(),
-        summary,
         refs,
         intent: args.intent.map(Into::into),
-        findings: declared.then_some(args.findings),
-        head: head_seen(sender.unit.workspace.as_ref()),
+        findings,
+        answers,
+        explanation: explanation(app, args.explain.as_deref())?,
+        steps: args.review.steps,
+        discuss: reviewed.discuss,
         key: args.key.map(Key),
+        ..PassCommand::new(sender.agent.clone(), summary, head_seen(sender.unit.workspace.as_ref()))
     });
     let applied = sender.send(&command)?;
     if args.json {
@@ -96,8 +152,74 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let (unit, id) = (&applied.unit, applied.id.as_ref().map_or("", |id| id.0.as_str()));
     let already = if applied.repeated { "Already recorded" } else { "Recorded" };
     match unit.phase.turn() {
-        Some(turn) if turn.agent != sender.agent => out
-            .line(format_args!("{already} as {id}: {} is next, as {} of round {}", turn.agent, turn.seat, unit.round)),
-        _ => out.line(format_args!("{already} as {id} in bubble {}", unit.id)),
+        Some(turn) if turn.agent != sender.agent => out.line(format_args!(
+            "{already} as {id}: {} is next, as {} of round {}",
+            turn.agent, turn.seat, unit.round
+        ))?,
+        _ => out.line(format_args!("{already} as {id} in bubble {}", unit.id))?,
     }
+    left_open(out, unit)
+}
+
+/// Says which answered findings a review has neither taken nor refused: they keep the work from being accepted.
+fn left_open(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
+    let waits = unit.ledger.blocking().filter(|row| row.answered).map(|row| row.id.to_string());
+    let waits: Vec<_> = waits.collect();
+    if waits.is_empty() || unit.phase.turn().is_some_and(|turn| turn.seat == pairflow_core::unit::Seat::Critic) {
+        return Ok(());
+    }
+    out.line(format_args!("Still open although answered: {}; settle with --confirm or --reopen", waits.join(", ")))
+}
+
+/// What a review declared, from flags and file together.
+struct Declared {
+    findings: Option<Vec<Finding>>,
+    confirm: Vec<FindingId>,
+    reopen: Vec<FindingId>,
+    discuss: bool,
+}
+
+fn reviewed(app: &App, args: &ReviewArgs) -> Result<Declared, CommandError> {
+    let mut findings = args.findings.clone();
+    let (mut confirm, mut reopen) = (args.confirm.clone(), args.reopen.clone());
+    let mut discuss = false;
+    if let Some(file) = &args.findings_file {
+        let text = app.file_or_stdin("--findings", file)?;
+        let read = feedback::read(&text).map_err(|why| CommandError::usage(format_args!("{file}: {why}")))?;
+        let Feedback { claim, findings: more, confirm: taken, reopen: refused, .. } = read;
+        discuss = claim == Claim::NeedsDiscussion;
+        findings.extend(more);
+        confirm.extend(taken);
+        reopen.extend(refused);
+    }
+    let declared = args.no_findings || !findings.is_empty() || args.findings_file.is_some();
+    Ok(Declared { findings: declared.then_some(findings), confirm, reopen, discuss })
+}
+
+fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError> {
+    let AnswerArgs { fixed, dispute, reason } = &args.answer;
+    if dispute.len() != reason.len() {
+        let (disputes, reasons) = (dispute.len(), reason.len());
+        let message = format!("each --dispute needs a --reason of its own: there are {disputes} and {reasons}.");
+        return Err(CommandError::usage(message));
+    }
+    let disputed = dispute.iter().zip(reason);
+    let disputed = disputed.map(|(finding, reason)| Dispute { finding: *finding, reason: reason.clone() }).collect();
+    let (confirmed, reopened) = (declared.confirm.clone(), declared.reopen.clone());
+    Ok(Answers { fixed: fixed.clone(), disputed, confirmed, reopened })
+}
+
+/// Reads an explanation pack. A file without any of its headings explains nothing, and is refused.
+pub(crate) fn explanation(app: &App, file: Option<&Path>) -> Result<Option<Explanation>, CommandError> {
+    let Some(file) = file else { return Ok(None) };
+    let text = app.file_or_stdin("--explain", &file.to_string_lossy())?;
+    let explanation = Explanation::read(&text);
+    if explanation == Explanation::default() {
+        let message = format!(
+            "{} has none of the headings 'What changed', 'Why', 'Risks', 'Manual test plan'.",
+            file.display()
+        );
+        return Err(CommandError::usage(message));
+    }
+    Ok(Some(explanation))
 }

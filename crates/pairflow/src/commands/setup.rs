@@ -22,6 +22,12 @@ pub struct SetupArgs {
     /// What kind of work it is
     #[arg(long, value_name = "KIND")]
     pub kind: Option<KindArg>,
+    /// The approved document that an implementation follows: a document bubble, or a committed file
+    #[arg(long, value_name = "BUBBLE|FILE", value_parser = said)]
+    pub prd: Option<String>,
+    /// A file that a document bubble is about; without it the Markdown files that it changes (can be repeated)
+    #[arg(long = "document", value_name = "PATH", value_parser = said)]
+    pub documents: Vec<String>,
     /// The rules of the loop
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<PolicyArg>,

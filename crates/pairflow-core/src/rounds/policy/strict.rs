@@ -4,7 +4,7 @@
 //! once. With a third agent the seats stay, and the third one takes the second review.
 
 use crate::ids::{AgentId, Party};
-use crate::rounds::{Certificate, CheckStand, CleanReview};
+use crate::rounds::{Certificate, CheckStand, CleanReview, Row, RowStand, RowState};
 use crate::rules::{ContextMode, DriverKind, Rules};
 use crate::unit::{CheckState, Seats, Unit};
 
@@ -69,11 +69,12 @@ pub fn certify(unit: &Unit, streak: &[CleanReview], waived: Vec<String>) -> Opti
     let snapshot = unit.snapshot.as_ref()?;
     let stand = |check: &crate::rules::Check| {
         let stand = match unit.check(&check.name) {
-            CheckState::Passed(_) => "passed",
-            CheckState::NotAvailable => "not available",
+            CheckState::Passed(_) => "passed".to_owned(),
+            CheckState::NotAvailable => "not available".to_owned(),
+            CheckState::Waived(reason) => format!("waived: {reason}"),
             CheckState::Failed(_) | CheckState::Missing => return None,
         };
-        Some(CheckStand { check: check.name.clone(), stand: stand.to_owned() })
+        Some(CheckStand { check: check.name.clone(), stand })
     };
     let mut checks = unit.rules.checks.iter().map(stand).collect::<Option<Vec<_>>>()?;
     if checks.is_empty() {
@@ -86,10 +87,15 @@ pub fn certify(unit: &Unit, streak: &[CleanReview], waived: Vec<String>) -> Opti
         reviews: streak.to_vec(),
         checks,
         open: unit.ledger.claims(),
+        ledger: unit.ledger.rows.iter().map(stands).collect(),
         round_role_history: unit.history.clone(),
         waived,
         notes: notes(unit),
     })
+}
+
+fn stands(row: &Row) -> RowStand {
+    RowStand { id: row.id, severity: row.severity, state: row.state, settled: row.settled }
 }
 
 /// What a reader of the certificate should know.
@@ -98,6 +104,12 @@ fn notes(unit: &Unit) -> Vec<String> {
     let flaky = rules.checks.iter().filter(|check| unit.flaky(&check.name).is_some());
     let mut notes: Vec<_> =
         flaky.map(|check| format!("check '{}': failed, then passed on the same tree", check.name)).collect();
+    let missing = unit.explanation.missing();
+    if !missing.is_empty() {
+        notes.push(format!("the agents did not explain: {}", missing.join(", ")));
+    }
+    let answered = unit.ledger.rows.iter().filter(|row| row.state == RowState::Waived);
+    notes.extend(answered.map(|row| format!("waived by the person: {}", row.short())));
     if rules.agents.same_model() {
         notes.push("same model: both seats were held by the same agent".to_owned());
     }

@@ -1,6 +1,7 @@
 //! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
 
 use crate::ids::Party;
+use crate::rounds::RowState;
 use crate::unit::StateName;
 use crate::view::Tone;
 use crate::view::safe::{safe_line, width};
@@ -147,6 +148,7 @@ fn checks(status: &Status) -> Vec<(String, Tone)> {
             Stand::Passed => ("passed", Tone::Good),
             Stand::Failed => ("failed", Tone::Bad),
             Stand::NotAvailable => ("not available", Tone::Warn),
+            Stand::Waived => ("waived", Tone::Warn),
             Stand::Missing => ("not run yet", Tone::Plain),
         };
         (format!("{}: {stand} ({})", check.check, check.command), tone)
@@ -156,8 +158,9 @@ fn checks(status: &Status) -> Vec<(String, Tone)> {
 }
 
 fn finding(row: &FindingShown) -> (String, Tone) {
-    let tone = if row.severity.blocks() { Tone::Bad } else { Tone::Warn };
-    let by = format!(" ({}, round {})", row.by, row.round);
+    let tone = if row.blocks { Tone::Bad } else { Tone::Warn };
+    let state = if row.state == RowState::Open { String::new() } else { format!("{}, ", row.state) };
+    let by = format!(" ({state}{}, round {})", row.by, row.round);
     let title = safe_line(&row.title, VALUE_COLUMNS.saturating_sub(width(&by) + 12));
     (format!("{} {} {title}{by}", row.id, row.severity), tone)
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::ids::{AgentId, CommitId, FindingId, Party, TreeId};
-use crate::rounds::{CleanReview, Severity};
+use crate::rounds::{CleanReview, Row, RowState, Severity};
 use crate::rules::DriverKind;
 use crate::time::Moment;
 use crate::unit::{CheckState, OpenQuestion, Phase, Unit, unmet};
@@ -114,6 +114,8 @@ pub enum Stand {
     /// A person said that it is not available.
     #[serde(rename = "not available")]
     NotAvailable,
+    /// A person lives with what it says.
+    Waived,
     /// It has not been run yet, or could not be.
     Missing,
 }
@@ -131,6 +133,30 @@ pub struct FindingShown {
     pub by: AgentId,
     /// In which round.
     pub round: u32,
+    /// Where it stands: open, fixed, disputed, reopened, reversal.
+    pub state: RowState,
+    /// The file it is about.
+    pub file: Option<String>,
+    /// The line.
+    pub line: Option<u32>,
+    /// Whether it keeps the work from being accepted.
+    pub blocks: bool,
+}
+
+impl FindingShown {
+    fn of(row: &Row) -> Self {
+        Self {
+            id: row.id,
+            severity: row.severity,
+            title: row.title.clone(),
+            by: row.by.clone(),
+            round: row.round,
+            state: row.state,
+            file: row.file.clone(),
+            line: row.line,
+            blocks: row.blocks(),
+        }
+    }
 }
 
 impl Status {
@@ -185,6 +211,7 @@ fn checks(unit: &Unit) -> Vec<CheckShown> {
             CheckState::Passed(_) => Stand::Passed,
             CheckState::Failed(_) => Stand::Failed,
             CheckState::NotAvailable => Stand::NotAvailable,
+            CheckState::Waived(_) => Stand::Waived,
             CheckState::Missing => Stand::Missing,
         },
     };
@@ -192,14 +219,7 @@ fn checks(unit: &Unit) -> Vec<CheckShown> {
 }
 
 fn findings(unit: &Unit) -> Vec<FindingShown> {
-    let shown = |row: &crate::rounds::Row| FindingShown {
-        id: row.id,
-        severity: row.severity,
-        title: row.title.clone(),
-        by: row.by.clone(),
-        round: row.round,
-    };
-    unit.ledger.open.iter().map(shown).collect()
+    unit.ledger.open().map(FindingShown::of).collect()
 }
 
 fn questions(unit: &Unit) -> Vec<OpenQuestion> {

@@ -56,6 +56,7 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
         ItemKind::Approval => &[('a', "approve and commit"), ('r', "send back")],
         ItemKind::Question => &[('r', "reply")],
         ItemKind::TieBreak => &[('a', "accept"), ('c', "continue"), ('r', "reply and continue")],
+        ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with words")],
         ItemKind::CouldNotCheck => &[('a', "accept without it"), ('c', "try again")],
         ItemKind::Watchdog | ItemKind::AgentEnded | ItemKind::Trouble => &[('c', "continue"), ('r', "reply")],
     };

@@ -1,0 +1,213 @@
+//! What a hand-over says to the rows of the ledger, and what it explains to the person.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::FindingId;
+
+/// Answers to rows of the ledger: a producer's first, then a critic's.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answers {
+    /// Rows that the producer has mended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fixed: Vec<FindingId>,
+    /// Rows that are no faults, says the producer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disputed: Vec<Dispute>,
+    /// Rows of which the critic takes the answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confirmed: Vec<FindingId>,
+    /// Rows of which the critic does not take the answer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reopened: Vec<FindingId>,
+}
+
+/// A producer's reason why a finding is no fault.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dispute {
+    /// Which row.
+    pub finding: FindingId,
+    /// Why.
+    pub reason: String,
+}
+
+impl Answers {
+    /// Whether nothing is answered.
+    pub fn is_empty(&self) -> bool {
+        self.of_producer().next().is_none() && self.of_critic().next().is_none()
+    }
+
+    /// The rows that are answered as a producer does.
+    pub fn of_producer(&self) -> impl Iterator<Item = FindingId> {
+        self.fixed.iter().copied().chain(self.disputed.iter().map(|one| one.finding))
+    }
+
+    /// The rows that are answered as a critic does.
+    pub fn of_critic(&self) -> impl Iterator<Item = FindingId> {
+        self.confirmed.iter().chain(&self.reopened).copied()
+    }
+}
+
+/// The explanation pack: what a person has to know to decide.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Explanation {
+    /// What changed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub what: String,
+    /// Why it changed.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// What is risky or was traded away.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub risks: String,
+    /// How a person tries it by hand.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub test_plan: String,
+}
+
+/// The headings of an explanation pack, with the words that open each part.
+const PARTS: [(&str, &[&str]); 4] = [
+    ("what changed", &["what changed", "what", "changes", "summary"]),
+    ("why", &["why it changed", "why", "reason", "rationale", "motivation"]),
+    ("risks", &["risks", "risk", "key tradeoffs", "tradeoffs", "trade-offs", "residual risks"]),
+    ("manual test plan", &["manual test plan", "test plan", "manual tests", "how to test"]),
+];
+
+impl Explanation {
+    /// Reads the parts of a Markdown text: what stands beneath a heading of that name.
+    pub fn read(text: &str) -> Self {
+        let mut explained = Self::default();
+        let (mut part, mut fenced) = (None, false);
+        for line in text.lines() {
+            fenced ^= line.trim_start().starts_with("```");
+            if line.starts_with('#') && !fenced {
+                part = part_of(line);
+            } else if let Some(part) = part {
+                let text = explained.part_mut(part);
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        (0..PARTS.len()).for_each(|part| {
+            let text = explained.part_mut(part);
+            *text = text.trim().to_owned();
+        });
+        explained
+    }
+
+    /// The parts, each with its name.
+    pub fn parts(&self) -> [(&'static str, &str); 4] {
+        let texts = [&self.what, &self.why, &self.risks, &self.test_plan];
+        std::array::from_fn(|at| (PARTS[at].0, texts[at].as_str()))
+    }
+
+    /// The names of the parts that are not there.
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.parts().into_iter().filter(|(_, text)| text.trim().is_empty()).map(|(name, _)| name).collect()
+    }
+
+    /// Takes over the parts of a newer pack.
+    pub fn take_over(&mut self, newer: &Self) {
+        for part in 0..PARTS.len() {
+            let text = newer.parts()[part].1;
+            if !text.trim().is_empty() {
+                text.clone_into(self.part_mut(part));
+            }
+        }
+    }
+
+    fn part_mut(&mut self, part: usize) -> &mut String {
+        match part {
+            0 => &mut self.what,
+            1 => &mut self.why,
+            2 => &mut self.risks,
+            _ => &mut self.test_plan,
+        }
+    }
+}
+
+/// Which part a heading opens.
+fn part_of(heading: &str) -> Option<usize> {
+    let words = heading.trim_start_matches('#').trim().trim_end_matches([':', '?', '.']).to_lowercase();
+    let words = words.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' '));
+    PARTS.iter().position(|(_, openers)| openers.iter().any(|opener| words == *opener))
+        .or_else(|| PARTS.iter().position(|(_, openers)| openers.iter().any(|opener| words.starts_with(opener))))
+}
+
+/// A step of a document review that has to be done for its own sake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// Which one.
+    pub step: StepName,
+    /// What came of it, in the critic's words.
+    pub result: String,
+}
+
+/// The steps of a document review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepName {
+    /// Do scope, requirements and acceptance criteria contradict one another?
+    Contradictions,
+    /// Could it be implemented as it stands? An outline, and what blocks it.
+    DryRun,
+    /// Which edge cases and risks does it leave open?
+    Adversarial,
+}
+
+impl StepName {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Contradictions, Self::DryRun, Self::Adversarial];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Contradictions => "contradictions",
+            Self::DryRun => "dry-run",
+            Self::Adversarial => "adversarial",
+        }
+    }
+}
+
+/// Why a text is no step.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a step is written as NAME=RESULT with a name out of contradictions, dry-run, adversarial, and a result")]
+pub struct BadStep;
+
+impl std::str::FromStr for Step {
+    type Err = BadStep;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, result) = text.split_once('=').ok_or(BadStep)?;
+        let word = name.trim().replace('_', "-");
+        let step = StepName::ALL.into_iter().find(|step| step.name() == word).ok_or(BadStep)?;
+        let result = result.trim();
+        if result.is_empty() { Err(BadStep) } else { Ok(Self { step, result: result.to_owned() }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explanation_is_read_by_its_headings() {
+        let text = "# Notes\nx\n## What changed\nA lock.\n\n## 2. Why it changed\nA race.\n## Risks:\n```\n# no heading\n```\n";
+        let read = Explanation::read(text);
+        assert_eq!(read.parts(), [
+            ("what changed", "A lock."),
+            ("why", "A race."),
+            ("risks", "```\n# no heading\n```"),
+            ("manual test plan", ""),
+        ]);
+        assert_eq!(read.missing(), ["manual test plan"]);
+    }
+
+    #[test]
+    fn a_newer_pack_replaces_only_the_parts_it_has() {
+        let mut pack = Explanation { what: "a".into(), why: "b".into(), ..Explanation::default() };
+        pack.take_over(&Explanation { why: "c".into(), test_plan: "d".into(), ..Explanation::default() });
+        let is = Explanation { what: "a".into(), why: "c".into(), risks: String::new(), test_plan: "d".into() };
+        assert_eq!(pack, is);
+    }
+}

@@ -1,0 +1,252 @@
+//! The ledger: what critics filed, producers answered, critics confirmed, and the person waived.
+//!
+//! A claim that a row already makes is that row again. A review that found nothing settles what was grave and what was
+//! answered; beside findings, a row is settled only by name. What a reproducer still shows stays open, whoever says
+//! otherwise.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, FindingId, Party};
+use crate::rounds::identity::{best_match, reversed};
+use crate::rounds::{Answers, Finding, Class, Reproducer, Row, RowChange, RowState, Shown};
+
+/// The most rows that are kept; the oldest settled ones go first. The log has them all.
+pub const ROWS_KEPT: usize = 500;
+
+/// The findings of a bubble.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Ledger {
+    /// How many names were given out.
+    pub named: u32,
+    /// The rows, in the order of their names.
+    pub rows: Vec<Row>,
+}
+
+/// One review, as it is taken over.
+#[derive(Debug, Clone, Copy)]
+pub struct Review<'a> {
+    /// Who reviewed.
+    pub by: &'a AgentId,
+    /// In which round.
+    pub round: u32,
+    /// What was found, with the names that [`Ledger::name`] gave.
+    pub findings: &'a [Finding],
+    /// What was said to older rows.
+    pub answers: &'a Answers,
+    /// The paths whose minor findings have to be answered, as globs.
+    pub risk: &'a [String],
+}
+
+impl Ledger {
+    /// Gives names to the findings of a review that is about to be recorded: that of the row which makes the same
+    /// claim, or a new one. Marks what the review says twice, and what asks to undo an earlier row.
+    pub fn name(&self, findings: &[Finding]) -> Vec<Finding> {
+        let mut named: Vec<Finding> = Vec::with_capacity(findings.len());
+        let known: Vec<Finding> = self.rows.iter().filter(|row| row.state != RowState::Duplicate).map(Row::claim).collect();
+        let mut next = self.named;
+        for finding in findings {
+            let mut finding = Finding { id: None, duplicate_of: None, ..finding.clone() };
+            let twin = best_match(&named, &finding).and_then(|at| named[at].id);
+            finding.id = twin.is_none().then(|| best_match(&known, &finding).and_then(|at| known[at].id)).flatten();
+            if finding.id.is_none() {
+                next += 1;
+                finding.id = Some(FindingId(next));
+                finding.duplicate_of = twin;
+            }
+            finding.reverses = self.undoes(&finding);
+            named.push(finding);
+        }
+        named
+    }
+
+    /// The answered row that `finding` wants undone: the one that the critic names, or that code recognises.
+    fn undoes(&self, finding: &Finding) -> Option<FindingId> {
+        let named = finding.reverses.filter(|id| self.get(*id).is_some());
+        let heeded = self.rows.iter().filter(|row| row.state == RowState::Fixed && Some(row.id) != finding.id);
+        named.or_else(|| heeded.rev().find(|row| reversed(&row.claim(), finding)).map(|row| row.id))
+    }
+
+    /// Takes over what a producer said to the rows.
+    pub(crate) fn answer(&mut self, by: &AgentId, round: u32, answers: &Answers) {
+        let by = Party::Agent(by.clone());
+        for id in &answers.fixed {
+            self.change(*id, true, change(round, &by, RowState::Fixed, ""));
+        }
+        for dispute in &answers.disputed {
+            self.change(dispute.finding, true, change(round, &by, RowState::Disputed, &dispute.reason));
+        }
+    }
+
+    /// Takes over a recorded review.
+    pub(crate) fn review(&mut self, review: &Review<'_>) {
+        let by = Party::Agent(review.by.clone());
+        let nothing = review.findings.is_empty() && review.answers.reopened.is_empty();
+        for id in &review.answers.confirmed {
+            self.confirm(*id, review.round, &by);
+        }
+        for id in &review.answers.reopened {
+            self.change(*id, false, change(review.round, &by, RowState::Reopened, ""));
+        }
+        if nothing {
+            let due = |row: &&Row| row.is_open() && (row.severity.blocks() || row.answered);
+            let due: Vec<_> = self.rows.iter().filter(due).map(|row| row.id).collect();
+            due.into_iter().for_each(|id| self.confirm(id, review.round, &by));
+        }
+        for finding in review.findings {
+            self.file(finding, review);
+        }
+        self.bound();
+    }
+
+    /// Takes over the person's word that a finding is to be lived with.
+    pub(crate) fn waive(&mut self, id: FindingId, round: u32, reason: &str) {
+        let waived = RowChange { settled: true, ..change(round, &Party::Human, RowState::Waived, reason) };
+        self.change(id, false, waived);
+    }
+
+    /// Takes over the person's wish that a finding is dealt with after all.
+    pub(crate) fn demand(&mut self, id: FindingId, round: u32) {
+        let Some(row) = self.get_mut(id) else { return };
+        (row.demanded, row.answered) = (true, false);
+        row.become_state(change(round, &Party::Human, RowState::Reopened, "sent back by the person"));
+    }
+
+    /// Lets the loop treat findings that asked to undo something like any other: the person has seen them.
+    pub(crate) fn admit_reversals(&mut self, round: u32) {
+        for row in self.rows.iter_mut().filter(|row| row.state == RowState::Reversal) {
+            row.become_state(change(round, &Party::Human, RowState::Open, "the person was asked about it"));
+        }
+    }
+
+    /// Takes a row as closed: as disputed if that was the answer, else as fixed. A failing reproducer forbids it.
+    fn confirm(&mut self, id: FindingId, round: u32, by: &Party) {
+        let Some(row) = self.get_mut(id).filter(|row| row.is_open() && !row.proven()) else { return };
+        let to = if row.state == RowState::Disputed { RowState::Disputed } else { RowState::Fixed };
+        row.become_state(RowChange { settled: true, ..change(round, by, to, "") });
+    }
+
+    fn change(&mut self, id: FindingId, answered: bool, change: RowChange) {
+        let Some(row) = self.get_mut(id) else { return };
+        row.answered |= answered;
+        row.become_state(change);
+    }
+
+    /// Takes over one finding: a new row, or the row that makes the same claim.
+    fn file(&mut self, finding: &Finding, review: &Review<'_>) {
+        let id = finding.id.unwrap_or(FindingId(self.named + 1));
+        self.named = self.named.max(id.0);
+        match self.get_mut(id) {
+            Some(row) => join(row, finding, review),
+            None => self.rows.push(new_row(id, finding, review)),
+        }
+    }
+
+    /// Keeps the ledger small: settled rows go first, then the least grave, the oldest first among equals.
+    fn bound(&mut self) {
+        let surplus = self.rows.len().saturating_sub(ROWS_KEPT);
+        if surplus == 0 {
+            return;
+        }
+        let mut order: Vec<_> = self.rows.iter().map(|row| (row.is_open(), std::cmp::Reverse(row.severity), row.id)).collect();
+        order.sort_unstable();
+        let gone: Vec<_> = order[..surplus].iter().map(|(_, _, id)| *id).collect();
+        self.rows.retain(|row| !gone.contains(&row.id));
+    }
+
+    /// Returns the row called `id`.
+    pub fn get(&self, id: FindingId) -> Option<&Row> {
+        self.rows.iter().find(|row| row.id == id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: FindingId) -> Option<&mut Row> {
+        self.rows.iter_mut().find(|row| row.id == id)
+    }
+
+    /// Returns the rows that nobody has closed.
+    pub fn open(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.is_open())
+    }
+
+    /// Returns the open rows that keep the loop going.
+    pub fn blocking(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(|row| row.blocks())
+    }
+
+    /// Returns the open rows as claims.
+    pub fn claims(&self) -> Vec<Finding> {
+        self.open().map(Row::claim).collect()
+    }
+}
+
+/// A claim that a row makes already: the row keeps the graver severity, and is open again if it was closed.
+fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
+    row.severity = row.severity.min(finding.severity);
+    row.risk |= is_risk(finding, review.risk);
+    row.line = finding.line.or(row.line);
+    row.seen = finding.seen;
+    if row.detail.is_empty() {
+        row.detail.clone_from(&finding.detail);
+    }
+    if !finding.anchor.is_empty() {
+        row.anchor.clone_from(&finding.anchor);
+    }
+    if row.reproducer.as_ref().is_none_or(|one| one.stand == Shown::Dropped) {
+        row.reproducer = finding.reproducer.as_deref().map(pending);
+    }
+    let by = Party::Agent(review.by.clone());
+    match row.state {
+        RowState::Waived => row.become_state(RowChange {
+            settled: true,
+            ..change(review.round, &by, RowState::Waived, "claimed again; the person's waiver stands")
+        }),
+        RowState::Open if !row.settled => row.become_state(change(review.round, &by, RowState::Open, "claimed again")),
+        _ => row.become_state(change(review.round, &by, RowState::Reopened, "claimed again")),
+    }
+}
+
+fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
+    let (state, note) = match (finding.duplicate_of, finding.reverses) {
+        (Some(twin), _) => (RowState::Duplicate, format!("says the same as {twin}")),
+        (None, Some(older)) => (RowState::Reversal, format!("asks to undo {older}")),
+        (None, None) => (RowState::Open, String::new()),
+    };
+    let filed = change(review.round, &Party::Agent(review.by.clone()), state, &note);
+    let mut row = Row {
+        id,
+        severity: finding.severity,
+        title: finding.title.clone(),
+        detail: finding.detail.clone(),
+        file: finding.file.clone(),
+        line: finding.line,
+        class: finding.class,
+        suggestion: finding.suggestion.clone(),
+        anchor: finding.anchor.clone(),
+        by: review.by.clone(),
+        round: review.round,
+        state,
+        settled: false,
+        answered: false,
+        demanded: false,
+        risk: is_risk(finding, review.risk),
+        seen: finding.seen,
+        reproducer: finding.reproducer.as_deref().map(pending),
+        history: Vec::new(),
+    };
+    row.become_state(RowChange { settled: state == RowState::Duplicate, ..filed });
+    row
+}
+
+fn pending(command: &str) -> Reproducer {
+    Reproducer { command: command.to_owned(), stand: Shown::Pending, tree: None }
+}
+
+/// Whether a finding touches core logic, security or data integrity: by its class, or by where it is.
+fn is_risk(finding: &Finding, globs: &[String]) -> bool {
+    let here = |path: &String| globs.iter().any(|glob| fast_glob::glob_match(glob, path));
+    finding.class.is_some_and(Class::is_risk) || finding.file.as_ref().is_some_and(here)
+}
+
+pub(super) fn change(round: u32, by: &Party, to: RowState, note: &str) -> RowChange {
+    RowChange { round, by: by.clone(), to, settled: false, note: note.to_owned() }
+}
+

@@ -1,0 +1,55 @@
+//! Reproducers: where a command shows the fault, pairflow and not a critic says when it is gone.
+
+use crate::facts::Outcome;
+use crate::ids::{FindingId, Party, TreeId};
+use crate::rounds::ledger::book::change;
+use crate::rounds::{Ledger, Row, RowChange, RowState, Shown};
+
+/// The most reproducers that are run on one tree.
+pub const REPRODUCERS: usize = 50;
+
+impl Ledger {
+    /// Returns the rows whose reproducer has not been run on `tree` yet, the newest first.
+    pub fn to_reproduce<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = (&'a Row, &'a str)> {
+        let wanted = self.rows.iter().rev().filter(|row| !matches!(row.state, RowState::Waived | RowState::Duplicate));
+        let kept = wanted.filter_map(|row| row.reproducer.as_ref().map(|one| (row, one)));
+        kept.filter(|(_, one)| one.stand != Shown::Dropped)
+            .take(REPRODUCERS)
+            .filter(move |(_, one)| one.tree.as_ref() != Some(tree))
+            .map(|(row, one)| (row, one.command.as_str()))
+    }
+
+    /// Takes over what the reproducer of row `id` said on `tree`.
+    pub(crate) fn reproduced(&mut self, id: FindingId, tree: &TreeId, outcome: &Outcome, round: u32) {
+        let Some(row) = self.get_mut(id) else { return };
+        let Some(one) = row.reproducer.as_mut() else { return };
+        let fresh = one.stand == Shown::Pending;
+        one.tree = Some(tree.clone());
+        one.stand = match outcome {
+            Outcome::Failed { .. } => Shown::Fails,
+            Outcome::Passed if !fresh => Shown::Passes,
+            Outcome::Passed | Outcome::CouldNotCheck { .. } => Shown::Dropped,
+        };
+        let stand = one.stand;
+        let by = Party::Orchestrator;
+        match stand {
+            Shown::Dropped => {
+                let note = if matches!(outcome, Outcome::Passed) {
+                    "its reproducer did not fail, so it counts no more"
+                } else {
+                    "its reproducer could not be run, so it counts no more"
+                };
+                let (to, settled) = (row.state, row.settled);
+                row.become_state(RowChange { settled, ..change(round, &by, to, note) });
+            }
+            Shown::Passes if row.is_open() => {
+                let fixed = change(round, &by, RowState::Fixed, "its reproducer passes now");
+                row.become_state(RowChange { settled: true, ..fixed });
+            }
+            Shown::Fails if !fresh && (row.settled || row.state == RowState::Fixed) => {
+                row.become_state(change(round, &by, RowState::Reopened, "its reproducer still fails"));
+            }
+            _ => {}
+        }
+    }
+}

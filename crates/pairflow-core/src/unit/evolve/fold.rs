@@ -1,0 +1,170 @@
+//! One fact after the other: which consequence each has.
+
+use crate::ids::Party;
+use crate::log::{Body, Envelope, Evidence, Lifecycle};
+use crate::rounds::Answers;
+use crate::rules::Rules;
+use crate::time::Moment;
+use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
+use crate::unit::evolve::turns::{begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, snapshot_taken};
+use crate::unit::{Approval, CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Unit};
+
+/// Returns the state after `envelope`.
+pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
+    advance(&mut unit, envelope);
+    unit
+}
+
+/// Makes a state the one after `envelope`; for long logs, where moving the state for each line would take its time.
+pub fn advance(unit: &mut Unit, envelope: &Envelope) {
+    let at = envelope.at;
+    let event = &envelope.event;
+    if let Some(key) = &event.key {
+        unit.keys.push_back((key.clone(), envelope.id.clone()));
+        let surplus = unit.keys.len().saturating_sub(KEYS_KEPT);
+        unit.keys.drain(..surplus);
+    }
+    if !matches!(event.body, Body::ProtocolWarning(_)) {
+        unit.warnings.clear();
+        unit.last_command_at = at.ts;
+    }
+    match &event.body {
+        Body::Lifecycle(fact) => lifecycle(unit, fact, at),
+        Body::Pass(pass) => {
+            if let Party::Agent(by) = &event.sender {
+                passed(unit, by, pass, at);
+            }
+        }
+        Body::HumanQuestion(question) => asked(unit, envelope, question),
+        Body::HumanReply(reply) => answered(unit, envelope, reply),
+        Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(unit, snapshot, at),
+        Body::Evidence(Evidence::Receipt { receipt }) => checked(unit, receipt),
+        Body::Evidence(Evidence::Reproduced { finding, receipt }) => reproduced(unit, *finding, receipt),
+        Body::Evidence(Evidence::NotAvailable { check, .. }) => unit.not_available.push(check.clone()),
+        Body::Convergence(claim) => {
+            unit.streak.clone_from(&claim.certificate.reviews);
+            unit.certificate = Some(claim.certificate.clone());
+            if let Party::Agent(by) = &event.sender {
+                unit.review(by, event.round, &[], &Answers::default());
+                said(unit, by, Seat::Critic, &claim.summary);
+            }
+            if let Some(explanation) = &claim.explanation {
+                unit.explanation.take_over(explanation);
+            }
+        }
+        Body::ApprovalRequest(request) => {
+            unit.phase = Phase::ReadyForApproval(request.clone());
+            unit.package_at = at.ts;
+            unit.paused = false;
+        }
+        Body::ApprovalDecision(decision) => decided(unit, decision, at),
+        Body::DonePackage(_) => {
+            if let Phase::Committed(committed) = &unit.phase {
+                unit.phase = Phase::Done(committed.clone());
+            }
+        }
+        Body::Control(control) => controlled(unit, control, at),
+        Body::ProtocolWarning(warning) => warned(unit, &event.recipient, warning, at),
+        Body::Task(task) => {
+            unit.task.clone_from(&task.task);
+            unit.acceptance_criteria.clone_from(&task.acceptance_criteria);
+            unit.rules.scope.clone_from(&task.scope);
+        }
+        Body::Delivery(_) => {}
+    }
+}
+
+fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
+    match fact {
+        Lifecycle::Created { .. } => created(unit, fact, at),
+        Lifecycle::StartRequested { rules } => {
+            use_rules(unit, rules);
+            unit.start_failed = None;
+            unit.phase = Phase::Preparing;
+        }
+        Lifecycle::WorkspaceReady { workspace } => {
+            unit.workspace = Some(workspace.clone());
+            unit.paused = false;
+            let seats = unit.seats.clone();
+            begin_round(unit, seats);
+            begin_turn(unit, Seat::Producer, Stage::Opening, at);
+        }
+        Lifecycle::StartFailed { reason } => {
+            unit.start_failed = Some(reason.clone());
+            unit.phase = Phase::Created;
+        }
+        Lifecycle::TurnOpened { turn: number, .. } => opened(unit, *number, at),
+        Lifecycle::TokenMinted { agent, token_sha256 } => {
+            unit.tokens.insert(agent.clone(), token_sha256.clone());
+        }
+        Lifecycle::CommitRequested { message, hooks, author, .. } => {
+            if let Phase::Approved(approval) = &mut unit.phase {
+                approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks, author: author.clone() });
+                approval.failed = None;
+            }
+        }
+        Lifecycle::Committed { commit, .. } => {
+            if let Phase::Approved(Approval { request, .. }) = &unit.phase {
+                let (request, tree) = (request.clone(), request.tree.clone());
+                unit.phase = Phase::Committed(Committed { commit: commit.clone(), tree, request });
+            }
+        }
+        Lifecycle::CommitFailed { reason } => {
+            if let Phase::Approved(approval) = &mut unit.phase {
+                approval.commit = None;
+                approval.failed = Some(reason.clone());
+            }
+        }
+        Lifecycle::UpdateRequested { resolved } => {
+            unit.updating = true;
+            unit.resolved.clone_from(resolved);
+        }
+        Lifecycle::Updated { base, base_tree } => {
+            if let Some(workspace) = &mut unit.workspace {
+                workspace.base = base.clone();
+                workspace.base_tree = base_tree.clone();
+            }
+            updated(unit, at);
+        }
+        Lifecycle::UpdateFailed { conflict, .. } => {
+            unit.updating = false;
+            unit.resolved = None;
+            if conflict.is_some() {
+                unit.conflict.clone_from(conflict);
+            }
+        }
+        Lifecycle::Merged { commit } => unit.merged = Some(commit.clone()),
+        Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
+        Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),
+    }
+}
+
+fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
+    let Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed } = fact else { return };
+    unit.repo.clone_from(repo);
+    unit.task.clone_from(task);
+    unit.acceptance_criteria.clone_from(acceptance_criteria);
+    unit.confirmed.clone_from(confirmed);
+    unit.created_at = at.ts;
+    use_rules(unit, rules);
+}
+
+fn updated(unit: &mut Unit, at: Moment) {
+    unit.updating = false;
+    unit.conflict = None;
+    unit.resolved = None;
+    review_anew(unit, at);
+}
+
+/// The bubble ends here: nothing is asked or owed any more.
+fn ended(unit: &mut Unit, phase: Phase) {
+    unit.phase = phase;
+    unit.questions.clear();
+    unit.updating = false;
+}
+
+fn use_rules(unit: &mut Unit, rules: &Rules) {
+    unit.rules = rules.clone();
+    unit.seats = Seats { producer: rules.agents.implementer.clone(), critic: rules.agents.reviewer.clone() };
+}
+

@@ -1,0 +1,141 @@
+//! People and signs of life: questions, answers, decisions, interventions, warnings.
+
+use crate::ids::{AgentId, Party};
+use crate::log::{
+    ApprovalDecision, Control, ControlAction, Decision, Envelope, Question, QuestionKind, Reply, Verdict, Waivable,
+    Warning,
+};
+use crate::time::Moment;
+use crate::unit::evolve::turns::{begin_round, begin_turn};
+use crate::unit::{
+    Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Stage, Turn, Unit, WARNINGS_KEPT,
+};
+
+pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
+    let sender = envelope.event.sender.clone();
+    heard(unit, &sender, envelope.at);
+    unit.questions.push(OpenQuestion {
+        id: envelope.id.clone(),
+        by: sender,
+        kind: question.kind,
+        question: question.question.clone(),
+        at: envelope.at.ts,
+    });
+    if let Phase::Running(turn) = &unit.phase {
+        unit.phase = Phase::WaitingHuman(turn.clone());
+    }
+}
+
+pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
+    let asked = envelope.event.in_reply_to.as_ref().and_then(|id| unit.questions.iter().position(|one| one.id == *id));
+    let Some(asked) = asked.map(|index| unit.questions.remove(index)) else { return };
+    if let Party::Agent(agent) = &asked.by {
+        unit.held.entry(agent.clone()).or_default().answered += 1;
+    }
+    match asked.kind {
+        kind if kind.is_tie_break() => {
+            unit.reviews = 0;
+            unit.filed.clear();
+            unit.ledger.admit_reversals(unit.round);
+        }
+        QuestionKind::Comprehension => comprehended(unit, reply, envelope.at),
+        QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.could_not.clear(),
+        _ => {}
+    }
+    if !reply.message.trim().is_empty() {
+        noted(unit, format!("{} -> {}", asked.question, reply.message));
+    }
+    if !unit.questions.is_empty() {
+        return;
+    }
+    if let Phase::WaitingHuman(turn) = &unit.phase {
+        unit.phase = Phase::Running(Turn { heard: envelope.at, ..turn.clone() });
+    }
+}
+
+/// The person was asked whether the document is understood. Any other answer goes to the producer.
+fn comprehended(unit: &mut Unit, reply: &Reply, at: Moment) {
+    if reply.decision == Some(Decision::Accept) {
+        unit.understood = unit.tree().cloned();
+        return;
+    }
+    unit.streak.clear();
+    let seats = unit.seats.clone();
+    begin_round(unit, seats);
+    begin_turn(unit, Seat::Producer, Stage::Opening, at);
+}
+
+pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) {
+    let request = match &unit.phase {
+        Phase::ReadyForApproval(request) | Phase::Approved(Approval { request, .. }) => request.clone(),
+        _ => return,
+    };
+    if decision.decision == Verdict::Approve {
+        unit.phase = Phase::Approved(Approval { request, commit: None, failed: None });
+        return;
+    }
+    for id in &decision.findings {
+        if let Some(note) = unit.ledger.get(*id).map(|row| format!("rework: {}", row.short())) {
+            noted(unit, note);
+        }
+        unit.ledger.demand(*id, unit.round);
+    }
+    if !decision.message.trim().is_empty() {
+        noted(unit, format!("rework: {}", decision.message));
+    }
+    unit.certificate = None;
+    unit.understood = None;
+    unit.streak.clear();
+    unit.reviews = 0;
+    let seats = unit.seats.clone();
+    begin_round(unit, seats);
+    begin_turn(unit, Seat::Producer, Stage::Opening, at);
+}
+
+pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
+    match control.action {
+        ControlAction::Halt => unit.paused = true,
+        ControlAction::Resume => {
+            unit.paused = false;
+            if let Some(turn) = unit.phase.turn_mut() {
+                turn.heard = at;
+            }
+        }
+        ControlAction::Waive => match &control.waived {
+            Some(Waivable::Finding(id)) => unit.ledger.waive(*id, unit.round, &control.reason),
+            Some(Waivable::Check(name)) => {
+                unit.waived_checks.insert(name.clone(), control.reason.clone());
+            }
+            None => {}
+        },
+        ControlAction::Nudge | ControlAction::Escalate => {}
+    }
+}
+
+/// A refused command is a sign of life, too; the same one over and over is written once and counts once.
+pub(super) fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Moment) {
+    heard(unit, sender, at);
+    unit.explanation_asked |= warning.explanation_asked;
+    unit.warnings.push_back((sender.clone(), warning.clone()));
+    let surplus = unit.warnings.len().saturating_sub(WARNINGS_KEPT);
+    unit.warnings.drain(..surplus);
+}
+
+pub(super) fn heard(unit: &mut Unit, sender: &Party, at: Moment) {
+    if let Some(turn) = unit.phase.turn_mut().filter(|turn| *sender == Party::Agent(turn.agent.clone())) {
+        turn.heard = at;
+    }
+}
+
+/// Keeps what the person said for the next brief; a state stays small however much is asked.
+pub(super) fn noted(unit: &mut Unit, note: String) {
+    unit.notes.push(note);
+    let surplus = unit.notes.len().saturating_sub(NOTES_KEPT);
+    unit.notes.drain(..surplus);
+}
+
+pub(super) fn said(unit: &mut Unit, by: &AgentId, seat: Seat, summary: &str) {
+    unit.summaries.push_back(Said { round: unit.round, seat, agent: by.clone(), summary: summary.to_owned() });
+    let surplus = unit.summaries.len().saturating_sub(SUMMARIES_KEPT);
+    unit.summaries.drain(..surplus);
+}

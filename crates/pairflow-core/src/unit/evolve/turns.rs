@@ -1,0 +1,202 @@
+//! Turns: who is next, which tree the turn before left, and what a review came to.
+
+use crate::facts::{Outcome, Receipt, Snapshot};
+use crate::ids::{AgentId, FindingId, Party};
+use crate::log::Pass;
+use crate::rounds::RoundRoles;
+use crate::rounds::policy::strict::{self, Route};
+use crate::time::Moment;
+use crate::unit::evolve::people::said;
+use crate::unit::{CHECK_TRIES, Handover, Phase, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit};
+
+/// Counts a new round with these seats.
+pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
+    unit.round += 1;
+    let roles = RoundRoles { round: unit.round, implementer: seats.producer.clone(), reviewer: seats.critic.clone() };
+    unit.history.push(roles);
+    unit.seats = seats;
+}
+
+/// Gives the next turn to whoever sits in `seat`, and sets the bubble running.
+pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) {
+    unit.turns += 1;
+    let agent = unit.seats.agent(seat).clone();
+    let turn = Turn { number: unit.turns, seat, agent, since: at, heard: at, stage };
+    let waiting = matches!(unit.phase, Phase::WaitingHuman(_));
+    unit.phase = if waiting { Phase::WaitingHuman(turn) } else { Phase::Running(turn) };
+}
+
+pub(super) fn opened(unit: &mut Unit, number: u32, at: Moment) {
+    let Some(turn) = unit.phase.turn_mut().filter(|turn| turn.number == number) else { return };
+    turn.stage = Stage::Open;
+    turn.since = at;
+    turn.heard = at;
+    let held = unit.phase.turn().map(|turn| turn.agent.clone()).map(|agent| unit.held.entry(agent).or_default());
+    if let Some(held) = held.filter(|held| held.last != number) {
+        held.count += 1;
+        held.last = number;
+    }
+}
+
+/// An agent handed over. The next turn is the one that follows if the tree is as expected; the snapshot may correct it.
+pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
+    let Some(turn) = unit.phase.turn() else { return };
+    let seat = turn.seat;
+    said(unit, by, seat, &pass.summary);
+    if let Some(explanation) = &pass.explanation {
+        unit.explanation.take_over(explanation);
+    }
+    let seats = unit.seats.clone();
+    let handover = Handover { by: by.clone(), seat, round: unit.round, clean: false, accepts: false, seats };
+    match seat {
+        Seat::Producer => {
+            unit.notes.clear();
+            unit.ledger.answer(by, unit.round, &pass.answers);
+            begin_turn(unit, Seat::Critic, Stage::Closing(handover), at);
+        }
+        Seat::Critic => reviewed(unit, handover, pass, at),
+    }
+}
+
+fn reviewed(unit: &mut Unit, mut handover: Handover, pass: &Pass, at: Moment) {
+    unit.review(&handover.by, handover.round, pass.findings.as_deref().unwrap_or_default(), &pass.answers);
+    unit.steps.clone_from(&pass.steps);
+    unit.reviews += 1;
+    handover.clean = strict::is_clean(unit);
+    let mut streak = unit.streak.clone();
+    if handover.clean {
+        streak.push(strict::review_by(unit, &handover.by, handover.round));
+    }
+    match strict::route(unit, &streak, handover.clean) {
+        Route::Mend => {
+            let seats = unit.seats.clone();
+            begin_round(unit, seats);
+            begin_turn(unit, Seat::Producer, Stage::Closing(handover), at);
+        }
+        Route::ReviewAgain(seats) => {
+            begin_round(unit, seats);
+            begin_turn(unit, Seat::Critic, Stage::Closing(handover), at);
+        }
+        Route::Accept => {
+            handover.accepts = true;
+            if let Some(turn) = unit.phase.turn_mut() {
+                turn.stage = Stage::Closing(handover);
+            }
+        }
+    }
+}
+
+pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
+    let changed = unit.tree() != Some(&snapshot.tree);
+    let stage = unit.phase.turn().map(|turn| turn.stage.clone());
+    if changed {
+        unit.receipts.clear();
+        unit.superseded.clear();
+        unit.could_not.clear();
+        unit.not_available.clear();
+        unit.streak.clear();
+        if !unit.authors.contains(&snapshot.author) {
+            unit.authors.push(snapshot.author.clone());
+        }
+    }
+    unit.snapshot = Some(snapshot.clone());
+    unit.snapshots += 1;
+    match stage {
+        Some(Stage::Closing(handover)) => closed(unit, handover, changed, at),
+        Some(Stage::Open) if snapshot.author == Party::Human => set_stage(unit, Stage::Opening),
+        _ => {}
+    }
+}
+
+/// The tree that a hand-over left is recorded.
+fn closed(unit: &mut Unit, handover: Handover, changed: bool, at: Moment) {
+    match handover.seat {
+        Seat::Producer => {
+            supersede(unit);
+            set_stage(unit, Stage::Opening);
+        }
+        Seat::Critic if handover.clean && changed => {
+            // Spec: a critic that changed files has not reviewed what is there now, so it reviews again.
+            if handover.accepts {
+                begin_round(unit, handover.seats);
+            } else {
+                unit.seats = handover.seats;
+                correct_roles(unit);
+            }
+            begin_turn(unit, Seat::Critic, Stage::Opening, at);
+        }
+        Seat::Critic if handover.clean => {
+            let review = strict::review_by(unit, &handover.by, handover.round);
+            unit.streak.push(review);
+            set_stage(unit, if handover.accepts { Stage::Settled } else { Stage::Opening });
+        }
+        Seat::Critic => {
+            unit.streak.clear();
+            set_stage(unit, Stage::Opening);
+        }
+    }
+}
+
+/// Spec: a failed check runs again when the producer passes the same snapshot; both results are shown.
+fn supersede(unit: &mut Unit) {
+    let (passed, rest): (Vec<_>, Vec<_>) = unit.receipts.drain(..).partition(|receipt| receipt.outcome.passed());
+    unit.receipts = passed;
+    unit.superseded.extend(rest.into_iter().filter(|receipt| matches!(receipt.outcome, Outcome::Failed { .. })));
+    let surplus = unit.superseded.len().saturating_sub(SUPERSEDED_KEPT);
+    unit.superseded.drain(..surplus);
+}
+
+/// Writes the present seats into the present round's entry of the role history.
+fn correct_roles(unit: &mut Unit) {
+    if let Some(roles) = unit.history.last_mut() {
+        roles.implementer = unit.seats.producer.clone();
+        roles.reviewer = unit.seats.critic.clone();
+    }
+}
+
+fn set_stage(unit: &mut Unit, stage: Stage) {
+    if let Some(turn) = unit.phase.turn_mut() {
+        turn.stage = stage;
+    }
+}
+
+pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
+    if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
+        *unit.could_not.entry(receipt.check.clone()).or_default() += 1;
+    }
+    unit.receipts.push(receipt.clone());
+}
+
+/// The reproducer of a finding was run. One that could not be run is tried again, then dropped.
+pub(super) fn reproduced(unit: &mut Unit, finding: FindingId, receipt: &Receipt) {
+    if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
+        let tries = unit.could_not.entry(reproducer_of(finding)).or_default();
+        *tries += 1;
+        if *tries < CHECK_TRIES {
+            return;
+        }
+    }
+    unit.ledger.reproduced(finding, &receipt.tree, &receipt.outcome, unit.round);
+}
+
+/// The name under which the tries of a reproducer are counted.
+fn reproducer_of(finding: FindingId) -> String {
+    format!("reproducer of {finding}")
+}
+
+/// After the base was merged into work that was reviewed, a critic looks at the merged tree.
+pub(super) fn review_anew(unit: &mut Unit, at: Moment) {
+    unit.streak.clear();
+    let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
+    let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    if accepted {
+        unit.certificate = None;
+        unit.reviews = 0;
+    }
+    if accepted || settled {
+        let seats = unit.seats.clone();
+        begin_round(unit, seats);
+        begin_turn(unit, Seat::Critic, Stage::Opening, at);
+    }
+}
+

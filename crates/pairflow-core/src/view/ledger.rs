@@ -1,0 +1,41 @@
+//! The ledger for programs.
+
+use serde::Serialize;
+
+use crate::ids::BubbleId;
+use crate::rounds::Row;
+use crate::unit::Unit;
+
+/// The schema of [`LedgerShown`] as JSON; `pairflow.` comes before it.
+pub const SCHEMA: &str = "findings/1";
+
+/// Every finding of a bubble.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LedgerShown {
+    /// The bubble.
+    pub bubble_id: BubbleId,
+    /// The findings, in the order of their names.
+    pub findings: Vec<RowShown>,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RowShown {
+    /// Everything that is known of it.
+    #[serde(flatten)]
+    pub row: Row,
+    /// Whether nobody has closed it.
+    pub open: bool,
+    /// Whether it keeps the work from being accepted.
+    pub blocks: bool,
+    /// Whether its reviewer had seen these lines before, and nothing proves the fault.
+    pub late: bool,
+}
+
+impl LedgerShown {
+    /// Reads the ledger off a state.
+    pub fn of(unit: &Unit) -> Self {
+        let shown = |row: &Row| RowShown { row: row.clone(), open: row.is_open(), blocks: row.blocks(), late: row.late() };
+        Self { bubble_id: unit.id.clone(), findings: unit.ledger.rows.iter().map(shown).collect() }
+    }
+}

@@ -1,0 +1,88 @@
+//! Red, then green: the tests that the work brought along have to fail on the tree that the bubble was cut from.
+
+use pairflow_core::facts::{Outcome, Receipt, Snapshot};
+use pairflow_core::gates::is_test_file;
+use pairflow_core::rules::Check;
+use pairflow_core::unit::Unit;
+
+use super::apart::Apart;
+use crate::checks::Checked;
+use crate::engine::{Bubble, EngineError};
+use crate::git::Call;
+use crate::process::Cancel;
+
+/// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
+pub(super) fn check(
+    bubble: &Bubble,
+    unit: &Unit,
+    check: &Check,
+    cancel: &Cancel,
+) -> Result<Option<Checked>, EngineError> {
+    let (Some(snapshot), Some(workspace)) = (&unit.snapshot, &unit.workspace) else { return Ok(None) };
+    let tests = tests(snapshot);
+    if tests.is_empty() {
+        let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
+        return Ok(Some(said(check, snapshot, Outcome::Failed { exit: None, timed_out: false }, why)));
+    }
+    let copy = Apart::of(bubble, &workspace.base)?;
+    bring(bubble, unit, &copy, &tests)?;
+    let ran = copy.run(bubble, unit, (&check.name, &check.command, &snapshot.tree), cancel);
+    Ok(ran.map(|ran| judged(ran, &tests)))
+}
+
+/// The test files that the work added or changed.
+fn tests(snapshot: &Snapshot) -> Vec<String> {
+    let changed = snapshot.changed.iter().filter(|change| change.status != 'D');
+    changed.map(|change| change.path.clone()).filter(|path| is_test_file(path)).collect()
+}
+
+/// Writes the test files of the newest snapshot into the copy of the base.
+fn bring(bubble: &Bubble, unit: &Unit, copy: &Apart, tests: &[String]) -> Result<(), EngineError> {
+    let workspace = bubble.workspace(unit)?;
+    let Some(snapshot) = &unit.snapshot else { return Ok(()) };
+    for path in tests {
+        let blob = workspace.git().run(Call::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
+        let to = copy.path().join(path);
+        let failed = |error| EngineError::world(format!("cannot write {}", to.display()), error);
+        to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
+        std::fs::write(&to, &blob.stdout).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Failing on the base is what the new tests are for; passing there means that they prove nothing.
+fn judged(mut ran: Checked, tests: &[String]) -> Checked {
+    let names = tests.join(", ");
+    let (outcome, words) = match ran.receipt.outcome {
+        Outcome::Failed { timed_out: false, .. } => {
+            (Outcome::Passed, format!("the tests fail on the base, as they should: {names}"))
+        }
+        Outcome::Passed => {
+            let words = format!("the tests pass on the base already, so they do not show what was changed: {names}");
+            (Outcome::Failed { exit: Some(0), timed_out: false }, words)
+        }
+        Outcome::Failed { .. } => {
+            let why = "the tests did not end on the base within their time".to_owned();
+            (Outcome::CouldNotCheck { why: why.clone() }, why)
+        }
+        Outcome::CouldNotCheck { why } => (Outcome::CouldNotCheck { why: why.clone() }, why),
+    };
+    ran.receipt.outcome = outcome;
+    ran.receipt.tail = format!("{words}\n\n{}", ran.receipt.tail);
+    ran.output.splice(0..0, format!("{words}\n\n").into_bytes());
+    ran
+}
+
+/// A result for which nothing was run.
+fn said(check: &Check, snapshot: &Snapshot, outcome: Outcome, words: &str) -> Checked {
+    let receipt = Receipt {
+        check: check.name.clone(),
+        command: check.command.clone(),
+        tree: snapshot.tree.clone(),
+        outcome,
+        duration_ms: 0,
+        output: None,
+        tail: words.to_owned(),
+    };
+    Checked { receipt, output: format!("{words}\n").into_bytes() }
+}

@@ -1,0 +1,102 @@
+//! What pairflow finds out about a critic's findings before they are recorded: the text of the line that each is about,
+//! and whether the same critic had reviewed that line before.
+
+use std::path::Path;
+
+use pairflow_core::ids::{AgentId, TreeId};
+use pairflow_core::rounds::Finding;
+use pairflow_core::unit::Unit;
+
+use crate::engine::{Bubble, EngineError};
+use crate::git::{Call, Git};
+
+/// The largest file in which a line is looked up, in bytes.
+const LARGEST: u64 = 8 * 1024 * 1024;
+/// How much of a line is kept, in characters.
+const ANCHOR: usize = 300;
+/// The longest diff of one file that is looked at, in bytes.
+const DIFF: usize = 4 * 1024 * 1024;
+
+impl Bubble {
+    /// Completes the findings of `by` with what the worktree and the earlier reviews say about them.
+    pub fn locate(&self, unit: &Unit, by: &AgentId, findings: Vec<Finding>) -> Result<Vec<Finding>, EngineError> {
+        if findings.is_empty() || unit.workspace.is_none() {
+            return Ok(findings);
+        }
+        let workspace = self.workspace(unit)?;
+        let git = workspace.git();
+        let before = Before { unit, by, git: &git };
+        let located = findings.into_iter().map(|finding| Finding {
+            anchor: anchor(&workspace.path, &finding).unwrap_or_default(),
+            seen: before.saw(&finding),
+            ..finding
+        });
+        Ok(located.collect())
+    }
+}
+
+/// The text of the line that a finding is about.
+fn anchor(root: &Path, finding: &Finding) -> Option<String> {
+    let (file, line) = (finding.file.as_deref()?, usize::try_from(finding.line?).ok()?);
+    let path = root.join(file);
+    let plain = path.symlink_metadata().ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST);
+    plain?;
+    let bytes = std::fs::read(&path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().nth(line.checked_sub(1)?)?;
+    Some(line.trim().chars().take(ANCHOR).collect())
+}
+
+/// What an agent has reviewed before.
+struct Before<'a> {
+    unit: &'a Unit,
+    by: &'a AgentId,
+    git: &'a Git,
+}
+
+impl Before<'_> {
+    /// The round in which this agent had reviewed what `finding` is about, if it is unchanged since.
+    fn saw(&self, finding: &Finding) -> Option<u32> {
+        let last = self.unit.reviewed_by.get(self.by)?;
+        let now = self.unit.tree()?;
+        let unchanged = last.tree == *now || self.unchanged(&last.tree, now, finding);
+        unchanged.then_some(last.round)
+    }
+
+    /// Whether the line, or else the file, is the same in both trees. What cannot be compared counts as changed.
+    fn unchanged(&self, then: &TreeId, now: &TreeId, finding: &Finding) -> bool {
+        let Some(file) = &finding.file else { return false };
+        let call = Call::new(["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-U0"]);
+        let call = call.arg(&then.0).arg(&now.0).arg("--").arg(file).cut_at(DIFF);
+        let Ok(diff) = self.git.run(call) else { return false };
+        if diff.cut {
+            return false;
+        }
+        let text = String::from_utf8_lossy(&diff.stdout);
+        match finding.line {
+            _ if text.is_empty() => true,
+            None => false,
+            Some(line) => !text.lines().filter_map(added).any(|(from, count)| (from..from + count).contains(&line)),
+        }
+    }
+}
+
+/// The lines that a hunk header says were added: `@@ -1,2 +3,4 @@` is 4 lines from 3.
+fn added(line: &str) -> Option<(u32, u32)> {
+    let range = line.strip_prefix("@@ ")?.split(' ').find_map(|part| part.strip_prefix('+'))?;
+    let (from, count) = range.split_once(',').unwrap_or((range, "1"));
+    Some((from.parse().ok()?, count.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hunk_header_names_the_lines_that_were_added() {
+        assert_eq!(added("@@ -1,2 +3,4 @@ fn main() {"), Some((3, 4)));
+        assert_eq!(added("@@ -1 +7 @@"), Some((7, 1)));
+        assert_eq!(added("@@ -5,2 +4,0 @@"), Some((4, 0)));
+        assert_eq!(added("+@@ no header"), None);
+    }
+}
