@@ -174,7 +174,10 @@ fn every_key_has_an_effect() {
     assert_eq!(names, ["gemini", "codex", "claude"]);
     let checks: Vec<_> = rules.checks.iter().map(|check| format!("{}: {}", check.name, check.command)).collect();
     assert_eq!(checks, ["test: make test", "typecheck: make types", "lint: make lint", "red-green: make test"]);
-    assert_eq!((rules.kind, rules.risk.as_slice()), (BubbleKind::Implementation, ["src/auth/**".to_owned()].as_slice()));
+    assert_eq!(
+        (rules.kind, rules.risk.as_slice()),
+        (BubbleKind::Implementation, ["src/auth/**".to_owned()].as_slice())
+    );
     assert_eq!(rules.prd.as_ref().map(|prd| prd.source.as_str()), Some("docs/prd.md"));
     assert_eq!(rules.setup.as_deref(), Some("make deps"));
     assert_eq!((rules.scope.allow.as_slice(), rules.scope.deny.len()), (["src/**".to_owned()].as_slice(), 1));
@@ -604,21 +607,28 @@ fn what_a_bubble_makes_decides_what_it_has_to_name() {
         let layers = Layers { bubble: bubble(&format!("{MINIMAL}{text}\n")), ..Layers::default() };
         resolve(&layers).unwrap_err().0.iter().map(|error| error.message.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(errors("kind = \"implementation\"\ncommands.test = \"t\""), [
-        "an implementation follows an approved document, and none is named"
-    ]);
-    assert_eq!(errors("prd = \"x\"\ncommands.test = \"t\""), ["prd belongs to `--kind implementation`, and this is code"]);
-    assert_eq!(errors("documents = [\"a.md\"]\ncommands.test = \"t\""), [
-        "documents belong to `--kind document`, and this is code"
-    ]);
-    assert_eq!(errors("evidence.red_green = true"), [
-        "evidence.red_green = true needs a test command that can be run on the base"
-    ]);
+    assert_eq!(
+        errors("kind = \"implementation\"\ncommands.test = \"t\""),
+        ["an implementation follows an approved document, and none is named"]
+    );
+    assert_eq!(
+        errors("prd = \"x\"\ncommands.test = \"t\""),
+        ["prd belongs to `--kind implementation`, and this is code"]
+    );
+    assert_eq!(
+        errors("documents = [\"a.md\"]\ncommands.test = \"t\""),
+        ["documents belong to `--kind document`, and this is code"]
+    );
+    assert_eq!(
+        errors("evidence.red_green = true"),
+        ["evidence.red_green = true needs a test command that can be run on the base"]
+    );
 }
 
 #[test]
 fn a_document_is_checked_by_pairflow_itself_and_needs_no_test_command() {
-    let rules = only(&format!("{MINIMAL}kind = \"document\"\ndocuments = [\"docs/prd.md\"]\ncommands.test = \"t\"\n")).rules;
+    let rules =
+        only(&format!("{MINIMAL}kind = \"document\"\ndocuments = [\"docs/prd.md\"]\ncommands.test = \"t\"\n")).rules;
     let names: Vec<_> = rules.checks.iter().map(|check| check.name.as_str()).collect();
     assert_eq!(names, ["document:completeness", "document:ambiguity", "document:consistency", "document:traceability"]);
     assert!(rules.checks.iter().all(pairflow_core::rules::Check::is_own));

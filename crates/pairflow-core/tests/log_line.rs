@@ -5,11 +5,11 @@ mod log_samples;
 
 use log_samples::{Maker, bubble, moment, question, seal, warning};
 use pairflow_core::ids::{MsgId, Party};
-use pairflow_core::rounds::Answers;
 use pairflow_core::log::line::{Expect, LineError, LineHash, MAX_LINE, decode, encode};
 use pairflow_core::log::{
     Body, Control, ControlAction, Delivery, Envelope, Event, Intent, Key, Lifecycle, Pass, Reply,
 };
+use pairflow_core::rounds::Answers;
 use pairflow_core::time::{Moment, Timestamp};
 use proptest::prelude::*;
 

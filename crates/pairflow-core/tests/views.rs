@@ -258,8 +258,12 @@ fn seats_that_change_back_are_told() {
 #[test]
 fn every_message_type_has_a_line_but_attempts_to_deliver() {
     let mut play = Play::started();
-    let warning =
-        Warning { command: "converged".to_owned(), reason: "no".to_owned(), unmet: vec!["a".into(), "b".into()], explanation_asked: false };
+    let warning = Warning {
+        command: "converged".to_owned(),
+        reason: "no".to_owned(),
+        unmet: vec!["a".into(), "b".into()],
+        explanation_asked: false,
+    };
     let mut refused = Event::own(1, Body::ProtocolWarning(warning));
     refused.recipient = "codex".parse().unwrap();
     let delivery = |acknowledged| Event {
@@ -726,7 +730,8 @@ fn hostile_play(text: &str) -> Play {
     play.run(Command::Reply { message: text.to_owned(), question: None, decision: None, refs: Vec::new(), key: None });
     play.run(Command::Pause { reason: text.to_owned() });
     play.run(Command::Resume);
-    let warning = Warning { command: text.to_owned(), reason: text.to_owned(), unmet: Vec::new(), explanation_asked: false };
+    let warning =
+        Warning { command: text.to_owned(), reason: text.to_owned(), unmet: Vec::new(), explanation_asked: false };
     play.record(vec![Event { sender: Party::Human, ..Event::own(1, Body::ProtocolWarning(warning)) }]);
     play.ask("codex", text);
     play

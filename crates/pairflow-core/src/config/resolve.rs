@@ -227,11 +227,13 @@ fn kind(merged: &Layer) -> Option<ConfigError> {
             Some(complaint.hint(hint).at(at(&kind.origin)))
         }
         (BubbleKind::Code | BubbleKind::Document, Some(prd), _) => {
-            let complaint = Complaint::new(format!("prd belongs to `--kind implementation`, and this is {}", kind.value));
+            let complaint =
+                Complaint::new(format!("prd belongs to `--kind implementation`, and this is {}", kind.value));
             Some(complaint.hint("pass `--kind implementation`, or leave prd out").at(at(&prd.origin)))
         }
         (BubbleKind::Code | BubbleKind::Implementation, _, Some(documents)) if !documents.value.is_empty() => {
-            let complaint = Complaint::new(format!("documents belong to `--kind document`, and this is {}", kind.value));
+            let complaint =
+                Complaint::new(format!("documents belong to `--kind document`, and this is {}", kind.value));
             Some(complaint.hint("pass `--kind document`, or leave documents out").at(at(&documents.origin)))
         }
         _ => None,

@@ -131,7 +131,9 @@ impl Explanation {
 fn part_of(heading: &str) -> Option<usize> {
     let words = heading.trim_start_matches('#').trim().trim_end_matches([':', '?', '.']).to_lowercase();
     let words = words.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' '));
-    PARTS.iter().position(|(_, openers)| openers.iter().any(|opener| words == *opener))
+    PARTS
+        .iter()
+        .position(|(_, openers)| openers.iter().any(|opener| words == *opener))
         .or_else(|| PARTS.iter().position(|(_, openers)| openers.iter().any(|opener| words.starts_with(opener))))
 }
 
@@ -194,12 +196,15 @@ mod tests {
     fn an_explanation_is_read_by_its_headings() {
         let text = "# Notes\nx\n## What changed\nA lock.\n\n## 2. Why it changed\nA race.\n## Risks:\n```\n# no heading\n```\n";
         let read = Explanation::read(text);
-        assert_eq!(read.parts(), [
-            ("what changed", "A lock."),
-            ("why", "A race."),
-            ("risks", "```\n# no heading\n```"),
-            ("manual test plan", ""),
-        ]);
+        assert_eq!(
+            read.parts(),
+            [
+                ("what changed", "A lock."),
+                ("why", "A race."),
+                ("risks", "```\n# no heading\n```"),
+                ("manual test plan", ""),
+            ]
+        );
         assert_eq!(read.missing(), ["manual test plan"]);
     }
 

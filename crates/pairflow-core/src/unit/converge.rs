@@ -109,7 +109,8 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     if !unexplained.is_empty() && !unit.explanation_asked {
         unmet.push(Unmet::Explanation(unexplained));
     }
-    if unit.rules.kind == BubbleKind::Document && (unit.understood.is_none() || unit.understood.as_ref() != unit.tree()) {
+    if unit.rules.kind == BubbleKind::Document && (unit.understood.is_none() || unit.understood.as_ref() != unit.tree())
+    {
         unmet.push(Unmet::Comprehension);
     }
     unmet
@@ -252,8 +253,10 @@ pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<Stri
         package: package::NAME.to_owned(),
         package_sha256: sha256(text.as_bytes()),
     };
-    let mut convergence =
-        Event::own(unit.round, Body::Convergence(Convergence { summary: summary.to_owned(), certificate, explanation: None }));
+    let mut convergence = Event::own(
+        unit.round,
+        Body::Convergence(Convergence { summary: summary.to_owned(), certificate, explanation: None }),
+    );
     convergence.sender = sender;
     convergence.recipient = Party::Orchestrator;
     let mut approval = Event::own(unit.round, Body::ApprovalRequest(request));

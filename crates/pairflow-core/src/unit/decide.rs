@@ -2,9 +2,7 @@
 
 use crate::log::{Body, Event, Lifecycle};
 use crate::time::Moment;
-use crate::unit::{
-    Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, turn, work,
-};
+use crate::unit::{Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, turn, work};
 
 /// What a command leads to: facts to record, and files that must be on disk before them.
 ///

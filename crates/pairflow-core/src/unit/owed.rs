@@ -89,10 +89,9 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
         Stage::Opening => {
             let tried = |check: &&Check| unit.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
             let missing = missing_checks(unit);
-            let reproducers = unit.to_reproduce().map(|(finding, command)| Effect::RunReproducer {
-                finding,
-                command: command.to_owned(),
-            });
+            let reproducers = unit
+                .to_reproduce()
+                .map(|(finding, command)| Effect::RunReproducer { finding, command: command.to_owned() });
             let reproducers: Vec<_> = reproducers.collect();
             let open = missing.is_empty() && reproducers.is_empty() && going;
             let mut effects: Vec<_> = missing.into_iter().filter(tried).cloned().map(Effect::RunCheck).collect();

@@ -122,7 +122,9 @@ pub enum Refusal {
         id: FindingId,
     },
     /// A row is confirmed although its reproducer still fails.
-    #[error("{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does")]
+    #[error(
+        "{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does"
+    )]
     StillFails {
         /// Which row.
         id: FindingId,
@@ -302,9 +304,10 @@ impl Refusal {
 
     fn next_of_agent(&self, id: &BubbleId) -> Option<String> {
         Some(match self {
-            Self::NoDeclaration | Self::NotConverged { .. } | Self::NoStepsHere | Self::AnswersOfOtherSeat { seat: Seat::Critic } => {
-                "pairflow pass --summary '…' --no-findings".to_owned()
-            }
+            Self::NoDeclaration
+            | Self::NotConverged { .. }
+            | Self::NoStepsHere
+            | Self::AnswersOfOtherSeat { seat: Seat::Critic } => "pairflow pass --summary '…' --no-findings".to_owned(),
             Self::StillFails { id } | Self::TwoAnswers { id } => format!("pairflow pass --summary '…' --reopen {id}"),
             Self::StepsMissing { missing } => {
                 let steps: Vec<_> = missing.iter().map(|step| format!("--step {step}='…'")).collect();
@@ -383,7 +386,9 @@ fn next_in(state: StateName, id: &BubbleId) -> String {
 /// Says which answers belong to the caller's seat.
 fn other_seat(seat: Seat) -> &'static str {
     match seat {
-        Seat::Producer => "an implementer answers with --fixed and --dispute; --confirm and --reopen are the reviewer's",
+        Seat::Producer => {
+            "an implementer answers with --fixed and --dispute; --confirm and --reopen are the reviewer's"
+        }
         Seat::Critic => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
     }
 }

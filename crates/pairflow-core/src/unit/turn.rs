@@ -4,9 +4,7 @@ use crate::ids::Party;
 use crate::log::{Body, Event, Intent, Pass};
 use crate::rounds::{Step, StepName};
 use crate::rules::BubbleKind;
-use crate::unit::{
-    Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, answers, human, key_of,
-};
+use crate::unit::{Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, answers, human, key_of};
 
 /// A hand-over in a running bubble.
 pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {

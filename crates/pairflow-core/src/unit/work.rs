@@ -7,7 +7,9 @@ use crate::rounds::{Row, RowState, Severity};
 use crate::time::Moment;
 use crate::unit::human::own_question;
 use crate::unit::lifecycle::own;
-use crate::unit::{CHECK_TRIES, CheckState, Decided, FILED_KEPT, Filed, Phase, Refusal, Seat, Stage, Turn, Unit, converge};
+use crate::unit::{
+    CHECK_TRIES, CheckState, Decided, FILED_KEPT, Filed, Phase, Refusal, Seat, Stage, Turn, Unit, converge,
+};
 
 /// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
 pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {

@@ -35,7 +35,8 @@ pub struct RowShown {
 impl LedgerShown {
     /// Reads the ledger off a state.
     pub fn of(unit: &Unit) -> Self {
-        let shown = |row: &Row| RowShown { row: row.clone(), open: row.is_open(), blocks: row.blocks(), late: row.late() };
+        let shown =
+            |row: &Row| RowShown { row: row.clone(), open: row.is_open(), blocks: row.blocks(), late: row.late() };
         Self { bubble_id: unit.id.clone(), findings: unit.ledger.rows.iter().map(shown).collect() }
     }
 }

@@ -239,7 +239,8 @@ fn a_retry_key_survives_a_crash() {
 }
 
 fn warned(play: &Play, agent: &str, reason: &str, later: u64) -> Unit {
-    let warning = Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new(), explanation_asked: false };
+    let warning =
+        Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new(), explanation_asked: false };
     let mut envelope = play.log.last().unwrap().clone();
     envelope.event = Event::own(1, Body::ProtocolWarning(warning));
     envelope.event.recipient = Party::Agent(agent.parse().unwrap());

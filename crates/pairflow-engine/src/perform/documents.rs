@@ -69,7 +69,8 @@ fn failed() -> Outcome {
 fn read(bubble: &Bubble, unit: &Unit, tree: &TreeId, paths: &[String]) -> Result<Vec<(String, String)>, EngineError> {
     let git = bubble.workspace(unit)?.git();
     let text = |path: &String| {
-        let blob = git.run(Call::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST));
+        let blob =
+            git.run(Call::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST));
         blob.map(|blob| (path.clone(), String::from_utf8_lossy(&blob.stdout).into_owned()))
     };
     Ok(paths.iter().map(text).collect::<Result<_, _>>()?)

@@ -85,7 +85,9 @@ fn artifacts(bubble: &Bubble, envelopes: &[Envelope]) -> Vec<VerifyRow> {
     for envelope in envelopes {
         names.extend(envelope.event.refs.iter().map(String::as_str));
         match &envelope.event.body {
-            Body::Evidence(Evidence::Receipt { receipt } | Evidence::Reproduced { receipt, .. }) => names.extend(receipt.output.as_deref()),
+            Body::Evidence(Evidence::Receipt { receipt } | Evidence::Reproduced { receipt, .. }) => {
+                names.extend(receipt.output.as_deref())
+            }
             Body::Evidence(Evidence::Snapshot { snapshot }) => {
                 let lists = snapshot.whole.iter().flat_map(|whole| [&whole.changed.list, &whole.since_last.list]);
                 names.extend(lists.map(String::as_str));

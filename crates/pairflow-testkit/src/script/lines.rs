@@ -97,7 +97,8 @@ impl Play {
                 by,
                 summary: words.quoted().unwrap_or_else(|| "nothing grave is left".to_owned()),
                 seen: self.world.seen(self.unit.tree()),
-                explanation: explanation(words),
+                // A claim brings its explanation along, unless the line says otherwise.
+                explanation: (!words.take("unexplained")).then(|| explanation(words).unwrap_or_else(whole)),
                 refs: words.after("ref").into_iter().collect(),
                 key: words.after("key").map(Key),
             },
@@ -323,12 +324,15 @@ fn answers(words: &mut Words) -> Answers {
 
 /// `explained`: all four parts; `explaining 'markdown'`: those in the text.
 fn explanation(words: &mut Words) -> Option<Explanation> {
-    let said = |part: &str| format!("the {part}");
     if words.take("explained") {
-        let (what, why) = (said("what"), said("why"));
-        return Some(Explanation { what, why, risks: said("risks"), test_plan: said("test plan") });
+        return Some(whole());
     }
     words.take("explaining").then(|| Explanation::read(&words.need_quoted("the text").replace("\\n", "\n")))
+}
+
+fn whole() -> Explanation {
+    let said = |part: &str| format!("the {part}");
+    Explanation { what: said("what"), why: said("why"), risks: said("risks"), test_plan: said("test plan") }
 }
 
 /// `stepped`: all steps of a document review; `step dry-run`: one of them.

@@ -87,7 +87,14 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
         (4, _) => Act::Send(Command::AgentEnded { turn: turn.number, how: "with exit code 3".to_owned() }),
         (5 | 6, Seat::Critic) => {
             let seen = world.seen(unit);
-            Act::Send(Command::Converged { by, summary: words(rng), refs: Vec::new(), explanation: None, seen, key: key(rng) })
+            Act::Send(Command::Converged {
+                by,
+                summary: words(rng),
+                refs: Vec::new(),
+                explanation: None,
+                seen,
+                key: key(rng),
+            })
         }
         (5..=11, Seat::Producer) => Act::Edit,
         (7..=11, Seat::Critic) => Act::Send(pass(unit, by, Some(findings(rng)), rng)),

@@ -132,7 +132,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let summary = sender.bubble.inline(&app.message("--summary", &args.summary)?, &mut refs)?;
     let reviewed = reviewed(app, &args.review)?;
     let answers = answers(&args, &reviewed)?;
-    let findings = reviewed.findings.map(|found| sender.bubble.locate(&sender.unit, &sender.agent, found)).transpose()?;
+    let findings =
+        reviewed.findings.map(|found| sender.bubble.locate(&sender.unit, &sender.agent, found)).transpose()?;
     let command = Command::Pass(PassCommand {
         refs,
         intent: args.intent.map(Into::into),
@@ -215,10 +216,8 @@ pub(crate) fn explanation(app: &App, file: Option<&Path>) -> Result<Option<Expla
     let text = app.file_or_stdin("--explain", &file.to_string_lossy())?;
     let explanation = Explanation::read(&text);
     if explanation == Explanation::default() {
-        let message = format!(
-            "{} has none of the headings 'What changed', 'Why', 'Risks', 'Manual test plan'.",
-            file.display()
-        );
+        let message =
+            format!("{} has none of the headings 'What changed', 'Why', 'Risks', 'Manual test plan'.", file.display());
         return Err(CommandError::usage(message));
     }
     Ok(Some(explanation))

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, FindingId, Party};
 use crate::rounds::identity::{best_match, reversed};
-use crate::rounds::{Answers, Finding, Class, Reproducer, Row, RowChange, RowState, Shown};
+use crate::rounds::{Answers, Class, Finding, Reproducer, Row, RowChange, RowState, Shown};
 
 /// The most rows that are kept; the oldest settled ones go first. The log has them all.
 pub const ROWS_KEPT: usize = 500;
@@ -42,7 +42,8 @@ impl Ledger {
     /// claim, or a new one. Marks what the review says twice, and what asks to undo an earlier row.
     pub fn name(&self, findings: &[Finding]) -> Vec<Finding> {
         let mut named: Vec<Finding> = Vec::with_capacity(findings.len());
-        let known: Vec<Finding> = self.rows.iter().filter(|row| row.state != RowState::Duplicate).map(Row::claim).collect();
+        let known: Vec<Finding> =
+            self.rows.iter().filter(|row| row.state != RowState::Duplicate).map(Row::claim).collect();
         let mut next = self.named;
         for finding in findings {
             let mut finding = Finding { id: None, duplicate_of: None, ..finding.clone() };
@@ -147,7 +148,8 @@ impl Ledger {
         if surplus == 0 {
             return;
         }
-        let mut order: Vec<_> = self.rows.iter().map(|row| (row.is_open(), std::cmp::Reverse(row.severity), row.id)).collect();
+        let mut order: Vec<_> =
+            self.rows.iter().map(|row| (row.is_open(), std::cmp::Reverse(row.severity), row.id)).collect();
         order.sort_unstable();
         let gone: Vec<_> = order[..surplus].iter().map(|(_, _, id)| *id).collect();
         self.rows.retain(|row| !gone.contains(&row.id));
@@ -249,4 +251,3 @@ fn is_risk(finding: &Finding, globs: &[String]) -> bool {
 pub(super) fn change(round: u32, by: &Party, to: RowState, note: &str) -> RowChange {
     RowChange { round, by: by.clone(), to, settled: false, note: note.to_owned() }
 }
-

@@ -6,7 +6,9 @@ use crate::rounds::Answers;
 use crate::rules::Rules;
 use crate::time::Moment;
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
-use crate::unit::evolve::turns::{begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, snapshot_taken};
+use crate::unit::evolve::turns::{
+    begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, snapshot_taken,
+};
 use crate::unit::{Approval, CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Unit};
 
 /// Returns the state after `envelope`.
@@ -167,4 +169,3 @@ fn use_rules(unit: &mut Unit, rules: &Rules) {
     unit.rules = rules.clone();
     unit.seats = Seats { producer: rules.agents.implementer.clone(), critic: rules.agents.reviewer.clone() };
 }
-

@@ -199,4 +199,3 @@ pub(super) fn review_anew(unit: &mut Unit, at: Moment) {
         begin_turn(unit, Seat::Critic, Stage::Opening, at);
     }
 }
-
