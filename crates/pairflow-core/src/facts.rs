@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gates::TestChange;
 use crate::ids::{CommitId, Party, TreeId};
 
 /// The tree that a turn left, kept on a private ref.
@@ -28,6 +29,9 @@ pub struct Snapshot {
     /// Changed files that decide which files belong to a tree at all: `.gitignore` and its like, `.git/info/exclude`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignore_changes: Vec<String>,
+    /// Tests that the change against the base deletes, skips or weakens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weakened: Vec<TestChange>,
     /// The counts and the whole lists, if the lists here had to be cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Box<Whole>>,

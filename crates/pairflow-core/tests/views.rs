@@ -185,6 +185,7 @@ fn snapshot(author: &str, tree: &str, before: Option<&TreeId>) -> Snapshot {
         out_of_scope: Vec::new(),
         agent_head: None,
         ignore_changes: Vec::new(),
+        weakened: Vec::new(),
         whole: None,
     }
 }

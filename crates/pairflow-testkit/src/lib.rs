@@ -4,5 +4,6 @@ pub mod disk;
 pub mod fixture;
 pub mod home;
 pub mod kill;
+pub mod lab;
 pub mod script;
 pub mod sim;

@@ -27,8 +27,13 @@ pub fn main_with(world: World) -> ExitCode {
 pub(crate) fn run(mut world: World) -> Exit {
     let args = std::mem::take(&mut world.args);
     let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    let (app, mut out) = App::split(world);
-    let ended = aim(&args).and_then(|call| perform(call, &app, &mut out));
+    let (mut app, mut out) = App::split(world);
+    let ended = aim(&args).and_then(|call| {
+        if let Call::Run { args, .. } = &call {
+            app.given = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        }
+        perform(call, &app, &mut out)
+    });
     let ended = ended.and_then(|()| out.finish());
     match ended {
         Ok(()) => Exit::Done,

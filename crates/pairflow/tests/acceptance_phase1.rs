@@ -24,7 +24,7 @@ fn a_bubble_runs_end_to_end_with_a_review_loop() {
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "clean", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
-    codex.pairflow(&["converged", "--summary", "nothing left"]).ok();
+    codex.converged("nothing left").ok();
     let status = home.wait_for_state("b1", "READY_FOR_APPROVAL");
     let history = json!([
         {"round": 1, "implementer": "codex", "reviewer": "claude"},
@@ -118,7 +118,7 @@ fn pass_ask_human_and_converged_write_exact_envelopes() {
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "clean", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
-    codex.pairflow(&["converged", "--summary", "nothing left"]).ok();
+    codex.converged("nothing left").ok();
 
     let log = lines(&home, "b1");
     for (line, seq) in log.iter().zip(1u64..) {
@@ -227,7 +227,7 @@ fn converged_is_rejected_without_alternation_and_editing_the_history_in_state_js
     home.wait_for_turn("b1", "codex");
     // … and an empty one does not harm: the log knows who reviewed.
     edit(json!([]));
-    codex.pairflow(&["converged", "--summary", "done"]).ok();
+    codex.converged("done").ok();
     let status = home.wait_for_state("b1", "READY_FOR_APPROVAL");
     assert_eq!(status["round_role_history"].as_array().unwrap().len(), 2);
     home.pairflow(&["verify", "b1"]).ok();

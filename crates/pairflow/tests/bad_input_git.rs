@@ -165,7 +165,7 @@ fn commits_that_an_agent_makes_are_recorded_and_are_not_the_product() {
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
-    codex.pairflow(&["converged", "--summary", "x"]).ok();
+    codex.converged("x").ok();
     home.pairflow(&["approve", "b1"]).ok();
     home.pairflow(&["commit", "b1"]).ok();
     assert_eq!(home.git(&["rev-parse", "bubble/b1~1"]), home.git(&["rev-parse", "main"]), "one commit on the base");

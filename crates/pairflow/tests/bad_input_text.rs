@@ -119,6 +119,8 @@ fn huge_words_of_agents_become_artifacts() {
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
+    // The explanation is asked for once.
+    codex.pairflow(&["converged", "--summary", "x"]).ends(1).says("--explain");
     let claim = huge(1);
     fed(codex.command(&["converged", "--summary", "-"]), claim.as_bytes()).ok();
     spilled(&home, "b1", "CONVERGENCE", &claim);

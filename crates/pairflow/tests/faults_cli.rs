@@ -206,7 +206,7 @@ fn a_commit_holds_the_work_and_no_file_of_pairflows() {
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
-    codex.pairflow(&["converged", "--summary", "x"]).ok();
+    codex.converged("x").ok();
     home.pairflow(&["approve", "b1"]).ok();
     home.pairflow(&["commit", "b1"]).ok();
     let committed = home.git(&["diff", "--name-only", "main", "bubble/b1"]);

@@ -16,7 +16,7 @@ fn finish(home: &Home, id: &str, files: &[(&str, &str)]) {
     home.wait_for_turn(id, "claude");
     claude.pairflow(&["pass", "--summary", "right", "--no-findings"]).ok();
     home.wait_for_turn(id, "codex");
-    codex.pairflow(&["converged", "--summary", "right"]).ok();
+    codex.converged("right").ok();
     home.wait_for_state(id, "READY_FOR_APPROVAL");
     home.pairflow(&["approve", id]).ok();
     home.pairflow(&["commit", id]).ok();

@@ -54,7 +54,7 @@ fn a_worktree_that_is_gone_comes_back_with_its_setup_in_every_state() {
     home.wait_for_turn("x", "claude");
     claude.pairflow(&["pass", "--summary", "right", "--no-findings"]).ok();
     home.wait_for_turn("x", "codex");
-    codex.pairflow(&["converged", "--summary", "right"]).ok();
+    codex.converged("right").ok();
     home.wait_for_state("x", "READY_FOR_APPROVAL");
     std::fs::remove_dir_all(&codex.worktree).unwrap();
     home.pairflow(&["resume", "x"]).ok().says("was gone").says("READY_FOR_APPROVAL");

@@ -36,7 +36,7 @@ fn a_file_that_the_check_needs_cannot_be_hidden_from_the_tree() {
     assert!(artifact(&home, "x", "brief-claude.md").contains("info/exclude"));
     claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
     home.wait_for_turn("x", "codex");
-    codex.pairflow(&["converged", "--summary", "fine"]).ok();
+    codex.converged("fine").ok();
     home.wait_for_state("x", "READY_FOR_APPROVAL");
     assert!(artifact(&home, "x", "done-package.md").contains("info/exclude"));
 }
@@ -72,7 +72,7 @@ fn a_change_of_thousands_of_files_goes_the_whole_way() {
     assert_eq!(artifact(&home, "x", list).lines().count(), 6500);
     claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
     home.wait_for_turn("x", "codex");
-    codex.pairflow(&["converged", "--summary", "fine"]).ok();
+    codex.converged("fine").ok();
     home.wait_for_state("x", "READY_FOR_APPROVAL");
     let package = artifact(&home, "x", "done-package.md");
     assert!(package.contains("6500 file(s) changed") && package.contains("and 5500 more"), "the whole list is named");
@@ -99,7 +99,7 @@ fn many_files_out_of_scope_still_block_the_commit() {
     assert_eq!(snapshot["whole"]["out_of_scope"], 1501);
     claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
     home.wait_for_turn("x", "codex");
-    codex.pairflow(&["converged", "--summary", "fine"]).ok();
+    codex.converged("fine").ok();
     home.wait_for_state("x", "READY_FOR_APPROVAL");
     home.pairflow(&["approve", "x"]).ok();
     home.pairflow(&["commit", "x"]).ends(1).says("outside the bubble's scope");

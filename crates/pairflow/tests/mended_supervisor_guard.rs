@@ -72,7 +72,7 @@ fn a_check_of_a_merge_gets_no_human_verb() {
     passed(&home, "claude");
     claude.pairflow(&["pass", "--summary", "clean", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
-    codex.pairflow(&["converged", "--summary", "done"]).ok();
+    codex.converged("done").ok();
     home.wait_for_state("b1", "READY_FOR_APPROVAL");
     home.pairflow(&["approve", "b1"]).ok();
     home.pairflow(&["commit", "b1"]).ok();

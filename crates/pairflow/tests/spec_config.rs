@@ -214,7 +214,7 @@ fn the_scope_is_told_to_every_agent_and_held_against_every_round() {
     assert!(outside.contains(&&json!(["notes/plan.md"])) && outside.contains(&&json!(["src/main.rs"])), "{outside:?}");
     claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
-    codex.pairflow(&["converged", "--summary", "done"]).ok();
+    codex.converged("done").ok();
     let package = std::fs::read_to_string(dir(&home, "b1").join("artifacts/done-package.md")).unwrap();
     assert!(package.contains("out of scope: src/main.rs"), "{package}");
     home.pairflow(&["approve", "b1"]).ok();

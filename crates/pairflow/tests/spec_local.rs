@@ -117,7 +117,7 @@ fn every_command_names_the_bubble_that_it_acted_on() {
     home.wait_for_turn("login-race", "claude");
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
     home.wait_for_turn("login-race", "codex");
-    codex.pairflow(&["converged", "--summary", "x"]).ok().says("login-race");
+    codex.converged("x").ok().says("login-race");
     named(&["request-rework", "login", "--message", "once more"]);
     named(&["status", "login", "--json"]);
     named(&["log", "login"]);

@@ -82,7 +82,7 @@ fn converged_is_the_reviewers_and_needs_evidence() {
     codex.write("late.txt", "the reviewer's own edit\n");
     codex.pairflow(&["converged", "--summary", "done"]).ends(1).says("late.txt");
     std::fs::remove_file(codex.worktree.join("late.txt")).unwrap();
-    codex.pairflow(&["converged", "--summary", "done"]).ok().says("READY_FOR_APPROVAL");
+    codex.converged("done").ok().says("READY_FOR_APPROVAL");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn a_bubble_goes_from_task_to_merge_by_commands_alone() {
         {"round": 3, "implementer": "claude", "reviewer": "codex"},
     ]);
     assert_eq!(status["round_role_history"], swapped);
-    codex.pairflow(&["converged", "--summary", "both agree"]).ok().says("READY_FOR_APPROVAL");
+    codex.converged("both agree").ok().says("READY_FOR_APPROVAL");
 
     let status = home.wait_for_state("b1", "READY_FOR_APPROVAL");
     assert_eq!(status["missing_for_convergence"], json!([]));

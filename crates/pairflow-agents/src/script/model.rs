@@ -80,6 +80,27 @@ pub struct Pass {
     /// Whether the review found nothing.
     #[serde(default)]
     pub no_findings: bool,
+    /// A review as JSON, as `--findings` takes it.
+    #[serde(default)]
+    pub review: Option<String>,
+    /// Findings that are mended.
+    #[serde(default)]
+    pub fixed: Vec<String>,
+    /// Findings that are wrong, each with the reason.
+    #[serde(default)]
+    pub dispute: Vec<(String, String)>,
+    /// Findings whose answer is right.
+    #[serde(default)]
+    pub confirm: Vec<String>,
+    /// Findings whose answer is not right.
+    #[serde(default)]
+    pub reopen: Vec<String>,
+    /// Steps of a document review, as `name=result`.
+    #[serde(default)]
+    pub steps: Vec<String>,
+    /// What the person has to know, as Markdown.
+    #[serde(default)]
+    pub explain: Option<String>,
     /// Artifacts that belong to it.
     #[serde(default)]
     pub refs: Vec<String>,
@@ -100,6 +121,9 @@ pub struct Pass {
 pub struct Claim {
     /// The claim in words.
     pub summary: String,
+    /// What the person has to know, as Markdown.
+    #[serde(default)]
+    pub explain: Option<String>,
     /// The key that makes a repetition the same record.
     #[serde(default)]
     pub key: Option<String>,

@@ -143,7 +143,7 @@ impl Turn<'_> {
         let mut command = self.command(self.program);
         command.args(verbs::arguments(verb));
         let what = || format!("{} {}", self.program.display(), verbs::name(verb));
-        let ended = command.output().map_err(|source| Fault::Start { what: what(), source })?;
+        let ended = fed(command, verbs::input(verb)).map_err(|source| Fault::Start { what: what(), source })?;
         out.write_all(&ended.stdout)?;
         out.write_all(&ended.stderr)?;
         Ok(exit_code(ended.status))
@@ -194,6 +194,17 @@ impl Turn<'_> {
         let deleted = if is_dir { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         deleted.map_err(|source| Fault::File { verb: "delete", path, source })
     }
+}
+
+/// Runs a command to its end, with `input` if there is any.
+fn fed(mut command: Command, input: Option<&str>) -> io::Result<std::process::Output> {
+    let Some(text) = input else { return command.output() };
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // One that does not read what it is given says so by its exit code.
+        let _ = stdin.write_all(text.as_bytes());
+    }
+    child.wait_with_output()
 }
 
 fn make_room(path: &Path) -> io::Result<()> {

@@ -1,5 +1,7 @@
 //! Gates that code alone decides: weakened tests, documents.
-//!
-//! NOTE to whoever works here: at 00:03 your files beneath gates/ (document/*, test_change/*, diff.rs) and
-//! tests/{weakened_tests,document_gate}.rs were deleted by an accident of mine. Please write them again from what you
-//! have in mind, right away; nobody else writes them. Add your `mod` and `use` lines here and remove this note.
+
+pub mod diff;
+pub mod document;
+mod test_change;
+
+pub use test_change::{TestChange, TestChangeKind, adds_tests, is_test_file, new_tests, weakened};

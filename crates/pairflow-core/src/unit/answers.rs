@@ -2,7 +2,7 @@
 
 use crate::ids::{FindingId, Party};
 use crate::log::{Body, Control, ControlAction, Event, Waivable};
-use crate::rounds::{Answers, Row};
+use crate::rounds::{Answers, Row, RowState};
 use crate::unit::{Decided, Refusal, Seat, Unit};
 
 /// Refuses answers that are not this seat's, or that speak of no open row.
@@ -20,8 +20,12 @@ pub(super) fn admit(unit: &Unit, seat: Seat, answers: &Answers) -> Result<(), Re
     for id in answers.of_producer().chain(answers.confirmed.iter().copied()) {
         open_row(unit, id)?;
     }
-    if let Some(id) = answers.reopened.iter().find(|id| unit.ledger.get(**id).is_none()) {
-        return Err(Refusal::UnknownFinding { id: id.to_string() });
+    for id in &answers.reopened {
+        match unit.ledger.get(*id) {
+            None => return Err(Refusal::UnknownFinding { id: id.to_string() }),
+            Some(row) if row.state == RowState::Waived => return Err(Refusal::WaivedByPerson { id: *id }),
+            Some(_) => {}
+        }
     }
     let twice = |id: &FindingId| answers.reopened.contains(id);
     if let Some(id) = answers.confirmed.iter().find(|id| twice(id)) {

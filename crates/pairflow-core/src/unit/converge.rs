@@ -109,11 +109,15 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     if !unexplained.is_empty() && !unit.explanation_asked {
         unmet.push(Unmet::Explanation(unexplained));
     }
-    if unit.rules.kind == BubbleKind::Document && (unit.understood.is_none() || unit.understood.as_ref() != unit.tree())
-    {
+    if !understood(unit) {
         unmet.push(Unmet::Comprehension);
     }
     unmet
+}
+
+/// Whether nobody has to say any more that the document is understood.
+fn understood(unit: &Unit) -> bool {
+    unit.rules.kind != BubbleKind::Document || (unit.understood.is_some() && unit.understood.as_ref() == unit.tree())
 }
 
 impl Refusal {
@@ -190,11 +194,16 @@ pub fn claimed(unit: &Unit, by: &AgentId, summary: &str, explanation: Option<&Ex
     cleared
 }
 
-/// Returns what a person would waive by accepting the work as it is: open findings and a missing second review.
+/// Returns what a person would waive by accepting the work as it is: open findings, a missing second review, and
+/// the question whether a document is understood, which is not asked apart then.
 pub fn waivers(unit: &Unit) -> Vec<String> {
     let mut waived: Vec<_> = unit.ledger.open().map(Row::short).collect();
     if !strict::suffices(&unit.rules, &unit.streak) {
-        waived.push("a second clean review".to_owned());
+        let missing = if unit.streak.is_empty() { "two clean reviews" } else { "a second clean review" };
+        waived.push(missing.to_owned());
+    }
+    if !understood(unit) {
+        waived.push("the person's word that the document is understood".to_owned());
     }
     waived
 }

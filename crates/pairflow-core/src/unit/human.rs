@@ -2,6 +2,7 @@
 
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply};
+use crate::rules::Check;
 use crate::unit::lifecycle::not_updating;
 use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of};
 
@@ -160,9 +161,9 @@ fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided
 fn accept_missing_checks(unit: &Unit, event: Event) -> Decided {
     let mut events = vec![event];
     let Some(tree) = unit.tree() else { return Decided::of(events) };
-    let given_up = unit.could_not.iter().filter(|(_, tries)| **tries >= CHECK_TRIES);
-    for (check, _) in given_up {
-        let fact = Evidence::NotAvailable { check: check.clone(), tree: tree.clone() };
+    let tries = |check: &Check| unit.could_not.get(&check.name).copied().unwrap_or(0);
+    for check in unit.rules.checks.iter().filter(|check| tries(check) >= CHECK_TRIES) {
+        let fact = Evidence::NotAvailable { check: check.name.clone(), tree: tree.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
     Decided::of(events)

@@ -65,7 +65,11 @@ fn admit_pass(pass: &PassCommand) -> Result<(), Refusal> {
 /// Refuses a hand-over whose parts are short enough, but not all of them together.
 fn whole(pass: &PassCommand) -> Result<(), Refusal> {
     let findings = pass.findings.iter().flatten();
-    let findings = findings.map(|one| one.title.len() + one.detail.len() + one.suggestion.len() + one.anchor.len());
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let findings = findings.map(|one| {
+        let said = one.title.len() + one.detail.len() + one.suggestion.len() + one.anchor.len();
+        said + optional(&one.reproducer) + optional(&one.file)
+    });
     let disputed = pass.answers.disputed.iter().map(|dispute| dispute.reason.len());
     let steps = pass.steps.iter().map(|step| step.result.len());
     let explained = pass.explanation.iter().flat_map(Explanation::parts).map(|(_, text)| text.len());

@@ -129,6 +129,12 @@ pub enum Refusal {
         /// Which row.
         id: FindingId,
     },
+    /// A row is reopened that the person waived.
+    #[error("a person lives with {id}, so no review reopens it; say in the summary what speaks against that")]
+    WaivedByPerson {
+        /// Which row.
+        id: FindingId,
+    },
     /// The review of a document lacks steps.
     #[error("a review of a document goes through three steps; give --step NAME=RESULT for: {}", .missing.join(", "))]
     StepsMissing {
@@ -291,6 +297,7 @@ impl Refusal {
             | Self::AnswersOfOtherSeat { .. }
             | Self::TwoAnswers { .. }
             | Self::StillFails { .. }
+            | Self::WaivedByPerson { .. }
             | Self::StepsMissing { .. }
             | Self::NoStepsHere
             | Self::UnknownCheck { .. }
@@ -307,6 +314,7 @@ impl Refusal {
             Self::NoDeclaration
             | Self::NotConverged { .. }
             | Self::NoStepsHere
+            | Self::WaivedByPerson { .. }
             | Self::AnswersOfOtherSeat { seat: Seat::Critic } => "pairflow pass --summary '…' --no-findings".to_owned(),
             Self::StillFails { id } | Self::TwoAnswers { id } => format!("pairflow pass --summary '…' --reopen {id}"),
             Self::StepsMissing { missing } => {

@@ -64,6 +64,9 @@ pub struct Unit {
     pub snapshot: Option<Snapshot>,
     /// How many snapshots were taken.
     pub snapshots: u64,
+    /// In which rounds each file was changed that differs from the base, as far as the snapshots list them.
+    #[serde(default)]
+    pub touched: BTreeMap<String, Vec<u32>>,
     /// What the checks said of the newest snapshot's tree.
     pub receipts: Vec<Receipt>,
     /// Receipts of the newest snapshot's tree that do not count any more: the check failed, and was to run again.
@@ -234,6 +237,7 @@ impl Unit {
             workspace: None,
             snapshot: None,
             snapshots: 0,
+            touched: BTreeMap::new(),
             receipts: Vec::new(),
             superseded: Vec::new(),
             could_not: BTreeMap::new(),

@@ -7,7 +7,7 @@ use crate::rounds::{Row, RowState, Shown};
 use crate::unit::{CheckState, Said, Seat, Stage, Turn, Unit};
 use crate::view::markdown::Page;
 use crate::view::messages::{criteria, scope};
-use crate::view::words::{change, changes, count, ended, one_line, rest};
+use crate::view::words::{change, changes, count, ended, one_line, rest, weakened};
 
 /// How many changed files are listed.
 const FILES: usize = 100;
@@ -158,6 +158,11 @@ fn changed(page: &mut Page, unit: &Unit, turn: &Turn) {
         page.line("");
         page.line("OUT OF SCOPE, changed nevertheless:");
         files(page, snapshot.out_of_scope.iter().map(|path| one_line(path)));
+    }
+    if !snapshot.weakened.is_empty() {
+        page.line("");
+        page.line("TESTS that the change deletes, skips or weakens; make sure that each is meant:");
+        files(page, snapshot.weakened.iter().map(weakened));
     }
     if !snapshot.ignore_changes.is_empty() {
         page.line("");

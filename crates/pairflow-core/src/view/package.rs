@@ -1,15 +1,22 @@
 //! The approval package: what a person reads before deciding. Built from facts, never from an agent's word alone.
 //!
-//! What agents say in it is quoted, fenced or kept on one line, so that none of it can pass for a part of the package.
+//! Every statement links to its evidence: a diff, a receipt, a row of the ledger. What an agent says and code cannot tie
+//! to any of them is marked. It is quoted, fenced or kept on one line, so that none of it can pass for a part of the
+//! package, and it can set no link of its own.
+
+pub(crate) mod references;
+pub(crate) mod statements;
+mod evidence;
 
 use crate::facts::{FileChange, Snapshot};
 use crate::ids::Party;
 use crate::log::{Body, Envelope};
-use crate::rounds::Certificate;
+use crate::rounds::{Certificate, RowStand};
 use crate::unit::{CheckState, Said, Seat, Unit, claimed};
 use crate::view::markdown::Page;
 use crate::view::safe::{safe, safe_line};
 use crate::view::words::{ended, one_line, rest};
+use evidence::{Linked, inert, row_link};
 
 /// The file's name beneath `artifacts/`.
 pub const NAME: &str = "done-package.md";
@@ -24,18 +31,19 @@ pub fn commit_message(unit: &Unit) -> String {
 
 /// Renders the package.
 pub fn render(unit: &Unit, certificate: &Certificate, message: &str) -> String {
+    let linked = Linked::of(unit);
     let mut page = Page::new(&format!("Package of bubble {}", unit.id));
     page.line(&accepted(certificate));
     page.section("What changed");
-    what(&mut page, unit);
+    what(&mut page, &linked);
     page.section("Why");
-    why(&mut page, unit);
+    why(&mut page, &linked);
     page.section("Key tradeoffs and residual risks");
-    risks(&mut page, unit, certificate);
+    risks(&mut page, &linked, certificate);
     page.section("Changed files");
-    files(&mut page, unit);
+    files(&mut page, &linked);
     page.section("Suggested manual test plan");
-    test_plan(&mut page, unit);
+    test_plan(&mut page, &linked);
     page.section("Suggested commit message");
     page.block(message);
     page.finish()
@@ -67,60 +75,102 @@ fn produced(unit: &Unit) -> impl Iterator<Item = &Said> {
     unit.summaries.iter().filter(|said| said.seat == Seat::Producer)
 }
 
-fn changed(unit: &Unit) -> &[FileChange] {
-    unit.snapshot.as_ref().map_or(&[], |snapshot| &snapshot.changed)
-}
-
-fn what(page: &mut Page, unit: &Unit) {
+fn what(page: &mut Page, linked: &Linked<'_>) {
+    let unit = linked.unit;
     let (files, added, removed) = unit.snapshot.as_ref().map(Snapshot::against_base).unwrap_or_default();
     page.line(&format!("{files} file(s) changed, {added} line(s) added, {removed} removed."));
+    explained(page, linked, "what changed", &unit.explanation.what);
     for said in produced(unit) {
-        page.line(&format!("\nIn round {}, {} said:\n", said.round, said.agent));
+        let diff = evidence::diff_link("diff", said.round);
+        page.line(&format!("\nIn round {} ({diff}), {} said:\n", said.round, said.agent));
         page.quote(&said.summary);
     }
 }
 
-fn why(page: &mut Page, unit: &Unit) {
+fn why(page: &mut Page, linked: &Linked<'_>) {
+    let unit = linked.unit;
     page.line("The task:\n");
     page.quote(&unit.task);
     if unit.acceptance_criteria.is_empty() {
         page.line("\nThe task names no acceptance criteria.");
-        return;
+    } else {
+        page.line("\nIts acceptance criteria:\n");
+        page.items(unit.acceptance_criteria.iter().map(|criterion| one_line(criterion)));
     }
-    page.line("\nIts acceptance criteria:\n");
-    page.items(unit.acceptance_criteria.iter().map(|criterion| one_line(criterion)));
+    explained(page, linked, "why", &unit.explanation.why);
 }
 
-fn risks(page: &mut Page, unit: &Unit, certificate: &Certificate) {
+/// Adds one part of the agents' explanation, statement by statement, or says that it is missing.
+fn explained(page: &mut Page, linked: &Linked<'_>, part: &str, text: &str) {
+    let (said, surplus) = statements::statements(text);
+    if said.is_empty() {
+        page.line(&format!("\nMissing: no agent has explained this ({part})."));
+        return;
+    }
+    page.line(&format!("\nThe agents explain ({part}):\n"));
+    for one in &said {
+        page.item(&linked.marked(one));
+        if !one.code.trim().is_empty() {
+            page.line("");
+            page.block(&one.code);
+        }
+    }
+    if surplus > 0 {
+        page.item(&format!("and {surplus} more statement(s), left out here"));
+    }
+}
+
+fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
+    let unit = linked.unit;
     let mut rows = Vec::new();
     for finding in &certificate.open {
-        let id = finding.id.map(|id| format!("{id} ")).unwrap_or_default();
-        rows.push(format!("open finding: {id}{} {}", finding.severity, one_line(&finding.title)));
+        let id = finding.id.map(|id| format!("{} ", row_link(id))).unwrap_or_default();
+        rows.push(format!("open finding: {id}{} {}", finding.severity, inert(&finding.title)));
     }
-    rows.extend(certificate.waived.iter().map(|waived| format!("waived by a person: {}", one_line(waived))));
-    let out_of_scope = unit.snapshot.iter().flat_map(|snapshot| &snapshot.out_of_scope);
-    rows.extend(out_of_scope.map(|path| format!("out of scope: {}", one_line(path))));
-    let whole = unit.snapshot.as_ref().and_then(|snapshot| snapshot.whole.as_ref());
-    rows.extend(
-        whole
-            .filter(|whole| whole.out_of_scope > 0)
-            .map(|whole| format!("out of scope in all: {}", whole.out_of_scope)),
-    );
-    let ignore = unit.snapshot.iter().flat_map(|snapshot| &snapshot.ignore_changes);
-    rows.extend(ignore.map(|path| format!("decides which files count, and was changed: {}", one_line(path))));
+    rows.extend(certificate.waived.iter().map(|waived| linked.with("waived by a person: ", waived)));
+    rows.extend(settled(certificate));
+    rows.extend(outside(linked));
     let unavailable = certificate.checks.iter().filter(|check| check.stand != "passed");
-    rows.extend(unavailable.map(|check| format!("check '{}': {}", one_line(&check.check), check.stand)));
-    rows.extend(certificate.notes.iter().map(|note| one_line(note)));
+    rows.extend(unavailable.map(|check| {
+        let receipt = linked.receipt(&check.check).map(|link| format!(" ({link})")).unwrap_or_default();
+        format!("check '{}': {}{receipt}", inert(&check.check), inert(&check.stand))
+    }));
+    rows.extend(certificate.notes.iter().map(|note| inert(note)));
     let last_review = unit.summaries.iter().rev().find(|said| said.seat == Seat::Critic);
-    rows.extend(last_review.map(|said| format!("last review, by {}: {}", said.agent, safe_line(&said.summary, 400))));
+    rows.extend(last_review.map(|said| {
+        let (by, round) = (&said.agent, said.round);
+        format!("last review, by {by} in round {round}: {}", inert(&safe_line(&said.summary, 400)))
+    }));
     if rows.is_empty() {
         page.line("Nothing is known.");
     }
     page.items(rows);
+    explained(page, linked, "risks", &unit.explanation.risks);
 }
 
-fn files(page: &mut Page, unit: &Unit) {
-    let files = changed(unit);
+/// The findings that are closed, in one row.
+fn settled(certificate: &Certificate) -> Option<String> {
+    let closed = certificate.ledger.iter().filter(|row| row.settled);
+    let told = |row: &RowStand| format!("{} {} {}", row_link(row.id), row.severity, row.state);
+    let closed: Vec<_> = closed.map(told).collect();
+    (!closed.is_empty()).then(|| format!("closed findings: {}", closed.join(", ")))
+}
+
+/// What the snapshot touches that it should not, or that a reader should look at twice.
+fn outside(linked: &Linked<'_>) -> Vec<String> {
+    let Some(snapshot) = &linked.unit.snapshot else { return Vec::new() };
+    let mut rows: Vec<_> =
+        snapshot.out_of_scope.iter().map(|path| format!("out of scope: {}", linked.file(path, None))).collect();
+    let whole = snapshot.whole.as_ref().filter(|whole| whole.out_of_scope > 0);
+    rows.extend(whole.map(|whole| format!("out of scope in all: {}", whole.out_of_scope)));
+    let ignore = snapshot.ignore_changes.iter();
+    rows.extend(ignore.map(|path| format!("decides which files count, and was changed: {}", linked.file(path, None))));
+    rows
+}
+
+fn files(page: &mut Page, linked: &Linked<'_>) {
+    let snapshot = linked.unit.snapshot.as_ref();
+    let files = snapshot.map_or(&[][..], |snapshot| &snapshot.changed);
     if files.is_empty() {
         page.line("None.");
         return;
@@ -128,14 +178,16 @@ fn files(page: &mut Page, unit: &Unit) {
     let row = |file: &FileChange| {
         let count = |lines: Option<u64>, sign: char| lines.map_or("-".to_owned(), |lines| format!("{sign}{lines}"));
         let (added, removed) = (count(file.added, '+'), count(file.removed, '-'));
-        format!("{} {} {added} {removed}", file.status, one_line(&file.path))
+        let diffs: String = linked.rounds(&file.path).iter().map(|round| format!(" {}", evidence::diff(*round))).collect();
+        format!("{} {} {added} {removed}{diffs}", file.status, one_line(&file.path))
     };
     page.block(&files.iter().map(row).collect::<Vec<_>>().join("\n"));
-    let whole = unit.snapshot.as_ref().and_then(|snapshot| snapshot.whole.as_ref());
+    let whole = snapshot.and_then(|snapshot| snapshot.whole.as_ref());
     page.items(rest(files.len(), whole.map(|whole| &whole.changed)));
 }
 
-fn test_plan(page: &mut Page, unit: &Unit) {
+fn test_plan(page: &mut Page, linked: &Linked<'_>) {
+    let unit = linked.unit;
     let mut rows: Vec<String> = Vec::new();
     for check in &unit.rules.checks {
         let stand = match (unit.check(&check.name), unit.flaky(&check.name)) {
@@ -144,10 +196,11 @@ fn test_plan(page: &mut Page, unit: &Unit) {
             }
             (CheckState::Passed(_), None) => "passed when pairflow ran it on this tree".to_owned(),
             (CheckState::NotAvailable, _) => "not available; run it by hand".to_owned(),
-            (CheckState::Waived(reason), _) => format!("waived by a person: {}", one_line(reason)),
+            (CheckState::Waived(reason), _) => format!("waived by a person: {}", inert(reason)),
             (CheckState::Failed(_) | CheckState::Missing, _) => "has not passed".to_owned(),
         };
-        rows.push(format!("`{}` ({}): {stand}", one_line(&check.command), one_line(&check.name)));
+        let receipt = linked.receipt(&check.name).map(|link| format!(" ({link})")).unwrap_or_default();
+        rows.push(format!("`{}` ({}): {stand}{receipt}", one_line(&check.command), one_line(&check.name)));
     }
     rows.extend(unit.rules.manual_checks.iter().map(|check| format!("by hand: {}", one_line(check))));
     rows.extend(unit.acceptance_criteria.iter().map(|line| format!("see that it holds: {}", one_line(line))));
@@ -155,4 +208,5 @@ fn test_plan(page: &mut Page, unit: &Unit) {
         rows.push("read the diff and try the changed behaviour".to_owned());
     }
     rows.iter().zip(1..).for_each(|(row, number)| page.line(&format!("{number}. {row}")));
+    explained(page, linked, "manual test plan", &unit.explanation.test_plan);
 }

@@ -1,6 +1,7 @@
 //! The phrases that several views share: who, how many, how long, how it ended.
 
 use crate::facts::{Counted, FileChange, Outcome, Receipt};
+use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
 use crate::rounds::{Certificate, Finding};
 use crate::view::safe::safe_line;
@@ -50,6 +51,17 @@ pub(crate) fn change(file: &FileChange) -> String {
         (None, None) => format!("{} {path} (binary)", file.status),
         (added, removed) => format!("{} {path} +{} -{}", file.status, added.unwrap_or(0), removed.unwrap_or(0)),
     }
+}
+
+/// Returns "skipped in a_test.py:12: test_login".
+pub(crate) fn weakened(change: &TestChange) -> String {
+    let kind = match change.kind {
+        TestChangeKind::Deleted => "deleted",
+        TestChangeKind::Skipped => "skipped",
+        TestChangeKind::Weakened => "weakened",
+        TestChangeKind::Expectation => "expects something else",
+    };
+    format!("{kind} in {}:{}: {}", one_line(&change.path), change.line, one_line(&change.what))
 }
 
 /// Returns "0.4 s".

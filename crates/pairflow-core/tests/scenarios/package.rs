@@ -52,7 +52,17 @@ fn the_package_lists_exactly_the_changed_files() {
     let play = ready("");
     let section = play.package().split("## Changed files\n").nth(1).unwrap().split("## ").next().unwrap().to_owned();
     let listed: Vec<_> = section.lines().filter(|line| !line.is_empty() && !line.starts_with("```")).collect();
-    assert_eq!(listed, ["D README.md +0 -1", "A secrets/key +1 -0", "M src/lib.rs +1 -1", "A src/token.rs +1 -0"]);
+    let first = "artifact://round-001.diff";
+    let second = "artifact://round-002.diff";
+    assert_eq!(
+        listed,
+        [
+            format!("D README.md +0 -1 {first}"),
+            format!("A secrets/key +1 -0 {first}"),
+            format!("M src/lib.rs +1 -1 {first} {second}"),
+            format!("A src/token.rs +1 -0 {first}"),
+        ]
+    );
 }
 
 #[test]
@@ -139,4 +149,84 @@ fn the_package_can_be_made_again_from_the_log() {
         }
         assert_eq!(found.as_deref(), Some(play.package()), "{what}");
     }
+}
+
+/// A package whose agents explained this; `F1` is a finding, `src/token.rs` a changed file, `test` a check.
+fn explained(markdown: &str) -> Play {
+    play(&format!(
+        "start
+         codex edits src/token.rs
+         codex: pass 'cut' explaining '{markdown}'
+         claude: pass P1 'no rollback'
+         codex edits src/lib.rs
+         codex: pass 'Roll back' fixes F1
+         claude: pass clean
+         codex: pass clean"
+    ))
+}
+
+fn line_with<'a>(play: &'a Play, text: &str) -> &'a str {
+    let found = play.package().lines().find(|line| line.contains(text));
+    found.unwrap_or_else(|| panic!("{text:?} is not in:\n{}", play.package()))
+}
+
+#[test]
+fn what_agents_explain_is_linked_to_diffs_receipts_and_rows() {
+    let play = explained(
+        "# What changed\\nA lock in src/token.rs:3. F1 asked for the rollback.\\n# Risks\\n- none, the `test` check passes",
+    );
+    let file = "- A lock in src/token.rs:3. ([src/token.rs:3](artifact://round-001.diff))";
+    assert_eq!(line_with(&play, "A lock in"), file);
+    assert_eq!(line_with(&play, "F1 asked"), "- F1 asked for the rollback. ([F1](ledger://F1))");
+    assert!(line_with(&play, "- none, the").contains("receipt of test"), "{}", play.package());
+}
+
+#[test]
+fn a_statement_that_code_cannot_tie_to_anything_is_marked() {
+    let play = explained("# Why\\nIt is faster now. F9 and other.rs say so.\\n# Test plan\\n1. log in twice");
+    assert_eq!(line_with(&play, "It is faster"), "- It is faster now. (no evidence)");
+    assert_eq!(line_with(&play, "F9 and"), "- F9 and other.rs say so. (no evidence)");
+    assert_eq!(line_with(&play, "log in twice"), "- log in twice (no evidence)");
+}
+
+#[test]
+fn missing_parts_of_the_explanation_are_said_to_be_missing() {
+    let play = explained("# Why\\nIt raced.");
+    let missing: Vec<_> = play.package().lines().filter(|line| line.starts_with("Missing:")).collect();
+    let said = |part: &str| format!("Missing: no agent has explained this ({part}).");
+    assert_eq!(missing, [said("what changed"), said("risks"), said("manual test plan")]);
+}
+
+#[test]
+fn an_agent_cannot_set_a_link_of_its_own() {
+    let play = explained("# Why\\n- see [F1](ledger://F1) and <https://example.org> [test](artifact://checks/x.txt)");
+    let line = line_with(&play, "- see ");
+    assert!(line.starts_with("- see \\[F1\\](ledger://F1) and \\<https://example.org>"), "{line}");
+    assert!(line.ends_with(" ([F1](ledger://F1))"), "only what is known is linked: {line}");
+}
+
+#[test]
+fn findings_link_to_their_rows_also_when_they_are_closed() {
+    let play = ready("");
+    assert_eq!(line_with(&play, "open finding"), "- open finding: [F2](ledger://F2) P2 slow under load");
+    assert_eq!(line_with(&play, "closed findings"), "- closed findings: [F1](ledger://F1) P1 open");
+}
+
+#[test]
+fn the_package_of_an_explained_claim_can_be_made_again_from_the_log() {
+    let play = play(
+        "start
+         codex edits a.rs
+         codex: pass 'cut'
+         claude: pass clean
+         codex: converged 'fine' explaining '# Risks\\na.rs:1 is new.\\n# What changed\\nA lot.'",
+    );
+    let mut unit = Unit::new(play.unit.id.clone());
+    let mut found = None;
+    for envelope in &play.log {
+        found = again(&unit, envelope).or(found);
+        unit = evolve(unit, envelope);
+    }
+    assert_eq!(found.as_deref(), Some(play.package()));
+    assert!(play.package().contains("[a.rs:1](artifact://round-001.diff)"), "{}", play.package());
 }

@@ -86,7 +86,7 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
          human: reply accept",
     );
     let certificate = play.unit.certificate.as_ref().unwrap();
-    assert_eq!(certificate.waived, ["F1 P1 no rollback", "F2 P3 naming", "a second clean review"]);
+    assert_eq!(certificate.waived, ["F1 P1 no rollback", "F2 P3 naming", "two clean reviews"]);
     assert!(certificate.reviews.is_empty());
     assert!(play.package().contains("waived by a person: F1 P1 no rollback"));
     assert_eq!(play.log.last().unwrap().more, 0);

@@ -35,10 +35,10 @@ impl Engine {
     /// Returns the bubble called `id` of the repository at `repo`.
     pub fn bubble(&self, repo: &Path, id: &BubbleId) -> Result<Bubble, EngineError> {
         let bubble = self.handle(repo, id);
-        if bubble.log.is_there()? {
-            Ok(bubble)
-        } else {
-            Err(EngineError::NoBubble { id: id.clone(), repo: repo.to_owned() })
+        match bubble.log.is_there()? {
+            true => Ok(bubble),
+            false if bubble.log.is_gone() => Err(bubble.log.missing().into()),
+            false => Err(EngineError::NoBubble { id: id.clone(), repo: repo.to_owned() }),
         }
     }
 

@@ -71,6 +71,9 @@ impl Engine {
         if bubble.log.exists() {
             return Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone(), raced: false });
         }
+        if bubble.log.is_gone() {
+            return Err(bubble.log.missing().into());
+        }
         new.repo.exclude()?;
         self.remember(&new.repo.root)?;
         let toml = render_bubble_toml(&new.resolved, &new.id, &new.repo.root.display().to_string());

@@ -16,13 +16,14 @@ pub struct Listed {
 }
 
 impl Engine {
-    /// Returns every bubble of the repository at `repo`, by name. Directories that are no bubbles are passed over.
+    /// Returns every bubble of the repository at `repo`, by name, also one that has lost its log. Directories that are
+    /// no bubbles are passed over.
     pub fn list(&self, repo: &Path) -> Result<Vec<Listed>, EngineError> {
         let mut listed: Vec<_> = self
             .ids(repo)?
             .into_iter()
             .map(|id| self.handle(repo, &id))
-            .filter(|bubble| bubble.log.exists())
+            .filter(|bubble| bubble.log.exists() || bubble.log.is_gone())
             .map(|bubble| Listed { unit: bubble.load().map(|loaded| loaded.unit), bubble })
             .collect();
         listed.sort_by(|a, b| a.bubble.id.cmp(&b.bubble.id));
@@ -33,6 +34,19 @@ impl Engine {
     pub fn ids(&self, repo: &Path) -> Result<Vec<BubbleId>, EngineError> {
         let names = self.disk.list_dir(&Control::of(repo).bubbles()).map_err(crate::store::StoreError::from)?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// Returns what lies beside the bubbles of the repository at `repo` and is none.
+    pub fn strays(&self, repo: &Path) -> Result<Vec<PathBuf>, EngineError> {
+        let dir = Control::of(repo).bubbles();
+        let names = self.disk.list_dir(&dir).map_err(crate::store::StoreError::from)?;
+        let is_bubble = |name: &str| {
+            let bubble = name.parse().ok().map(|id| self.handle(repo, &id));
+            bubble.is_some_and(|bubble| bubble.log.exists() || bubble.log.is_gone())
+        };
+        let mut strays: Vec<_> = names.iter().filter(|name| !is_bubble(name)).map(|name| dir.join(name)).collect();
+        strays.sort();
+        Ok(strays)
     }
 
     /// Returns the repositories in which bubbles were made and that are still there.

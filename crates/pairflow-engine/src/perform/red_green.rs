@@ -20,7 +20,7 @@ pub(super) fn check(
 ) -> Result<Option<Checked>, EngineError> {
     let (Some(snapshot), Some(workspace)) = (&unit.snapshot, &unit.workspace) else { return Ok(None) };
     let tests = tests(snapshot);
-    if tests.is_empty() {
+    if !tests.iter().any(|path| is_test_file(path)) {
         let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
         return Ok(Some(said(check, snapshot, Outcome::Failed { exit: None, timed_out: false }, why)));
     }
@@ -33,7 +33,15 @@ pub(super) fn check(
 /// The test files that the work added or changed.
 fn tests(snapshot: &Snapshot) -> Vec<String> {
     let changed = snapshot.changed.iter().filter(|change| change.status != 'D');
-    changed.map(|change| change.path.clone()).filter(|path| is_test_file(path)).collect()
+    changed.map(|change| change.path.clone()).filter(|path| is_test_file(path) || is_test_data(path)).collect()
+}
+
+/// Whether a file lies where tests keep what they read.
+fn is_test_data(path: &str) -> bool {
+    let homes = ["tests", "test", "testdata", "fixtures", "__tests__", "__snapshots__", "spec"];
+    let mut parts: Vec<_> = path.split('/').collect();
+    parts.pop();
+    parts.iter().any(|part| homes.contains(part))
 }
 
 /// Writes the test files of the newest snapshot into the copy of the base.

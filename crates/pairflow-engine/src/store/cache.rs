@@ -76,6 +76,45 @@ pub(super) fn decode(bytes: &[u8], id: &BubbleId) -> Option<Cache> {
     ours.then_some(Cache { unit, head, ino, mtime_ns, ctime_ns })
 }
 
+/// What is to be said of a `state.json`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheStand {
+    /// There is none; it is made again from the log.
+    Absent,
+    /// Another version of pairflow wrote it; it is made again from the log.
+    OtherVersion,
+    /// It is whole, and speaks of the log up to this line.
+    Says {
+        /// The number of the last line that it knows.
+        seq: u64,
+        /// The state that it tells.
+        unit: Box<Unit>,
+    },
+    /// It is not what pairflow wrote, and this is why.
+    Wrong(&'static str),
+}
+
+/// Says what is to be thought of the bytes of a `state.json`.
+pub(super) fn judge(bytes: &[u8], id: &BubbleId) -> CacheStand {
+    #[derive(Deserialize)]
+    struct Outline {
+        cache: Stored<serde::de::IgnoredAny>,
+    }
+    let body = bytes.len().checked_sub(END_LEN).and_then(|at| bytes.split_at_checked(at));
+    if !body.is_some_and(|(body, end)| ending(body).as_bytes() == end) {
+        return CacheStand::Wrong("it is broken, or was edited: its checksum does not fit");
+    }
+    match serde_json::from_slice::<Outline>(bytes) {
+        Ok(Outline { cache }) if cache.v != FORMAT || cache.by != WRITER => return CacheStand::OtherVersion,
+        Ok(_) => {}
+        Err(_) => return CacheStand::Wrong("it is no state of a bubble"),
+    }
+    match decode(bytes, id) {
+        Some(Cache { unit, head, .. }) => CacheStand::Says { seq: head.seq, unit: Box::new(unit) },
+        None => CacheStand::Wrong("it is the state of another bubble"),
+    }
+}
+
 /// `,"crc":"xxxxxxxx"}` and a newline.
 const END_LEN: usize = 19;
 

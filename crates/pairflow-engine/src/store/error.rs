@@ -20,6 +20,20 @@ pub enum StoreError {
         /// Where its log would be.
         path: PathBuf,
     },
+    /// There was a log, and it is gone.
+    #[error(
+        "the log of bubble {id} is gone: {} does not exist, but other files of the bubble do; put it back from a copy, or move {} away",
+        path.display(),
+        dir.display()
+    )]
+    Gone {
+        /// The bubble.
+        id: BubbleId,
+        /// Where its log was.
+        path: PathBuf,
+        /// Where the rest of it is.
+        dir: PathBuf,
+    },
     /// There is a log already.
     #[error("there is a bubble {id} already, in {}; choose another id", path.display())]
     Exists {

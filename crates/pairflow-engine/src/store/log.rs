@@ -268,8 +268,14 @@ impl Log {
         }
     }
 
-    pub(super) fn missing(&self) -> StoreError {
-        StoreError::Missing { id: self.id.clone(), path: self.files.transcript() }
+    /// What to say where no log is: that there is no bubble, or that the bubble has lost it.
+    pub(crate) fn missing(&self) -> StoreError {
+        let (id, path) = (self.id.clone(), self.files.transcript());
+        if self.is_gone() {
+            StoreError::Gone { id, path, dir: self.files.dir.clone() }
+        } else {
+            StoreError::Missing { id, path }
+        }
     }
 
     /// Returns a name in quarantine that is not taken.

@@ -18,6 +18,7 @@ mod real;
 pub mod storage;
 
 pub use artifacts::{ArtifactError, Artifacts};
+pub use cache::CacheStand;
 pub use error::StoreError;
 pub use files::BubbleFiles;
 pub use locked::Locked;

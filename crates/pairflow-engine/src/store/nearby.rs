@@ -1,4 +1,5 @@
-//! What the log's neighbours need: whether it is there, when it grows, and derived files below `artifacts/`.
+//! What the log's neighbours need: whether it is there, when it grows, whether `state.json` fits it, and derived files
+//! below `artifacts/`.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +7,12 @@ use pairflow_core::log::scan::Head;
 use pairflow_core::log::{Envelope, Event};
 use pairflow_core::time::Moment;
 
+use super::cache::{self, CacheStand};
 use super::durable;
 use super::error::StoreError;
 use super::locked::Locked;
 use super::log::Log;
+use super::storage::FileKind;
 
 /// How long a waiter waits at most before it looks again by itself.
 const AT_MOST: Duration = Duration::from_millis(250);
@@ -23,6 +26,25 @@ impl Log {
     /// Whether the bubble is known to have a log.
     pub fn exists(&self) -> bool {
         matches!(self.disk.stat(&self.files.transcript()), Ok(Some(_)))
+    }
+
+    /// Whether the bubble is known to have had a log that is not there any more: its state is written after it.
+    pub fn is_gone(&self) -> bool {
+        let (log, state) = (self.disk.stat(&self.files.transcript()), self.disk.stat(&self.files.state()));
+        matches!((log, state), (Ok(None), Ok(Some(_))))
+    }
+
+    /// Says what is to be thought of `state.json`. Only reads.
+    pub fn state_file(&self) -> Result<CacheStand, StoreError> {
+        let path = self.files.state();
+        match self.disk.stat(&path)? {
+            None => Ok(CacheStand::Absent),
+            Some(stat) if stat.kind != FileKind::File => Ok(CacheStand::Wrong("it is no file")),
+            Some(_) => {
+                let bytes = self.disk.read(&path)?;
+                Ok(bytes.map_or(CacheStand::Absent, |bytes| cache::judge(&bytes, &self.id)))
+            }
+        }
     }
 
     /// Waits a little for the log to grow past `head`, looking every `pace`.

@@ -79,7 +79,8 @@ impl Supervisor {
         let Started::Runs(running) = started else { return Ok(None) };
         self.starts += 1;
         let (start, cancel) = (self.starts, running.cancel());
-        let playing = Playing { start, turn: turn.number, heard: turn.heard, cancel: cancel.clone(), ended: false };
+        let answered = unit.answered_to(&turn.agent);
+        let playing = Playing { start, turn: turn.number, answered, cancel: cancel.clone(), ended: false };
         let (out, key) = (self.out.clone(), bubble.dir());
         let wait = move || {
             let ran = running.wait();
@@ -93,7 +94,8 @@ impl Supervisor {
         Ok(Some(playing))
     }
 
-    /// An agent's process is gone: in its own open turn and unheard, that is a question to a person.
+    /// An agent's process is gone: in its own open turn that is a question to a person, whatever it was refused before.
+    /// One that has asked and was answered meanwhile is started again to read the answer.
     pub(super) fn agent_gone(&mut self, key: &Path, start: u64, ran: &Ran) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         let Some(playing) = entry.agent.take_if(|playing| playing.start == start) else { return };
@@ -106,9 +108,9 @@ impl Supervisor {
             Err(error) => return self.set_back(key, &error),
         };
         let turn = playing.turn;
-        let silent =
-            matches!(&unit.phase, Phase::Running(at) if at.number == turn && at.is_open() && at.heard == playing.heard);
-        if silent && !playing.ended && !unit.paused {
+        let stuck = matches!(&unit.phase, Phase::Running(at)
+            if at.number == turn && at.is_open() && unit.answered_to(&at.agent) == playing.answered);
+        if stuck && !playing.ended && !unit.paused {
             let agent = unit.phase.turn().map_or("", |at| at.agent.as_str());
             let output = bubble.control.runtime(&bubble.id).join(format!("{agent}.log"));
             let how = format!("{} (its output: {})", how(ran), output.display());

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pairflow_core::time::Moment;
-
 use super::care::Care;
 use crate::engine::Bubble;
 use crate::process::Cancel;
@@ -44,8 +42,8 @@ pub(super) struct Playing {
     pub start: u64,
     /// For which turn it was started.
     pub turn: u32,
-    /// When the agent had last been heard of by then.
-    pub heard: Moment,
+    /// How many of the agent's questions had been answered by then.
+    pub answered: u32,
     /// Ends it.
     pub cancel: Cancel,
     /// Whether it was ended on purpose.

@@ -135,7 +135,9 @@ impl Supervisor {
 /// Whether trying again is of no use: the log is damaged, or gone.
 pub(super) fn is_for_good(error: &EngineError) -> bool {
     match error {
-        EngineError::Store(store) => matches!(store, StoreError::Damaged { .. } | StoreError::Missing { .. }),
+        EngineError::Store(store) => {
+            matches!(store, StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Gone { .. })
+        }
         EngineError::NoBubble { .. } => true,
         _ => false,
     }

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit};
+use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit, decide};
 
 use super::Hands;
 use crate::engine::{Bubble, EngineError};
-use crate::git::bring_to;
+use crate::git::{Repo, bring_to, is_ancestor};
 use crate::perform::{commit_now, set_up};
 use crate::process::Cancel;
 use crate::store::StoreError;
@@ -99,15 +99,36 @@ impl Bubble {
 
     /// Merges the base branch into the worktree and returns once that is recorded.
     ///
-    /// With `resolved`, the files of the last conflict are taken as the person left them in the worktree.
-    pub fn update(&self, resolved: bool, hands: &Hands) -> Result<Unit, EngineError> {
+    /// With `resolved`, the files of the last conflict are taken as the person left them in the worktree. Returns
+    /// nothing, and records nothing, if the bubble stands on the tip of the base branch already.
+    pub fn update(&self, resolved: bool, hands: &Hands) -> Result<Option<Unit>, EngineError> {
         let before = self.load()?;
         self.restore_worktree(&before.unit)?;
-        self.apply(if resolved { &Command::UpdateResolved } else { &Command::Update })?;
+        let command = if resolved { &Command::UpdateResolved } else { &Command::Update };
+        let allowed = decide(&before.unit, command, self.engine.clock.now()).is_ok();
+        if allowed && !before.unit.updating && !self.base_moved(&before.unit)? {
+            return Ok(None);
+        }
+        self.apply(command)?;
         let old_base = before.unit.workspace.as_ref().map(|workspace| workspace.base.clone());
         let unit = hands.carry_out(self, Duration::from_secs(600), |unit| (!unit.updating).then(|| unit.clone()))?;
         let moved = unit.workspace.as_ref().map(|workspace| workspace.base.clone()) != old_base;
-        if moved { Ok(unit) } else { Err(EngineError::Effect(self.last_failure(before.head.seq, "the update failed"))) }
+        if moved {
+            Ok(Some(unit))
+        } else {
+            Err(EngineError::Effect(self.last_failure(before.head.seq, "the update failed")))
+        }
+    }
+
+    /// Whether the base branch has something that the bubble does not stand on; of a bubble that is DONE, whether the
+    /// base branch lacks its commit.
+    pub fn base_moved(&self, unit: &Unit) -> Result<bool, EngineError> {
+        let repo = Repo::discover(self.control.repo())?;
+        let tip = repo.resolve_branch(&unit.rules.base_branch)?;
+        match &unit.phase {
+            Phase::Done(done) => Ok(!is_ancestor(&repo.git(), &done.commit, &tip)?),
+            _ => Ok(unit.workspace.as_ref().is_none_or(|workspace| workspace.base != tip)),
+        }
     }
 
     /// Lets the loop go on. A worktree that was removed by hand is made anew from the newest snapshot first.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Call, Git};
-use crate::store::{ArtifactError, Verified};
+use crate::store::{ArtifactError, CacheStand, Verified};
 
 /// What `verify` found.
 #[derive(Debug, Clone, Serialize)]
@@ -47,7 +47,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     // What was written since the log was checked is left to the next check.
     envelopes.truncate(usize::try_from(verified.envelopes).unwrap_or(usize::MAX));
     let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
-    rows.push(row("state: state.json agrees with the log", cached_state(bubble, &verified)));
+    rows.push(cached_state(bubble, &verified, &envelopes));
     rows.extend(artifacts(bubble, &envelopes));
     rows.extend(snapshots(bubble, &verified.unit, &envelopes));
     rows.extend(certificate(&envelopes, bubble));
@@ -69,14 +69,33 @@ fn row(what: impl Into<String>, result: Result<(), String>) -> VerifyRow {
     VerifyRow { what: what.into(), holds, problem: result.err().unwrap_or_default() }
 }
 
-fn cached_state(bubble: &Bubble, verified: &Verified) -> Result<(), String> {
-    let loaded = bubble.load().map_err(|error| error.to_string())?;
-    let grown = loaded.head.seq > verified.envelopes;
-    if grown || loaded.unit == verified.unit {
-        Ok(())
-    } else {
-        Err("the cached state is not what the log says".to_owned())
+/// `state.json` says what the log says, as far as it goes. One that is absent or old is no fault: the log is the truth.
+fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) -> VerifyRow {
+    let agrees = "state: state.json agrees with the log";
+    let wrong = |why: &str| {
+        let id = &bubble.id;
+        row(agrees, Err(format!("{why}; pairflow does not use it and writes it anew from the log: pairflow status {id}")))
+    };
+    let (seq, unit) = match bubble.log().state_file() {
+        Ok(CacheStand::Absent) => return row("state: state.json is not there; it is rebuilt from the log", Ok(())),
+        Ok(CacheStand::OtherVersion) => {
+            return row("state: state.json is of another version of pairflow; it is rebuilt from the log", Ok(()));
+        }
+        Ok(CacheStand::Wrong(why)) => return wrong(why),
+        Ok(CacheStand::Says { seq, unit }) => (seq, unit),
+        Err(error) => return row(agrees, Err(error.to_string())),
+    };
+    if seq > verified.envelopes {
+        // The log was checked first, so it may have grown since; then it has this line now.
+        let grown = bubble.load().is_ok_and(|loaded| loaded.head.seq >= seq);
+        return if grown { row(agrees, Ok(())) } else { wrong("it knows more lines than the log has") };
     }
+    let told = usize::try_from(seq).map_or(envelopes, |seq| &envelopes[..seq.min(envelopes.len())]);
+    if told.iter().fold(Unit::new(bubble.id.clone()), evolve) != *unit {
+        return wrong("it does not say what the log says");
+    }
+    let older = seq < verified.envelopes;
+    row(if older { "state: state.json is older than the log; it is rebuilt from the log" } else { agrees }, Ok(()))
 }
 
 /// Every artifact that a line names with its hash still has it.

@@ -52,10 +52,22 @@ pub fn delete(request: &DeleteRequest<'_>) -> Result<Archived, WorkspaceError> {
     }
     let branch_kept = checked_out_at(repo, &git, request.branch)?.filter(|_| kept.is_some());
     move_refs(request, &git, kept.is_some() && branch_kept.is_none())?;
-    for own in ["runtime", "bubbles"] {
-        remove_dir(&repo.root.join(".pairflow").join(own).join(request.id.as_str()))?;
-    }
+    let control = repo.root.join(".pairflow");
+    remove_dir(&control.join("runtime").join(request.id.as_str()))?;
+    remove_bubble(&control.join("bubbles"), request.id)?;
     Ok(Archived { dir, r#ref: kept, branch_kept })
+}
+
+/// Removes a bubble's directory. It loses its name first: whatever a crash leaves of it is no bubble any more.
+fn remove_bubble(bubbles: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
+    let (dir, nameless) = (bubbles.join(id.as_str()), bubbles.join(format!(".{id}.deleted")));
+    remove_dir(&nameless)?;
+    match std::fs::rename(&dir, &nameless) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(WorkspaceError::io("remove", &dir, source))
+        }
+        _ => remove_dir(&nameless),
+    }
 }
 
 /// Removes the files of a workspace, and git's memory of them. Branch and transcript stay.

@@ -32,6 +32,14 @@ impl<'a> Agent<'a> {
         command
     }
 
+    /// Claims convergence, with everything that the person has to know.
+    pub fn converged(&self, summary: &str) -> Ran {
+        let file = self.home.root().join("tmp/explanation.md");
+        let text = "## What changed\nx\n## Why\nx\n## Risks\nx\n## Manual test plan\nx\n";
+        std::fs::write(&file, text).expect("the temporary directory is writable");
+        self.pairflow(&["converged", "--summary", summary, "--explain", &file.display().to_string()])
+    }
+
     /// Writes a file of the worktree.
     #[track_caller]
     pub fn write(&self, path: impl AsRef<Path>, text: &str) {

@@ -156,6 +156,7 @@ fn snapshot(tree: &TreeId, author: &Party, unit: &Unit) -> Snapshot {
         out_of_scope: Vec::new(),
         agent_head: None,
         ignore_changes: Vec::new(),
+        weakened: Vec::new(),
         whole: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Body, Key, Lifecycle};
-use pairflow_core::rounds::{Finding, Severity};
+use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::unit::{Command, HeadSeen, PassCommand, Phase, Seat, Seen, Turn, Unit};
 
 use super::scene::{BRANCH, Scene};
@@ -206,7 +206,10 @@ fn open_turn(unit: &Unit) -> Option<&Turn> {
 /// A hand-over of `by`.
 pub(super) fn pass(by: &AgentId, findings: Option<Vec<Finding>>) -> Command {
     let head = HeadSeen::Branch(BRANCH.to_owned());
-    Command::Pass(PassCommand { findings, ..PassCommand::new(by.clone(), "done", head) })
+    let said = || "said".to_owned();
+    let explanation = Explanation { what: said(), why: said(), risks: said(), test_plan: said() };
+    let plain = PassCommand::new(by.clone(), "done", head);
+    Command::Pass(PassCommand { findings, explanation: Some(explanation), ..plain })
 }
 
 /// The approval of what is up for it.

@@ -109,6 +109,12 @@ fn stops() -> Vec<Stop> {
     let ready = format!("{second}\ncodex: pass clean");
     let approved = format!("{ready}\nhuman: approve");
     let last = format!("given max_rounds 1\n{reviewing}\nclaude: pass P1 'no rollback'");
+    let undone = format!("{reviewing}\nclaude: pass P1 'no lock'\ncodex edits src/lib.rs\ncodex: pass fixes F1");
+    let undone = format!("{undone}\nclaude: pass P1 'a lock is too slow' undoes F1");
+    let late = "claude: pass P1 'no lock' late\ncodex edits src/lib.rs\ncodex: pass fixes F1";
+    let late = format!("{reviewing}\n{late}\nclaude: pass P1 'no rollback' late confirms F1");
+    let document = "given document\nstart\ncodex edits docs/prd.md\ncodex: pass\nclaude: pass clean stepped";
+    let document = format!("{document}\ncodex: pass clean stepped");
     let stop = |name, script: String| Stop { name, script };
     let stops = vec![
         stop("CREATED", "wait 1s".to_owned()),
@@ -131,6 +137,19 @@ fn stops() -> Vec<Stop> {
             "RUNNING: a check could not be run twice",
             format!("{reviewing} (hold)\ntest cannot run\nstep\nstep\nstep"),
         ),
+        stop(
+            "RUNNING: the reproducer of a finding is owed",
+            format!("{reviewing}\nclaude: pass P1 'no rollback' by './repro' (hold)\nstep"),
+        ),
+        stop(
+            "RUNNING: the reproducer of a finding of the last review is owed",
+            format!("given max_rounds 1\n{reviewing}\nclaude: pass P1 'no rollback' by './repro' (hold)\nstep"),
+        ),
+        stop(
+            "RUNNING: the implementer has the turn, and a finding is open",
+            format!("{reviewing}\nclaude: pass P1 'no rollback'"),
+        ),
+        stop("RUNNING: the last review that a document needs is owed its snapshot", format!("{document} (hold)")),
         stop("RUNNING: paused", format!("{running}\nhuman: pause")),
         stop(
             "RUNNING: paused after the review that suffices",
@@ -153,6 +172,9 @@ fn stops() -> Vec<Stop> {
             format!("{second}\ncodex: pass clean (hold)\ntrouble 'no space left'"),
         ),
         stop("WAITING_HUMAN: tie-break", last),
+        stop("WAITING_HUMAN: a finding asks to undo an earlier one", undone),
+        stop("WAITING_HUMAN: two reviews brought only late findings", late),
+        stop("WAITING_HUMAN: a document has to be understood", document),
         stop("WAITING_HUMAN: a check could not be run", format!("test cannot run\n{reviewing}")),
         stop("READY_FOR_APPROVAL", ready.clone()),
         stop("READY_FOR_APPROVAL: the base is being merged", format!("{ready}\nhuman: update (hold)")),

@@ -1,8 +1,9 @@
 //! One command of each kind, made to fit a given state as well as it can.
 
 use pairflow_core::facts::{Outcome, Receipt, Snapshot};
-use pairflow_core::ids::{AgentId, CommitId, Party, TreeId};
-use pairflow_core::log::{Decision, Ground, Workspace};
+use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
+use pairflow_core::log::{Decision, Ground, Waivable, Workspace};
+use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat, Seen, Stage, Unit};
 
@@ -50,8 +51,10 @@ fn of_agents(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("pass-out-of-turn", pass(unit, other, !reviews)),
         ("ask-human", ask(holder)),
         ("ask-human-out-of-turn", ask(other)),
-        ("converged", converged(unit, holder)),
-        ("converged-out-of-turn", converged(unit, other)),
+        ("pass-finding", found(unit, holder)),
+        ("converged", converged(unit, holder, Some(explained()))),
+        ("converged-unexplained", converged(unit, holder, None)),
+        ("converged-out-of-turn", converged(unit, other, Some(explained()))),
     ]
 }
 
@@ -72,6 +75,7 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
     };
     let differs = Seen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
     let token = Command::MintToken { agent: unit.seats.producer.clone(), token_sha256: "token".to_owned() };
+    let waive = |what| Command::Waive { what, reason: "known".to_owned() };
     vec![
         ("start", Command::Start { rules: Box::new(unit.rules.clone()) }),
         ("reply", reply(None)),
@@ -91,6 +95,8 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("merged", Command::Merged { commit: commit() }),
         ("pause", Command::Pause { reason: String::new() }),
         ("resume", Command::Resume),
+        ("waive-finding", waive(Waivable::Finding(first_row(unit)))),
+        ("waive-check", waive(Waivable::Check("test".to_owned()))),
         ("stop", Command::Stop { reason: String::new() }),
         ("env", token),
     ]
@@ -120,6 +126,9 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("checked", checked(unit, Outcome::Passed)),
         ("checked-failed", checked(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
         ("checked-could-not", checked(unit, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
+        ("reproduced", reproduced(unit, Outcome::Passed)),
+        ("reproduced-failed", reproduced(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
+        ("reproduced-could-not", reproduced(unit, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
         ("turn-ready", Command::TurnReady { turn: number }),
         ("agent-ended", Command::AgentEnded { turn: number, how: "with exit code 3".to_owned() }),
         ("commit-made", Command::CommitMade { commit: commit(), old_tip: None }),
@@ -137,9 +146,26 @@ fn pass(unit: &Unit, by: &AgentId, reviews: bool) -> Command {
     Command::Pass(PassCommand { findings: reviews.then(Vec::new), ..PassCommand::new(by.clone(), "done", head) })
 }
 
-fn converged(unit: &Unit, by: &AgentId) -> Command {
+/// A hand-over with one grave finding.
+fn found(unit: &Unit, by: &AgentId) -> Command {
+    let findings = Some(vec![Finding::new(Severity::P1, "leaks")]);
+    let head = HeadSeen::Branch(unit.rules.bubble_branch.clone());
+    Command::Pass(PassCommand { findings, ..PassCommand::new(by.clone(), "reviewed", head) })
+}
+
+fn converged(unit: &Unit, by: &AgentId, explanation: Option<Explanation>) -> Command {
     let summary = "nothing grave is left".to_owned();
-    Command::Converged { by: by.clone(), summary, refs: Vec::new(), explanation: None, seen: seen(unit), key: None }
+    Command::Converged { by: by.clone(), summary, refs: Vec::new(), explanation, seen: seen(unit), key: None }
+}
+
+fn explained() -> Explanation {
+    let said = |part: &str| format!("the {part}");
+    Explanation { what: said("what"), why: said("why"), risks: said("risks"), test_plan: said("test plan") }
+}
+
+/// The first finding that is open; one that nobody filed if there is none.
+fn first_row(unit: &Unit) -> FindingId {
+    unit.ledger.open().next().map_or(FindingId(1), |row| row.id)
 }
 
 fn approve(unit: &Unit, seen: Seen) -> Command {
@@ -170,22 +196,33 @@ fn snapshot(tree: TreeId, author: Party) -> Snapshot {
         out_of_scope: Vec::new(),
         agent_head: None,
         ignore_changes: Vec::new(),
+        weakened: Vec::new(),
         whole: None,
     }
 }
 
 fn checked(unit: &Unit, outcome: Outcome) -> Command {
     let first = unit.rules.checks.first();
-    let receipt = Receipt {
-        check: first.map_or_else(String::new, |check| check.name.clone()),
-        command: first.map_or_else(String::new, |check| check.command.clone()),
+    let (name, command) = first.map_or(("", ""), |check| (&check.name, &check.command));
+    Command::Checked { receipt: receipt(unit, name, command, outcome) }
+}
+
+/// The reproducer that is owed; one that nobody filed if there is none.
+fn reproduced(unit: &Unit, outcome: Outcome) -> Command {
+    let (finding, command) = unit.to_reproduce().next().unwrap_or((FindingId(1), "./repro"));
+    Command::Reproduced { finding, receipt: receipt(unit, &finding.to_string(), command, outcome) }
+}
+
+fn receipt(unit: &Unit, check: &str, command: &str, outcome: Outcome) -> Receipt {
+    Receipt {
+        check: check.to_owned(),
+        command: command.to_owned(),
         tree: tree(unit),
         outcome,
         duration_ms: 10,
         output: None,
         tail: String::new(),
-    };
-    Command::Checked { receipt }
+    }
 }
 
 fn workspace() -> Workspace {

@@ -140,6 +140,7 @@ impl World {
             changed,
             agent_head: None,
             ignore_changes: Vec::new(),
+            weakened: Vec::new(),
             whole: None,
             tree,
         }

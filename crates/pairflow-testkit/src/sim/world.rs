@@ -102,6 +102,7 @@ impl World {
             out_of_scope: Vec::new(),
             agent_head: None,
             ignore_changes: Vec::new(),
+            weakened: Vec::new(),
             whole: None,
             author,
             tree: now,

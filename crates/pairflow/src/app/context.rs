@@ -21,6 +21,8 @@ pub struct App {
     pub(crate) disk: Arc<dyn Storage>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) program: Option<PathBuf>,
+    /// What the command was given on the command line, without its verb.
+    pub(crate) given: Vec<String>,
     cwd: Option<PathBuf>,
 }
 
@@ -36,6 +38,7 @@ impl App {
             disk: world.disk,
             clock: world.clock,
             program: world.program,
+            given: Vec::new(),
             cwd: world.cwd,
         };
         (app, out)

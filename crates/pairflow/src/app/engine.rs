@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::log::Person;
-use pairflow_core::unit::Refusal;
-use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs, sentence};
+use pairflow_core::unit::{Refusal, Unit};
+use pairflow_engine::engine::{Bubble, Engine, EngineError, Listed, UserDirs, sentence};
 use pairflow_engine::git::GitError;
 use pairflow_engine::store::StoreError;
 use pairflow_engine::supervise::Client;
@@ -12,6 +12,7 @@ use pairflow_engine::verbs::{Hands, Place, locate};
 
 use crate::app::App;
 use crate::app::pick::{Wanted, pick};
+use crate::app::reach::quoted;
 use crate::commands::common::BubbleArg;
 use crate::exit::{CommandError, Exit};
 
@@ -39,16 +40,52 @@ impl App {
         let place = self.place(arg.repo.as_deref())?;
         let root = &place.repo.root;
         // A whole id needs no list of all bubbles.
-        if let Some(id) = arg.typed().and_then(|typed| typed.parse().ok())
-            && let Ok(bubble) = engine.bubble(root, &id)
-        {
-            return Ok(bubble);
+        if let Some(id) = arg.typed().and_then(|typed| typed.parse().ok()) {
+            match engine.bubble(root, &id) {
+                Err(EngineError::NoBubble { .. }) => {}
+                found => return Ok(found?),
+            }
         }
         let mut ids = engine.ids(root)?;
-        ids.retain(|id| engine.bubble(root, id).is_ok());
+        ids.retain(|id| !matches!(engine.bubble(root, id), Err(EngineError::NoBubble { .. })));
         let inside = place.bubble.as_ref().filter(|id| ids.contains(id));
-        let id = pick(Wanted { typed: arg.typed(), inside, verb }, &ids)?;
+        let rest = self.rest(arg);
+        let id = pick(Wanted { typed: arg.typed(), inside, verb, rest: &rest }, &ids)?;
         Ok(engine.bubble(root, &id)?)
+    }
+
+    /// Returns the bubble that a command is about; where none is named, the one whose state `fits` the command.
+    pub fn bubble_that(&self, fits: fn(&Unit) -> bool, arg: &BubbleArg, verb: &str) -> Result<Bubble, CommandError> {
+        let place = self.place(arg.repo.as_deref())?;
+        if arg.typed().is_some() || place.bubble.is_some() {
+            return self.bubble(arg, verb);
+        }
+        let listed = self.engine()?.list(&place.repo.root)?;
+        let fit = |listed: &&Listed| listed.unit.as_ref().is_ok_and(fits);
+        let fitting: Vec<_> = listed.iter().filter(fit).map(|listed| listed.bubble.id.clone()).collect();
+        if fitting.is_empty() && listed.len() > 1 {
+            let state = |listed: &Listed| match &listed.unit {
+                Ok(unit) => format!("{} is {}", unit.id, unit.phase.name()),
+                Err(_) => format!("{} cannot be read", listed.bubble.id),
+            };
+            let states: Vec<_> = listed.iter().take(8).map(state).collect();
+            let more = if listed.len() > 8 { ", …" } else { "" };
+            let message = format!("no bubble is in a state for '{verb}': {}{more}", states.join(", "));
+            return Err(CommandError::refused(message).next("pairflow list"));
+        }
+        let rest = self.rest(arg);
+        let all: Vec<_> = listed.iter().map(|listed| listed.bubble.id.clone()).collect();
+        let meant = if fitting.is_empty() { &all } else { &fitting };
+        let id = pick(Wanted { typed: None, inside: None, verb, rest: &rest }, meant)?;
+        Ok(self.engine()?.bubble(&place.repo.root, &id)?)
+    }
+
+    /// Returns what was given besides the bubble, as it has to be typed again.
+    fn rest(&self, arg: &BubbleArg) -> String {
+        let typed = arg.typed().unwrap_or_default();
+        let named = [typed.to_owned(), "--id".to_owned(), format!("--id={typed}")];
+        let kept = self.given.iter().filter(|word| !named.contains(word));
+        kept.map(|word| format!(" {}", quoted(word))).collect()
     }
 
     /// Returns whose hands carry out what a verb asks for.
@@ -116,10 +153,17 @@ fn is_refusal(git: &GitError) -> bool {
 
 fn from_store(store: &StoreError, error: &EngineError) -> CommandError {
     let exit = match store {
-        StoreError::Damaged { .. } | StoreError::Torn { .. } | StoreError::Unterminated { .. } => Exit::LogDamaged,
+        StoreError::Damaged { .. }
+        | StoreError::Torn { .. }
+        | StoreError::Unterminated { .. }
+        | StoreError::Gone { .. } => Exit::LogDamaged,
         StoreError::Missing { .. } | StoreError::Exists { .. } | StoreError::TooLarge { .. } => Exit::Refused,
         _ => Exit::WorldFailed,
     };
     let told = CommandError::new(exit, sentence(error));
-    if exit == Exit::LogDamaged { told.next("pairflow doctor --repair") } else { told }
+    match store {
+        StoreError::Gone { .. } => told.next("pairflow doctor"),
+        _ if exit == Exit::LogDamaged => told.next("pairflow doctor --repair"),
+        _ => told,
+    }
 }

@@ -6,6 +6,7 @@ mod config;
 mod context;
 mod editor;
 mod engine;
+pub(crate) mod fits;
 mod guard;
 mod key;
 mod make;

@@ -16,6 +16,15 @@ pub struct Wanted<'a> {
     pub inside: Option<&'a BubbleId>,
     /// The verb, for the command that a refusal proposes.
     pub verb: &'a str,
+    /// What else was given to the verb, with a space before each; a proposed command keeps it.
+    pub rest: &'a str,
+}
+
+impl Wanted<'_> {
+    /// Returns the command that means `id`.
+    fn line(&self, id: &str) -> String {
+        format!("pairflow {} {id}{}", self.verb, self.rest)
+    }
 }
 
 /// How many candidates a refusal lists.
@@ -26,13 +35,13 @@ const LISTED: usize = 8;
 /// What was typed always wins over the directory; a whole id always wins over a longer one that begins with it.
 pub fn pick(wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
     match (wanted.typed, wanted.inside) {
-        (Some(typed), _) => by_name(typed, wanted.verb, candidates),
+        (Some(typed), _) => by_name(typed, wanted, candidates),
         (None, Some(inside)) => Ok(inside.clone()),
-        (None, None) => only_one(wanted.verb, candidates),
+        (None, None) => only_one(wanted, candidates),
     }
 }
 
-fn by_name(typed: &str, verb: &str, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
+fn by_name(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
     if let Some(exact) = candidates.iter().find(|id| id.as_str() == typed) {
         return Ok(exact.clone());
     }
@@ -40,33 +49,33 @@ fn by_name(typed: &str, verb: &str, candidates: &[BubbleId]) -> Result<BubbleId,
     let matching: Vec<_> = candidates.iter().filter(|id| id.as_str().starts_with(typed)).collect();
     match matching[..] {
         [only] => Ok(only.clone()),
-        [] => Err(unknown(typed, verb, candidates)),
+        [] => Err(unknown(typed, wanted, candidates)),
         [first, ..] => {
             let message = format!("'{typed}' fits {} bubbles: {}", matching.len(), listed(&matching));
-            Err(CommandError::refused(message).next(format_args!("pairflow {verb} {first}")))
+            Err(CommandError::refused(message).next(wanted.line(first.as_str())))
         }
     }
 }
 
-fn unknown(typed: &str, verb: &str, candidates: &[BubbleId]) -> CommandError {
+fn unknown(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> CommandError {
     let error = CommandError::refused(format_args!("there is no bubble '{typed}' in this repository."));
     match suggest::nearest(typed, candidates.iter().map(BubbleId::as_str)) {
-        Some(near) => error.next(format_args!("pairflow {verb} {near}")),
+        Some(near) => error.next(wanted.line(near)),
         None => error.next("pairflow list"),
     }
 }
 
-fn only_one(verb: &str, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
+fn only_one(wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
     match candidates {
         [only] => Ok(only.clone()),
         [] => {
-            Err(CommandError::refused(format_args!("there is no bubble to {verb}."))
+            Err(CommandError::refused(format_args!("there is no bubble to {}.", wanted.verb))
                 .next("pairflow new \"what to do\""))
         }
         [first, ..] => {
             let all: Vec<_> = candidates.iter().collect();
             let message = format!("which bubble? There are {}: {}", all.len(), listed(&all));
-            Err(CommandError::refused(message).next(format_args!("pairflow {verb} {first}")))
+            Err(CommandError::refused(message).next(wanted.line(first.as_str())))
         }
     }
 }

@@ -10,6 +10,11 @@ use pairflow_engine::verbs::{Place, locate};
 
 use crate::app::App;
 use crate::exit::CommandError;
+use crate::out::Out;
+
+/// What an agent is told that works without a supervisor.
+const ABSENT: &str =
+    "the supervisor is not running, so nothing goes on: tell the person to run `pairflow supervise`, then wait";
 
 /// An agent that has proven who it is.
 pub struct Sender {
@@ -105,13 +110,19 @@ impl Sender {
         given.iter().map(|one| Ok(self.bubble.reference(&self.unit, one)?)).collect()
     }
 
-    /// Says what to do when nobody is there to open the turn.
+    /// Says what to do when nobody is there to open the turn. Only a person can start a supervisor.
     pub fn absent_hint(&self, error: CommandError) -> CommandError {
         if self.attended {
             return error;
         }
-        CommandError { message: format!("{} (the supervisor is not running)", error.message), ..error }
-            .next("pairflow supervise")
+        CommandError { message: format!("{} ({ABSENT})", error.message), ..error }
+    }
+
+    /// Warns that nobody is there to go on with what was recorded.
+    pub fn warn_if_alone(&self, out: &mut Out) {
+        if !self.attended {
+            out.warn(format_args!("it is recorded, but {ABSENT}"));
+        }
     }
 }
 

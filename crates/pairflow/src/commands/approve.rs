@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, said};
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -37,7 +37,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "approve")?;
+    let bubble = app.bubble_that(fits::ready, &args.bubble, "approve")?;
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
     let applied = bubble.approve(None, args.key.map(Key))?;
     let tree = applied.unit.tree().map_or("", |tree| tree.short());

@@ -5,8 +5,9 @@ use pairflow_core::unit::Command;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, said};
+use crate::commands::merge;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -52,11 +53,11 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = CommitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "commit")?;
+    let bubble = app.bubble_that(fits::approved, &args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
     let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: app.author() };
     make(app, out, &bubble, &command)?;
-    out.next(format_args!("pairflow merge {}", bubble.id));
+    out.next(format_args!("{}", merge::line(app, &bubble.load()?.unit)));
     Ok(())
 }
 

@@ -62,6 +62,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let claimed = sender.bubble.converged(claim, sender.attended);
     let applied = claimed.map_err(|error| sender.told(error))?;
     sender.wake();
+    sender.warn_if_alone(out);
     if args.json {
         let state = StateFields::of(&applied.unit);
         return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });

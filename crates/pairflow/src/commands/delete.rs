@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Phase;
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -35,9 +35,13 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = DeleteArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "delete")?;
+    let bubble = app.bubble_that(fits::finished, &args.bubble, "delete")?;
     // A bubble whose log cannot be read can still be archived and taken away by hand; this command does not guess.
     let unit = bubble.load()?.unit;
+    if args.bubble.typed().is_none() && !unit.phase.is_final() {
+        let message = format!("bubble {} is {}: what still goes on is only deleted by its name.", unit.id, unit.phase.name());
+        return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", unit.id)));
+    }
     let going = if unit.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };
     let unmerged = matches!(unit.phase, Phase::Done(_)) && unit.merged.is_none();
     let kept = if unmerged { "Its commit is not merged yet; the archive keeps it. " } else { "" };

@@ -52,7 +52,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     for item in &items {
         let head = format!("{}  {}  since {} UTC", item.bubble_id, item.id, item.since.hms());
         out.paint(&Line::new().add(Paint::Bold, head))?;
-        out.line(format_args!("  {} asks: {}", called(item), item.question.replace('\n', "\n  ")))?;
+        out.paint(&Line::new().plain(format!("  {} asks: ", called(item))).plain(&item.question))?;
         for (at, line) in item.answer.iter().enumerate() {
             let label = if at == 0 { "  answer  " } else { "  or      " };
             out.paint(&Line::new().add(Paint::Dim, label).plain(line))?;

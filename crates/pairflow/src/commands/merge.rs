@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Unit;
 use pairflow_engine::engine::Bubble;
+use pairflow_engine::git::{Head, Repo, head};
 use pairflow_engine::verbs::{MergeEnd, merge};
 
-use crate::app::App;
+use crate::app::{App, fits, quoted};
 use crate::commands::common::BubbleArg;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -15,7 +17,8 @@ use crate::table::{CommandEntry, Group};
 
 /// Bring the bubble's commit to its base branch
 ///
-/// The merged tree is checked in a scratch worktree first. Your own checkout is only touched with `--here`.
+/// The merged tree is checked in a scratch worktree first. Your own checkout is only touched with `--here`; without it a
+/// base branch that is checked out is not moved, and the line that does it is printed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow merge login-race\n  pairflow merge login-race --here")]
 pub struct MergeArgs {
@@ -41,7 +44,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "merge")?;
+    let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
     bring(app, out, &bubble, here)
 }
@@ -58,13 +61,26 @@ pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Pat
             out.next(format_args!("pairflow delete {}", bubble.id));
         }
         MergeEnd::Line { at, line } => {
-            out.note(format_args!(
-                "{base} is checked out at {}, so nothing was moved. This line does it:",
-                at.display()
-            ));
             out.line(format_args!("{line}"))?;
-            out.next(format_args!("pairflow merge {} --here", bubble.id));
+            let message = format!(
+                "{base} is checked out at {}, so nothing was merged: the line above does it there, and so does --here.",
+                at.display()
+            );
+            let inside = app.cwd().is_ok_and(|cwd| cwd.starts_with(&at));
+            let there = if inside { String::new() } else { format!("cd {} && ", quoted(&at.display().to_string())) };
+            let next = format!("{there}pairflow merge {} --here", bubble.id);
+            return Err(CommandError::refused(message).next(next));
         }
     }
     Ok(())
+}
+
+/// Returns the line that merges a bubble; with `--here` if the caller is in a checkout of its base branch.
+pub(crate) fn line(app: &App, unit: &Unit) -> String {
+    let on_base = |cwd: &Path| {
+        let repo = Repo::locate(cwd);
+        repo.is_ok_and(|repo| head(&repo.git_dir) == Head::Branch(unit.rules.base_branch.clone()))
+    };
+    let here = if app.cwd().is_ok_and(on_base) { " --here" } else { "" };
+    format!("pairflow merge {}{here}", unit.id)
 }

@@ -6,7 +6,7 @@ use pairflow_core::unit::{Command, Phase, Unit};
 use pairflow_core::view::status::Status;
 use pairflow_engine::engine::Bubble;
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
 use crate::commands::{commit, merge};
 use crate::exit::CommandError;
@@ -17,7 +17,7 @@ use crate::table::{CommandEntry, Group};
 ///
 /// Shows what was done and how it was checked, asks once, and makes one commit of exactly that tree.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  pairflow ok login-race\n  pairflow ok --merge")]
+#[command(after_help = "Examples:\n  pairflow ok login-race\n  pairflow ok --merge --here")]
 pub struct OkArgs {
     /// Which bubble
     #[command(flatten)]
@@ -25,6 +25,9 @@ pub struct OkArgs {
     /// Bring it to the base branch too
     #[arg(long)]
     pub merge: bool,
+    /// With --merge, also move the checkout that I am in, if it is clean
+    #[arg(long, requires = "merge")]
+    pub here: bool,
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
@@ -44,7 +47,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = OkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "ok")?;
+    let bubble = app.bubble_that(fits::accepted, &args.bubble, "ok")?;
     let unit = bubble.load()?.unit;
     match &unit.phase {
         Phase::ReadyForApproval(request) => {
@@ -59,9 +62,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         _ => return Err(not_ready(app, &bubble, &unit)),
     }
     if args.merge {
-        return merge::bring(app, out, &bubble, None);
+        let here = if args.here { Some(app.cwd()?) } else { None };
+        return merge::bring(app, out, &bubble, here);
     }
-    out.next(format_args!("pairflow merge {}", bubble.id));
+    out.next(format_args!("{}", merge::line(app, &unit)));
     Ok(())
 }
 

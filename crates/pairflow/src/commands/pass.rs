@@ -146,6 +146,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         ..PassCommand::new(sender.agent.clone(), summary, head_seen(sender.unit.workspace.as_ref()))
     });
     let applied = sender.send(&command)?;
+    sender.warn_if_alone(out);
     if args.json {
         let state = StateFields::of(&applied.unit);
         return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });

@@ -2,8 +2,9 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Command;
+use pairflow_core::view::inbox::inbox;
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -32,10 +33,18 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = PauseArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "pause")?;
-    bubble.apply(&Command::Pause { reason: "paused by a person".to_owned() })?;
+    let bubble = app.bubble_that(fits::pausable, &args.bubble, "pause")?;
+    let unit = bubble.apply(&Command::Pause { reason: "paused by a person".to_owned() })?.unit;
     app.hands().wake(&bubble)?;
     out.line(format_args!("Paused bubble {}", bubble.id))?;
-    out.next(format_args!("pairflow resume {}", bubble.id));
+    // A question that only an answer settles comes before `resume`.
+    match inbox(&unit).into_iter().next().and_then(|item| item.answer.into_iter().next()) {
+        Some(answer) => {
+            let after = if answer.starts_with("pairflow resume") { "" } else { ", and go on with resume" };
+            out.note(format_args!("A question is open; it can be answered now{after}."));
+            out.next(format_args!("{answer}"));
+        }
+        None => out.next(format_args!("pairflow resume {}", bubble.id)),
+    }
     Ok(())
 }

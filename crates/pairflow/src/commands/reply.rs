@@ -5,7 +5,7 @@ use pairflow_core::ids::MsgId;
 use pairflow_core::log::Key;
 use pairflow_core::unit::{Command, Phase};
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, DecisionArg, said};
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -53,7 +53,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ReplyArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "reply")?;
+    let bubble = app.bubble_that(fits::asking, &args.bubble, "reply")?;
     let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
     let mut refs = Vec::new();
     let message = bubble.inline(&text, &mut refs)?;
@@ -66,6 +66,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         Phase::WaitingHuman(_) => {
             out.line(format_args!("Answered; {} more to answer in bubble {}", unit.questions.len(), bubble.id))?;
             out.next(format_args!("pairflow inbox {}", bubble.id));
+            Ok(())
+        }
+        Phase::Running(_) if unit.paused => {
+            out.line(format_args!("Answered; bubble {} is paused and goes on when it is resumed", bubble.id))?;
+            out.next(format_args!("pairflow resume {}", bubble.id));
             Ok(())
         }
         Phase::Running(turn) => out.line(format_args!("Answered; {} goes on in bubble {}", turn.agent, bubble.id)),

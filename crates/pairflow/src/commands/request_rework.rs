@@ -5,7 +5,7 @@ use pairflow_core::ids::FindingId;
 use pairflow_core::log::Key;
 use pairflow_core::unit::Command;
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, said};
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -52,7 +52,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = RequestReworkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "request-rework")?;
+    let bubble = app.bubble_that(fits::accepted, &args.bubble, "request-rework")?;
     let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
     let mut refs = Vec::new();
     let message = bubble.inline(&text, &mut refs)?;

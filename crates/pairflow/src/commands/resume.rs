@@ -4,7 +4,7 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Phase;
 use pairflow_engine::verbs::Resumed;
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -33,7 +33,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ResumeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "resume")?;
+    let bubble = app.bubble_that(fits::resumable, &args.bubble, "resume")?;
     let Resumed { unit, restored } = bubble.resume(&app.hands())?;
     if restored {
         let worktree = unit.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());

@@ -10,7 +10,7 @@ use pairflow_core::unit::Unit;
 use pairflow_core::view::status::{SCHEMA, Status};
 use pairflow_engine::engine::Bubble;
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, DriverArg};
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -63,7 +63,7 @@ pub(crate) struct Chosen {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = StartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "start")?;
+    let bubble = app.bubble_that(fits::startable, &args.bubble, "start")?;
     let unit = begin(app, out, &bubble, Chosen { driver: args.driver, script: args.script })?;
     if args.json {
         return out.json(SCHEMA, &Status::of(&unit, app.clock.now()));

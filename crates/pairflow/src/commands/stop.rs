@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 
-use crate::app::App;
+use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, said};
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -39,7 +39,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = StopArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "stop")?;
+    let bubble = app.bubble_that(fits::unfinished, &args.bubble, "stop")?;
     let unit = bubble.load()?.unit;
     if !unit.phase.is_final() {
         let question = format!("Cancel bubble {} ({}) for good?", bubble.id, unit.phase.name());

@@ -43,6 +43,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let unit = bubble.load()?.unit;
     let base = &unit.rules.base_branch;
     if matches!(unit.phase, Phase::Done(_)) {
+        if !bubble.base_moved(&unit)? {
+            return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
+        }
         let next = bubble.follow_up()?;
         out.line(format_args!(
             "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}",
@@ -52,7 +55,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Ok(());
     }
     out.progress(format_args!("merging {base} into the worktree of {} …", bubble.id));
-    let updated = bubble.update(args.resolved, &app.hands())?;
+    let Some(updated) = bubble.update(args.resolved, &app.hands())? else {
+        return out.line(format_args!(
+            "Bubble {} is already up to date with {base}; nothing was changed.",
+            bubble.id
+        ));
+    };
     let at = updated.workspace.as_ref().map_or("", |workspace| workspace.base.short());
     out.line(format_args!("Merged {base} at {at} into the worktree of bubble {}", bubble.id))?;
     out.note(format_args!("Reviews of the old tree no longer count."));

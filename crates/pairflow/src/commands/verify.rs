@@ -1,6 +1,7 @@
 //! `pairflow verify`: recomputes the certificate.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::view::safe::safe_line;
 use pairflow_engine::verbs::{VerifyReport, verify};
 
 use crate::app::App;
@@ -54,17 +55,24 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 }
 
 fn verdict(report: &VerifyReport) -> String {
-    let (id, lines) = (&report.bubble_id, report.envelopes);
+    let id = &report.bubble_id;
+    let lines = if report.envelopes == 1 { "1 line".to_owned() } else { format!("{} lines", report.envelopes) };
     match (&report.certificate, report.holds) {
         (_, false) => format!("The log of bubble {id} claims what does not hold."),
-        (None, true) => format!("Everything holds in {lines} lines of bubble {id}: no certificate yet."),
+        (None, true) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
         (Some(certificate), true) => {
             let by: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
             let tree = certificate.tree.short();
-            format!(
-                "Everything holds in {lines} lines of bubble {id}: tree {tree} was accepted, reviewed by {}.",
-                by.join(" and ")
-            )
+            let how = if by.is_empty() {
+                "was accepted by a person at a tie-break, without a clean review".to_owned()
+            } else {
+                format!("was accepted, reviewed clean by {}", by.join(" and "))
+            };
+            let waived = match &certificate.waived[..] {
+                [] => String::new(),
+                waived => format!("; waived by a person: {}", safe_line(&waived.join(", "), 400)),
+            };
+            format!("Everything holds in {lines} of bubble {id}: tree {tree} {how}{waived}.")
         }
     }
 }

@@ -89,9 +89,20 @@ impl Line {
         self.add(Paint::Plain, text)
     }
 
-    /// Adds text that looks like `paint`.
-    pub fn add(mut self, paint: Paint, text: impl AsRef<str>) -> Self {
-        self.pieces.push((paint, safe(text.as_ref()).into_owned()));
+    /// Adds text that looks like `paint`. Whatever follows a line feed is marked as quoted: nothing that is told can
+    /// pass for a line of pairflow's own.
+    pub fn add(self, paint: Paint, text: impl AsRef<str>) -> Self {
+        self.lines(paint, text.as_ref(), "\n> ")
+    }
+
+    /// Adds text of several lines that pairflow wrote itself; they are set in, so that what they tell cannot pass for
+    /// another message.
+    pub(crate) fn own(self, text: impl AsRef<str>) -> Self {
+        self.lines(Paint::Plain, text.as_ref(), "\n  ")
+    }
+
+    fn lines(mut self, paint: Paint, text: &str, feed: &str) -> Self {
+        self.pieces.push((paint, safe(text).trim_end_matches('\n').replace('\n', feed)));
         self
     }
 

@@ -7,7 +7,7 @@ use clap::builder::StyledStr;
 use pairflow_core::view::safe::safe;
 use serde::Serialize;
 
-use crate::exit::CommandError;
+use crate::exit::{CommandError, Exit};
 use crate::out::{ColorChoice, Grid, Line, Paint, json};
 use crate::world::{Env, Terminal};
 
@@ -111,7 +111,8 @@ impl Out {
     /// Asks without a line feed, so that the answer follows on the same line.
     pub fn ask(&mut self, question: &str) {
         // A question that cannot be shown is never answered with yes: the answer is read from the same terminal.
-        let _ = write!(self.stderr, "{} ", safe(question)).and_then(|()| self.stderr.flush());
+        let question = Line::new().plain(question).render(false);
+        let _ = write!(self.stderr, "{question} ").and_then(|()| self.stderr.flush());
     }
 
     /// Returns the width of the terminal that the result goes to.
@@ -145,7 +146,10 @@ impl Out {
             return;
         }
         let label = format!("{}:", error.exit.label());
-        self.aside(&Line::new().add(Paint::Bad, label).plain(" ").plain(&error.message));
+        let line = Line::new().add(Paint::Bad, label).plain(" ");
+        // What the parser and the configuration say comes in several lines; everything else may quote an agent.
+        let own = error.exit == Exit::Usage;
+        self.aside(&if own { line.own(&error.message) } else { line.plain(&error.message) });
         if let Some(hint) = &error.hint {
             self.next(format_args!("{hint}"));
         }

@@ -57,7 +57,7 @@ pub(crate) fn to_package<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>)
     home.wait_for_turn(id, "claude");
     claude.pairflow(&["pass", "--summary", "clean now", "--no-findings"]).ok();
     home.wait_for_turn(id, "codex");
-    codex.pairflow(&["converged", "--summary", "nothing left"]).ok();
+    codex.converged("nothing left").ok();
     home.wait_for_state(id, "READY_FOR_APPROVAL");
     (codex, claude)
 }

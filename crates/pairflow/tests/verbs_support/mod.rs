@@ -41,7 +41,7 @@ pub(crate) fn ready<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
     let (codex, claude) = handed_over(home, id);
     claude.pairflow(&["pass", "--summary", "looks right", "--no-findings"]).ok();
     home.wait_for_turn(id, "codex");
-    codex.pairflow(&["converged", "--summary", "nothing left"]).ok();
+    codex.converged("nothing left").ok();
     home.wait_for_state(id, "READY_FOR_APPROVAL");
     (codex, claude)
 }

@@ -62,7 +62,7 @@ impl Ledger {
 
     /// The answered row that `finding` wants undone: the one that the critic names, or that code recognises.
     fn undoes(&self, finding: &Finding) -> Option<FindingId> {
-        let named = finding.reverses.filter(|id| self.get(*id).is_some());
+        let named = finding.reverses.filter(|id| Some(*id) != finding.id && self.get(*id).is_some());
         let heeded = self.rows.iter().filter(|row| row.state == RowState::Fixed && Some(row.id) != finding.id);
         named.or_else(|| heeded.rev().find(|row| reversed(&row.claim(), finding)).map(|row| row.id))
     }
@@ -97,6 +97,19 @@ impl Ledger {
             self.file(finding, review);
         }
         self.bound();
+    }
+
+    /// Takes back what a review closed whose word does not count, because the reviewer changed files.
+    pub(crate) fn retract(&mut self, by: &AgentId, round: u32) {
+        let by = Party::Agent(by.clone());
+        let closed = |change: &RowChange| change.settled && change.round == round && change.by == by;
+        for row in &mut self.rows {
+            if row.state != RowState::Duplicate && row.history.last().is_some_and(closed) {
+                let before = row.history.iter().rev().nth(1).map_or(RowState::Open, |change| change.to);
+                let note = "the reviewer changed files, so its word does not count";
+                row.become_state(change(round, &Party::Orchestrator, before, note));
+            }
+        }
     }
 
     /// Takes over the person's word that a finding is to be lived with.
@@ -136,22 +149,26 @@ impl Ledger {
     fn file(&mut self, finding: &Finding, review: &Review<'_>) {
         let id = finding.id.unwrap_or(FindingId(self.named + 1));
         self.named = self.named.max(id.0);
+        if let Some(twin) = finding.duplicate_of.and_then(|twin| self.get_mut(twin)) {
+            absorb(twin, finding, review.risk);
+        }
         match self.get_mut(id) {
             Some(row) => join(row, finding, review),
             None => self.rows.push(new_row(id, finding, review)),
         }
     }
 
-    /// Keeps the ledger small: settled rows go first, then the least grave, the oldest first among equals.
+    /// Keeps the ledger small: settled rows go first, then the least grave, the oldest first among equals; what a
+    /// reproducer shows stays longest.
     fn bound(&mut self) {
         let surplus = self.rows.len().saturating_sub(ROWS_KEPT);
         if surplus == 0 {
             return;
         }
-        let mut order: Vec<_> =
-            self.rows.iter().map(|row| (row.is_open(), std::cmp::Reverse(row.severity), row.id)).collect();
+        let worth = |row: &Row| (row.is_open(), row.is_open() && row.proven(), std::cmp::Reverse(row.severity));
+        let mut order: Vec<_> = self.rows.iter().map(|row| (worth(row), row.id)).collect();
         order.sort_unstable();
-        let gone: Vec<_> = order[..surplus].iter().map(|(_, _, id)| *id).collect();
+        let gone: Vec<_> = order[..surplus].iter().map(|(_, id)| *id).collect();
         self.rows.retain(|row| !gone.contains(&row.id));
     }
 
@@ -180,12 +197,13 @@ impl Ledger {
     }
 }
 
-/// A claim that a row makes already: the row keeps the graver severity, and is open again if it was closed.
-fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
+/// Takes over what another claim of the same adds: the graver severity, the risk, a reproducer.
+fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
     row.severity = row.severity.min(finding.severity);
-    row.risk |= is_risk(finding, review.risk);
+    row.risk |= is_risk(finding, risk);
     row.line = finding.line.or(row.line);
-    row.seen = finding.seen;
+    // What was said in time once is not late when it is said again.
+    row.seen = row.seen.and(finding.seen);
     if row.detail.is_empty() {
         row.detail.clone_from(&finding.detail);
     }
@@ -193,9 +211,20 @@ fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
         row.anchor.clone_from(&finding.anchor);
     }
     if row.reproducer.as_ref().is_none_or(|one| one.stand == Shown::Dropped) {
-        row.reproducer = finding.reproducer.as_deref().map(pending);
+        row.reproducer = finding.reproducer.as_deref().map(pending).or(row.reproducer.take());
     }
+}
+
+/// A claim that a row makes already: the row keeps the graver severity, and is open again if it was closed.
+fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
+    absorb(row, finding, review.risk);
     let by = Party::Agent(review.by.clone());
+    let asked_about = row.history.iter().any(|change| change.to == RowState::Reversal);
+    let undoes = finding.reverses.filter(|_| row.state != RowState::Waived && !asked_about);
+    if let Some(older) = undoes {
+        row.become_state(change(review.round, &by, RowState::Reversal, &undoing(older)));
+        return;
+    }
     match row.state {
         RowState::Waived => row.become_state(RowChange {
             settled: true,
@@ -209,7 +238,7 @@ fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
 fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
     let (state, note) = match (finding.duplicate_of, finding.reverses) {
         (Some(twin), _) => (RowState::Duplicate, format!("says the same as {twin}")),
-        (None, Some(older)) => (RowState::Reversal, format!("asks to undo {older}")),
+        (None, Some(older)) => (RowState::Reversal, undoing(older)),
         (None, None) => (RowState::Open, String::new()),
     };
     let filed = change(review.round, &Party::Agent(review.by.clone()), state, &note);
@@ -236,6 +265,10 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
     };
     row.become_state(RowChange { settled: state == RowState::Duplicate, ..filed });
     row
+}
+
+fn undoing(older: FindingId) -> String {
+    format!("asks to undo {older}")
 }
 
 fn pending(command: &str) -> Reproducer {

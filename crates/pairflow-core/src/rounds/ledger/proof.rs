@@ -9,9 +9,12 @@ use crate::rounds::{Ledger, Row, RowChange, RowState, Shown};
 pub const REPRODUCERS: usize = 50;
 
 impl Ledger {
-    /// Returns the rows whose reproducer has not been run on `tree` yet, the newest first.
+    /// Returns the rows whose reproducer has not been run on `tree` yet: the open ones first, the newest first.
     pub fn to_reproduce<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = (&'a Row, &'a str)> {
-        let wanted = self.rows.iter().rev().filter(|row| !matches!(row.state, RowState::Waived | RowState::Duplicate));
+        let open = self.rows.iter().rev().filter(|row| row.is_open());
+        let closed = self.rows.iter().rev().filter(|row| !row.is_open());
+        let closed = closed.filter(|row| !matches!(row.state, RowState::Waived | RowState::Duplicate));
+        let wanted = open.chain(closed);
         let kept = wanted.filter_map(|row| row.reproducer.as_ref().map(|one| (row, one)));
         kept.filter(|(_, one)| one.stand != Shown::Dropped)
             .take(REPRODUCERS)

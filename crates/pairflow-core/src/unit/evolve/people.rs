@@ -60,6 +60,7 @@ fn comprehended(unit: &mut Unit, reply: &Reply, at: Moment) {
         return;
     }
     unit.streak.clear();
+    unit.reviews = 0;
     let seats = unit.seats.clone();
     begin_round(unit, seats);
     begin_turn(unit, Seat::Producer, Stage::Opening, at);

@@ -1,5 +1,7 @@
 //! Turns: who is next, which tree the turn before left, and what a review came to.
 
+use std::collections::BTreeSet;
+
 use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::{AgentId, FindingId, Party};
 use crate::log::Pass;
@@ -99,6 +101,7 @@ pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
             unit.authors.push(snapshot.author.clone());
         }
     }
+    touch(unit, snapshot);
     unit.snapshot = Some(snapshot.clone());
     unit.snapshots += 1;
     match stage {
@@ -106,6 +109,22 @@ pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
         Some(Stage::Open) if snapshot.author == Party::Human => set_stage(unit, Stage::Opening),
         _ => {}
     }
+}
+
+/// Writes down in which round the files were changed that still differ from the base.
+fn touch(unit: &mut Unit, snapshot: &Snapshot) {
+    let round = match unit.phase.turn().map(|turn| &turn.stage) {
+        Some(Stage::Closing(handover)) => handover.round,
+        _ => unit.round,
+    };
+    for file in &snapshot.since_last {
+        let rounds = unit.touched.entry(file.path.clone()).or_default();
+        if rounds.last() != Some(&round) {
+            rounds.push(round);
+        }
+    }
+    let differ: BTreeSet<_> = snapshot.changed.iter().map(|file| file.path.as_str()).collect();
+    unit.touched.retain(|path, _| differ.contains(path.as_str()));
 }
 
 /// The tree that a hand-over left is recorded.
@@ -117,6 +136,7 @@ fn closed(unit: &mut Unit, handover: Handover, changed: bool, at: Moment) {
         }
         Seat::Critic if handover.clean && changed => {
             // Spec: a critic that changed files has not reviewed what is there now, so it reviews again.
+            unit.ledger.retract(&handover.by, handover.round);
             if handover.accepts {
                 begin_round(unit, handover.seats);
             } else {

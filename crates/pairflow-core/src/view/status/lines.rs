@@ -14,6 +14,10 @@ pub const LABEL_COLUMNS: usize = 13;
 const VALUE_COLUMNS: usize = 80 - LABEL_COLUMNS;
 /// How many entries of one list are shown.
 const SHOWN: usize = 8;
+/// How many sentences of one list are shown.
+const SENTENCES: usize = 16;
+/// How many lines one sentence takes.
+const WRAPPED: usize = 3;
 /// How many columns something that is there to be copied takes at most; longer than any path.
 const COPIED: usize = 8192;
 
@@ -36,7 +40,7 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
     page.list("Waiting for", waiting(status));
-    page.list("Missing", missing(status));
+    page.wrapped(missing(status));
     page.list("Checks", checks(status));
     page.list("Findings", status.open_findings.iter().map(finding).collect());
     files(&mut page, status);
@@ -58,6 +62,21 @@ impl Lines {
     /// Adds something that is there to be copied, so it is not cut.
     fn whole(&mut self, label: &'static str, value: &str) {
         self.0.push(StatusLine { label, value: safe_line(value, COPIED), tone: Tone::Plain });
+    }
+
+    /// Goes on with sentences that have to be read to their end.
+    fn wrapped(&mut self, sentences: &[String]) {
+        for sentence in sentences.iter().take(SENTENCES) {
+            let text = safe_line(sentence, VALUE_COLUMNS * WRAPPED);
+            let mut line = String::new();
+            for word in text.split(' ') {
+                if !line.is_empty() && width(&line) + 1 + width(word) > VALUE_COLUMNS {
+                    self.one("", &std::mem::take(&mut line), Tone::Plain);
+                }
+                line = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+            }
+            self.one("", &line, Tone::Plain);
+        }
     }
 
     fn list(&mut self, label: &'static str, values: Vec<(String, Tone)>) {
@@ -136,10 +155,9 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
 }
 
 /// What convergence needs; said only while the loop runs.
-fn missing(status: &Status) -> Vec<(String, Tone)> {
+fn missing(status: &Status) -> &[String] {
     let looping = matches!(status.fields.state, StateName::Running | StateName::WaitingHuman);
-    let shown = status.missing_for_convergence.iter().filter(|_| looping);
-    shown.map(|criterion| (criterion.clone(), Tone::Plain)).collect()
+    if looping { &status.missing_for_convergence } else { &[] }
 }
 
 fn checks(status: &Status) -> Vec<(String, Tone)> {

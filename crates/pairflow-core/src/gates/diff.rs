@@ -1,0 +1,224 @@
+//! Reads what `git diff -U3 --no-renames` prints: files, hunks, and lines with their numbers on both sides.
+//!
+//! The reader never fails. What is not a diff is passed over; a hunk ends where its counts say, or earlier at the first
+//! line that cannot belong to it. One pass, so the work grows with the length of the text.
+
+/// One file of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FileDiff<'a> {
+    /// The path before the change; none when the file is new.
+    pub old_path: Option<String>,
+    /// The path after the change; none when the file is deleted.
+    pub new_path: Option<String>,
+    /// Whether git shows the file as binary, so that there are no lines to read.
+    pub binary: bool,
+    /// The changed places, in order.
+    pub hunks: Vec<Hunk<'a>>,
+}
+
+impl FileDiff<'_> {
+    /// Returns the path to call the file by: the new one, or the old one of a deleted file.
+    pub fn path(&self) -> &str {
+        self.new_path.as_deref().or(self.old_path.as_deref()).unwrap_or_default()
+    }
+}
+
+/// One changed place of a file, with the lines around it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hunk<'a> {
+    /// What git prints behind the second `@@`: the last line before the hunk that looks like a heading.
+    pub heading: &'a str,
+    /// The lines, in order.
+    pub lines: Vec<Line<'a>>,
+}
+
+/// One line of a hunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// What happened to the line.
+    pub change: Change,
+    /// Its number in the old file; for an added line, the number of the old line that follows it.
+    pub old: u32,
+    /// Its number in the new file; for a removed line, the number of the new line that follows it.
+    pub new: u32,
+    /// The text, without the mark and the line end.
+    pub text: &'a str,
+}
+
+/// What a diff says of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The line is on both sides.
+    Kept,
+    /// The line is only in the new file.
+    Added,
+    /// The line is only in the old file.
+    Removed,
+}
+
+/// Reads a unified diff, passing over everything that is not one.
+pub fn read(diff: &str) -> Vec<FileDiff<'_>> {
+    let mut reader = Reader::default();
+    for line in diff.split('\n') {
+        reader.line(line.strip_suffix('\r').unwrap_or(line));
+    }
+    reader.files
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    files: Vec<FileDiff<'a>>,
+    /// Lines that the open hunk still expects on the old and on the new side.
+    left: (u32, u32),
+    /// Numbers of the next line on the old and on the new side.
+    next: (u32, u32),
+    /// Whether the open file has had its `---` line, so that another one opens a file.
+    named: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn line(&mut self, text: &'a str) {
+        if self.left != (0, 0) && self.hunk_line(text) {
+            return;
+        }
+        self.left = (0, 0);
+        self.header(text);
+    }
+
+    /// Takes a line of the open hunk, or says that it is none.
+    fn hunk_line(&mut self, text: &'a str) -> bool {
+        let (change, rest) = match text.as_bytes().first() {
+            // Mail programs and editors strip the one blank of an empty kept line.
+            None => (Change::Kept, text),
+            Some(b' ') => (Change::Kept, &text[1..]),
+            Some(b'+') => (Change::Added, &text[1..]),
+            Some(b'-') => (Change::Removed, &text[1..]),
+            Some(b'\\') => return true,
+            Some(_) => return false,
+        };
+        let (in_old, in_new) = (change != Change::Added, change != Change::Removed);
+        if (in_old && self.left.0 == 0) || (in_new && self.left.1 == 0) {
+            return false;
+        }
+        let Some(hunk) = self.files.last_mut().and_then(|file| file.hunks.last_mut()) else { return false };
+        hunk.lines.push(Line { change, old: self.next.0, new: self.next.1, text: rest });
+        if in_old {
+            self.left.0 -= 1;
+            self.next.0 = self.next.0.saturating_add(1);
+        }
+        if in_new {
+            self.left.1 -= 1;
+            self.next.1 = self.next.1.saturating_add(1);
+        }
+        true
+    }
+
+    fn header(&mut self, text: &'a str) {
+        if let Some(paths) = text.strip_prefix("diff --git ") {
+            self.open(git_paths(paths));
+        } else if let Some(path) = text.strip_prefix("--- ") {
+            if self.named || self.files.is_empty() {
+                self.open(None);
+            }
+            self.named = true;
+            self.name(|file| file.old_path = read_path(path));
+        } else if let Some(path) = text.strip_prefix("+++ ") {
+            self.name(|file| file.new_path = read_path(path));
+        } else if text.starts_with("new file mode ") {
+            self.name(|file| file.old_path = None);
+        } else if text.starts_with("deleted file mode ") {
+            self.name(|file| file.new_path = None);
+        } else if text.starts_with("Binary files ") || text == "GIT binary patch" {
+            self.name(|file| file.binary = true);
+        } else if let Some(range) = text.strip_prefix("@@ -") {
+            self.hunk(range);
+        }
+    }
+
+    fn open(&mut self, path: Option<String>) {
+        self.named = false;
+        self.files.push(FileDiff { old_path: path.clone(), new_path: path, ..FileDiff::default() });
+    }
+
+    fn name(&mut self, set: impl FnOnce(&mut FileDiff<'a>)) {
+        if let Some(file) = self.files.last_mut() {
+            set(file);
+        }
+    }
+
+    /// Opens the hunk of `range`, the text behind `@@ -`.
+    fn hunk(&mut self, range: &'a str) {
+        let Some((numbers, heading)) = range.split_once(" @@") else { return };
+        let Some((old, new)) = numbers.split_once(" +") else { return };
+        let (Some(old), Some(new)) = (start_and_count(old), start_and_count(new)) else { return };
+        let Some(file) = self.files.last_mut() else { return };
+        file.hunks.push(Hunk { heading: heading.trim(), lines: Vec::new() });
+        self.next = (old.0, new.0);
+        self.left = (old.1, new.1);
+    }
+}
+
+fn start_and_count(text: &str) -> Option<(u32, u32)> {
+    match text.split_once(',') {
+        Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+        None => Some((text.parse().ok()?, 1)),
+    }
+}
+
+/// The path of `a/path b/path`, where both sides name the same file: git then prints it twice, so it is half the text.
+fn git_paths(text: &str) -> Option<String> {
+    let half = text.len().checked_sub(1)? / 2;
+    if text.len().is_multiple_of(2) || text.as_bytes().get(half) != Some(&b' ') {
+        return None;
+    }
+    read_path(&text[..half])
+}
+
+/// Reads the path of a `---` or `+++` line: unquoted, without git's prefix and the tab behind names with blanks.
+fn read_path(text: &str) -> Option<String> {
+    let text = text.strip_suffix('\t').unwrap_or(text);
+    let plain = match text.strip_prefix('"') {
+        Some(quoted) => unquote(quoted.strip_suffix('"').unwrap_or(quoted)),
+        None => text.to_owned(),
+    };
+    if plain == "/dev/null" || plain.is_empty() {
+        return None;
+    }
+    // `a/` and `b/`, or the letters of `diff.mnemonicPrefix`.
+    let bytes = plain.as_bytes();
+    let prefixed = bytes.len() > 2 && bytes[1] == b'/' && b"abciow".contains(&bytes[0]);
+    Some(if prefixed { plain[2..].to_owned() } else { plain })
+}
+
+/// Undoes git's C-style quoting; bytes that are no UTF-8 become replacement marks.
+fn unquote(quoted: &str) -> String {
+    let mut bytes = quoted.bytes().peekable();
+    let mut plain = Vec::with_capacity(quoted.len());
+    while let Some(byte) = bytes.next() {
+        if byte != b'\\' {
+            plain.push(byte);
+            continue;
+        }
+        match bytes.next() {
+            Some(b'n') => plain.push(b'\n'),
+            Some(b't') => plain.push(b'\t'),
+            Some(b'r') => plain.push(b'\r'),
+            Some(b'a') => plain.push(7),
+            Some(b'b') => plain.push(8),
+            Some(b'f') => plain.push(12),
+            Some(b'v') => plain.push(11),
+            Some(first @ b'0'..=b'7') => {
+                let mut value = u32::from(first - b'0');
+                for _ in 0..2 {
+                    if let Some(digit) = bytes.next_if(|digit| (b'0'..=b'7').contains(digit)) {
+                        value = value * 8 + u32::from(digit - b'0');
+                    }
+                }
+                plain.push(u8::try_from(value & 0xff).unwrap_or(b'?'));
+            }
+            Some(other) => plain.push(other),
+            None => {}
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}

@@ -1,0 +1,210 @@
+//! What a text refers to, as far as code can tell: rows of the ledger, changed files, checks.
+//!
+//! Only what is known counts: a finding that was never filed, or a file that the work does not change, is no evidence.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::ids::FindingId;
+use crate::rules::Check;
+use crate::unit::Unit;
+
+/// The longest name of a file that is looked up by its last parts only.
+const PARTS: usize = 8;
+
+/// What there is to refer to.
+#[derive(Debug, Clone)]
+pub(crate) struct Known<'a> {
+    findings: Vec<FindingId>,
+    /// Changed files, by their whole path and by every ending of it; nothing where an ending is not unique.
+    files: BTreeMap<&'a str, Option<&'a str>>,
+    checks: &'a [Check],
+}
+
+/// One reference in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reference<'a> {
+    /// Where it stands in the text, in bytes.
+    pub(crate) at: Range<usize>,
+    /// What it means.
+    pub(crate) to: Target<'a>,
+}
+
+/// What a reference means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target<'a> {
+    /// A row of the ledger.
+    Finding(FindingId),
+    /// A changed file, and a line of it if one is named.
+    Place(&'a str, Option<u32>),
+    /// A required check.
+    Check(&'a str),
+}
+
+impl<'a> Known<'a> {
+    /// Reads off a state what can be referred to.
+    pub(crate) fn of(unit: &'a Unit) -> Self {
+        let changed = unit.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.as_str());
+        let findings = unit.ledger.rows.iter().map(|row| row.id).collect();
+        Self { findings, files: endings(changed), checks: &unit.rules.checks }
+    }
+
+    /// Finds every reference in a text, in order; none overlaps another.
+    pub(crate) fn references(&self, text: &str) -> Vec<Reference<'a>> {
+        let words = words(text);
+        let mut found: Vec<_> = words.iter().flat_map(|word| self.word(text, word)).collect();
+        found.extend(self.named_checks(text, &words));
+        found.extend(self.long_names(text));
+        found.sort_by_key(|reference| (reference.at.start, std::cmp::Reverse(reference.at.end)));
+        let mut end = 0;
+        found.retain(|reference| {
+            let free = reference.at.start >= end;
+            end = if free { reference.at.end } else { end };
+            free
+        });
+        found
+    }
+
+    fn word(&self, text: &str, at: &Range<usize>) -> Option<Reference<'a>> {
+        let word = &text[at.clone()];
+        let id = word.parse::<FindingId>().ok().filter(|id| self.findings.contains(id));
+        let to = id.map(Target::Finding).or_else(|| self.place(word))?;
+        Some(Reference { at: at.clone(), to })
+    }
+
+    /// Reads `path`, `path:12`, `path:12-20`, `path:12:5` and `path#L12`.
+    fn place(&self, word: &str) -> Option<Target<'a>> {
+        let word = word.strip_prefix("./").unwrap_or(word);
+        let file = |name: &str| self.files.get(name).copied().flatten();
+        if let Some(path) = file(word) {
+            return Some(Target::Place(path, None));
+        }
+        let (name, rest) = word.split_once("#L").or_else(|| word.split_once(':'))?;
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        Some(Target::Place(file(name)?, digits.parse().ok().filter(|line| *line > 0)))
+    }
+
+    /// A check is meant where its name is quoted or stands beside the word "check", or its command is spelled out.
+    fn named_checks(&self, text: &str, words: &[Range<usize>]) -> Vec<Reference<'a>> {
+        let mut found = Vec::new();
+        for check in self.checks {
+            let named = words.iter().enumerate().filter(|(_, at)| text[(*at).clone()] == check.name);
+            let meant = named.filter(|(nth, at)| is_quoted(text, at) || is_beside_check(text, words, *nth));
+            found.extend(meant.map(|(_, at)| Reference { at: at.clone(), to: Target::Check(&check.name) }));
+            if check.command != Check::BUILT_IN && check.command.len() > 3 {
+                found.extend(spelled(text, &check.command).map(|at| Reference { at, to: Target::Check(&check.name) }));
+            }
+        }
+        found
+    }
+
+    /// Paths that are more than one word.
+    fn long_names(&self, text: &str) -> Vec<Reference<'a>> {
+        let long = self.files.iter().filter(|(name, _)| name.contains(is_gap) && name.contains(['/', '.']));
+        let places = long.filter_map(|(name, path)| path.map(|path| (*name, path)));
+        places
+            .flat_map(|(name, path)| spelled(text, name).map(move |at| Reference { at, to: Target::Place(path, None) }))
+            .collect()
+    }
+}
+
+fn endings<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, Option<&'a str>> {
+    let paths: Vec<&str> = paths.collect();
+    let mut files: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+    for path in &paths {
+        let parts = path.match_indices('/').map(|(at, _)| &path[at + 1..]).take(PARTS);
+        // A bare word such as `test` may be a file, but it is a word first.
+        for ending in parts.filter(|ending| ending.contains(['/', '.'])) {
+            files.entry(ending).and_modify(|one| *one = None).or_insert(Some(path));
+        }
+    }
+    files.extend(paths.iter().map(|path| (*path, Some(*path))));
+    files
+}
+
+/// Whether a character stands between words.
+fn is_gap(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '“' | '”' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';')
+}
+
+/// Finds the words of a text, without the marks that end a sentence.
+fn words(text: &str) -> Vec<Range<usize>> {
+    let mut words = Vec::new();
+    let mut begin = 0;
+    let gaps = text.char_indices().filter(|(_, c)| is_gap(*c)).map(|(at, c)| (at, at + c.len_utf8()));
+    for (end, next) in gaps.chain([(text.len(), text.len())]) {
+        let word = text[begin..end].trim_end_matches(['.', ':', '!', '?', '*', '_']);
+        let lead = word.len() - word.trim_start_matches(['*', '_']).len();
+        if lead < word.len() {
+            words.push(begin + lead..begin + word.len());
+        }
+        begin = next;
+    }
+    words
+}
+
+fn is_quoted(text: &str, at: &Range<usize>) -> bool {
+    let (before, after) = (text[..at.start].chars().next_back(), text[at.end..].chars().next());
+    matches!((before, after), (Some('`'), Some('`')) | (Some('"'), Some('"')) | (Some('\''), Some('\'')))
+}
+
+fn is_beside_check(text: &str, words: &[Range<usize>], nth: usize) -> bool {
+    let is_check = |at: Option<&Range<usize>>| {
+        at.is_some_and(|at| matches!(text[at.clone()].to_lowercase().as_str(), "check" | "checks"))
+    };
+    is_check(nth.checked_sub(1).and_then(|before| words.get(before))) || is_check(words.get(nth + 1))
+}
+
+/// Finds where `name` stands in a text as words of its own.
+fn spelled<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> + use<'t> {
+    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '/' | '_' | '-'));
+    text.match_indices(name).map(|(at, part)| at..at + part.len()).filter(move |at| {
+        is_end(text[..at.start].chars().next_back()) && is_end(text[at.end..].chars().next())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known<'static> {
+        let checks: &'static [Check] = Vec::leak(vec![
+            Check { name: "test".into(), command: "cargo test".into() },
+            Check { name: "lint".into(), command: Check::BUILT_IN.into() },
+        ]);
+        let files = ["src/lib.rs", "a/mod.rs", "b/mod.rs", "old name.txt", "Makefile"];
+        Known { findings: vec![FindingId(1), FindingId(3)], files: endings(files.into_iter()), checks }
+    }
+
+    fn found(text: &str) -> Vec<Target<'static>> {
+        known().references(text).into_iter().map(|one| one.to).collect()
+    }
+
+    #[test]
+    fn findings_files_and_checks_are_found_where_they_are_known() {
+        let text = "F3's fix in src/lib.rs:12 (see `lib.rs`), F9 and x.rs are unknown; **F1**.";
+        let file = |line| Target::Place("src/lib.rs", line);
+        let expected = [Target::Finding(FindingId(3)), file(Some(12)), file(None), Target::Finding(FindingId(1))];
+        assert_eq!(found(text), expected);
+        assert_eq!(found("mod.rs is ambiguous, b/mod.rs#L7 is not"), [Target::Place("b/mod.rs", Some(7))]);
+        assert_eq!(found("./Makefile and old name.txt"), [Target::Place("Makefile", None), Target::Place("old name.txt", None)]);
+    }
+
+    #[test]
+    fn the_name_of_a_check_counts_only_where_a_check_is_meant() {
+        assert_eq!(found("I test it, and lint is a word"), []);
+        assert_eq!(found("`test` and the lint check, or cargo test"), [
+            Target::Check("test"),
+            Target::Check("lint"),
+            Target::Check("test")
+        ]);
+        assert_eq!(found("built in"), []);
+    }
+
+    #[test]
+    fn references_name_their_place_in_the_text() {
+        let text = "ä F1 ü";
+        let one = &known().references(text)[0];
+        assert_eq!(&text[one.at.clone()], "F1");
+    }
+}

@@ -1,0 +1,211 @@
+//! The work: where its defects are, who can see them, and what a change does to it.
+
+use pairflow_core::rounds::Severity;
+
+use super::Params;
+use super::dice::Dice;
+
+/// How many files the work has.
+pub(super) const FILES: usize = 8;
+/// How many parts each file has; a change touches one part.
+pub(super) const PARTS: usize = 4;
+/// The most that can be known for sure; no look is ever certain.
+const CERTAIN: f64 = 0.99;
+
+/// One of the two models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Model {
+    /// Starts as critic.
+    Claude,
+    /// Starts as producer.
+    Codex,
+}
+
+impl Model {
+    /// Both of them.
+    pub(super) const ALL: [Self; 2] = [Self::Claude, Self::Codex];
+
+    fn sharp(self, params: &Params) -> f64 {
+        match self {
+            Self::Claude => params.sharp_claude,
+            Self::Codex => params.sharp_codex,
+        }
+    }
+}
+
+/// What a claim is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    /// A true defect.
+    Defect(usize),
+    /// Something that is no fault.
+    Opinion(usize),
+}
+
+/// A true defect.
+#[derive(Debug, Clone)]
+pub(super) struct Defect {
+    pub severity: Severity,
+    pub part: usize,
+    pub tagged: bool,
+    /// Whether it makes a required check fail.
+    pub fails_check: bool,
+    /// Whether it is still there.
+    pub alive: bool,
+    /// How likely a look of each model finds it; nothing for a blind spot.
+    sight: [f64; 2],
+}
+
+/// A claim about nothing.
+#[derive(Debug, Clone)]
+pub(super) struct Opinion {
+    pub severity: Severity,
+    pub part: usize,
+    pub tagged: bool,
+    /// What it wants undone.
+    pub undoes: Option<Subject>,
+}
+
+/// The work, as only the lab knows it.
+#[derive(Debug, Clone)]
+pub(super) struct Code {
+    pub defects: Vec<Defect>,
+    pub opinions: Vec<Opinion>,
+    /// How often each part was changed.
+    pub versions: [u32; FILES * PARTS],
+    /// How many changes there were: the name of the tree.
+    pub changes: u32,
+    /// The mean count of claims about nothing that this task draws from a critic.
+    pub noise: f64,
+}
+
+impl Code {
+    /// Draws a task, and the first cut of it.
+    pub(super) fn first_cut(params: &Params, dice: &mut Dice, by: Model) -> Self {
+        // Every task has a size; a large one has more of everything.
+        let size = 2.0 * dice.unit();
+        let noise = params.noise * 2.0 * dice.unit();
+        let mut code =
+            Self { defects: Vec::new(), opinions: Vec::new(), versions: [1; FILES * PARTS], changes: 1, noise };
+        for severity in [Severity::P0, Severity::P1, Severity::P2, Severity::P3] {
+            for _ in 0..dice.poisson(mean(params, severity) * size) {
+                let part = dice.below(FILES * PARTS);
+                code.add(params, dice, by, (severity, part, 0.0));
+            }
+        }
+        code
+    }
+
+    /// Puts a defect into the work; every look finds at least the share `least` of its like.
+    fn add(&mut self, params: &Params, dice: &mut Dice, by: Model, what: (Severity, usize, f64)) {
+        let (severity, part, least) = what;
+        let (own, shared) = (dice.unit(), dice.unit() < params.shared_blind);
+        let mut sight = [0.0; 2];
+        let mut earlier = None;
+        for (at, model) in Model::ALL.into_iter().enumerate() {
+            let found = (recall(params, severity) * model.sharp(params)).max(least).min(CERTAIN);
+            let blind = params.blind.min(1.0) * (1.0 - found);
+            let drawn = earlier.filter(|_| shared).unwrap_or_else(|| dice.unit());
+            earlier = Some(drawn);
+            let sees = drawn >= blind && !(model == by && own < params.own_blind);
+            sight[at] = if sees { found / (1.0 - blind) } else { 0.0 };
+        }
+        let fails = if severity.blocks() { params.check_grave } else { params.check_minor };
+        let tagged = severity == Severity::P2 && dice.chance(params.tagged);
+        self.defects.push(Defect { severity, part, tagged, fails_check: dice.chance(fails), alive: true, sight });
+    }
+
+    /// Changes a part of the work, which may break something.
+    pub(super) fn change(&mut self, params: &Params, dice: &mut Dice, by: Model, part: usize) {
+        self.versions[part] += 1;
+        self.changes += 1;
+        if dice.chance(params.regress) {
+            let critical = dice.chance(params.p0 / (params.p0 + params.p1).max(f64::MIN_POSITIVE));
+            let severity = if critical { Severity::P0 } else { Severity::P1 };
+            self.add(params, dice, by, (severity, part, params.recall_small));
+        }
+    }
+
+    /// Returns the defects that are there.
+    pub(super) fn alive(&self) -> impl Iterator<Item = (usize, &Defect)> {
+        self.defects.iter().enumerate().filter(|(_, defect)| defect.alive)
+    }
+
+    /// Returns how many grave defects are there.
+    pub(super) fn grave(&self) -> u32 {
+        self.alive().filter(|(_, defect)| defect.severity.blocks()).map(|_| 1).sum()
+    }
+
+    /// Whether the required checks pass.
+    pub(super) fn checks_pass(&self) -> bool {
+        self.alive().all(|(_, defect)| !defect.fails_check)
+    }
+
+    /// Returns where a subject is, how grave a critic calls it, and whether it touches a risk.
+    pub(super) fn about(&self, subject: Subject) -> (usize, Severity, bool) {
+        match subject {
+            Subject::Defect(at) => (self.defects[at].part, self.defects[at].severity, self.defects[at].tagged),
+            Subject::Opinion(at) => (self.opinions[at].part, self.opinions[at].severity, self.opinions[at].tagged),
+        }
+    }
+
+    /// Whether what a claim is about is a defect that is there.
+    pub(super) fn holds(&self, subject: Subject) -> bool {
+        matches!(subject, Subject::Defect(at) if self.defects[at].alive)
+    }
+}
+
+impl Defect {
+    /// How likely a look of `model` finds it.
+    pub(super) fn seen_by(&self, model: Model) -> f64 {
+        self.sight[model as usize]
+    }
+}
+
+fn mean(params: &Params, severity: Severity) -> f64 {
+    match severity {
+        Severity::P0 => params.p0,
+        Severity::P1 => params.p1,
+        Severity::P2 => params.p2,
+        Severity::P3 => params.p3,
+    }
+}
+
+fn recall(params: &Params, severity: Severity) -> f64 {
+    match severity {
+        Severity::P0 => params.recall_p0,
+        Severity::P1 => params.recall_p1,
+        Severity::P2 => params.recall_p2,
+        Severity::P3 => params.recall_p3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What one look of one model, and of both, finds of the first cuts of somebody else.
+    fn coverage(params: &Params) -> (f64, f64) {
+        let (mut all, mut one, mut both) = (0.0, 0.0, 0.0);
+        for seed in 0..4000 {
+            let code = Code::first_cut(params, &mut Dice::new(seed), Model::Codex);
+            for (_, defect) in code.alive() {
+                let (claude, codex) = (defect.seen_by(Model::Claude), defect.seen_by(Model::Codex));
+                all += 1.0;
+                one += claude;
+                both += claude + codex - claude * codex;
+            }
+        }
+        (one / all, both / all)
+    }
+
+    #[test]
+    fn one_and_two_models_find_the_share_that_the_figures_say() {
+        let plain = Params::default().with("p0", 0.0).with("p1", 0.0).with("own_blind", 0.0);
+        let (one, both) = coverage(&plain);
+        assert!((one - 0.336).abs() < 0.01, "{one}");
+        assert!((both - 0.548).abs() < 0.01, "{both}");
+        let (_, apart) = coverage(&plain.with("shared_blind", 0.0));
+        assert!((apart - 0.571).abs() < 0.02, "{apart}");
+    }
+}

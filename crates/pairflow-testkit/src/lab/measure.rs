@@ -1,0 +1,159 @@
+//! What a run came to, and what many runs came to.
+
+/// What one run came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ran {
+    /// How many reviews there were.
+    pub rounds: u32,
+    /// How many turns agents had.
+    pub turns: u32,
+    /// How many questions a person was asked before the work was up for approval.
+    pub questions: u32,
+    /// How many true P0 and P1 were left.
+    pub left: u32,
+    /// How many reviews brought minor findings and nothing else.
+    pub minor_rounds: u32,
+    /// Whether it stopped by its own rules.
+    pub converged: bool,
+    /// Whether a required check fails on what was accepted.
+    pub checks_fail: bool,
+    /// Whether what was accepted is not what was reviewed last.
+    pub unreviewed: bool,
+}
+
+/// What many runs came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Reviews.
+    pub rounds: Spread,
+    /// Turns.
+    pub turns: Spread,
+    /// Questions to a person.
+    pub questions: Spread,
+    /// True P0 and P1 left.
+    pub left: Mean,
+    /// The share of runs that left any.
+    pub any_left: f64,
+    /// The share of reviews with minor findings and nothing else.
+    pub minor_rounds: f64,
+    /// The share of runs that stopped by their own rules.
+    pub converged: f64,
+    /// How many runs accepted work on which a check fails.
+    pub checks_fail: usize,
+    /// How many runs accepted work that nobody had reviewed.
+    pub unreviewed: usize,
+}
+
+/// The middle, the end of the first nine tenths, and the worst of several counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Spread {
+    /// Half of all are at most this.
+    pub median: u32,
+    /// Nine tenths are at most this.
+    pub p90: u32,
+    /// All are at most this.
+    pub worst: u32,
+}
+
+/// A mean with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Mean {
+    /// The mean.
+    pub mean: f64,
+    /// Half of the width of the interval.
+    pub half: f64,
+}
+
+/// All columns over the same seeds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lab {
+    /// How many seeds.
+    pub seeds: u64,
+    /// One agent without a review.
+    pub single: Summary,
+    /// The loop until nothing is found.
+    pub naive: Summary,
+    /// The same loop, cut at the turns that ours used on the same seed.
+    pub cut: Summary,
+    /// The original's rules.
+    pub original: Summary,
+    /// The real core.
+    pub ours: Summary,
+    /// P0/P1 left by ours less those left by the cut loop, seed by seed.
+    pub difference: Mean,
+    /// Reviews of ours on the seeds on which the naive loop needed more than ten; nothing if there are none.
+    pub hard: Option<Spread>,
+}
+
+impl Spread {
+    /// Sums up counts.
+    pub fn of(counts: impl IntoIterator<Item = u32>) -> Self {
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_unstable();
+        // The smallest value that at least this share of all does not exceed.
+        let rank = |tenths: usize| counts.get((counts.len() * tenths).div_ceil(10).saturating_sub(1)).copied();
+        Self {
+            median: rank(5).unwrap_or_default(),
+            p90: rank(9).unwrap_or_default(),
+            worst: counts.last().copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl Mean {
+    /// Sums up values, with the normal approximation for the interval.
+    pub fn of(values: &[f64]) -> Self {
+        let count = values.len().max(1) as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = squares / (count - 1.0).max(1.0);
+        Self { mean, half: 1.96 * (variance / count).sqrt() }
+    }
+
+    /// The upper end of the interval.
+    pub fn upper(&self) -> f64 {
+        self.mean + self.half
+    }
+}
+
+impl Summary {
+    /// Sums up runs.
+    pub fn of(runs: &[Ran]) -> Self {
+        let share = |which: fn(&Ran) -> bool| count(runs, which) as f64 / runs.len().max(1) as f64;
+        let left: Vec<_> = runs.iter().map(|run| f64::from(run.left)).collect();
+        let total = |of: fn(&Ran) -> u32| f64::from(runs.iter().map(of).sum::<u32>());
+        Self {
+            rounds: Spread::of(runs.iter().map(|run| run.rounds)),
+            turns: Spread::of(runs.iter().map(|run| run.turns)),
+            questions: Spread::of(runs.iter().map(|run| run.questions)),
+            left: Mean::of(&left),
+            any_left: share(|run| run.left > 0),
+            minor_rounds: total(|run| run.minor_rounds) / total(|run| run.rounds).max(1.0),
+            converged: share(|run| run.converged),
+            checks_fail: count(runs, |run| run.checks_fail),
+            unreviewed: count(runs, |run| run.unreviewed),
+        }
+    }
+}
+
+fn count(runs: &[Ran], which: fn(&Ran) -> bool) -> usize {
+    runs.iter().filter(|run| which(run)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_the_middle_the_ninth_tenth_and_the_worst() {
+        assert_eq!(Spread::of(1..=10), Spread { median: 5, p90: 9, worst: 10 });
+        assert_eq!(Spread::of([7]), Spread { median: 7, p90: 7, worst: 7 });
+        assert_eq!(Spread::of([]), Spread::default());
+    }
+
+    #[test]
+    fn a_mean_without_variance_has_no_interval() {
+        assert_eq!(Mean::of(&[2.0, 2.0, 2.0]), Mean { mean: 2.0, half: 0.0 });
+        assert!(Mean::of(&[0.0, 1.0, 0.0, 1.0]).half > 0.5);
+    }
+}

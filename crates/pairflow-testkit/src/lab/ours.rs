@@ -1,0 +1,253 @@
+//! The same agents in front of the real rules: what each of them says in its turn, and what the person answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pairflow_core::ids::FindingId;
+use pairflow_core::log::{Decision, QuestionKind};
+use pairflow_core::rounds::{Answers, Dispute, Finding, Row, RowState};
+use pairflow_core::unit::{Command, Phase, Seat};
+
+use super::bubble::{Bubble, agent, reproducer, tree};
+use super::code::{Code, FILES, Model, PARTS, Subject};
+use super::critic::{Claim, Past, look, takes};
+use super::dice::Dice;
+use super::producer::{Answer, answer, mend};
+use super::{Params, Ran, words};
+
+/// A loop that is not over after so many turns never ends.
+const ENDLESS: u32 = 400;
+
+/// Lets the real core decide when the work is done.
+pub fn ours(params: &Params, seed: u64) -> Ran {
+    let mut trial = Trial::begin(params, seed);
+    while trial.ran.turns < ENDLESS {
+        let (turn, kind) = match &trial.bubble.unit.phase {
+            Phase::Running(turn) => (turn.clone(), None),
+            Phase::WaitingHuman(turn) => (turn.clone(), trial.bubble.unit.questions.first().map(|open| open.kind)),
+            _ => return trial.end(),
+        };
+        if let Some(kind) = kind {
+            trial.ask(kind);
+            continue;
+        }
+        let since = trial.code.changes;
+        let model = if turn.agent == agent("claude") { Model::Claude } else { Model::Codex };
+        trial.ran.turns += 1;
+        match turn.seat {
+            Seat::Producer => trial.produce(model),
+            Seat::Critic => trial.review(model),
+        }
+        trial.bubble.settle(&trial.code, since);
+    }
+    panic!("seed {seed}: the loop did not end within {ENDLESS} turns");
+}
+
+/// One task in the hands of the real core.
+struct Trial<'a> {
+    params: &'a Params,
+    dice: Dice,
+    code: Code,
+    bubble: Bubble,
+    ran: Ran,
+    /// What each row is about: what was claimed when it was filed.
+    about: BTreeMap<FindingId, Subject>,
+    /// The parts as each model saw them in its last review, with the round.
+    seen: [Option<(u32, [u32; FILES * PARTS])>; 2],
+    /// The tree of the last review.
+    reviewed: u32,
+    /// Rows of which the person has said that they do not hold.
+    overruled: BTreeSet<FindingId>,
+    cut: bool,
+}
+
+impl<'a> Trial<'a> {
+    fn begin(params: &'a Params, seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let code = Code::first_cut(params, &mut dice, Model::Codex);
+        let base = Code { changes: 0, ..code.clone() };
+        let bubble = Bubble::start(&base);
+        Self {
+            params,
+            dice,
+            code,
+            bubble,
+            ran: Ran::default(),
+            about: BTreeMap::new(),
+            seen: [None; 2],
+            reviewed: 0,
+            overruled: BTreeSet::new(),
+            cut: false,
+        }
+    }
+
+    /// A producer answers what blocks, and perhaps more, and looks after failing checks.
+    fn produce(&mut self, model: Model) {
+        let mut answers = Answers::default();
+        if self.cut {
+            let due: Vec<_> = self.bubble.unit.ledger.open().map(|row| (row.id, row.blocks(), row.proven())).collect();
+            for (id, blocks, proven) in due {
+                if blocks || self.dice.chance(self.params.tempted) {
+                    self.answer(model, (id, proven), &mut answers);
+                }
+            }
+            self.mend_checks(model);
+        }
+        self.cut = true;
+        self.bubble.pass(|pass| pass_with(pass, None, answers));
+    }
+
+    fn answer(&mut self, model: Model, row: (FindingId, bool), answers: &mut Answers) {
+        let (id, proven) = row;
+        let Some(subject) = self.about.get(&id).copied() else { return };
+        let said = if self.overruled.contains(&id) {
+            Answer::Disputed
+        } else if proven {
+            // A command that fails leaves nothing to dispute.
+            mend(&mut self.code, self.params, &mut self.dice, model, subject);
+            Answer::Fixed
+        } else {
+            answer(&mut self.code, self.params, &mut self.dice, model, subject)
+        };
+        match said {
+            Answer::Fixed => answers.fixed.push(id),
+            Answer::Disputed => answers.disputed.push(Dispute { finding: id, reason: "it is no fault".to_owned() }),
+        }
+    }
+
+    /// The receipts say which check fails, so the producer goes for what makes it fail.
+    fn mend_checks(&mut self, model: Model) {
+        let failing: Vec<_> = self.code.alive().filter(|(_, defect)| defect.fails_check).map(|(at, _)| at).collect();
+        for at in failing {
+            mend(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
+        }
+    }
+
+    /// A critic looks at the work and at the answers, and says what it saw.
+    fn review(&mut self, model: Model) {
+        self.ran.rounds += 1;
+        self.reviewed = self.code.changes;
+        let (settled, mended) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
+        let past = Past { settled: &settled, mended: &mended };
+        let claims = look(&mut self.code, self.params, &mut self.dice, model, past);
+        let looked = claims.is_some();
+        let claims = claims.unwrap_or_default();
+        let mut answers = if looked { self.judge(&claims) } else { Answers::default() };
+        let new: Vec<_> = claims.into_iter().filter(|claim| !self.is_open(claim.subject)).collect();
+        if new.is_empty() && answers.reopened.is_empty() {
+            answers.confirmed.clear();
+        }
+        let findings: Vec<_> = new.iter().map(|claim| self.finding(model, claim)).collect();
+        let grave = findings.iter().any(|finding| finding.severity.blocks());
+        self.ran.minor_rounds += u32::from(!findings.is_empty() && !grave);
+        self.bubble.pass(|pass| pass_with(pass, Some(findings), answers));
+        for (name, claim) in self.bubble.last_names().into_iter().zip(&new) {
+            self.about.entry(name).or_insert(claim.subject);
+        }
+        self.seen[model as usize] = Some((self.bubble.unit.round, self.code.versions));
+    }
+
+    /// Takes the answers that seem right, and not those that do not, or whose fault the look found again.
+    fn judge(&mut self, claims: &[Claim]) -> Answers {
+        let mut answers = Answers::default();
+        let answered = |row: &&Row| matches!(row.state, RowState::Fixed | RowState::Disputed) && !row.proven();
+        let rows: Vec<_> = self.bubble.unit.ledger.open().filter(answered).map(|row| (row.id, row.state)).collect();
+        for (id, state) in rows {
+            let Some(subject) = self.about.get(&id).copied() else { continue };
+            let said = if state == RowState::Disputed { Answer::Disputed } else { Answer::Fixed };
+            let found = claims.iter().any(|claim| claim.subject == subject);
+            let taken = takes(&self.code, self.params, &mut self.dice, subject, said) && !found;
+            if taken { answers.confirmed.push(id) } else { answers.reopened.push(id) }
+        }
+        answers
+    }
+
+    /// A claim as the critic files it, with what pairflow finds out about its place.
+    fn finding(&mut self, model: Model, claim: &Claim) -> Finding {
+        let (part, severity, _) = self.code.about(claim.subject);
+        let (title, detail) = words::say(&self.code, claim.subject, claim.wording);
+        let (file, line) = words::place(&self.code, claim.subject);
+        let seen = self.seen[model as usize].filter(|(_, parts)| parts[part] == self.code.versions[part]);
+        let command = match claim.subject {
+            Subject::Defect(at) if claim.reproducer => Some(reproducer(at)),
+            _ => None,
+        };
+        Finding {
+            detail,
+            file: Some(file),
+            line: Some(line),
+            class: Some(words::class(&self.code, claim.subject)),
+            reproducer: command,
+            anchor: words::anchor(&self.code, claim.subject),
+            seen: seen.map(|(round, _)| round),
+            reverses: self.undone_row(claim.subject),
+            ..Finding::new(severity, title)
+        }
+    }
+
+    /// The row that a wish to undo something is about, if the critic says so.
+    fn undone_row(&mut self, subject: Subject) -> Option<FindingId> {
+        let Subject::Opinion(at) = subject else { return None };
+        let undone = self.code.opinions[at].undoes?;
+        let row = self.about.iter().rev().find(|(_, about)| **about == undone).map(|(id, _)| *id);
+        row.filter(|_| self.dice.chance(self.params.owns_up))
+    }
+
+    /// The person says "continue" as often as their patience lasts, and then "accept".
+    ///
+    /// They know nothing that the ledger does not show. Asked about a wish to undo something, they side with what was
+    /// asked for first.
+    fn ask(&mut self, kind: QuestionKind) {
+        assert!(kind.is_tie_break(), "nothing else is asked in the lab: {kind:?}");
+        self.ran.questions += 1;
+        if kind == QuestionKind::Reversal {
+            let reversals = self.bubble.unit.ledger.open().filter(|row| row.state == RowState::Reversal);
+            self.overruled.extend(reversals.map(|row| row.id));
+        }
+        let reply = |decision| Command::Reply {
+            message: "go by the ledger".to_owned(),
+            question: None,
+            decision: Some(decision),
+            refs: Vec::new(),
+            key: None,
+        };
+        let patient = f64::from(self.ran.questions) <= self.params.patience;
+        // What cannot be accepted yet, because a check fails, goes on.
+        if patient || self.bubble.send(&reply(Decision::Accept)).is_err() {
+            self.bubble.send(&reply(Decision::Continue)).expect("a tie-break can always go on");
+        }
+        let since = self.code.changes;
+        self.bubble.settle(&self.code, since);
+    }
+
+    fn subjects(&self, which: impl Fn(&Row) -> bool) -> Vec<Subject> {
+        let rows = self.bubble.unit.ledger.rows.iter().filter(|row| which(row));
+        rows.filter_map(|row| self.about.get(&row.id).copied()).collect()
+    }
+
+    /// Whether an open row, or one that the person waived, is about it.
+    fn is_open(&self, subject: Subject) -> bool {
+        let mine = |row: &&Row| self.about.get(&row.id) == Some(&subject);
+        self.bubble.unit.ledger.rows.iter().filter(mine).any(|row| row.is_open() || row.state == RowState::Waived)
+    }
+
+    /// The loop is over: what it accepted has to be what was reviewed and checked.
+    fn end(mut self) -> Ran {
+        let accepted = self.bubble.unit.certificate.as_ref().map(|certificate| certificate.tree.clone());
+        let newest = tree(self.code.changes);
+        self.ran.converged = matches!(self.bubble.unit.phase, Phase::ReadyForApproval(_));
+        self.ran.unreviewed = accepted.as_ref() != Some(&newest) || self.reviewed != self.code.changes;
+        self.ran.checks_fail = !self.code.checks_pass();
+        self.ran.left = self.code.grave();
+        let broken = self.bubble.broken();
+        assert!(broken.is_empty(), "the log of the lab breaks rules: {broken:#?}");
+        self.ran
+    }
+}
+
+fn pass_with(
+    pass: pairflow_core::unit::PassCommand,
+    findings: Option<Vec<Finding>>,
+    answers: Answers,
+) -> pairflow_core::unit::PassCommand {
+    pairflow_core::unit::PassCommand { findings, answers, ..pass }
+}

@@ -1,0 +1,89 @@
+//! The tables that the lab prints, as Markdown.
+
+use std::fmt::Write as _;
+
+use super::{Gate, Lab, Spread, Summary, Tried};
+
+/// The columns of one measurement.
+pub fn render(lab: &Lab) -> String {
+    let columns = [
+        ("single agent", &lab.single),
+        ("naive loop", &lab.naive),
+        ("naive, cut at our turns", &lab.cut),
+        ("the original's rules", &lab.original),
+        ("pairflow, strict", &lab.ours),
+    ];
+    let mut text = String::from(
+        "| | rounds: median, p90, worst | P0/P1 left (mean ± 95 %) | runs with any left | agent turns: median, p90 | \
+         human questions: median, p90 | ended by its rules | with a failing check |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    for (name, summary) in columns {
+        row(&mut text, name, summary, lab.seeds);
+    }
+    if let Some(hard) = lab.hard {
+        let _ = writeln!(text, "\nOn the tasks on which the naive loop needs more than 10 rounds, ours needs {}.", three(hard));
+    }
+    let _ = writeln!(
+        text,
+        "Reviews with minor findings only: naive {:.0} %, original {:.0} %, ours {:.0} %.",
+        lab.naive.minor_rounds * 100.0,
+        lab.original.minor_rounds * 100.0,
+        lab.ours.minor_rounds * 100.0
+    );
+    text
+}
+
+/// The promises, each with its value.
+pub fn render_gates(gates: &[Gate]) -> String {
+    let line = |gate: &Gate| {
+        let mark = if gate.holds { "holds" } else { "FAILS" };
+        format!("{mark}  {}: {}\n", gate.promise, gate.value)
+    };
+    gates.iter().map(line).collect()
+}
+
+/// What each figure is worth.
+pub fn render_sensitivity(base: &Lab, tried: &[Tried]) -> String {
+    let mut text = String::from(
+        "| figure | x | rounds: median, p90, worst | naive p90 | P0/P1 left | less naive's at equal turns | \
+         questions: median, p90 |\n|---|---|---|---|---|---|---|\n",
+    );
+    let mut line = |name: &str, factor: f64, lab: &Lab| {
+        let ours = &lab.ours;
+        let _ = writeln!(
+            text,
+            "| {name} | {factor} | {} | {} | {:.3} | {:+.3} ± {:.3} | {}, {} |",
+            three(ours.rounds),
+            lab.naive.rounds.p90,
+            ours.left.mean,
+            lab.difference.mean,
+            lab.difference.half,
+            ours.questions.median,
+            ours.questions.p90
+        );
+    };
+    line("as measured", 1.0, base);
+    tried.iter().for_each(|one| line(one.name, one.factor, &one.lab));
+    text
+}
+
+fn row(text: &mut String, name: &str, of: &Summary, seeds: u64) {
+    let _ = writeln!(
+        text,
+        "| {name} | {} | {:.3} ± {:.3} | {:.1} % | {}, {} | {}, {} | {:.1} % | {:.1} % |",
+        three(of.rounds),
+        of.left.mean,
+        of.left.half,
+        of.any_left * 100.0,
+        of.turns.median,
+        of.turns.p90,
+        of.questions.median,
+        of.questions.p90,
+        of.converged * 100.0,
+        of.checks_fail as f64 * 100.0 / seeds.max(1) as f64
+    );
+}
+
+fn three(spread: Spread) -> String {
+    format!("{}, {}, {}", spread.median, spread.p90, spread.worst)
+}
