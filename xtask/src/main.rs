@@ -6,6 +6,7 @@ mod bench;
 mod deny;
 mod fixture;
 mod kill;
+mod lab;
 mod proof;
 mod say;
 mod sim;
@@ -40,6 +41,11 @@ const COMMANDS: &[Command] = &[
         name: "kill",
         about: "real processes killed, failed and raced [--only PART] [--kills N]",
         run: kill::run,
+    },
+    Command {
+        name: "lab",
+        about: "how the loop stops, with modelled agents [--params FILE] [--seeds N]",
+        run: lab::run,
     },
     Command { name: "soak", about: "the proofs at the sizes of a release [--hours H]", run: soak::run },
     Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: sim::run },

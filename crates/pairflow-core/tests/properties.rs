@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
 use pairflow_core::log::{Body, Kind, Lifecycle};
+use pairflow_core::rules::BubbleKind;
 use pairflow_core::unit::{Seat, StateName, Unit, decide, next_deadline, owed};
 use pairflow_testkit::script::{Play, Sent, documented_moves, samples, stuck};
 use proptest::prelude::*;
@@ -25,8 +26,21 @@ const LINES: &[&str] = &[
     "claude: pass 'work'",
     "claude: pass clean",
     "claude: pass P0 'unsafe' P2 'slow'",
+    "claude: pass P1 'leaks' by './leak' at src/lib.rs:3",
+    "claude: pass P1 'no lock' late",
+    "claude: pass P1 'too much locking' undoes F1",
+    "claude: pass P2 'unsafe' class security confirms F1",
+    "claude: pass reopens F1",
+    "codex: pass fixes F1",
+    "codex: pass 'no' disputes F1 'as agreed' explained",
+    "codex: converged 'done' unexplained",
     "claude: converged 'done'",
     "claude: asks 'why?'",
+    "human: waive F1 'known'",
+    "human: waive test 'flaky'",
+    "F1 reproducer passes",
+    "F1 reproducer fails",
+    "F1 reproducer cannot run",
     "gemini: pass clean",
     "human: reply 'sqlite'",
     "human: reply 'sqlite' to 2",
@@ -86,6 +100,9 @@ const RARE: &[&str] = &[
     "raw checked",
     "raw checked-failed",
     "raw checked-could-not",
+    "raw reproduced",
+    "raw reproduced-failed",
+    "raw reproduced-could-not",
     "raw turn-ready",
     "raw agent-ended",
     "raw commit-made",
@@ -105,13 +122,20 @@ const SETUPS: &[&[&str]] = &[
     &["given agents claude, claude", "given max_rounds 3"],
     &["given deny secret.txt", "given scripted"],
     &["given no checks", "given manual 'look at it'"],
+    &["given risk src/**", "given max_rounds 4"],
+    &["given document"],
 ];
 
 /// Puts the agent and the verb in that fit the state.
 fn resolve(line: &str, play: &Play) -> String {
     let turn = play.unit.phase.turn();
     let holder = turn.map_or("codex", |turn| turn.agent.as_str());
-    let hands_over = if turn.is_some_and(|turn| turn.seat == Seat::Critic) { "pass clean" } else { "pass 'work'" };
+    let reviews = turn.is_some_and(|turn| turn.seat == Seat::Critic);
+    let hands_over = match play.unit.rules.kind {
+        BubbleKind::Document if reviews => "pass clean stepped",
+        _ if reviews => "pass clean",
+        _ => "pass 'work'",
+    };
     let goes_on = match play.unit.phase.name() {
         StateName::Created => "start",
         StateName::WaitingHuman => "human: reply 'so be it' to 1",
@@ -196,10 +220,16 @@ proptest! {
             let mut other = play.clone();
             let decided = decide(&play.unit, &sample.command, sample.now);
             prop_assert_eq!(&decided, &decide(&play.unit, &sample.command, sample.now));
-            if let Sent::Refused(_) = other.send(&sample.command) {
-                prop_assert_eq!(&other.unit, &play.unit);
-                prop_assert_eq!(other.log.len(), play.log.len());
+            let Sent::Refused(refusal) = other.send(&sample.command) else { continue };
+            // The one refusal that is remembered is that the explanation was asked for; it brings a warning, no more.
+            let asked = usize::from(refusal.warning(&sample.command).explanation_asked);
+            prop_assert_eq!(other.log.len(), play.log.len() + asked);
+            other.unit.explanation_asked = play.unit.explanation_asked;
+            other.unit.warnings.clone_from(&play.unit.warnings);
+            if asked == 1 {
+                other.unit.phase = play.unit.phase.clone();
             }
+            prop_assert_eq!(&other.unit, &play.unit);
         }
     }
 

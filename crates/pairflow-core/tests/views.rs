@@ -451,7 +451,8 @@ fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
         "{text}"
     );
     assert!(text.contains("## What claude said when handing over (round 1, reviewer)\n\n> no rollback\n"), "{text}");
-    assert!(text.contains("- F1 P1 no rollback (claude, round 1)\n- F2 P2 long name (claude, round 1)\n"), "{text}");
+    assert!(text.contains("## Open findings\n\n- F1 P1 no rollback\n- F2 P2 long name\n"), "{text}");
+    assert!(text.contains("`--fixed F1` if it is mended, `--dispute F1 --reason '…'` if it is wrong"), "{text}");
     let failing = "- test (cargo test): failed with exit code 101 after 0.4 s\n```text\nrunning 2 tests\ntest save ... FAILED\n```\n";
     assert!(text.contains(failing), "{text}");
     assert!(!text.contains("converged"), "a producer cannot declare convergence: {text}");
@@ -561,10 +562,12 @@ Criteria     a failed write leaves nothing behind
 Turn         codex as implementer, since 12:00:11 UTC
 Round        2, 1 of 8 reviews used
 Waiting for  codex: hand over (you are asked in 4 min 59 s)
-Missing      open P0/P1 findings: F1 P1 no rollback
+             open P0/P1 findings: F1 P1 no rollback
              the check 'test' fails on this tree
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
+             an explanation for the person (--explain FILE with the
+             headings: what changed, why, risks, manual test plan)
 Checks       test: failed (cargo test)
 Findings     F1 P1 no rollback (claude, round 1)
              F2 P2 long name (claude, round 1)
@@ -627,8 +630,10 @@ fn status_json_has_the_state_fields_beside_its_own() {
     ] {
         assert_eq!(json[field], value, "{field}");
     }
-    let findings =
-        serde_json::json!({"id": "F1", "severity": "P1", "title": "no rollback", "by": "claude", "round": 1});
+    let findings = serde_json::json!({
+        "id": "F1", "severity": "P1", "title": "no rollback", "by": "claude", "round": 1, "state": "open",
+        "file": null, "line": null, "blocks": true,
+    });
     assert_eq!(json["open_findings"][0], findings);
 }
 
@@ -646,7 +651,7 @@ fn the_inbox_holds_only_what_blocks() {
     let play = Play::reviewed();
     assert_eq!(inbox(&play.unit), []);
     let mut play = Play::converged();
-    let expected = r#"{"id":"bbbb","kind":"approval","bubble_id":"demo","by":"orchestrator","question":"2 files +10 -10, reviewed clean by claude and codex, 1 finding open: approve?","since":"2026-02-21T12:00:22.000Z","answer":["pairflow ok demo","pairflow approve demo","pairflow request-rework demo --message '…'"]}"#;
+    let expected = r#"{"id":"bbbb","kind":"approval","bubble_id":"demo","by":"orchestrator","question":"2 files +10 -10, reviewed clean by claude and codex, 2 findings open: approve?","since":"2026-02-21T12:00:22.000Z","answer":["pairflow ok demo","pairflow approve demo","pairflow request-rework demo --message '…'"]}"#;
     assert_eq!(inbox_ndjson(&play.unit), format!("{expected}\n"));
     play.approve();
     assert_eq!(inbox(&play.unit)[0].question, "approved; commit it");

@@ -48,6 +48,7 @@ pub(crate) fn run(mut world: World) -> Exit {
 enum Call {
     Version,
     Help,
+    AgentsHelp,
     Run { entry: &'static CommandEntry, args: Vec<OsString> },
     Nothing,
 }
@@ -63,6 +64,7 @@ enum Place {
 fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
     match call {
         Call::Version => out.line(format_args!("pairflow {}", env!("CARGO_PKG_VERSION"))),
+        Call::AgentsHelp => out.line(format_args!("{}", help::agents())),
         Call::Help | Call::Nothing => out.line(format_args!("{}", help::overview())),
         Call::Run { entry, args } => {
             let Some(matches) = parse(entry, args, out)? else { return Ok(()) };
@@ -107,7 +109,7 @@ fn aim(args: &[OsString]) -> Result<Call, CommandError> {
     while let Some((first, after)) = rest.split_first() {
         match first.to_str() {
             Some("--version" | "-V") => return Ok(Call::Version),
-            Some("--help" | "-h") => return Ok(Call::Help),
+            Some("--help" | "-h") => return Ok(help_page(place)),
             Some("--color") => {
                 hoisted.extend(rest.iter().take(2).cloned());
                 rest = after.get(1..).unwrap_or_default();
@@ -137,10 +139,15 @@ fn call(verb: &OsStr, place: Place, args: Vec<OsString>) -> Result<Call, Command
 
 fn help_of(words: &[OsString]) -> Result<Call, CommandError> {
     let spaces = ["bubble", "orchestra", "agent"];
+    let agents = words.iter().any(|word| word == "orchestra" || word == "agent");
     let Some(verb) = words.iter().find(|word| !spaces.iter().any(|space| *word == space)) else {
-        return Ok(Call::Help);
+        return Ok(help_page(if agents { Place::Agents } else { Place::Top }));
     };
     call(verb, Place::Top, vec!["--help".into()])
+}
+
+fn help_page(place: Place) -> Call {
+    if place == Place::Agents { Call::AgentsHelp } else { Call::Help }
 }
 
 fn reachable(entry: &CommandEntry, place: Place) -> bool {

@@ -30,6 +30,17 @@ Options:
 Exit codes: 0 done, 1 refused, 2 usage, 3 the world failed, 4 lost a race, 5 log damaged,
 77 a human's command called by an agent.";
 
+/// Renders what agents may call, and nothing else.
+pub(crate) fn agents() -> String {
+    let mut text = "What agents call, in the environment that pairflow gives them.\n\n".to_owned();
+    text.push_str("Usage: orchestra COMMAND [OPTIONS]\n\nCommands:\n");
+    for entry in TABLE.iter().filter(|entry| entry.group == Group::Agent && !entry.hidden) {
+        let _ = writeln!(text, "  {:<15} {}", entry.name, entry.about);
+    }
+    text.push_str("\n`orchestra COMMAND --help` shows a command's options, with an example.");
+    text
+}
+
 /// Renders the overview.
 pub(crate) fn overview() -> String {
     let mut text = format!("{}.\n\nUsage: pairflow [COMMAND] [OPTIONS]\n", env!("CARGO_PKG_DESCRIPTION"));

@@ -63,6 +63,7 @@ pub static TABLE: &[CommandEntry] = &[
     commands::log::ENTRY,
     commands::findings::ENTRY,
     commands::diff::ENTRY,
+    commands::export::ENTRY,
     commands::open::ENTRY,
     commands::env::ENTRY,
     commands::pause::ENTRY,

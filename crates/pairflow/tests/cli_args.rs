@@ -121,17 +121,17 @@ fn pass_takes_the_line_of_the_specification() {
     let args: pass::PassArgs = parse(&line).unwrap();
     assert_eq!(args.refs, ["b.md", "a.md"], "refs keep their order");
     assert_eq!(args.intent, Some(IntentArg::FixRequest));
-    assert_eq!((args.findings[0].severity, args.findings[0].title.as_str()), (Severity::P1, "no rollback"));
-    assert_eq!(args.findings[1].title, "typo: here");
+    assert_eq!((args.review.findings[0].severity, args.review.findings[0].title.as_str()), (Severity::P1, "no rollback"));
+    assert_eq!(args.review.findings[1].title, "typo: here");
     assert!(
-        parse::<pass::PassArgs>(&["--summary", "ok", "--no-findings", "--key", "k1", "--json"]).unwrap().no_findings
+        parse::<pass::PassArgs>(&["--summary", "ok", "--no-findings", "--key", "k1", "--json"]).unwrap().review.no_findings
     );
 }
 
 #[test]
 fn a_text_may_begin_with_a_dash_as_lists_do() {
     let args: pass::PassArgs = parse(&["--summary", "- added the lock\n- and a test", "--no-findings"]).unwrap();
-    assert!(args.summary.starts_with("- added") && args.no_findings);
+    assert!(args.summary.starts_with("- added") && args.review.no_findings);
     assert_eq!(parse::<reply::ReplyArgs>(&["-m", "-1 is fine"]).unwrap().message.as_deref(), Some("-1 is fine"));
 }
 

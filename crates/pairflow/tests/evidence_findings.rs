@@ -195,19 +195,19 @@ fn weakened_tests_are_shown_to_the_critic() {
 fn new_tests_have_to_fail_on_the_base_where_that_is_asked_for() {
     let home = home();
     home.commit("pairflow.toml", "[evidence]\nred_green = true\n", "configure");
-    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "sh tests/test_all.sh"]).ok();
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "sh tests/test_all.py"]).ok();
     home.pairflow(&["start", "b1"]).ok();
     home.wait_for_turn("b1", "codex");
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
     let stand = |home: &Home| home.status("b1")["checks"][1].clone();
-    codex.write("tests/test_all.sh", "true\n");
+    codex.write("tests/test_all.py", "true\n");
     codex.write("code.txt", "right\n");
     codex.pairflow(&["pass", "--summary", "a test that shows nothing"]).ok();
     home.wait_for_turn("b1", "claude");
     assert_eq!((&stand(&home)["check"], &stand(&home)["stand"]), (&json!("red-green"), &json!("failed")));
     claude.pairflow(&["pass", "--summary", "x", "--finding", "P1:the test shows nothing"]).ok();
     home.wait_for_turn("b1", "codex");
-    codex.write("tests/test_all.sh", "grep -q right code.txt\n");
+    codex.write("tests/test_all.py", "grep -q right code.txt\n");
     codex.pairflow(&["pass", "--summary", "now it does", "--fixed", "F1"]).ok();
     home.wait_for_turn("b1", "claude");
     assert_eq!(stand(&home)["stand"], "passed");

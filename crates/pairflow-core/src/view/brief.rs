@@ -2,8 +2,10 @@
 
 use crate::facts::Snapshot;
 use crate::ids::Party;
+use crate::rounds::feedback;
 use crate::rounds::policy::strict;
 use crate::rounds::{Row, RowState, Shown};
+use crate::rules::BubbleKind;
 use crate::unit::{CheckState, Said, Seat, Stage, Turn, Unit};
 use crate::view::markdown::Page;
 use crate::view::messages::{criteria, scope};
@@ -235,36 +237,72 @@ fn tail(text: &str) -> String {
 
 fn produce(page: &mut Page, unit: &Unit) {
     page.section("What to do");
-    page.item("Make the change in the worktree, with tests. Keep it to the task.");
-    if !unit.rules.checks.is_empty() {
+    if unit.rules.kind == BubbleKind::Document {
+        page.item("Write the document in the worktree: scope, non-goals, requirements (numbered), acceptance criteria");
+        page.line("  (each naming its requirement), risks, rollout. No vague word without a number beside it.");
+    } else {
+        page.item("Make the change in the worktree, with tests. Keep it to the task.");
+    }
+    for (path, _) in unit.rules.prd.iter().flat_map(|prd| &prd.documents) {
+        page.item(&format!("Follow the approved document {}.", one_line(path)));
+    }
+    if unit.rules.checks.iter().any(|check| !check.is_own()) {
         page.item("Run the checks yourself before you hand over.");
     }
     page.item("You need not commit: pairflow records the tree that you leave.");
     page.section("How your turn ends");
     page.line("Run exactly one of these in the worktree, then stop:");
     page.line("");
-    page.block("pairflow pass --summary '…'\npairflow ask-human --question '…'");
+    let answers = if unit.ledger.open().next().is_some() { " --fixed F1 --dispute F2 --reason '…'" } else { "" };
+    page.block(&format!("pairflow pass --summary '…'{answers} --explain FILE\npairflow ask-human --question '…'"));
+    explain(page);
+}
+
+/// Says what the person wants to be told.
+fn explain(page: &mut Page) {
+    page.line("");
+    page.line("`--explain` takes a Markdown file for the person, with the headings What changed, Why, Risks and Manual test");
+    page.line("plan. Keep that file outside the worktree, or pipe it in with `--explain -`. Name files, findings and checks in");
+    page.line("it: a statement without any is marked as one without evidence.");
+}
+
+/// Names the steps that the review of a document has to go through, and returns them as options.
+fn steps(page: &mut Page, unit: &Unit) -> &'static str {
+    if unit.rules.kind != BubbleKind::Document {
+        return "";
+    }
+    page.item("Go through these three steps, and say what came of each:");
+    page.line("  - contradictions: do scope, requirements and acceptance criteria contradict one another?");
+    page.line("  - dry-run: outline how it would be implemented; what blocks it?");
+    page.line("  - adversarial: which edge cases and risks are left open?");
+    " --step contradictions='…' --step dry-run='…' --step adversarial='…'"
 }
 
 fn criticise(page: &mut Page, unit: &Unit, turn: &Turn) {
     page.section("What to do");
     page.item("Do not edit any file: if you do, a clean review does not count.");
     page.item("Look for what is wrong, missing, unsafe or untested; check every acceptance criterion.");
-    page.item("Report each problem once, with file and reason in its title, and one of these severities:");
+    page.item("Report each problem once, with its file and line, and one of these severities:");
     page.line("  - P0 critical: loses data, opens a security hole, or breaks what worked");
     page.line("  - P1 major: does not do what the task asks, or is wrong in a case that matters");
     page.line("  - P2 minor: works, but should be better");
     page.line("  - P3 nitpick: a matter of taste");
     page.item("P0 and P1 send the work back; P2 and P3 are shown to the person who approves.");
+    let steps = steps(page, unit);
     page.section("How your turn ends");
     page.line("Run exactly one of these in the worktree, then stop:");
     page.line("");
-    page.block(
-        "pairflow pass --summary '…' --finding 'P1:title'    # repeat --finding for each problem\n\
-         pairflow pass --summary '…' --no-findings\n\
+    page.block(&format!(
+        "pairflow pass --summary '…' --findings FILE{steps}    # or --finding 'P1:title' for each problem\n\
+         pairflow pass --summary '…' --no-findings{steps}\n\
          pairflow converged --summary '…'\n\
-         pairflow ask-human --question '…'",
-    );
+         pairflow ask-human --question '…'"
+    ));
+    page.line("");
+    page.line("FILE is JSON and lies outside the worktree (or `-` for stdin). A `reproducer` is a command that fails as long");
+    page.line("as the fault is there; pairflow runs it, and says by itself when the fault is gone:");
+    page.line("");
+    page.block(feedback::EXAMPLE.trim_end());
     page.line("");
     let mut streak = unit.streak.clone();
     streak.push(strict::review_by(unit, &turn.agent, unit.round));

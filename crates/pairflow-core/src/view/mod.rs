@@ -1,6 +1,7 @@
 //! What people and programs are shown, made out of a state.
 
 pub mod brief;
+pub mod export;
 mod fields;
 pub mod inbox;
 pub mod ledger;

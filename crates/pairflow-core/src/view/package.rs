@@ -4,18 +4,19 @@
 //! to any of them is marked. It is quoted, fenced or kept on one line, so that none of it can pass for a part of the
 //! package, and it can set no link of its own.
 
+mod evidence;
 pub(crate) mod references;
 pub(crate) mod statements;
-mod evidence;
 
 use crate::facts::{FileChange, Snapshot};
+use crate::gates::TestChange;
 use crate::ids::Party;
 use crate::log::{Body, Envelope};
 use crate::rounds::{Certificate, RowStand};
 use crate::unit::{CheckState, Said, Seat, Unit, claimed};
 use crate::view::markdown::Page;
 use crate::view::safe::{safe, safe_line};
-use crate::view::words::{ended, one_line, rest};
+use crate::view::words::{ended, one_line, rest, weakened};
 use evidence::{Linked, inert, row_link};
 
 /// The file's name beneath `artifacts/`.
@@ -129,6 +130,7 @@ fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
     }
     rows.extend(certificate.waived.iter().map(|waived| linked.with("waived by a person: ", waived)));
     rows.extend(settled(certificate));
+    rows.extend(weaker(linked));
     rows.extend(outside(linked));
     let unavailable = certificate.checks.iter().filter(|check| check.stand != "passed");
     rows.extend(unavailable.map(|check| {
@@ -156,6 +158,16 @@ fn settled(certificate: &Certificate) -> Option<String> {
     (!closed.is_empty()).then(|| format!("closed findings: {}", closed.join(", ")))
 }
 
+/// The tests that the work deletes, skips or weakens.
+fn weaker(linked: &Linked<'_>) -> Vec<String> {
+    let changes = linked.unit.snapshot.iter().flat_map(|snapshot| &snapshot.weakened);
+    let told = |change: &TestChange| {
+        let place = linked.file(&change.path, Some(change.line));
+        format!("test {} ({place})", inert(&weakened(change)))
+    };
+    changes.map(told).collect()
+}
+
 /// What the snapshot touches that it should not, or that a reader should look at twice.
 fn outside(linked: &Linked<'_>) -> Vec<String> {
     let Some(snapshot) = &linked.unit.snapshot else { return Vec::new() };
@@ -178,7 +190,8 @@ fn files(page: &mut Page, linked: &Linked<'_>) {
     let row = |file: &FileChange| {
         let count = |lines: Option<u64>, sign: char| lines.map_or("-".to_owned(), |lines| format!("{sign}{lines}"));
         let (added, removed) = (count(file.added, '+'), count(file.removed, '-'));
-        let diffs: String = linked.rounds(&file.path).iter().map(|round| format!(" {}", evidence::diff(*round))).collect();
+        let diffs: String =
+            linked.rounds(&file.path).iter().map(|round| format!(" {}", evidence::diff(*round))).collect();
         format!("{} {} {added} {removed}{diffs}", file.status, one_line(&file.path))
     };
     page.block(&files.iter().map(row).collect::<Vec<_>>().join("\n"));

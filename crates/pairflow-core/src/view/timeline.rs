@@ -10,10 +10,10 @@ use crate::log::{
 };
 use crate::rounds::{Answers, Finding};
 use crate::time::Timestamp;
-use crate::unit::{Seats, Unit, evolve};
+use crate::unit::{Seat, Seats, Stage, Unit, evolve};
 use crate::view::Tone;
 use crate::view::safe::safe_line;
-use crate::view::words::{called, changes, ended, one_line, reviewers, title};
+use crate::view::words::{called, changes, count, ended, one_line, reviewers, title};
 
 /// The schema of [`Log`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "log/1";
@@ -77,13 +77,17 @@ impl TimelineState {
     /// Returns the lines of the next envelope: its own, then a new round or other seats if it brought them.
     pub fn step(&mut self, envelope: &Envelope) -> Vec<TimelineRow> {
         let (round, seats) = (self.unit.round, self.unit.seats.clone());
+        let void = void_review(&self.unit, envelope).map(|what| TimelineRow {
+            kind: None,
+            ..row(envelope, "pairflow".to_owned(), &what, Tone::Warn)
+        });
         let before = std::mem::replace(&mut self.unit, Unit::new(envelope.bubble_id.clone()));
         self.unit = evolve(before, envelope);
         let follows = turned(round, &seats, &self.unit).map(|what| {
             let own = row(envelope, "pairflow".to_owned(), &what, Tone::Plain);
             TimelineRow { round: self.unit.round, kind: None, ..own }
         });
-        timeline(envelope).into_iter().chain(follows).collect()
+        timeline(envelope).into_iter().chain(void).chain(follows).collect()
     }
 
     /// Returns the state that the envelopes so far have led to.
@@ -96,6 +100,14 @@ fn row(envelope: &Envelope, who: String, what: &str, tone: Tone) -> TimelineRow 
     let (seq, id, at, round) = (envelope.seq, envelope.id.clone(), envelope.at.ts, envelope.event.round);
     let kind = Some(envelope.event.body.kind());
     TimelineRow { seq, id, at, round, kind, who, what: safe_line(what, COLUMNS), tone }
+}
+
+/// Says that a clean review does not count, if a snapshot shows that its reviewer changed files.
+fn void_review(before: &Unit, envelope: &Envelope) -> Option<String> {
+    let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body else { return None };
+    let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
+    let void = handover.seat == Seat::Critic && handover.clean && before.tree() != Some(&snapshot.tree);
+    void.then(|| format!("the clean review of {} does not count, because it changed files; it reviews again", handover.by))
 }
 
 /// Says what became of rounds and seats, if anything.
@@ -180,7 +192,7 @@ fn converged(claim: &Convergence) -> String {
     let tree = certificate.tree.short();
     let waived = match certificate.waived.len() {
         0 => String::new(),
-        n => format!(", {n} point(s) waived by a person"),
+        n => format!(", {} waived by a person", count(n, "point")),
     };
     match reviewers(certificate) {
         Some(names) => format!("convergence on tree {tree}: reviewed clean by {names}{waived}"),

@@ -275,11 +275,16 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
             {"id": "F1", "severity": "P2", "title": "slow"},
             {"id": "F2", "severity": "P3", "title": "naming"},
         ],
+        "ledger": [
+            {"id": "F1", "severity": "P2", "state": "open", "settled": false},
+            {"id": "F2", "severity": "P3", "state": "open", "settled": false},
+        ],
         "round_role_history": [
             {"round": 1, "implementer": "codex", "reviewer": "claude"},
             {"round": 2, "implementer": "claude", "reviewer": "codex"},
         ],
         "notes": [
+            "the agents did not explain: what changed, why, risks, manual test plan",
             "external agents: pairflow cannot vouch that each review began with a fresh context",
             "reviewer_context_mode = \"persistent\": reviews did not begin with a fresh context",
         ],

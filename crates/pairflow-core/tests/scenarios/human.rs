@@ -309,7 +309,7 @@ fn rework_can_name_open_findings_and_needs_words_or_findings() {
          #4 READY_FOR_APPROVAL round 2 tree1
          refused: the message must not be empty
          refused: F7 is not an open finding
-         #5 RUNNING claude implementer round 3 open: F1 P3 naming",
+         #5 RUNNING claude implementer round 3 open: F1 P3 naming [reopened]",
     );
     let play = play(
         "start

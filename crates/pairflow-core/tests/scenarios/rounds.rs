@@ -44,7 +44,7 @@ fn p0_keeps_the_loop_going() {
 }
 
 #[test]
-fn a_finding_that_the_next_review_does_not_repeat_is_settled() {
+fn a_finding_that_the_next_review_does_not_mention_stays_open_until_one_finds_nothing() {
     check(
         "start
          codex: pass
@@ -59,8 +59,8 @@ fn a_finding_that_the_next_review_does_not_repeat_is_settled() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #5 RUNNING codex implementer round 3 open: F2 P1 leaks
-         #6 RUNNING claude reviewer round 3 open: F2 P1 leaks
+         #5 RUNNING codex implementer round 3 open: F1 P1 no rollback, F2 P1 leaks
+         #6 RUNNING claude reviewer round 3 open: F1 P1 no rollback, F2 P1 leaks
          #7 RUNNING codex reviewer round 4 clean: claude",
     );
 }
@@ -354,7 +354,14 @@ fn one_agent_in_both_seats_reviews_twice_and_the_certificate_says_so() {
          claude: pass clean",
     );
     let notes = play.unit.certificate.unwrap().notes;
-    assert_eq!(notes[0], "same model: both seats were held by the same agent");
+    assert_eq!(
+        notes,
+        [
+            "the agents did not explain: what changed, why, risks, manual test plan",
+            "same model: both seats were held by the same agent",
+            "external agents: pairflow cannot vouch that each review began with a fresh context",
+        ]
+    );
 }
 
 #[test]

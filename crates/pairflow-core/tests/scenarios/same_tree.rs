@@ -1,5 +1,6 @@
 //! A tree that is looked at twice: what was found, asked or measured the first time does not vanish with the second.
 
+use pairflow_core::rounds::Severity;
 use pairflow_core::unit::CheckState;
 use pairflow_core::view::brief::brief;
 use pairflow_core::view::inbox::inbox;
@@ -18,7 +19,7 @@ fn the_authors_own_re_check_does_not_settle_what_the_critic_left_open() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude open: F1 P2 naming, F2 P3 spacing
          #4 READY_FOR_APPROVAL round 2 tree1
-         #5 RUNNING claude implementer round 3 open: F1 P2 naming, F2 P3 spacing",
+         #5 RUNNING claude implementer round 3 open: F1 P2 naming [reopened], F2 P3 spacing",
     );
 }
 
@@ -50,12 +51,12 @@ fn a_finding_that_is_repeated_is_one_row() {
          claude: pass P2 'naming'
          codex: pass P3 'Naming'",
     );
-    let open: Vec<_> = play.unit.ledger.open().map(|row| (row.id.0, row.title.as_str())).collect();
-    assert_eq!(open, [(2, "Naming")]);
+    let open: Vec<_> = play.unit.ledger.open().map(|row| (row.severity, row.short())).collect();
+    assert_eq!(open, [(Severity::P2, "F1 P2 naming".to_owned())]);
 }
 
 #[test]
-fn another_tree_begins_anew_with_its_first_review() {
+fn on_another_tree_the_rows_of_the_first_stay_open_until_they_are_settled() {
     check(
         "start
          codex edits a.rs
@@ -63,12 +64,17 @@ fn another_tree_begins_anew_with_its_first_review() {
          claude: pass P1 'no rollback' P2 'naming'
          codex edits a.rs
          codex: pass
-         claude: pass P3 'spacing'",
+         claude: pass P3 'spacing'
+         codex edits a.rs
+         codex: pass fixes F1 fixes F3
+         claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback, F2 P2 naming
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback, F2 P2 naming
-         #5 RUNNING codex reviewer round 3 clean: claude open: F3 P3 spacing",
+         #5 RUNNING codex implementer round 3 open: F1 P1 no rollback, F2 P2 naming, F3 P3 spacing
+         #6 RUNNING claude reviewer round 3 open: F1 P1 no rollback [fixed], F2 P2 naming, F3 P3 spacing [fixed]
+         #7 RUNNING codex reviewer round 4 clean: claude open: F2 P2 naming",
     );
 }
 

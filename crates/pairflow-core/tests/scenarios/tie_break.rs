@@ -18,7 +18,7 @@ fn at_the_cap_a_person_is_asked_once() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 3 opening open: F2 P1 no rollback, F3 P1 leaks asks: orchestrator: 2 reviews have not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?
+         #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 reviews have not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?
          nothing happens
          refused: a person is asked first: 2 reviews have not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?",
     );
@@ -41,7 +41,7 @@ fn continue_goes_on_where_the_loop_would_have_gone_with_a_fresh_budget() {
          #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
          #4 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #6 WAITING_HUMAN codex implementer round 3 opening open: F2 P1 still none asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?",
+         #6 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one review has not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?",
     );
 }
 

@@ -3,6 +3,7 @@
 mod carry;
 mod delete;
 mod diff;
+mod export;
 mod findings;
 mod follow_up;
 mod gate;
@@ -16,6 +17,7 @@ mod verify;
 
 pub use carry::Hands;
 pub use diff::{Diff, DiffOf, diff};
+pub use export::export;
 pub use gate::Claim;
 pub use locate::{Place, locate};
 pub use loop_verbs::Resumed;

@@ -1,5 +1,7 @@
 //! Recomputes what the log claims, offline: chain, state, artifacts, snapshots, certificate, commit.
 
+use std::time::Duration;
+
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Convergence, Envelope, Evidence, Lifecycle};
@@ -152,7 +154,11 @@ fn holds_tree(git: &Git, name: &str, tree: &str) -> Result<(), String> {
         return Err(format!("{name} holds tree {found}, the log says {tree}"));
     }
     let whole = git.run(Call::new(["fsck", "--connectivity-only", "--no-dangling", "--no-progress", name]));
-    whole.map(drop).map_err(|error| format!("objects of {name} are damaged or missing: {error}"))
+    let damaged = |error| format!("objects of {name} are damaged or missing: {error}");
+    whole.map_err(damaged)?;
+    // Reads every file of the tree and compares it with its name, which a look at the connections does not.
+    let read = Call::new(["rev-list", "--quiet", "--objects", "--verify-objects", "--no-walk", name]);
+    git.run(read.within(Duration::from_secs(600))).map(drop).map_err(damaged)
 }
 
 /// The certificate follows from what stood in the log before it.

@@ -141,12 +141,8 @@ pub(super) fn agent(name: &str) -> AgentId {
 
 fn snapshot(code: &Code, since: u32, author: Party) -> Snapshot {
     let touched = |file: &usize| (0..PARTS).any(|part| code.versions[file * PARTS + part] > 1);
-    let change = |file: usize| FileChange {
-        path: words::file_of(file * PARTS),
-        status: 'M',
-        added: Some(1),
-        removed: Some(1),
-    };
+    let change =
+        |file: usize| FileChange { path: words::file_of(file * PARTS), status: 'M', added: Some(1), removed: Some(1) };
     let changed: Vec<_> = (0..FILES).map(change).collect();
     let recent = (0..FILES).filter(|file| code.changes != since && touched(file)).map(change).collect();
     let tree = tree(code.changes);
@@ -159,6 +155,7 @@ fn snapshot(code: &Code, since: u32, author: Party) -> Snapshot {
         out_of_scope: Vec::new(),
         agent_head: None,
         ignore_changes: Vec::new(),
+        weakened: Vec::new(),
         whole: None,
         tree,
     }

@@ -2,11 +2,11 @@
 
 use pairflow_core::rounds::Severity;
 
+use super::Params;
 use super::code::{Code, FILES, Model, Opinion, PARTS, Subject};
 use super::dice::Dice;
 use super::producer::Answer;
 use super::words::WORDINGS;
-use super::Params;
 
 /// One claim of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

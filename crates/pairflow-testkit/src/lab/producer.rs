@@ -1,8 +1,8 @@
 //! A producer: what it makes of a finding, and what that does to the work.
 
+use super::Params;
 use super::code::{Code, Model, Subject};
 use super::dice::Dice;
-use super::Params;
 
 /// What a producer says to a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

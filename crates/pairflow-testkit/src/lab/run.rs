@@ -55,7 +55,8 @@ fn run(params: &Params, seeds: u64) -> Vec<Five> {
     let share = seeds.div_ceil(threads.max(1)).max(1);
     std::thread::scope(|scope| {
         let starts = (0..seeds).step_by(usize::try_from(share).unwrap_or(usize::MAX));
-        let work = |from: u64| move || (from..seeds.min(from + share)).map(|seed| five(params, seed)).collect::<Vec<_>>();
+        let work =
+            |from: u64| move || (from..seeds.min(from + share)).map(|seed| five(params, seed)).collect::<Vec<_>>();
         let handles: Vec<_> = starts.map(|from| scope.spawn(work(from))).collect();
         let joined = handles.into_iter().flat_map(|one| one.join().expect("a run that panicked has said why"));
         joined.collect()

@@ -21,7 +21,11 @@ pub fn render(lab: &Lab) -> String {
         row(&mut text, name, summary, lab.seeds);
     }
     if let Some(hard) = lab.hard {
-        let _ = writeln!(text, "\nOn the tasks on which the naive loop needs more than 10 rounds, ours needs {}.", three(hard));
+        let _ = writeln!(
+            text,
+            "\nOn the tasks on which the naive loop needs more than 10 rounds, ours needs {}.",
+            three(hard)
+        );
     }
     let _ = writeln!(
         text,

@@ -11,7 +11,7 @@ use crate::exit::CommandError;
 
 const TEMPLATE: &str = "
 
-# Describe the task above. Lines that start with '# ' at the end of this file are left out.
+# Describe the task. These three lines are left out.
 # A section 'Acceptance criteria' with a list tells both agents when the work is done.
 # An empty text makes no bubble.
 ";
@@ -74,13 +74,10 @@ fn run(editor: &str, file: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// Removes the notes at the end; a heading inside of the text stays.
+/// Removes the lines of the template, wherever the text was written; headings stay.
 fn strip_notes(text: &str) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    while lines.last().is_some_and(|line| line.trim().is_empty() || line.starts_with("# ")) {
-        lines.pop();
-    }
-    lines.join("\n").trim().to_owned()
+    let own = |line: &&str| TEMPLATE.lines().any(|note| !note.is_empty() && note == line.trim_end());
+    text.lines().filter(|line| !own(line)).collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 #[cfg(test)]
@@ -92,5 +89,7 @@ mod tests {
         let text = format!("# Fix the race\n\nIt is in login.{TEMPLATE}");
         assert_eq!(strip_notes(&text), "# Fix the race\n\nIt is in login.");
         assert_eq!(strip_notes(TEMPLATE), "");
+        let below = format!("{TEMPLATE}It is in login.\n\n# Not the form\n");
+        assert_eq!(strip_notes(&below), "It is in login.\n\n# Not the form", "a text below the notes");
     }
 }

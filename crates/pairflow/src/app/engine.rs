@@ -25,13 +25,23 @@ impl App {
         Ok(Engine { disk: self.disk.clone(), clock: self.clock.clone(), dirs })
     }
 
-    /// Finds the repository: the one that was named, else the one around the current directory.
+    /// Finds the repository: the one that was named, else an agent's own, else the one around the current directory.
     pub fn place(&self, named: Option<&Path>) -> Result<Place, CommandError> {
         let path = match named {
             Some(path) => self.resolve(path)?,
-            None => self.cwd()?.to_owned(),
+            None => match self.agents_place() {
+                Some(place) => return Ok(place),
+                None => self.cwd()?.to_owned(),
+            },
         };
         Ok(locate(&path)?)
+    }
+
+    /// Returns where the agent that is calling works, by its environment; nothing for a person.
+    fn agents_place(&self) -> Option<Place> {
+        let bubble = self.caller()?.bubble?.parse().ok()?;
+        let repo = locate(Path::new(&self.env.text("PAIRFLOW_REPO")?)).ok()?.repo;
+        Some(Place { repo, bubble: Some(bubble) })
     }
 
     /// Returns the bubble that a command is about.

@@ -53,8 +53,14 @@ impl App {
         }
         // Not only regular files: `--task <(command)` names a pipe.
         let file = |path: &PathBuf| path.metadata().is_ok_and(|found| !found.is_dir());
-        let path = self.resolve(Path::new(words)).ok().filter(file);
-        Ok(path.map_or_else(|| Given::Words(words.to_owned()), Given::File))
+        if let Some(path) = self.resolve(Path::new(words)).ok().filter(file) {
+            return Ok(Given::File(path));
+        }
+        if names_a_file(words) {
+            let message = format!("there is no file {words}, and a task of that one word would tell nobody what to do.");
+            return Err(CommandError::usage(message).next("pairflow create --task \"what to do\""));
+        }
+        Ok(Given::Words(words.to_owned()))
     }
 
     fn read(&self, option: &str, given: &Given) -> Result<String, CommandError> {
@@ -73,6 +79,14 @@ impl App {
         }
         Ok(text)
     }
+}
+
+/// Whether a word looks like the name of a text file rather than like a task.
+fn names_a_file(words: &str) -> bool {
+    let lower = words.to_ascii_lowercase();
+    let ending = [".md", ".markdown", ".txt"].iter().any(|ending| lower.ends_with(ending));
+    let path = words.contains('/') && !words.contains("://");
+    !words.contains(char::is_whitespace) && (ending || path)
 }
 
 fn limited(name: &str, source: &mut dyn Read) -> Result<String, CommandError> {
@@ -129,7 +143,12 @@ mod tests {
     fn a_missing_file_is_named_only_when_a_file_was_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let app = app(dir.path(), b"");
-        assert_eq!(app.task(Some("nothing.md")).unwrap(), "nothing.md");
+        assert_eq!(app.task(Some("see nothing.md")).unwrap(), "see nothing.md");
+        for name in ["nothing.md", "docs/nothing", "./NOTES.TXT"] {
+            let error = app.task(Some(name)).unwrap_err();
+            assert_eq!(error.exit, Exit::Usage, "{name}");
+            assert!(error.message.contains(name) && error.hint.is_some(), "{error}");
+        }
         let error = app.task(Some("@nothing.md")).unwrap_err();
         assert_eq!(error.exit, Exit::WorldFailed);
         assert!(error.message.contains("nothing.md"), "{error}");

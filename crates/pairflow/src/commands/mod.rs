@@ -13,6 +13,7 @@ pub mod demo;
 pub mod diff;
 pub mod doctor;
 pub mod env;
+pub mod export;
 pub mod findings;
 pub mod home;
 pub mod inbox;

@@ -1,11 +1,13 @@
 //! `pairflow status`: where a bubble stands.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Unit;
 use pairflow_core::view::Tone;
 use pairflow_core::view::status::{LABEL_COLUMNS, SCHEMA, Status, render};
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::commands::merge;
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 use crate::table::{CommandEntry, Group, anyone};
@@ -38,7 +40,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = StatusArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "status")?;
     let loaded = bubble.refresh()?;
-    let status = Status::of(&loaded.unit, app.clock.now());
+    let supervised = app.supervised()?;
+    let mut status = Status::of(&loaded.unit, app.clock.now());
+    status.next = next(app, &loaded.unit, status.next, supervised);
     if args.json {
         return out.json(SCHEMA, &status);
     }
@@ -46,11 +50,23 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         let label = format!("{:LABEL_COLUMNS$}", line.label);
         out.paint(&Line::new().add(Paint::Dim, label).add(paint(line.tone), &line.value))?;
     }
-    if !loaded.unit.phase.is_final() && !app.supervised()? {
+    if !loaded.unit.phase.is_final() && !supervised {
         out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
         out.next(format_args!("pairflow supervise"));
     }
     Ok(())
+}
+
+/// The lines that go on, as they are here and now: what a supervisor does needs no command of the person's, and a base
+/// branch that is checked out is moved with `--here`.
+fn next(app: &App, unit: &Unit, lines: Vec<String>, supervised: bool) -> Vec<String> {
+    let id = &unit.id;
+    let here = |line: String| match line.as_str() {
+        "pairflow supervise --once" if supervised => format!("pairflow status {id}"),
+        _ if line == format!("pairflow merge {id}") => merge::line(app, unit),
+        _ => line,
+    };
+    lines.into_iter().map(here).collect()
 }
 
 /// The colour of a tone.

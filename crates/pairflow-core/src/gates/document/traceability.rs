@@ -46,9 +46,8 @@ fn unmet(outline: &Outline<'_>, entry: &Entry, nth: usize) -> String {
         }
         None => {
             let said = excerpt(&text[range.clone()]);
-            format!(
-                "requirement {nth} ({said}) has no id, so that no acceptance criterion can name it: number it, as in \"R{nth}: …\""
-            )
+            let advice = format!("number it, as in \"R{nth}: …\"");
+            format!("requirement {nth} ({said}) has no id, so that no acceptance criterion can name it: {advice}")
         }
     }
 }

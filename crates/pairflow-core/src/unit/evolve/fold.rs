@@ -48,6 +48,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
             unit.certificate = Some(claim.certificate.clone());
             if let Party::Agent(by) = &event.sender {
                 unit.review(by, event.round, &[], &Answers::default());
+                unit.reviews += 1;
                 said(unit, by, Seat::Critic, &claim.summary);
             }
             if let Some(explanation) = &claim.explanation {

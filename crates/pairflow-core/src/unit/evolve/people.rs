@@ -75,6 +75,9 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
         unit.phase = Phase::Approved(Approval { request, commit: None, failed: None });
         return;
     }
+    if decision.decision == Verdict::Reject {
+        noted(unit, "rework: the approach as such is rejected, not a detail of it; begin with another one".to_owned());
+    }
     for id in &decision.findings {
         if let Some(note) = unit.ledger.get(*id).map(|row| format!("rework: {}", row.short())) {
             noted(unit, note);

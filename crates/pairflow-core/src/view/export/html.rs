@@ -54,10 +54,7 @@ impl Html {
 
     /// Adds a coloured word.
     pub(super) fn pill(&mut self, class: &'static str, text: &str) -> &mut Self {
-        self.open("span", "pill ");
-        // The class is extended by the tone, which is ours too.
-        self.0.truncate(self.0.len() - 2);
-        self.raw(class).raw("\">").text(text).close("span")
+        self.raw("<span class=\"pill ").raw(class).raw("\">").text(text).close("span")
     }
 
     /// How long the page is so far, in bytes.

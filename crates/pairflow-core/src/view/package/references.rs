@@ -124,7 +124,8 @@ fn endings<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, Option
 
 /// Whether a character stands between words.
 fn is_gap(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '`' | '"' | '\'' | '“' | '”' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';')
+    c.is_whitespace()
+        || matches!(c, '`' | '"' | '\'' | '“' | '”' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';')
 }
 
 /// Finds the words of a text, without the marks that end a sentence.
@@ -158,9 +159,9 @@ fn is_beside_check(text: &str, words: &[Range<usize>], nth: usize) -> bool {
 /// Finds where `name` stands in a text as words of its own.
 fn spelled<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> + use<'t> {
     let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '/' | '_' | '-'));
-    text.match_indices(name).map(|(at, part)| at..at + part.len()).filter(move |at| {
-        is_end(text[..at.start].chars().next_back()) && is_end(text[at.end..].chars().next())
-    })
+    text.match_indices(name)
+        .map(|(at, part)| at..at + part.len())
+        .filter(move |at| is_end(text[..at.start].chars().next_back()) && is_end(text[at.end..].chars().next()))
 }
 
 #[cfg(test)]
@@ -187,17 +188,19 @@ mod tests {
         let expected = [Target::Finding(FindingId(3)), file(Some(12)), file(None), Target::Finding(FindingId(1))];
         assert_eq!(found(text), expected);
         assert_eq!(found("mod.rs is ambiguous, b/mod.rs#L7 is not"), [Target::Place("b/mod.rs", Some(7))]);
-        assert_eq!(found("./Makefile and old name.txt"), [Target::Place("Makefile", None), Target::Place("old name.txt", None)]);
+        assert_eq!(
+            found("./Makefile and old name.txt"),
+            [Target::Place("Makefile", None), Target::Place("old name.txt", None)]
+        );
     }
 
     #[test]
     fn the_name_of_a_check_counts_only_where_a_check_is_meant() {
         assert_eq!(found("I test it, and lint is a word"), []);
-        assert_eq!(found("`test` and the lint check, or cargo test"), [
-            Target::Check("test"),
-            Target::Check("lint"),
-            Target::Check("test")
-        ]);
+        assert_eq!(
+            found("`test` and the lint check, or cargo test"),
+            [Target::Check("test"), Target::Check("lint"), Target::Check("test")]
+        );
         assert_eq!(found("built in"), []);
     }
 

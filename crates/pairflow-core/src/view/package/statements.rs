@@ -110,8 +110,10 @@ mod tests {
 
     #[test]
     fn items_are_statements_and_paragraphs_are_sentences() {
-        let text = "A lock guards the token. It is\nheld for e.g. a login! F3 is gone.\n\n- one. Two\n  goes on\n2) three";
-        let read = ["A lock guards the token.", "It is held for e.g. a login!", "F3 is gone.", "one. Two goes on", "three"];
+        let text =
+            "A lock guards the token. It is\nheld for e.g. a login! F3 is gone.\n\n- one. Two\n  goes on\n2) three";
+        let read =
+            ["A lock guards the token.", "It is held for e.g. a login!", "F3 is gone.", "one. Two goes on", "three"];
         assert_eq!(texts(text), read);
     }
 

@@ -1,12 +1,14 @@
 //! The logs of the bubbles: looked at byte by byte, repaired on request.
 
+use std::path::Path;
+
 use pairflow_core::config::Layer;
 use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::store::{Salvage, StoreError};
 use pairflow_engine::supervise::Client;
 
-use super::report::Report;
-use crate::app::{App, Reach};
+use super::report::{Report, counted};
+use crate::app::{App, Reach, quoted};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -21,16 +23,31 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
                 continue;
             }
         };
+        // What is wrong with the repository's own file has been told once.
+        let shared = app.layers(&found.root, None, Layer::default()).is_ok();
         for listed in bubbles {
             all += 1;
             sound += usize::from(log(reach, &listed.bubble, report));
-            own_config(app, &listed.bubble, report);
+            if shared {
+                own_config(app, &listed.bubble, report);
+            }
         }
+        strays(app, &found.root, report)?;
     }
     match all {
         0 => report.ok("bubbles", "there are none"),
         _ if sound == all => report.ok("bubbles", &format!("{all}, every log is sound")),
         _ => {}
+    }
+    Ok(())
+}
+
+/// Names what lies among the bubbles and is none: nothing else ever shows it.
+fn strays(app: &App, root: &Path, report: &mut Report) -> Result<(), CommandError> {
+    for path in app.engine()?.strays(root)? {
+        let name = path.display().to_string();
+        let found = format!("{name} is no bubble: it has no log");
+        report.warning("stray", &found, Some(&format!("look into it, and move it away: ls -A {}", quoted(&name))));
     }
     Ok(())
 }
@@ -42,8 +59,14 @@ fn log(reach: &Reach, bubble: &Bubble, report: &mut Report) -> bool {
     let verified = bubble.log().verify();
     let sound = verified.is_ok();
     match verified {
-        Ok(verified) => report.ok_too(&what, &format!("{} lines, {} bytes", verified.envelopes, verified.bytes)),
+        Ok(verified) => {
+            report.ok_too(&what, &format!("{}, {} bytes", counted(verified.envelopes, "line"), verified.bytes));
+        }
         Err(error @ StoreError::Damaged { .. }) => report.damage(&what, &error.to_string(), &repair),
+        Err(error @ StoreError::Gone { .. }) => {
+            let next = format!("put transcript.ndjson back from a copy into {}", bubble.dir().display());
+            report.damage(&what, &error.to_string(), &next);
+        }
         Err(error @ (StoreError::Torn { .. } | StoreError::Unterminated { .. })) => {
             report.warning(&what, &error.to_string(), Some(&repair));
         }
@@ -101,11 +124,15 @@ fn tell(bubble: &Bubble, salvage: &Salvage, out: &mut Out) {
         }
         Some(moved) => {
             out.note(format_args!(
-                "{id}: kept {lines} lines ({} bytes); the damaged log is in {}",
+                "{id}: kept {} ({} bytes); the damaged log is in {}",
+                counted(lines, "line"),
                 salvage.bytes,
                 moved.display()
             ));
         }
-        None => out.note(format_args!("{id}: mended the end of the log; all {lines} lines are there")),
+        None => out.note(format_args!("{id}: mended the end of the log; {} there", match lines {
+            1 => "its only line is".to_owned(),
+            _ => format!("all {lines} lines are"),
+        })),
     }
 }

@@ -8,7 +8,7 @@ use pairflow_engine::engine::Control;
 use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
 use pairflow_engine::supervise::{Ask, Client};
 
-use super::report::Report;
+use super::report::{Report, counted};
 use crate::app::{App, Reach};
 use crate::exit::CommandError;
 
@@ -127,7 +127,7 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
     let own = env!("CARGO_PKG_VERSION");
     match Client::new(&engine.dirs).ask(&Ask::Status) {
         Some(reply) if reply.version == own => {
-            report.ok("supervisor", &format!("process {}, {} bubble(s) in its care", reply.pid, reply.bubbles));
+            report.ok("supervisor", &format!("process {}, {} in its care", reply.pid, bubbles(reply.bubbles)));
         }
         Some(reply) => {
             let found = format!("process {} is version {}, this is {own}", reply.pid, reply.version);
@@ -138,7 +138,8 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
             let owing = |unit: &pairflow_core::unit::Unit| unit.phase.turn().is_some() && !unit.paused;
             let waiting = listed.filter_map(|listed| listed.unit.ok()).filter(owing).count();
             if waiting > 0 {
-                let found = format!("not running, and {waiting} bubble(s) do not move without it");
+                let moves = if waiting == 1 { "does" } else { "do" };
+                let found = format!("not running, and {} {moves} not move without it", bubbles(waiting));
                 report.warning("supervisor", &found, Some("pairflow supervise"));
             } else {
                 report.ok("supervisor", "not running; nothing needs it");
@@ -146,4 +147,8 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
         }
     }
     Ok(())
+}
+
+fn bubbles(n: usize) -> String {
+    counted(u64::try_from(n).unwrap_or(u64::MAX), "bubble")
 }

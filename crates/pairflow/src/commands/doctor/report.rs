@@ -83,7 +83,7 @@ impl Report {
         for row in self.rows.iter().filter(|row| !row.counted) {
             row.print(out)?;
         }
-        let count = |n: usize, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
+        let count = |n: usize, thing: &str| counted(u64::try_from(n).unwrap_or(u64::MAX), thing);
         let (problems, warnings) = (count(self.problems, "problem"), count(self.warnings, "warning"));
         match (self.problems, self.warnings) {
             (0, 0) => out.paint(&Line::new().add(Paint::Good, "Everything is in order.")),
@@ -97,6 +97,11 @@ impl Report {
         self.rows.push(Finding { what, level, found, next, damaged: false, counted: false });
         self.rows.last_mut().expect("a row was pushed a line above")
     }
+}
+
+/// Returns "1 line", "2 lines".
+pub(super) fn counted(n: u64, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 impl Finding {

@@ -1,0 +1,106 @@
+//! Patches: files, hunks and coloured lines, as many as there is room for.
+
+use crate::view::export::html::Html;
+use crate::view::export::links::{file_anchor, hunk_anchor};
+use crate::view::export::page::{LONGEST, View, section};
+use crate::view::export::patch::{FilePatch, Patch};
+
+/// How many lines of the whole patch are shown.
+const WHOLE: usize = 12_000;
+/// How many lines of all rounds together are shown.
+const ROUNDS: usize = 12_000;
+/// How many files of one patch are shown.
+const FILES: usize = 500;
+/// How many characters of a line are shown.
+const COLUMNS: usize = 400;
+
+/// How many lines there is room for yet.
+pub(super) struct Room(usize);
+
+pub(super) fn render(html: &mut Html, view: &View<'_>) {
+    section(html, "changes", "Changes");
+    let id = &view.export.facts.unit().id;
+    if let Some(why) = &view.export.patches.missing {
+        html.raw("<p class=\"wrong\">The changes cannot be shown: ").text(why).raw("</p>\n");
+    } else if view.whole.files.is_empty() {
+        html.raw("<p class=\"dim\">Nothing was changed.</p>\n");
+    } else {
+        html.raw("<p class=\"dim\">From the base to the newest snapshot.</p>\n");
+        table(html, view.whole);
+        Room(WHOLE).files(html, view.whole, None, &format!("pairflow diff {id}"));
+    }
+    html.raw("</section>\n");
+}
+
+fn table(html: &mut Html, patch: &Patch<'_>) {
+    html.raw("<div class=\"wide\"><table class=\"files\"><tbody>\n");
+    for (file, number) in patch.files.iter().zip(1..).take(FILES) {
+        let (added, removed) = file.counts();
+        html.raw("<tr><td>").link("path", &file_anchor(None, number), &file.path);
+        html.raw("</td><td class=\"plus\">").text(&format!("+{added}"));
+        html.raw("</td><td class=\"minus\">").text(&format!("-{removed}")).raw("</td></tr>\n");
+    }
+    html.raw("</tbody></table></div>\n");
+}
+
+impl Room {
+    /// The room for the patches of all rounds.
+    pub(super) fn of_rounds() -> Self {
+        Self(ROUNDS)
+    }
+
+    /// Adds the files of a patch; `command` shows all of it.
+    pub(super) fn files(&mut self, html: &mut Html, patch: &Patch<'_>, round: Option<u32>, command: &str) {
+        let before = self.0;
+        for (file, number) in patch.files.iter().zip(1..).take(FILES) {
+            self.file(html, file, round, number);
+        }
+        let left_out = patch.lines().saturating_sub(before - self.0);
+        if left_out > 0 || patch.files.len() > FILES {
+            html.raw("<p class=\"cut\">").text(&format!("{left_out} lines are left out here; "));
+            html.element("code", "", command).raw(" shows all of it.</p>\n");
+        }
+    }
+
+    fn file(&mut self, html: &mut Html, file: &FilePatch<'_>, round: Option<u32>, number: usize) {
+        // A few small files are read at once; what is long is opened by whoever wants to read it.
+        let (added, removed) = file.counts();
+        html.open_at("details", "file", &file_anchor(round, number));
+        html.raw("<summary>").element("code", "path", &file.path).raw(" <span class=\"plus\">");
+        html.text(&format!("+{added}"))
+            .raw("</span> <span class=\"minus\">")
+            .text(&format!("-{removed}"))
+            .raw("</span>");
+        file.notes.iter().for_each(|note| {
+            html.raw(" ").element("span", "dim", note);
+        });
+        html.raw("</summary>\n");
+        for (hunk, nth) in file.hunks.iter().zip(1..) {
+            if self.0 == 0 || html.len() > LONGEST {
+                break;
+            }
+            html.open_at("pre", "hunk", &hunk_anchor(round, number, nth))
+                .element("span", "at", cut(hunk.head))
+                .raw("\n");
+            let shown = hunk.lines.len().min(self.0);
+            hunk.lines[..shown].iter().for_each(|text| line(html, text));
+            self.0 -= shown;
+            html.raw("</pre>\n");
+        }
+        html.raw("</details>\n");
+    }
+}
+
+fn line(html: &mut Html, text: &str) {
+    match text.as_bytes().first() {
+        Some(b'+') => html.element("ins", "", cut(text)),
+        Some(b'-') => html.element("del", "", cut(text)),
+        Some(b' ') => html.text(cut(text)),
+        _ => html.element("i", "", cut(text)),
+    };
+    html.raw("\n");
+}
+
+fn cut(text: &str) -> &str {
+    text.char_indices().nth(COLUMNS).map_or(text, |(at, _)| &text[..at])
+}

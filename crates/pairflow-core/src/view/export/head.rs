@@ -1,0 +1,90 @@
+//! The head of the page: which bubble, which task, who, where it stands.
+
+use crate::facts::Snapshot;
+use crate::unit::{Phase, StateName, Unit};
+use crate::view::export::html::Html;
+use crate::view::export::page::View;
+use crate::view::export::prose::{blocks, inline};
+use crate::view::words::{changes, title};
+
+pub(super) fn render(html: &mut Html, view: &View<'_>) {
+    let unit = view.export.facts.unit();
+    html.raw("<header>\n<p class=\"over\">bubble ").element("b", "", unit.id.as_str()).raw(" ");
+    html.pill(tone(unit), unit.phase.name().as_str());
+    if unit.paused {
+        html.raw(" ").pill("warn", "paused");
+    }
+    html.raw("</p>\n<h1>");
+    inline(html, title(&unit.task), &view.links);
+    html.raw("</h1>\n");
+    facts(html, unit);
+    criteria(html, view);
+    html.raw("<details class=\"task\"><summary>The task in full</summary><div class=\"prose\">");
+    blocks(html, &unit.task, &view.links);
+    html.raw("</div></details>\n</header>\n");
+}
+
+/// How a state is meant.
+pub(super) fn tone(unit: &Unit) -> &'static str {
+    match unit.phase.name() {
+        StateName::Done | StateName::Committed | StateName::ApprovedForCommit => "good",
+        StateName::ReadyForApproval | StateName::WaitingHuman => "warn",
+        StateName::Failed | StateName::Cancelled => "bad",
+        _ => "plain",
+    }
+}
+
+fn facts(html: &mut Html, unit: &Unit) {
+    html.raw("<dl class=\"facts\">");
+    let seats = format!("{} implements, {} reviews", unit.rules.agents.implementer, unit.rules.agents.reviewer);
+    row(html, "Seats at the start", &seats);
+    if let Some(second) = &unit.rules.agents.second_reviewer {
+        row(html, "Second reviewer", second.as_str());
+    }
+    row(html, "Kind", &unit.rules.kind.to_string());
+    if unit.round > 0 {
+        row(
+            html,
+            "Rounds",
+            &format!("{} (at most {} reviews before a person decides)", unit.round, unit.rules.max_rounds),
+        );
+    }
+    if let Some(snapshot) = &unit.snapshot {
+        row(html, "Changes", &changes(Snapshot::against_base(snapshot)));
+    }
+    row(html, "Branch", &format!("{} from {}", unit.rules.bubble_branch, unit.rules.base_branch));
+    row(html, "Repository", &unit.repo);
+    row(html, "Created", &moment(unit.created_at));
+    if let Phase::Committed(at) | Phase::Done(at) = &unit.phase {
+        row(html, "Commit", at.commit.short());
+    }
+    if let Some(merged) = &unit.merged {
+        row(html, "Merged as", merged.short());
+    }
+    html.raw("</dl>\n");
+}
+
+fn row(html: &mut Html, name: &'static str, value: &str) {
+    html.raw("<div><dt>").raw(name).raw("</dt>").element("dd", "", value).raw("</div>");
+}
+
+fn criteria(html: &mut Html, view: &View<'_>) {
+    let criteria = &view.export.facts.unit().acceptance_criteria;
+    if criteria.is_empty() {
+        html.raw("<p class=\"dim\">The task names no acceptance criteria.</p>\n");
+        return;
+    }
+    html.raw("<h3>Acceptance criteria</h3>\n<ul class=\"criteria\">");
+    for criterion in criteria {
+        html.raw("<li>");
+        inline(html, criterion, &view.links);
+        html.raw("</li>");
+    }
+    html.raw("</ul>\n");
+}
+
+/// A time for people: `2026-02-21 12:34:56`.
+pub(super) fn moment(at: crate::time::Timestamp) -> String {
+    let text = at.to_string();
+    format!("{} {} UTC", text.get(..10).unwrap_or_default(), at.hms())
+}

@@ -1,0 +1,112 @@
+//! `pairflow export`: a bubble as one page to read.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::view::export::{Checked, render};
+use pairflow_engine::verbs::export;
+
+use crate::app::App;
+use crate::commands::common::BubbleArg;
+use crate::exit::{CommandError, Exit};
+use crate::out::Out;
+use crate::table::{CommandEntry, Group, anyone};
+
+/// Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts
+///
+/// The page needs nothing else: no script, no network. Only reads; ends with 5 if something of the log does not hold.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  pairflow bubble export login-race --html\n  \
+                        pairflow export login-race --html --out report.html --force\n  \
+                        pairflow export login-race --html --out - | gzip > login-race.html.gz")]
+pub struct ExportArgs {
+    /// Which bubble
+    #[command(flatten)]
+    pub bubble: BubbleArg,
+    /// Write HTML; there is no other format
+    #[arg(long)]
+    pub html: bool,
+    /// Where to write; `-` is stdout, and without it `<ID>.html` in the current directory
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "export",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts",
+    hidden: false,
+    human_only: anyone,
+    args: ExportArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = ExportArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble(&args.bubble, "export")?;
+    let file = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", bubble.id)));
+    let to_stdout = file == Path::new("-");
+    let path = if to_stdout { file } else { app.resolve(&file)? };
+    if !to_stdout && !args.force && path.symlink_metadata().is_ok() {
+        return Err(exists(&path, bubble.id.as_str()));
+    }
+    out.progress(format_args!("recomputing what the log of {} claims …", bubble.id));
+    let export = export(&bubble)?;
+    let page = render(&export);
+    if to_stdout {
+        out.raw(page.as_bytes())?;
+    } else {
+        let written = if args.force { replace(&path, page.as_bytes()) } else { create(&path, page.as_bytes()) };
+        written.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => exists(&path, bubble.id.as_str()),
+            _ => CommandError::world(format_args!("cannot write {}: {error}.", path.display())),
+        })?;
+        out.line(format_args!("Wrote {}", path.display()))?;
+    }
+    held(&export.checked, out)
+}
+
+/// Says what does not hold, as `verify` does.
+fn held(checked: &[Checked], out: &mut Out) -> Result<(), CommandError> {
+    let wrong: Vec<_> = checked.iter().filter_map(|one| Some((&one.what, one.problem.as_ref()?))).collect();
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    for (what, problem) in &wrong {
+        out.warn(format_args!("{what}: {problem}"));
+    }
+    let (wrong, all) = (wrong.len(), checked.len());
+    Err(CommandError::new(Exit::LogDamaged, format_args!("{wrong} of {all} claims do not hold; the page says which.")))
+}
+
+fn exists(path: &Path, id: &str) -> CommandError {
+    let shown = path.display();
+    CommandError::refused(format_args!("{shown} exists already."))
+        .next(format_args!("pairflow export {id} --html --out {shown} --force"))
+}
+
+fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes).inspect_err(|_| {
+        // Half a page is worse than none; that there is none is told by the error.
+        let _ = fs::remove_file(path);
+    })
+}
+
+/// Replaces the file in one step, so that nobody sees half a page.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let beside = path.with_file_name(name);
+    create(&beside, bytes)?;
+    fs::rename(&beside, path).inspect_err(|_| {
+        let _ = fs::remove_file(&beside);
+    })
+}

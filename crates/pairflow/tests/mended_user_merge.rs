@@ -1,0 +1,67 @@
+//! The way to the base branch and back: what is said and how it ends when nothing is moved.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod verbs_support;
+
+use verbs_support::{done, home, ready, started};
+
+#[test]
+fn a_merge_that_moves_nothing_is_refused_with_the_way_on() {
+    let home = home();
+    done(&home, "b1");
+    let status = home.status("b1");
+    assert_eq!(status["next"][0], "pairflow merge b1 --here", "main is checked out here");
+    let merge = home.pairflow(&["merge", "b1"]).ends(1).says("git merge --ff-only").says("nothing was merged");
+    assert!(merge.stderr.contains("next: pairflow merge b1 --here"), "{merge:?}");
+    let worktree = status["worktree"].as_str().unwrap().to_owned();
+    let from_there = home.pairflow_in(worktree.as_ref(), &["merge", "b1"]).ends(1);
+    let cd = format!("next: cd {} && pairflow merge b1 --here", home.repo.display());
+    assert!(from_there.stderr.contains(&cd), "{from_there:?}");
+    home.git(&["checkout", "--quiet", "-b", "other"]);
+    assert_eq!(home.status("b1")["next"][0], "pairflow merge b1");
+    home.git(&["checkout", "--quiet", "main"]);
+    home.pairflow(&["merge", "b1", "--here"]).ok().says("Merged bubble b1");
+}
+
+#[test]
+fn ok_merges_into_a_checkout_only_with_here() {
+    let home = home();
+    ready(&home, "b1");
+    home.pairflow(&["ok", "b1", "--yes", "--here"]).ends(2);
+    home.pairflow(&["ok", "b1", "--yes", "--merge"]).ends(1).says("pairflow merge b1 --here");
+    assert_eq!(home.status("b1")["state"], "DONE", "approved and committed nevertheless");
+    ready(&home, "b2");
+    home.pairflow(&["ok", "b2", "--yes", "--merge", "--here"]).ok().says("Merged bubble b2");
+}
+
+#[test]
+fn an_update_with_nothing_to_merge_does_nothing_and_says_so() {
+    let home = home();
+    ready(&home, "b1");
+    let log = home.repo.join(".pairflow/bubbles/b1/transcript.ndjson");
+    let before = std::fs::read(&log).unwrap();
+    home.pairflow(&["update", "b1"]).ok().says("already up to date with main");
+    assert_eq!(std::fs::read(&log).unwrap(), before, "nothing is recorded");
+    assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL", "the reviews still count");
+}
+
+#[test]
+fn an_update_of_an_agents_turn_is_still_refused_before_anything_else() {
+    let home = home();
+    started(&home, "b1");
+    home.pairflow(&["update", "b1"]).ends(1).says("pairflow pause b1");
+    home.pairflow(&["pause", "b1"]).ok();
+    home.pairflow(&["update", "b1"]).ok().says("already up to date");
+}
+
+#[test]
+fn an_update_of_merged_work_makes_no_further_bubble() {
+    let home = home();
+    done(&home, "b1");
+    home.pairflow(&["merge", "b1", "--here"]).ok();
+    home.commit("more.txt", "more\n", "main moves on");
+    home.pairflow(&["update", "b1"]).ok().says("main has the work of bubble b1 already");
+    let list = home.pairflow(&["list"]).ok();
+    assert!(!list.stdout.contains("b1-2"), "{list:?}");
+}
