@@ -26,7 +26,7 @@ const LINES: &[&str] = &[
     "claude: pass 'work'",
     "claude: pass clean",
     "claude: pass P0 'unsafe' P2 'slow'",
-    "claude: pass P1 'leaks' by './leak' at src/lib.rs:3",
+    "claude: pass P1 'leaks' at src/lib.rs:3 by './leak'",
     "claude: pass P1 'no lock' late",
     "claude: pass P1 'too much locking' undoes F1",
     "claude: pass P2 'unsafe' class security confirms F1",

@@ -52,7 +52,7 @@ fn a_bubble_goes_from_task_to_merge_by_commands_alone() {
     assert_eq!(home.git(&["show", "bubble/b1:done.txt"]), "done");
     assert_eq!(home.git(&["log", "--format=%s", "main..bubble/b1"]), "Write done.txt", "one commit, no more");
 
-    let line = home.pairflow(&["merge", "b1"]).ok();
+    let line = home.pairflow(&["merge", "b1"]).ends(1);
     assert!(line.stdout.contains("merge --ff-only"), "{line:?}");
     assert_eq!(home.git(&["log", "--format=%s", "main"]), "first commit", "the person's checkout was left alone");
     home.pairflow(&["merge", "b1", "--here"]).ok().says("Merged bubble b1: main is at");

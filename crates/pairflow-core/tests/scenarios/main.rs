@@ -4,16 +4,26 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
 mod commit;
+mod conformance;
 mod convergence;
+mod document;
+mod explanation;
+mod garbage;
 mod history;
 mod human;
+mod late;
+mod ledger;
 mod lifecycle;
 mod package;
 mod pause;
 mod protocol;
 mod refusals;
+mod reproducer;
+mod reversal;
+mod risk;
 mod rounds;
 mod same_tree;
 mod tie_break;
 mod update;
+mod waive;
 mod watchdog;

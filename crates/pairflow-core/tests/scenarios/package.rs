@@ -209,7 +209,7 @@ fn an_agent_cannot_set_a_link_of_its_own() {
 fn findings_link_to_their_rows_also_when_they_are_closed() {
     let play = ready("");
     assert_eq!(line_with(&play, "open finding"), "- open finding: [F2](ledger://F2) P2 slow under load");
-    assert_eq!(line_with(&play, "closed findings"), "- closed findings: [F1](ledger://F1) P1 open");
+    assert_eq!(line_with(&play, "closed findings"), "- closed findings: [F1](ledger://F1) P1 fixed");
 }
 
 #[test]
@@ -219,6 +219,7 @@ fn the_package_of_an_explained_claim_can_be_made_again_from_the_log() {
          codex edits a.rs
          codex: pass 'cut'
          claude: pass clean
+         codex: converged 'fine' explaining '# Risks\\na.rs:1 is new.\\n# What changed\\nA lot.'
          codex: converged 'fine' explaining '# Risks\\na.rs:1 is new.\\n# What changed\\nA lot.'",
     );
     let mut unit = Unit::new(play.unit.id.clone());

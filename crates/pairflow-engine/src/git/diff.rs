@@ -33,7 +33,16 @@ pub fn changes(git: &Git, from: &TreeId, to: &TreeId) -> Result<Vec<FileChange>,
 
 /// Returns the difference as a patch of at most `max_bytes`; a longer one is cut after a whole line, with a note.
 pub fn diff_text(git: &Git, from: &TreeId, to: &TreeId, max_bytes: usize) -> Result<Vec<u8>, GitError> {
-    let call = Call::new(PLAIN).arg("-p").arg("--no-color").arg("--src-prefix=a/").arg("--dst-prefix=b/");
+    patch(git, Call::new(PLAIN), (from, to), max_bytes)
+}
+
+/// Returns the difference like [`diff_text`], with the content of binary files: a patch that `git apply` takes.
+pub fn exact_patch(git: &Git, from: &TreeId, to: &TreeId, max_bytes: usize) -> Result<Vec<u8>, GitError> {
+    patch(git, Call::new(PLAIN).arg("--binary"), (from, to), max_bytes)
+}
+
+fn patch(git: &Git, call: Call, (from, to): (&TreeId, &TreeId), max_bytes: usize) -> Result<Vec<u8>, GitError> {
+    let call = call.arg("-p").arg("--no-color").arg("--src-prefix=a/").arg("--dst-prefix=b/");
     let mut answer = git.run(call.arg(&from.0).arg(&to.0).cut_at(max_bytes))?;
     if answer.cut {
         let whole = answer.stdout.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);

@@ -22,7 +22,7 @@ mod workspace;
 
 pub(crate) use commit::show_in_index;
 pub use commit::{CommitRequest, Committed, commit};
-pub use diff::{changes, diff_stat, diff_text};
+pub use diff::{changes, diff_stat, diff_text, exact_patch};
 pub use error::GitError;
 pub use excludes::ignore_changes;
 pub(crate) use excludes::{attributes_hash, exclude_patterns};

@@ -5,7 +5,7 @@ use pairflow_core::ids::TreeId;
 use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Workspace, changes, diff_stat, diff_text, observe};
+use crate::git::{Git, Workspace, changes, diff_stat, diff_text, exact_patch, observe};
 use crate::perform::trees_around;
 
 /// The longest patch that is printed, in bytes.
@@ -31,16 +31,28 @@ pub struct Diff {
     pub files: Vec<FileChange>,
 }
 
-/// Returns what the bubble changed.
+/// Returns what the bubble changed, to be read.
 pub fn diff(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<Diff, EngineError> {
+    let (git, from, to) = ends(bubble, unit, of)?;
+    let patch = diff_text(&git, &from, &to, LIMIT)?;
+    Ok(Diff { patch, stat: diff_stat(&git, &from, &to)?, files: changes(&git, &from, &to)? })
+}
+
+/// Returns what the bubble changed as a patch for `git apply`, binary files included.
+pub fn patch(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<Vec<u8>, EngineError> {
+    let (git, from, to) = ends(bubble, unit, of)?;
+    Ok(exact_patch(&git, &from, &to, LIMIT)?)
+}
+
+/// The trees at both ends of a difference, and the git that has them.
+fn ends(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<(Git, TreeId, TreeId), EngineError> {
     let workspace = bubble.workspace(unit)?;
     let (from, to) = match of {
         DiffOf::Round(round) => around(bubble, unit, round)?,
         DiffOf::Everything => (base(unit)?, present(&workspace, unit)?),
     };
     let git = if workspace.path.is_dir() { workspace.git() } else { workspace.repo()?.git() };
-    let patch = diff_text(&git, &from, &to, LIMIT)?;
-    Ok(Diff { patch, stat: diff_stat(&git, &from, &to)?, files: changes(&git, &from, &to)? })
+    Ok((git, from, to))
 }
 
 fn base(unit: &Unit) -> Result<TreeId, EngineError> {

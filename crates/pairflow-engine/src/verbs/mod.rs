@@ -16,7 +16,7 @@ mod stop;
 mod verify;
 
 pub use carry::Hands;
-pub use diff::{Diff, DiffOf, diff};
+pub use diff::{Diff, DiffOf, diff, patch};
 pub use export::export;
 pub use gate::Claim;
 pub use locate::{Place, locate};

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use pairflow_core::ids::{AgentId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle, Verdict};
+use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::unit::{KEYS_KEPT, Phase, SUMMARIES_KEPT, Stage, Unit, next_deadline, owed};
+
+use super::evidence;
 
 /// Returns every invariant that does not hold, as a sentence.
 pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
@@ -20,6 +23,7 @@ pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
         ("what is remembered is bounded", bounded(unit)),
         ("every clean review that counts is of the newest snapshot's tree", streak_fits(unit, log)),
         ("the last decision before a commit approved exactly its tree", commit_was_approved(log)),
+        ("what is accepted has its evidence in the log", evidence::accepted_justly(unit, log)),
     ];
     rules.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule.to_owned()).collect()
 }
@@ -74,7 +78,9 @@ fn package_fits(unit: &Unit) -> bool {
 }
 
 fn bounded(unit: &Unit) -> bool {
-    unit.keys.len() <= KEYS_KEPT && unit.summaries.len() <= SUMMARIES_KEPT
+    let rows = &unit.ledger.rows;
+    let ledger = rows.len() <= ROWS_KEPT && rows.iter().all(|row| row.history.len() <= CHANGES_KEPT);
+    ledger && unit.keys.len() <= KEYS_KEPT && unit.summaries.len() <= SUMMARIES_KEPT
 }
 
 /// Looks each counted review up in the log, with the tree that was the newest when it was made.

@@ -19,6 +19,7 @@
 
 mod check;
 mod document;
+mod evidence;
 mod invariants;
 mod lines;
 mod perform;

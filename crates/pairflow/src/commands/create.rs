@@ -16,7 +16,9 @@ use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow create --id login-race --base main --task "fix the login race" --test "cargo test"
-  pairflow create --id login-race --task @task.md --pair codex,claude --yes --start"#;
+  pairflow create --id login-race --task @task.md --pair codex,claude --yes --start
+
+What a script of `--driver script` says: `pairflow start --help`, and all of it in docs/script.md."#;
 
 /// Make a bubble for a task
 ///

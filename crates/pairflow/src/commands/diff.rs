@@ -2,7 +2,8 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::facts::FileChange;
-use pairflow_engine::verbs::{DiffOf, diff};
+use pairflow_core::ids::BubbleId;
+use pairflow_engine::verbs::{DiffOf, diff, patch};
 use serde::Serialize;
 
 use crate::app::App;
@@ -13,7 +14,7 @@ use crate::table::{CommandEntry, Group, anyone};
 
 /// Show what a bubble changed
 ///
-/// On a terminal the text is made safe; piped, it is the exact patch.
+/// On a terminal the text is made safe; piped, it is the exact patch, which `git apply` takes.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow diff login-race --stat\n  pairflow diff login-race --round 2")]
 pub struct DiffArgs {
@@ -57,6 +58,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble(&args.bubble, "diff")?;
     let unit = bubble.load()?.unit;
     let of = args.round.map_or(DiffOf::Everything, DiffOf::Round);
+    // A program gets the bytes of binary files, too; a person would only see noise.
+    if !args.json && !args.stat && out.columns().is_none() {
+        let exact = patch(&bubble, &unit, of)?;
+        return if exact.is_empty() { nothing(&bubble.id, out) } else { out.raw(&exact) };
+    }
     let diff = diff(&bubble, &unit, of)?;
     if args.json {
         let patch = (!args.stat).then(|| String::from_utf8_lossy(&diff.patch).into_owned());
@@ -64,8 +70,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return out.json("diff/1", &shown);
     }
     if diff.patch.is_empty() {
-        out.note(format_args!("Nothing was changed in bubble {}", bubble.id));
-        return Ok(());
+        return nothing(&bubble.id, out);
     }
     if args.stat { out.line(format_args!("{}", diff.stat.trim_end())) } else { out.raw(&diff.patch) }
+}
+
+fn nothing(id: &BubbleId, out: &mut Out) -> Result<(), CommandError> {
+    out.note(format_args!("Nothing was changed in bubble {id}"));
+    Ok(())
 }

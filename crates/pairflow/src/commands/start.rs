@@ -18,7 +18,16 @@ use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = "Examples:
   pairflow start login-race
-  pairflow start login-race --driver script --script agents.yaml";
+  pairflow start login-race --driver script --script agents.yaml
+
+A script has each agent's turns, and each turn is a list of steps; docs/script.md has all of them:
+  agents:
+    codex:
+      - - write: {path: hello.txt, text: hello}
+        - pass: {summary: wrote hello.txt}
+      - - pass: {summary: nothing left, no_findings: true}
+    claude:
+      - - pass: {summary: looks right, no_findings: true}";
 
 /// Prepare the worktree and start the loop
 ///

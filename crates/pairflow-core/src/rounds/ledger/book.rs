@@ -217,6 +217,7 @@ fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
 
 /// A claim that a row makes already: the row keeps the graver severity, and is open again if it was closed.
 fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
+    let graver = finding.severity.blocks() && finding.severity < row.severity;
     absorb(row, finding, review.risk);
     let by = Party::Agent(review.by.clone());
     let asked_about = row.history.iter().any(|change| change.to == RowState::Reversal);
@@ -226,7 +227,8 @@ fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
         return;
     }
     match row.state {
-        RowState::Waived => row.become_state(RowChange {
+        // What was waived was less than what is claimed now.
+        RowState::Waived if !graver => row.become_state(RowChange {
             settled: true,
             ..change(review.round, &by, RowState::Waived, "claimed again; the person's waiver stands")
         }),

@@ -16,8 +16,8 @@ const VALUE_COLUMNS: usize = 80 - LABEL_COLUMNS;
 const SHOWN: usize = 8;
 /// How many sentences of one list are shown.
 const SENTENCES: usize = 16;
-/// How many lines one sentence takes.
-const WRAPPED: usize = 3;
+/// How many lines one sentence takes at most.
+const WRAPPED: usize = 8;
 /// How many columns something that is there to be copied takes at most; longer than any path.
 const COPIED: usize = 8192;
 
@@ -39,12 +39,13 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     page.one("Task", &status.task_title, Tone::Plain);
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
-    page.list("Waiting for", waiting(status));
-    page.wrapped(missing(status));
+    page.sentences("Waiting for", &waiting(status));
+    page.sentences("Missing", &missing(status));
     page.list("Checks", checks(status));
     page.list("Findings", status.open_findings.iter().map(finding).collect());
     files(&mut page, status);
-    page.list("Failure", status.failure.iter().map(|why| (why.clone(), Tone::Bad)).collect());
+    let failure: Vec<_> = status.failure.iter().map(|why| (why.clone(), Tone::Bad)).collect();
+    page.sentences("Failure", &failure);
     outcome(&mut page, status);
     for (at, command) in status.next.iter().enumerate() {
         page.whole(if at == 0 { "Next" } else { "" }, command);
@@ -64,18 +65,13 @@ impl Lines {
         self.0.push(StatusLine { label, value: safe_line(value, COPIED), tone: Tone::Plain });
     }
 
-    /// Goes on with sentences that have to be read to their end.
-    fn wrapped(&mut self, sentences: &[String]) {
-        for sentence in sentences.iter().take(SENTENCES) {
-            let text = safe_line(sentence, VALUE_COLUMNS * WRAPPED);
-            let mut line = String::new();
-            for word in text.split(' ') {
-                if !line.is_empty() && width(&line) + 1 + width(word) > VALUE_COLUMNS {
-                    self.one("", &std::mem::take(&mut line), Tone::Plain);
-                }
-                line = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+    /// Adds sentences that have to be read to their end, so they are wrapped and not cut.
+    fn sentences(&mut self, label: &'static str, sentences: &[(String, Tone)]) {
+        let mut label = label;
+        for (sentence, tone) in sentences.iter().take(SENTENCES) {
+            for line in wrapped(&safe_line(sentence, VALUE_COLUMNS * WRAPPED)) {
+                self.one(std::mem::take(&mut label), &line, *tone);
             }
-            self.one("", &line, Tone::Plain);
         }
     }
 
@@ -155,9 +151,27 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
 }
 
 /// What convergence needs; said only while the loop runs.
-fn missing(status: &Status) -> &[String] {
+fn missing(status: &Status) -> Vec<(String, Tone)> {
     let looping = matches!(status.fields.state, StateName::Running | StateName::WaitingHuman);
-    if looping { &status.missing_for_convergence } else { &[] }
+    let shown = status.missing_for_convergence.iter().filter(|_| looping);
+    shown.map(|criterion| (criterion.clone(), Tone::Plain)).collect()
+}
+
+/// Breaks a line between words; a word that is wider than a line stays whole here.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a line from the start");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if width(line) + 1 + width(word) > VALUE_COLUMNS {
+            lines.push(word.to_owned());
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines
 }
 
 fn checks(status: &Status) -> Vec<(String, Tone)> {

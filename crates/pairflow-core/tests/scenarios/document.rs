@@ -1,0 +1,187 @@
+//! Documents: the steps of their review, and the person's word that they are understood.
+
+use pairflow_core::log::QuestionKind;
+use pairflow_core::unit::owed;
+use pairflow_core::view::brief::brief;
+use pairflow_testkit::script::{check, play};
+
+const READ: &str = "given document
+    start
+    codex edits docs/prd.md
+    codex: pass explained
+    claude: pass clean stepped
+    codex: pass clean stepped";
+
+#[test]
+fn a_review_of_a_document_goes_through_three_steps() {
+    check(
+        "given document
+         start
+         codex edits docs/prd.md
+         codex: pass step dry-run
+         codex: pass
+         claude: pass clean
+         claude: pass P1 'no scope' step dry-run
+         claude: pass clean stepped",
+        "#1 RUNNING codex implementer round 1
+         refused: --step belongs to the review of a document, and this is none
+         #2 RUNNING claude reviewer round 1
+         refused: a review of a document goes through three steps; give --step NAME=RESULT for: contradictions, dry-run, adversarial
+         refused: a review of a document goes through three steps; give --step NAME=RESULT for: contradictions, adversarial
+         #3 RUNNING codex reviewer round 2 clean: claude",
+    );
+}
+
+#[test]
+fn the_steps_are_recorded_with_the_review() {
+    let play = play(READ);
+    let steps: Vec<_> = play.unit.steps.iter().map(|step| (step.step.name(), step.result.as_str())).collect();
+    assert_eq!(
+        steps,
+        [
+            ("contradictions", "contradictions done"),
+            ("dry-run", "dry-run done"),
+            ("adversarial", "adversarial done"),
+        ]
+    );
+    let passed = play.log.iter().filter(|one| one.event.body.to_json().contains("\"adversarial done\"")).count();
+    assert_eq!(passed, 2, "once in each review");
+}
+
+#[test]
+fn a_review_of_code_has_no_steps() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean stepped",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         refused: --step belongs to the review of a document, and this is none",
+    );
+}
+
+#[test]
+fn the_checks_of_a_document_are_pairflows_own_and_no_command_is_needed() {
+    let play = play("given document\nstart\ncodex edits docs/prd.md\ncodex: pass (hold)\nstep");
+    let owed = format!("{:?}", owed(&play.unit));
+    for check in &play.unit.rules.checks {
+        assert_eq!(check.command, "built in");
+        assert!(owed.contains(&check.name), "{owed}");
+    }
+    assert!(!play.unit.rules.checks.is_empty() && play.unit.rules.checks.iter().all(|check| check.is_own()));
+}
+
+#[test]
+fn two_clean_reviews_lead_to_the_question_whether_the_document_is_understood() {
+    let play = play(READ);
+    assert_eq!(play.unit.phase.name().as_str(), "WAITING_HUMAN");
+    assert_eq!(play.unit.questions.len(), 1);
+    let asked = &play.unit.questions[0];
+    assert_eq!(asked.kind, QuestionKind::Comprehension);
+    assert_eq!(
+        asked.question,
+        "the document is reviewed (docs/prd.md). Have you read and understood it? `--decision accept` confirms it; \
+         anything else goes to the implementer. what changed: the what\nwhy: the why\nrisks: the risks\nmanual test \
+         plan: the test plan"
+    );
+}
+
+#[test]
+fn one_clean_review_of_a_document_is_not_enough() {
+    let play = play(
+        "given document
+         start
+         codex edits docs/prd.md
+         codex: pass
+         claude: pass clean stepped
+         codex: pass P1 'the scope contradicts R2' stepped",
+    );
+    assert_eq!(play.unit.phase.name().as_str(), "RUNNING");
+    assert!(play.unit.questions.is_empty() && play.unit.streak.is_empty());
+}
+
+#[test]
+fn accept_leads_to_the_approval_and_approve_is_refused_before() {
+    let question = "orchestrator: the document is reviewed (docs/prd.md). Have you read and understood it? `--decision accept` \
+                    confirms it; anything else goes to the implementer. what changed: the what why: the why risks: the \
+                    risks manual test plan: the test plan";
+    let refused = question.replace("orchestrator: the document", "orchestrator asked: the document");
+    check(
+        &format!("{READ}\nhuman: approve\nhuman: resume\nhuman: reply accept\nhuman: approve"),
+        &format!(
+            "#1 RUNNING codex implementer round 1
+             #2 RUNNING claude reviewer round 1
+             #3 RUNNING codex reviewer round 2 clean: claude
+             #4 WAITING_HUMAN codex reviewer round 2 settled clean: claude, codex asks: {question}
+             refused: 'approve' does not fit a bubble that is WAITING_HUMAN: {refused}
+             refused: a person is asked first: {}
+             #5 READY_FOR_APPROVAL round 2 tree1
+             #6 APPROVED_FOR_COMMIT tree1",
+            question.trim_start_matches("orchestrator: ")
+        )
+        .replace("\\n", " "),
+    );
+}
+
+#[test]
+fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() {
+    let play = play(&format!("{}\nhuman: reply 'what is a bubble?'", READ.replace("document\n", "document\ngiven max_rounds 2\n")));
+    let turn = play.unit.phase.turn().unwrap();
+    assert_eq!((turn.agent.as_str(), turn.seat.to_string()), ("claude", "implementer".to_owned()));
+    assert!(brief(&play.unit).unwrap().contains("what is a bubble?"));
+    assert!(play.unit.streak.is_empty(), "what was not understood is reviewed anew");
+    assert_eq!(play.unit.reviews, 0);
+    let mut play = play;
+    for line in ["claude edits docs/prd.md", "claude: pass", "codex: pass clean stepped", "claude: pass clean stepped"] {
+        play.line(line);
+    }
+    assert_eq!(play.unit.questions[0].kind, QuestionKind::Comprehension, "it is asked again of the new text");
+}
+
+#[test]
+fn a_claim_of_convergence_cannot_speak_for_the_person() {
+    let play = play(&READ.replace("codex: pass clean stepped", "codex: converged explained"));
+    let refused = play.lines.last().unwrap();
+    let reason = "not converged yet: a person's word that the document is understood; it is asked for once all else holds";
+    assert_eq!(*refused, format!("refused: {reason}"));
+}
+
+#[test]
+fn a_change_of_the_document_asks_anew() {
+    let mut play = play(&format!("{READ}\nhuman: reply accept\nhuman: rework 'name the metric'"));
+    for line in ["claude edits docs/prd.md", "claude: pass", "codex: pass clean stepped", "claude: pass clean stepped"] {
+        play.line(line);
+    }
+    assert_eq!(play.unit.questions[0].kind, QuestionKind::Comprehension);
+}
+
+#[test]
+fn a_check_of_a_document_is_waived_by_the_person_alone_and_the_certificate_says_so() {
+    let check = play(READ).unit.rules.checks[0].name.clone();
+    let failing = READ.replace("start\n", &format!("{check} fails\nstart\n"));
+    assert!(play(&failing).unit.questions.is_empty(), "a failing check holds everything up");
+    let waived = failing.replace("codex: pass explained", &format!("codex: pass explained\nhuman: waive {check} 'a draft'"));
+    let play = play(&format!("{waived}\nhuman: reply accept"));
+    let stand = &play.unit.certificate.as_ref().unwrap().checks[0].stand;
+    assert_eq!(stand, "waived: a draft");
+    assert!(play.package().contains("a draft"), "{}", play.package());
+}
+
+#[test]
+fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood() {
+    let play = play(
+        "given document
+         given max_rounds 1
+         start
+         codex edits docs/prd.md
+         codex: pass
+         claude: pass P1 'no scope' stepped
+         human: reply accept",
+    );
+    let waived = play.unit.certificate.unwrap().waived;
+    assert_eq!(
+        waived,
+        ["F1 P1 no scope", "a second clean review", "the person's word that the document is understood"]
+    );
+}

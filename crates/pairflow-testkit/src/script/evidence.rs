@@ -1,0 +1,142 @@
+//! Whether an acceptance was just, judged by the log alone and not by the code that accepted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pairflow_core::facts::Outcome;
+use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
+use pairflow_core::log::{
+    Body, Control, Convergence, Decision, Envelope, Evidence, Lifecycle, Pass, QuestionKind, Reply, Waivable,
+};
+use pairflow_core::rounds::Severity;
+use pairflow_core::rules::BubbleKind;
+use pairflow_core::unit::{Phase, Unit};
+
+/// What the lines of a log have shown so far.
+#[derive(Default)]
+struct Shown {
+    tree: Option<TreeId>,
+    /// Who reviewed this tree last, one after the other, without naming anything grave.
+    clean: Vec<AgentId>,
+    /// The checks that passed on this tree, or that the person called not available.
+    passed: BTreeSet<String>,
+    /// The checks that the person waived.
+    spared: BTreeSet<String>,
+    /// How grave each finding was at its worst.
+    gravest: BTreeMap<FindingId, Severity>,
+    /// The findings whose reproducer failed when it was last run.
+    failing: BTreeSet<FindingId>,
+    /// The findings that the person waived.
+    waived: BTreeSet<FindingId>,
+    questions: BTreeMap<MsgId, QuestionKind>,
+    understood: Option<TreeId>,
+}
+
+/// Whether the work that is up for approval was accepted on evidence: no question open, every check passed on exactly
+/// this tree, nothing grave shown by a reproducer or left open, two agents' clean reviews of it, and of a document
+/// the person's word. Only a person may have said otherwise.
+pub(super) fn accepted_justly(unit: &Unit, log: &[Envelope]) -> bool {
+    if !matches!(unit.phase, Phase::ReadyForApproval(_)) {
+        return true;
+    }
+    let mut shown = Shown::default();
+    let mut just = false;
+    for envelope in log {
+        if let Body::Convergence(claim) = &envelope.event.body {
+            just = shown.justifies(unit, claim, &envelope.event.sender);
+        }
+        shown.see(envelope);
+    }
+    just
+}
+
+impl Shown {
+    fn justifies(&self, unit: &Unit, claim: &Convergence, sender: &Party) -> bool {
+        let by_person = !claim.certificate.waived.is_empty();
+        let this_tree = self.tree.as_ref() == Some(&claim.certificate.tree);
+        let met = |check: &str| self.passed.contains(check) || self.spared.contains(check);
+        let checked = unit.rules.checks.iter().all(|check| met(&check.name));
+        let proven = self.failing.iter().any(|id| self.blocks(*id));
+        let grave = proven || unit.ledger.open().any(|row| row.severity.blocks());
+        let read = unit.rules.kind != BubbleKind::Document || (self.understood.is_some() && self.understood == self.tree);
+        let agreed = !grave && read && self.reviewed(unit, sender);
+        this_tree && checked && self.questions.is_empty() && (by_person || agreed)
+    }
+
+    fn reviewed(&self, unit: &Unit, sender: &Party) -> bool {
+        let claims = match sender {
+            Party::Agent(by) => Some(by),
+            _ => None,
+        };
+        let reviews: Vec<_> = self.clean.iter().chain(claims).collect();
+        let agents: BTreeSet<_> = reviews.iter().collect();
+        agents.len() >= 2 || (unit.rules.agents.same_model() && reviews.len() >= 2)
+    }
+
+    fn blocks(&self, id: FindingId) -> bool {
+        self.gravest.get(&id).is_some_and(|severity| severity.blocks()) && !self.waived.contains(&id)
+    }
+
+    fn see(&mut self, envelope: &Envelope) {
+        let event = &envelope.event;
+        match (&event.body, &event.sender) {
+            (Body::Lifecycle(Lifecycle::WorkspaceReady { workspace }), _) => self.on(&workspace.base_tree),
+            (Body::Pass(pass), Party::Agent(by)) => self.passed_on(by, pass),
+            (Body::Evidence(fact), _) => self.measured(fact),
+            (Body::Control(control), _) => self.spare(control),
+            (Body::HumanQuestion(question), _) => {
+                self.questions.insert(envelope.id.clone(), question.kind);
+            }
+            (Body::HumanReply(reply), _) => self.answered(event.in_reply_to.as_ref(), reply),
+            // After a person's decision or a merge of the base the reviews begin anew.
+            (Body::ApprovalDecision(_) | Body::Lifecycle(Lifecycle::Updated { .. }), _) => self.clean.clear(),
+            _ => {}
+        }
+    }
+
+    fn on(&mut self, tree: &TreeId) {
+        if self.tree.as_ref() != Some(tree) {
+            self.clean.clear();
+            self.passed.clear();
+            self.tree = Some(tree.clone());
+        }
+    }
+
+    fn passed_on(&mut self, by: &AgentId, pass: &Pass) {
+        let Some(findings) = &pass.findings else { return };
+        for (id, severity) in findings.iter().filter_map(|finding| Some((finding.id?, finding.severity))) {
+            let gravest = self.gravest.entry(id).or_insert(severity);
+            *gravest = severity.min(*gravest);
+        }
+        let named = findings.iter().filter_map(|finding| finding.id).chain(pass.answers.reopened.iter().copied());
+        let grave = named.into_iter().any(|id| self.blocks(id));
+        if grave { self.clean.clear() } else { self.clean.push(by.clone()) }
+    }
+
+    fn measured(&mut self, fact: &Evidence) {
+        match fact {
+            Evidence::Snapshot { snapshot } => self.on(&snapshot.tree),
+            Evidence::Receipt { receipt } if receipt.outcome.passed() => drop(self.passed.insert(receipt.check.clone())),
+            Evidence::Receipt { receipt } => drop(self.passed.remove(&receipt.check)),
+            Evidence::NotAvailable { check, .. } => drop(self.passed.insert(check.clone())),
+            Evidence::Reproduced { finding, receipt } => match receipt.outcome {
+                Outcome::Failed { .. } => drop(self.failing.insert(*finding)),
+                Outcome::Passed | Outcome::CouldNotCheck { .. } => drop(self.failing.remove(finding)),
+            },
+        }
+    }
+
+    fn spare(&mut self, control: &Control) {
+        match &control.waived {
+            Some(Waivable::Finding(id)) => drop(self.waived.insert(*id)),
+            Some(Waivable::Check(name)) => drop(self.spared.insert(name.clone())),
+            None => {}
+        }
+    }
+
+    fn answered(&mut self, question: Option<&MsgId>, reply: &Reply) {
+        let kind = question.and_then(|id| self.questions.remove(id));
+        if kind == Some(QuestionKind::Comprehension) && reply.decision == Some(Decision::Accept) {
+            self.understood.clone_from(&self.tree);
+        }
+    }
+}
