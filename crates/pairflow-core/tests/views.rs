@@ -425,9 +425,13 @@ pairflow runs these on every tree that is handed over; nobody's word replaces th
 Run exactly one of these in the worktree, then stop:
 
 ```text
-pairflow pass --summary '…'
+pairflow pass --summary '…' --explain FILE
 pairflow ask-human --question '…'
 ```
+
+`--explain` takes a Markdown file for the person, with the headings What changed, Why, Risks and Manual test
+plan. Keep that file outside the worktree, or pipe it in with `--explain -`. Name files, findings and checks in
+it: a statement without any is marked as one without evidence.
 "
     );
 }
@@ -490,7 +494,7 @@ pairflow runs these on every tree that is handed over; nobody's word replaces th
 
 - Do not edit any file: if you do, a clean review does not count.
 - Look for what is wrong, missing, unsafe or untested; check every acceptance criterion.
-- Report each problem once, with file and reason in its title, and one of these severities:
+- Report each problem once, with its file and line, and one of these severities:
   - P0 critical: loses data, opens a security hole, or breaks what worked
   - P1 major: does not do what the task asks, or is wrong in a case that matters
   - P2 minor: works, but should be better
@@ -502,10 +506,34 @@ pairflow runs these on every tree that is handed over; nobody's word replaces th
 Run exactly one of these in the worktree, then stop:
 
 ```text
-pairflow pass --summary '…' --finding 'P1:title'    # repeat --finding for each problem
+pairflow pass --summary '…' --findings FILE    # or --finding 'P1:title' for each problem
 pairflow pass --summary '…' --no-findings
 pairflow converged --summary '…'
 pairflow ask-human --question '…'
+```
+
+FILE is JSON and lies outside the worktree (or `-` for stdin). A `reproducer` is a command that fails as long
+as the fault is there; pairflow runs it, and says by itself when the fault is gone:
+
+```text
+{
+  \"summary\": \"The happy path works; a failed import loses data.\",
+  \"findings\": [
+    {
+      \"severity\": \"P1\",
+      \"title\": \"no rollback when the import fails half way\",
+      \"detail\": \"import() commits every row on its own, so an error in row 7 leaves rows 1 to 6 behind.\",
+      \"file\": \"src/import.rs\",
+      \"line\": 42,
+      \"class\": \"data_integrity\",
+      \"suggestion\": \"Open one transaction around the loop.\",
+      \"reproducer\": \"cargo test --test import half_way\"
+    },
+    { \"severity\": \"P3\", \"title\": \"the log message names the wrong file\" }
+  ],
+  \"confirm\": [\"F1\"],
+  \"reopen\": [\"F2\"]
+}
 ```
 
 `converged` is refused for now: one more agent has to find this tree clean, or a check has to pass first.
@@ -566,8 +594,8 @@ Missing      open P0/P1 findings: F1 P1 no rollback
              the check 'test' fails on this tree
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
-             an explanation for the person (--explain FILE with the
-             headings: what changed, why, risks, manual test plan)
+             an explanation for the person (--explain FILE with the headings:
+             what changed, why, risks, manual test plan)
 Checks       test: failed (cargo test)
 Findings     F1 P1 no rollback (claude, round 1)
              F2 P2 long name (claude, round 1)

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use clap::error::ErrorKind;
 
-use crate::app::App;
+use crate::app::{App, quoted};
 use crate::exit::{CommandError, Exit};
 use crate::help;
 use crate::out::{ColorChoice, Out};
@@ -29,8 +29,9 @@ pub(crate) fn run(mut world: World) -> Exit {
     let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
     let (mut app, mut out) = App::split(world);
     let ended = aim(&args).and_then(|call| {
-        if let Call::Run { args, .. } = &call {
+        if let Call::Run { entry, args } = &call {
             app.given = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+            app.typed = app.given.iter().fold(entry.line(), |line, word| line + " " + &quoted(word));
         }
         perform(call, &app, &mut out)
     });
@@ -69,8 +70,12 @@ fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
         Call::Run { entry, args } => {
             let Some(matches) = parse(entry, args, out)? else { return Ok(()) };
             out.configure(ColorChoice::from_matches(&matches), matches.get_flag("progress"));
-            guard(entry, &matches, app)?;
-            (entry.run)(&matches, app, out)
+            let ended = guard(entry, &matches, app).and_then(|()| (entry.run)(&matches, app, out));
+            // Nobody who is refused is left without a way on.
+            ended.map_err(|error| match error.exit {
+                Exit::Refused if !error.message.is_empty() => error.or_next(format_args!("{} --help", entry.line())),
+                _ => error,
+            })
         }
     }
 }

@@ -23,7 +23,7 @@ agents:
     - - write: { path: ID.txt, text: ID done }
       - run: echo $PAIRFLOW_BUBBLE $PORT > ID.port
       - pass: { summary: ID mended }
-    - - converged: { summary: ID nothing left }
+    - - converged: { summary: ID nothing left, explain: \"## What changed\\nx\\n## Why\\nx\\n## Risks\\nnone\\n## Manual test plan\\nlook\\n\" }
   claude:
     - - pass: { summary: ID review, findings: ['P1:ID is a draft'] }
     - - pass: { summary: ID clean, no_findings: true }

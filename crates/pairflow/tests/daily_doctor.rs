@@ -182,7 +182,7 @@ fn a_running_bubble_without_a_supervisor_is_a_warning() {
     create(&home, "runs");
     home.pairflow(&["start", "runs"]).ok();
     home.wait_for_turn("runs", "codex");
-    home.pairflow(&["doctor"]).ok().says("1 bubble(s) in its care");
+    home.pairflow(&["doctor"]).ok().says("1 bubble in its care");
     home.pairflow(&["supervisor", "stop"]).ok();
     home.pairflow(&["doctor"]).ok().says("warning supervisor").says("next: pairflow supervise");
 }

@@ -4,7 +4,7 @@
 
 mod verbs_support;
 
-use verbs_support::{done, home, ready, started};
+use verbs_support::{done, handed_over, home, ready, started};
 
 #[test]
 fn a_merge_that_moves_nothing_is_refused_with_the_way_on() {
@@ -64,4 +64,51 @@ fn an_update_of_merged_work_makes_no_further_bubble() {
     home.pairflow(&["update", "b1"]).ok().says("main has the work of bubble b1 already");
     let list = home.pairflow(&["list"]).ok();
     assert!(!list.stdout.contains("b1-2"), "{list:?}");
+}
+
+#[test]
+fn a_conflict_that_nobody_has_touched_is_not_taken_as_resolved() {
+    let home = home();
+    let (_, claude) = ready(&home, "b1");
+    home.commit("done.txt", "theirs\n", "main moves on");
+    home.pairflow(&["update", "b1"]).ends(3).says("conflict in done.txt");
+    home.pairflow(&["update", "b1", "--resolved"]).ends(1).says("nobody has edited done.txt").says("next:");
+    assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL", "nothing was merged");
+    claude.write("other.txt", "not the file in conflict\n");
+    home.pairflow(&["update", "b1", "--resolved"]).ends(1);
+    home.pairflow(&["update", "b1", "--resolved", "--keep"]).ok().says("Merged main at");
+    let status = home.wait_for("b1", |status| status["turn_state"] == "open");
+    let tree = status["snapshot"]["tree"].as_str().unwrap();
+    assert_eq!(home.git(&["show", &format!("{tree}:done.txt")]), "done", "kept on purpose");
+}
+
+#[test]
+fn a_piped_diff_is_a_patch_that_git_takes_with_binary_files() {
+    let home = home();
+    let (codex, _) = handed_over(&home, "b1");
+    std::fs::write(codex.worktree.join("logo.bin"), [0, 159, 146, 150, 0, 255, 10, 0]).unwrap();
+    let patch = home.root().join("work.patch");
+    let mut diff = home.command(&["diff", "b1"]);
+    diff.stdout(std::fs::File::create(&patch).unwrap());
+    home.finish(diff).ok();
+    home.git(&["apply", "--check", &patch.display().to_string()]);
+    home.git(&["apply", &patch.display().to_string()]);
+    assert_eq!(std::fs::read(home.repo.join("logo.bin")).unwrap(), [0, 159, 146, 150, 0, 255, 10, 0]);
+    assert_eq!(std::fs::read_to_string(home.repo.join("done.txt")).unwrap(), "done\n");
+}
+
+#[test]
+fn an_approval_of_a_tree_that_drifted_names_the_way_back_to_what_was_reviewed() {
+    let home = home();
+    let (codex, _) = ready(&home, "b1");
+    codex.write("done.txt", "edited since\n");
+    codex.write("more.txt", "new\n");
+    home.pairflow(&["ok", "b1", "--yes"]).ends(1).says("read-tree --reset -u");
+    let refused = home.pairflow(&["approve", "b1"]).ends(1).says("done.txt").says("more.txt");
+    let back = refused.stderr.lines().find_map(|line| line.split_once("reviewed tree: git -C")).unwrap().1;
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-ec", &format!("git -C{back}")]);
+    home.finish(shell).ok();
+    home.pairflow(&["approve", "b1"]).ok();
+    assert!(!codex.worktree.join("more.txt").exists());
 }

@@ -57,7 +57,10 @@ fn a_pause_and_an_answer_say_what_comes_next() {
     claude.pairflow(&["ask-human", "--question", "tabs?"]).ok();
     home.pairflow(&["pause", "a"]).ok().says("A question is open").says("next: pairflow reply a");
     let answered = home.pairflow(&["reply", "a", "--message", "no"]).ok().says("is paused");
-    assert!(!answered.stdout.contains("goes on in") && answered.stderr.contains("next: pairflow resume a"), "{answered:?}");
+    assert!(
+        !answered.stdout.contains("goes on in") && answered.stderr.contains("next: pairflow resume a"),
+        "{answered:?}"
+    );
     home.pairflow(&["resume", "a"]).ok().says("goes on as");
     home.pairflow(&["pause", "a"]).ok().says("next: pairflow resume a");
 }

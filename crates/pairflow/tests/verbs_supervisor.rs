@@ -19,7 +19,7 @@ agents:
       - pass: { summary: first cut }
     - - write: { path: done.txt, text: done }
       - pass: { summary: mended }
-    - - converged: { summary: nothing left }
+    - - converged: { summary: nothing left, explain: \"## What changed\\nx\\n## Why\\nx\\n## Risks\\nnone\\n## Manual test plan\\nlook\\n\" }
   claude:
     - - pass: { summary: a typo, findings: ['P1:it says dome'] }
     - - pass: { summary: clean, no_findings: true }

@@ -77,7 +77,10 @@ fn opening(unit: &Unit, turn: &Turn) -> String {
         Stage::Closing(handover) => format!("the tree that {} left is not recorded yet", handover.by),
         Stage::Opening => match super::missing_checks(unit).first() {
             Some(check) => format!("the check '{}' has not finished", check.name),
-            None => "the notice is not out yet".to_owned(),
+            None => match unit.to_reproduce().next() {
+                Some((finding, _)) => format!("the reproducer of {finding} has not finished"),
+                None => "the notice is not out yet".to_owned(),
+            },
         },
         Stage::Open => "it is open".to_owned(),
         Stage::Settled => "the reviews suffice".to_owned(),

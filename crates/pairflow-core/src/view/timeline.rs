@@ -77,10 +77,8 @@ impl TimelineState {
     /// Returns the lines of the next envelope: its own, then a new round or other seats if it brought them.
     pub fn step(&mut self, envelope: &Envelope) -> Vec<TimelineRow> {
         let (round, seats) = (self.unit.round, self.unit.seats.clone());
-        let void = void_review(&self.unit, envelope).map(|what| TimelineRow {
-            kind: None,
-            ..row(envelope, "pairflow".to_owned(), &what, Tone::Warn)
-        });
+        let void = void_review(&self.unit, envelope)
+            .map(|what| TimelineRow { kind: None, ..row(envelope, "pairflow".to_owned(), &what, Tone::Warn) });
         let before = std::mem::replace(&mut self.unit, Unit::new(envelope.bubble_id.clone()));
         self.unit = evolve(before, envelope);
         let follows = turned(round, &seats, &self.unit).map(|what| {
@@ -107,7 +105,9 @@ fn void_review(before: &Unit, envelope: &Envelope) -> Option<String> {
     let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body else { return None };
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
     let void = handover.seat == Seat::Critic && handover.clean && before.tree() != Some(&snapshot.tree);
-    void.then(|| format!("the clean review of {} does not count, because it changed files; it reviews again", handover.by))
+    void.then(|| {
+        format!("the clean review of {} does not count, because it changed files; it reviews again", handover.by)
+    })
 }
 
 /// Says what became of rounds and seats, if anything.

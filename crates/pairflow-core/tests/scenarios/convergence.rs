@@ -55,7 +55,7 @@ fn converged_counts_as_the_callers_clean_review_if_that_completes_the_criteria()
     assert_eq!(claim.event.recipient, Party::Orchestrator);
     let Body::Convergence(claim) = &claim.event.body else { panic!() };
     assert_eq!(claim.certificate.reviews.len(), 2);
-    assert!(play.package().contains("last review, by codex: nothing grave is left"), "{}", play.package());
+    assert!(play.package().contains("last review, by codex in round 2: nothing grave is left"), "{}", play.package());
 }
 
 #[test]

@@ -182,6 +182,6 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
     let waived = play.unit.certificate.unwrap().waived;
     assert_eq!(
         waived,
-        ["F1 P1 no scope", "a second clean review", "the person's word that the document is understood"]
+        ["F1 P1 no scope", "two clean reviews", "the person's word that the document is understood"]
     );
 }

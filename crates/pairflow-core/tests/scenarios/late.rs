@@ -98,7 +98,7 @@ fn a_clean_review_between_two_late_ones_breaks_the_row() {
 fn continue_goes_on_with_a_fresh_budget_and_counts_anew() {
     let play = play(&format!(
         "{TWICE}
-         human: reply continue 'the lock matters'
+         human: reply 'the lock matters' continue
          codex edits b.rs
          codex: pass fixes F3
          claude: pass P1 'too slow' late confirms F3"
@@ -111,5 +111,5 @@ fn continue_goes_on_with_a_fresh_budget_and_counts_anew() {
 fn accept_waives_what_is_open_and_the_certificate_says_so() {
     let play = play(&format!("{TWICE}\nhuman: reply accept"));
     let certificate = play.unit.certificate.unwrap();
-    assert_eq!(certificate.waived, ["F3 P1 drops the lock", "a second clean review"]);
+    assert_eq!(certificate.waived, ["F3 P1 drops the lock", "two clean reviews"]);
 }

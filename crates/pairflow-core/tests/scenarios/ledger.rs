@@ -4,7 +4,7 @@ use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT, RowState};
 use pairflow_testkit::script::{Play, check, play};
 
 /// Every row with its state: `F1 P1 no rollback: fixed, closed`.
-pub fn rows(play: &Play) -> Vec<String> {
+pub(crate) fn rows(play: &Play) -> Vec<String> {
     let closed = |settled| if settled { ", closed" } else { "" };
     play.unit.ledger.rows.iter().map(|row| format!("{}: {}{}", row.short(), row.state, closed(row.settled))).collect()
 }
@@ -54,6 +54,15 @@ fn a_row_that_a_person_waived_stays_waived_when_it_is_claimed_again() {
     assert_eq!(rows(&play), ["F1 P1 no rollback: waived, closed"]);
     assert_eq!(play.unit.ledger.rows[0].history.last().unwrap().note, "claimed again; the person's waiver stands");
     assert!(play.unit.ledger.blocking().next().is_none());
+}
+
+#[test]
+fn a_graver_claim_opens_a_waived_row_again_also_as_a_duplicate() {
+    let waived = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'x is odd' P2 'no rollback'\nhuman: waive F2 'fine'";
+    let graver = play(&format!("{waived}\ncodex: pass\nclaude: pass P0 'no rollback'"));
+    assert_eq!(rows(&graver)[1], "F2 P0 no rollback: reopened");
+    let twice = play(&format!("{waived}\ncodex: pass\nclaude: pass P2 'no rollback' P1 'No rollback'"));
+    assert_eq!(rows(&twice)[1], "F2 P1 no rollback: reopened");
 }
 
 #[test]

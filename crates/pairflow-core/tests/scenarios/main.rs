@@ -25,5 +25,6 @@ mod rounds;
 mod same_tree;
 mod tie_break;
 mod update;
+mod waiting_for;
 mod waive;
 mod watchdog;

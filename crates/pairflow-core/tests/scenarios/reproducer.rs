@@ -130,14 +130,14 @@ fn the_turn_opens_only_when_every_reproducer_has_been_run() {
          codex: pass
          claude: pass P1 'no rollback' by './repro' (hold)
          step
-         codex: pass
+         codex: pass 'at once' (hold)
          step
          settle",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 closing open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
-         refused: codex's turn is still opening: the notice is not out yet
+         refused: codex's turn is still opening: the reproducer of F1 has not finished
          #5 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
          #6 RUNNING codex implementer round 2 open: F1 P1 no rollback",
     );

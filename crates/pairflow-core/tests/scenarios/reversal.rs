@@ -30,7 +30,7 @@ fn a_finding_that_asks_to_undo_an_earlier_one_stops_the_loop_with_one_question()
 fn after_the_answer_it_is_a_finding_like_any_other_and_nobody_is_asked_again() {
     let play = play(&format!(
         "{UNDOES}
-         human: reply continue 'F2 holds'
+         human: reply 'F2 holds' continue
          codex: pass disputes F2 'F1 asked for it'
          claude: pass P1 'this waits too long' undoes F1"
     ));
@@ -42,7 +42,7 @@ fn after_the_answer_it_is_a_finding_like_any_other_and_nobody_is_asked_again() {
 
 #[test]
 fn the_persons_words_reach_the_implementer() {
-    let play = play(&format!("{UNDOES}\nhuman: reply continue 'F2 holds, drop the lock'"));
+    let play = play(&format!("{UNDOES}\nhuman: reply 'F2 holds, drop the lock' continue"));
     let text = pairflow_core::view::brief::brief(&play.unit).unwrap();
     assert!(text.contains("F2 holds, drop the lock"), "{text}");
 }
@@ -100,5 +100,5 @@ fn a_finding_that_names_itself_or_nothing_that_is_there_undoes_nothing() {
 #[test]
 fn accept_takes_the_work_as_it_is_and_names_the_finding() {
     let play = play(&format!("{UNDOES}\nhuman: reply accept"));
-    assert_eq!(play.unit.certificate.unwrap().waived, ["F2 P1 this waits too long", "a second clean review"]);
+    assert_eq!(play.unit.certificate.unwrap().waived, ["F2 P1 this waits too long", "two clean reviews"]);
 }

@@ -36,6 +36,7 @@ impl Bubble {
     pub fn apply(&self, command: &Command) -> Result<Applied, EngineError> {
         let seen = self.log.load()?;
         let earlier = repeated(&seen.unit, command);
+        self.insist_same(earlier.as_ref().and_then(|applied| applied.id.as_ref()), command)?;
         if let Some(applied) = earlier.clone().filter(|_| seen.from == Source::Cache) {
             return Ok(applied);
         }
@@ -46,6 +47,7 @@ impl Bubble {
         let mut log = self.locked()?;
         // Whoever wrote the earlier record may have died before its sync; under the lock it is durable.
         if let Some(applied) = repeated(&log.loaded().unit, command) {
+            self.insist_same(applied.id.as_ref(), command)?;
             return Ok(applied);
         }
         if log.loaded().head.seq != seen.head.seq {

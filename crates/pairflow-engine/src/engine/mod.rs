@@ -11,6 +11,7 @@ mod list;
 mod package;
 mod places;
 mod refs;
+mod same;
 mod spill;
 
 pub use apply::Applied;

@@ -36,6 +36,7 @@ pub use seed::seed;
 pub use snapshot::{Taken, keep, observe, take};
 pub(crate) use snapshot::{own_commit, relay};
 pub(crate) use update::bring_to;
+pub(crate) use update::is_untouched;
 pub use update::{Updated, Wanted, update};
 pub use version::{OLDEST_GIT, is_recent, version};
 pub use workspace::Workspace;

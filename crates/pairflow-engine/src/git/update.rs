@@ -83,6 +83,16 @@ pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, Git
     Ok(Updated { base, base_tree, before, tree, moved: true })
 }
 
+/// Whether nobody has edited any of the files in conflict since the merge met it as the snapshot `number` was next.
+pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
+    let git = workspace.git();
+    let notes = Notes { workspace, git: &git, number };
+    let Some(met) = resolve(&git, &notes.name("conflict"))? else { return Ok(false) };
+    let (now, _) = look(workspace, &git)?;
+    let edited = changes(&git, &tree_of(&git, &met)?, &now)?;
+    Ok(!edited.iter().any(|change| conflict.files.contains(&change.path)))
+}
+
 /// Makes the files of the worktree those of `tree`. Ignored files stay.
 pub(crate) fn bring_to(workspace: &Workspace, tree: &TreeId) -> Result<(), GitError> {
     let git = workspace.git();

@@ -8,7 +8,7 @@ use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit, deci
 
 use super::Hands;
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Repo, bring_to, is_ancestor};
+use crate::git::{Repo, bring_to, is_ancestor, is_untouched};
 use crate::perform::{commit_now, set_up};
 use crate::process::Cancel;
 use crate::store::StoreError;
@@ -22,6 +22,17 @@ pub struct Resumed {
     pub unit: Unit,
     /// Whether its worktree was gone and was made anew.
     pub restored: bool,
+}
+
+/// What becomes of files in which the base branch and the work conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InConflict {
+    /// They stop the merge.
+    Stop,
+    /// A person has edited them; they are taken as they are in the worktree.
+    Edited,
+    /// A person wants them as they are in the worktree, edited or not.
+    Kept,
 }
 
 impl Bubble {
@@ -99,11 +110,14 @@ impl Bubble {
 
     /// Merges the base branch into the worktree and returns once that is recorded.
     ///
-    /// With `resolved`, the files of the last conflict are taken as the person left them in the worktree. Returns
-    /// nothing, and records nothing, if the bubble stands on the tip of the base branch already.
-    pub fn update(&self, resolved: bool, hands: &Hands) -> Result<Option<Unit>, EngineError> {
+    /// Returns nothing, and records nothing, if the bubble stands on the tip of the base branch already.
+    pub fn update(&self, conflict: InConflict, hands: &Hands) -> Result<Option<Unit>, EngineError> {
         let before = self.load()?;
         self.restore_worktree(&before.unit)?;
+        let resolved = conflict != InConflict::Stop;
+        if conflict == InConflict::Edited {
+            self.refuse_untouched(&before.unit)?;
+        }
         let command = if resolved { &Command::UpdateResolved } else { &Command::Update };
         let allowed = decide(&before.unit, command, self.engine.clock.now()).is_ok();
         if allowed && !before.unit.updating && !self.base_moved(&before.unit)? {
@@ -118,6 +132,20 @@ impl Bubble {
         } else {
             Err(EngineError::Effect(self.last_failure(before.head.seq, "the update failed")))
         }
+    }
+
+    /// Refuses to take files in conflict as resolved that nobody has edited.
+    fn refuse_untouched(&self, unit: &Unit) -> Result<(), EngineError> {
+        let Some(conflict) = &unit.conflict else { return Ok(()) };
+        if !is_untouched(&self.workspace(unit)?, conflict, unit.snapshots + 1)? {
+            return Ok(());
+        }
+        let (id, files) = (&self.id, conflict.files.join(", "));
+        let worktree = unit.workspace.as_ref().map_or("", |record| record.path.as_str());
+        Err(EngineError::BadInput(format!(
+            "nobody has edited {files} in {worktree} since the conflict; edit the files so that each holds both changes, \
+             then: pairflow update {id} --resolved (to drop the other side on purpose: --resolved --keep)"
+        )))
     }
 
     /// Whether the base branch has something that the bubble does not stand on; of a bubble that is DONE, whether the

@@ -20,7 +20,7 @@ pub use diff::{Diff, DiffOf, diff, patch};
 pub use export::export;
 pub use gate::Claim;
 pub use locate::{Place, locate};
-pub use loop_verbs::Resumed;
+pub use loop_verbs::{InConflict, Resumed};
 pub use merge::{MergeEnd, merge};
 pub use open::{Opened, open};
 pub use verify::{VerifyReport, VerifyRow, verify};

@@ -76,7 +76,10 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
     let agrees = "state: state.json agrees with the log";
     let wrong = |why: &str| {
         let id = &bubble.id;
-        row(agrees, Err(format!("{why}; pairflow does not use it and writes it anew from the log: pairflow status {id}")))
+        row(
+            agrees,
+            Err(format!("{why}; pairflow does not use it and writes it anew from the log: pairflow status {id}")),
+        )
     };
     let (seq, unit) = match bubble.log().state_file() {
         Ok(CacheStand::Absent) => return row("state: state.json is not there; it is rebuilt from the log", Ok(())),

@@ -63,9 +63,7 @@ fn remove_bubble(bubbles: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
     let (dir, nameless) = (bubbles.join(id.as_str()), bubbles.join(format!(".{id}.deleted")));
     remove_dir(&nameless)?;
     match std::fs::rename(&dir, &nameless) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-            Err(WorkspaceError::io("remove", &dir, source))
-        }
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkspaceError::io("remove", &dir, source)),
         _ => remove_dir(&nameless),
     }
 }

@@ -13,12 +13,46 @@ pub struct Ran {
     pub left: u32,
     /// How many reviews brought minor findings and nothing else.
     pub minor_rounds: u32,
+    /// How many reviews each reason kept from being clean; only the real core says why.
+    pub causes: [u32; Cause::ALL.len()],
     /// Whether it stopped by its own rules.
     pub converged: bool,
     /// Whether a required check fails on what was accepted.
     pub checks_fail: bool,
     /// Whether what was accepted is not what was reviewed last.
     pub unreviewed: bool,
+}
+
+/// Why a review was not clean: the first of these that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// It found a true P0 or P1.
+    NewTrue,
+    /// It did not take an answer, and the defect is still there; or its reproducer still fails.
+    NotMended,
+    /// It claimed a P0 or P1 that is none.
+    NewFalse,
+    /// It brought up a settled P0 or P1 again, which is none any more.
+    Repeated,
+    /// It did not take an answer that was right.
+    Misjudged,
+    /// A minor finding has to be answered.
+    Unanswered,
+    /// A required check fails.
+    Check,
+}
+
+impl Cause {
+    /// All of them, with the words for each.
+    pub const ALL: [(Self, &str); 7] = [
+        (Self::NewTrue, "a new true P0/P1"),
+        (Self::NotMended, "said to be fixed, and is not"),
+        (Self::NewFalse, "a new P0/P1 that is none"),
+        (Self::Repeated, "a settled P0/P1 again"),
+        (Self::Misjudged, "a right answer not taken"),
+        (Self::Unanswered, "a tagged P2 only"),
+        (Self::Check, "a failing check only"),
+    ];
 }
 
 /// What many runs came to.
@@ -36,6 +70,8 @@ pub struct Summary {
     pub any_left: f64,
     /// The share of reviews with minor findings and nothing else.
     pub minor_rounds: f64,
+    /// The share of reviews that each reason kept from being clean.
+    pub causes: [f64; Cause::ALL.len()],
     /// The share of runs that stopped by their own rules.
     pub converged: f64,
     /// How many runs accepted work on which a check fails.
@@ -129,6 +165,10 @@ impl Summary {
             left: Mean::of(&left),
             any_left: share(|run| run.left > 0),
             minor_rounds: total(|run| run.minor_rounds) / total(|run| run.rounds).max(1.0),
+            causes: std::array::from_fn(|at| {
+                let sum: u32 = runs.iter().map(|run| run.causes[at]).sum();
+                f64::from(sum) / total(|run| run.rounds).max(1.0)
+            }),
             converged: share(|run| run.converged),
             checks_fail: count(runs, |run| run.checks_fail),
             unreviewed: count(runs, |run| run.unreviewed),

@@ -20,7 +20,7 @@ mod words;
 
 pub use code::Model;
 pub use gates::{Gate, gates};
-pub use measure::{Lab, Mean, Ran, Spread, Summary};
+pub use measure::{Cause, Lab, Mean, Ran, Spread, Summary};
 pub use ours::ours;
 pub use params::{BadParams, Params};
 pub use rivals::{naive, original, single};

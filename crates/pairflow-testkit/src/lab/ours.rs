@@ -12,7 +12,7 @@ use super::code::{Code, FILES, Model, PARTS, Subject};
 use super::critic::{Claim, Past, look, takes};
 use super::dice::Dice;
 use super::producer::{Answer, answer, mend};
-use super::{Params, Ran, words};
+use super::{Cause, Params, Ran, words};
 
 /// A loop that is not over after so many turns never ends.
 const ENDLESS: u32 = 400;
@@ -143,7 +143,33 @@ impl<'a> Trial<'a> {
         for (name, claim) in self.bubble.last_names().into_iter().zip(&new) {
             self.about.entry(name).or_insert(claim.subject);
         }
+        if let Some(cause) = self.cause(&new, &settled) {
+            self.ran.causes[cause as usize] += 1;
+        }
         self.seen[model as usize] = Some((self.bubble.unit.round, self.code.versions));
+    }
+
+    /// Why the review that was just handed over is not clean.
+    fn cause(&self, new: &[Claim], settled: &[Subject]) -> Option<Cause> {
+        let unit = &self.bubble.unit;
+        let grave = |claim: &&Claim| self.code.about(claim.subject).1.blocks();
+        let holds = |row: &Row| self.about.get(&row.id).is_some_and(|subject| self.code.holds(*subject));
+        let blocking = || unit.ledger.blocking().filter(|row| row.severity.blocks());
+        if new.iter().filter(grave).any(|claim| self.code.holds(claim.subject)) {
+            Some(Cause::NewTrue)
+        } else if blocking().any(holds) {
+            Some(Cause::NotMended)
+        } else if new.iter().filter(grave).any(|claim| !settled.contains(&claim.subject)) {
+            Some(Cause::NewFalse)
+        } else if new.iter().any(|claim| grave(&claim)) {
+            Some(Cause::Repeated)
+        } else if blocking().next().is_some() {
+            Some(Cause::Misjudged)
+        } else if unit.ledger.blocking().next().is_some() {
+            Some(Cause::Unanswered)
+        } else {
+            (!self.code.checks_pass()).then_some(Cause::Check)
+        }
     }
 
     /// Takes the answers that seem right, and not those that do not, or whose fault the look found again.

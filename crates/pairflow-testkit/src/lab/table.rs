@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Gate, Lab, Spread, Summary, Tried};
+use super::{Cause, Gate, Lab, Spread, Summary, Tried};
 
 /// The columns of one measurement.
 pub fn render(lab: &Lab) -> String {
@@ -34,6 +34,10 @@ pub fn render(lab: &Lab) -> String {
         lab.original.minor_rounds * 100.0,
         lab.ours.minor_rounds * 100.0
     );
+    let causes =
+        Cause::ALL.iter().zip(lab.ours.causes).map(|((_, name), share)| format!("{name} {:.1} %", share * 100.0));
+    let causes = causes.collect::<Vec<_>>().join(", ");
+    let _ = writeln!(text, "Why reviews of ours were not clean, as shares of all: {causes}.");
     text
 }
 

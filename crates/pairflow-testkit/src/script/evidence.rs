@@ -105,6 +105,10 @@ impl Shown {
         let Some(findings) = &pass.findings else { return };
         for (id, severity) in findings.iter().filter_map(|finding| Some((finding.id?, finding.severity))) {
             let gravest = self.gravest.entry(id).or_insert(severity);
+            if severity.blocks() && severity < *gravest {
+                // What was waived was less than what is claimed now.
+                self.waived.remove(&id);
+            }
             *gravest = severity.min(*gravest);
         }
         let named = findings.iter().filter_map(|finding| finding.id).chain(pass.answers.reopened.iter().copied());

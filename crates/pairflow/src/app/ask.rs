@@ -41,9 +41,8 @@ impl App {
             return Ok(());
         }
         if !self.interactive() {
-            return Err(CommandError::refused(format_args!(
-                "{question} There is no terminal to answer on; add --yes."
-            )));
+            let message = format!("{question} There is no terminal to answer on; add --yes.");
+            return Err(CommandError::refused(message).next(format_args!("{} --yes", self.typed)));
         }
         if self.confirm(out, question)? { Ok(()) } else { Err(CommandError::refused("nothing was done.")) }
     }

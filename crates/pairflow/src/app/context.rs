@@ -23,6 +23,8 @@ pub struct App {
     pub(crate) program: Option<PathBuf>,
     /// What the command was given on the command line, without its verb.
     pub(crate) given: Vec<String>,
+    /// The command as it was typed.
+    pub(crate) typed: String,
     cwd: Option<PathBuf>,
 }
 
@@ -39,6 +41,7 @@ impl App {
             clock: world.clock,
             program: world.program,
             given: Vec::new(),
+            typed: String::new(),
             cwd: world.cwd,
         };
         (app, out)

@@ -68,10 +68,8 @@ fn unknown(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> CommandE
 fn only_one(wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
     match candidates {
         [only] => Ok(only.clone()),
-        [] => {
-            Err(CommandError::refused(format_args!("there is no bubble to {}.", wanted.verb))
-                .next("pairflow new \"what to do\""))
-        }
+        [] => Err(CommandError::refused(format_args!("there is no bubble to {}.", wanted.verb))
+            .next("pairflow new \"what to do\"")),
         [first, ..] => {
             let all: Vec<_> = candidates.iter().collect();
             let message = format!("which bubble? There are {}: {}", all.len(), listed(&all));

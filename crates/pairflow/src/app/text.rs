@@ -57,7 +57,8 @@ impl App {
             return Ok(Given::File(path));
         }
         if names_a_file(words) {
-            let message = format!("there is no file {words}, and a task of that one word would tell nobody what to do.");
+            let message =
+                format!("there is no file {words}, and a task of that one word would tell nobody what to do.");
             return Err(CommandError::usage(message).next("pairflow create --task \"what to do\""));
         }
         Ok(Given::Words(words.to_owned()))

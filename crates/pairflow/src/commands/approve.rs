@@ -2,8 +2,10 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
+use pairflow_core::unit::Refusal;
+use pairflow_engine::engine::{Bubble, EngineError};
 
-use crate::app::{App, fits};
+use crate::app::{App, fits, quoted};
 use crate::commands::common::{BubbleArg, said};
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -39,10 +41,28 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::ready, &args.bubble, "approve")?;
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
-    let applied = bubble.approve(None, args.key.map(Key))?;
+    let applied = bubble.approve(None, args.key.map(Key)).map_err(|error| told(&bubble, error))?;
     let tree = applied.unit.tree().map_or("", |tree| tree.short());
     app.hands().wake(&bubble)?;
     out.line(format_args!("Approved tree {tree} of bubble {}", bubble.id))?;
     out.next(format_args!("pairflow commit {}", bubble.id));
     Ok(())
+}
+
+/// Tells why an approval was refused; if the worktree is not what was reviewed, with the way back to that.
+pub(crate) fn told(bubble: &Bubble, error: EngineError) -> CommandError {
+    let drifted =
+        matches!(&error, EngineError::Refused { refusal, .. } if matches!(**refusal, Refusal::WorktreeDiffers { .. }));
+    let error = CommandError::from(error);
+    let unit = bubble.load().map(|loaded| loaded.unit).ok().filter(|_| drifted);
+    let Some((workspace, tree)) = unit.as_ref().and_then(|unit| Some((unit.workspace.as_ref()?, unit.tree()?))) else {
+        return error;
+    };
+    let git = format!("git -C {}", quoted(&workspace.path));
+    let back = format!("{git} add -A && {git} read-tree --reset -u {}", tree.0);
+    let message = format!(
+        "{}; send it back to have it reviewed, or drop what was edited since and go back to the reviewed tree: {back}",
+        error.message
+    );
+    CommandError { message, ..error }
 }

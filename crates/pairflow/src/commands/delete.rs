@@ -39,7 +39,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     // A bubble whose log cannot be read can still be archived and taken away by hand; this command does not guess.
     let unit = bubble.load()?.unit;
     if args.bubble.typed().is_none() && !unit.phase.is_final() {
-        let message = format!("bubble {} is {}: what still goes on is only deleted by its name.", unit.id, unit.phase.name());
+        let message =
+            format!("bubble {} is {}: what still goes on is only deleted by its name.", unit.id, unit.phase.name());
         return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", unit.id)));
     }
     let going = if unit.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };

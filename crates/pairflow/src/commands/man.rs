@@ -1,7 +1,7 @@
 //! `pairflow man`: the manual pages.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
@@ -20,6 +20,16 @@ pub struct ManArgs {
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
+
+/// What the numbers mean that a command ends with.
+const EXIT_CODES: &str = "\
+0   done, and durable
+1   refused: the rules say no
+2   usage: the command line makes no sense
+3   the world failed: disk, git, a program
+4   lost a race: somebody else was faster, and nothing was changed
+5   the log is damaged or lost; nothing was changed
+77  a person's command was called by an agent";
 
 /// The line of the table.
 pub const ENTRY: CommandEntry = CommandEntry {
@@ -66,8 +76,40 @@ fn write_all(tree: &Command, dir: &Path) -> Result<usize, CommandError> {
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, CommandError> {
+    let cannot = |error| CommandError::world(format_args!("cannot render the manual page: {error}."));
+    sections(command).map_err(cannot)
+}
+
+/// Renders the page; what stands below a command's options is its examples.
+fn sections(command: &Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
-    let rendered = Man::new(command.clone()).render(&mut page);
-    rendered.map_err(|error| CommandError::world(format_args!("cannot render the manual page: {error}.")))?;
+    let man = Man::new(command.clone());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    if command.get_opts().next().is_some() || command.get_positionals().next().is_some() {
+        man.render_options_section(&mut page)?;
+    }
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    verbatim(&mut page, "EXIT STATUS", EXIT_CODES)?;
+    if let Some(examples) = command.get_after_help().map(ToString::to_string) {
+        let heading = |line: &&str| !matches!(*line, "Example:" | "Examples:");
+        verbatim(&mut page, "EXAMPLES", &examples.lines().filter(heading).collect::<Vec<_>>().join("\n"))?;
+    }
     Ok(page)
+}
+
+/// Adds a section whose lines stay as they are.
+fn verbatim(page: &mut Vec<u8>, heading: &str, text: &str) -> io::Result<()> {
+    writeln!(page, ".SH \"{heading}\"\n.nf")?;
+    for line in text.lines() {
+        let line = line.replace('\\', "\\e").replace('-', "\\-");
+        // At the beginning of a line these two would be taken for commands.
+        let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+        writeln!(page, "{guard}{line}")?;
+    }
+    writeln!(page, ".fi")
 }

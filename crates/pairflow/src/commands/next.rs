@@ -9,6 +9,7 @@ use pairflow_core::unit::Unit;
 use pairflow_core::view::title;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};
+use serde::Serialize;
 
 use crate::app::{App, Reach};
 use crate::commands::common::RepoArg;
@@ -22,11 +23,23 @@ use crate::table::{CommandEntry, Group};
 /// Shows the context and the diff, and takes one key. Without a terminal it prints the item and the commands that
 /// answer it.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  pairflow next")]
+#[command(after_help = "Examples:\n  pairflow next\n  pairflow next --json")]
 pub struct NextArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
+    /// Print JSON for programs, and ask nothing
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What has waited longest, for programs.
+#[derive(Serialize)]
+struct Next {
+    /// Nothing if nothing waits.
+    item: Option<Waiting>,
+    /// How much waits in all.
+    waiting: usize,
 }
 
 /// The line of the table.
@@ -54,6 +67,11 @@ struct Open {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = NextArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let reach = app.reach(args.repo.repo.as_deref())?;
+    if args.json {
+        let open = open(app, &reach, out)?;
+        let waiting = open.len();
+        return out.json("next/1", &Next { item: open.into_iter().next().map(|oldest| oldest.waiting), waiting });
+    }
     let mut skipped: Vec<(PathBuf, String)> = Vec::new();
     loop {
         let mut open = open(app, &reach, out)?;

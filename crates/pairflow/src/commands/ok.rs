@@ -8,7 +8,7 @@ use pairflow_engine::engine::Bubble;
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
-use crate::commands::{commit, merge};
+use crate::commands::{approve, commit, merge};
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -77,8 +77,7 @@ pub(crate) fn show(bubble: &Bubble, request: &ApprovalRequest, out: &mut Out) ->
 
 /// Approves what was shown; if something else is up for approval by now, nothing is approved.
 pub(crate) fn approve(bubble: &Bubble, shown: &ApprovalRequest) -> Result<(), CommandError> {
-    bubble.approve(Some(&shown.package_sha256), None)?;
-    Ok(())
+    bubble.approve(Some(&shown.package_sha256), None).map(drop).map_err(|error| approve::told(bubble, error))
 }
 
 /// Commits what was approved, and says so.

@@ -2,6 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Phase;
+use pairflow_engine::verbs::InConflict;
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
@@ -23,6 +24,9 @@ pub struct UpdateArgs {
     /// The files in conflict are resolved in the worktree; take them as they are there
     #[arg(long)]
     pub resolved: bool,
+    /// With --resolved, keep them as they are even if nobody has edited them
+    #[arg(long, requires = "resolved")]
+    pub keep: bool,
 }
 
 /// The line of the table.
@@ -54,12 +58,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         out.next(format_args!("pairflow start {}", next.id));
         return Ok(());
     }
+    let conflict = match (args.resolved, args.keep) {
+        (false, _) => InConflict::Stop,
+        (true, false) => InConflict::Edited,
+        (true, true) => InConflict::Kept,
+    };
     out.progress(format_args!("merging {base} into the worktree of {} …", bubble.id));
-    let Some(updated) = bubble.update(args.resolved, &app.hands())? else {
-        return out.line(format_args!(
-            "Bubble {} is already up to date with {base}; nothing was changed.",
-            bubble.id
-        ));
+    let Some(updated) = bubble.update(conflict, &app.hands())? else {
+        return out.line(format_args!("Bubble {} is already up to date with {base}; nothing was changed.", bubble.id));
     };
     let at = updated.workspace.as_ref().map_or("", |workspace| workspace.base.short());
     out.line(format_args!("Merged {base} at {at} into the worktree of bubble {}", bubble.id))?;

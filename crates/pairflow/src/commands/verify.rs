@@ -66,7 +66,7 @@ fn verdict(report: &VerifyReport) -> String {
             let how = if by.is_empty() {
                 "was accepted by a person at a tie-break, without a clean review".to_owned()
             } else {
-                format!("was accepted, reviewed clean by {}", by.join(" and "))
+                format!("was accepted, reviewed by {}", by.join(" and "))
             };
             let waived = match &certificate.waived[..] {
                 [] => String::new(),

@@ -95,10 +95,9 @@ impl Line {
         self.lines(paint, text.as_ref(), "\n> ")
     }
 
-    /// Adds text of several lines that pairflow wrote itself; they are set in, so that what they tell cannot pass for
-    /// another message.
+    /// Adds text whose line feeds are pairflow's own.
     pub(crate) fn own(self, text: impl AsRef<str>) -> Self {
-        self.lines(Paint::Plain, text.as_ref(), "\n  ")
+        self.lines(Paint::Plain, text.as_ref(), "\n")
     }
 
     fn lines(mut self, paint: Paint, text: &str, feed: &str) -> Self {

@@ -150,7 +150,12 @@ impl Ledger {
         let id = finding.id.unwrap_or(FindingId(self.named + 1));
         self.named = self.named.max(id.0);
         if let Some(twin) = finding.duplicate_of.and_then(|twin| self.get_mut(twin)) {
+            let outgrown = twin.state == RowState::Waived && graver(finding, twin);
             absorb(twin, finding, review.risk);
+            if outgrown {
+                let by = Party::Agent(review.by.clone());
+                twin.become_state(change(review.round, &by, RowState::Reopened, "claimed again"));
+            }
         }
         match self.get_mut(id) {
             Some(row) => join(row, finding, review),
@@ -215,9 +220,14 @@ fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
     }
 }
 
+/// Whether a claim is graver than its row was, so grave that it blocks.
+fn graver(finding: &Finding, row: &Row) -> bool {
+    finding.severity.blocks() && finding.severity < row.severity
+}
+
 /// A claim that a row makes already: the row keeps the graver severity, and is open again if it was closed.
 fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
-    let graver = finding.severity.blocks() && finding.severity < row.severity;
+    let graver = graver(finding, row);
     absorb(row, finding, review.risk);
     let by = Party::Agent(review.by.clone());
     let asked_about = row.history.iter().any(|change| change.to == RowState::Reversal);

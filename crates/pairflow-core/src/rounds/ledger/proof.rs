@@ -5,18 +5,18 @@ use crate::ids::{FindingId, Party, TreeId};
 use crate::rounds::ledger::book::change;
 use crate::rounds::{Ledger, Row, RowChange, RowState, Shown};
 
-/// The most reproducers that are run on one tree.
+/// The most reproducers that are run on one tree, beside those that were just filed or still fail.
 pub const REPRODUCERS: usize = 50;
 
 impl Ledger {
-    /// Returns the rows whose reproducer has not been run on `tree` yet: the open ones first, the newest first.
+    /// Returns the rows whose reproducer has not been run on `tree` yet: what was just filed, then what is open, then
+    /// what could come back; the newest first.
     pub fn to_reproduce<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = (&'a Row, &'a str)> {
-        let open = self.rows.iter().rev().filter(|row| row.is_open());
-        let closed = self.rows.iter().rev().filter(|row| !row.is_open());
-        let closed = closed.filter(|row| !matches!(row.state, RowState::Waived | RowState::Duplicate));
-        let wanted = open.chain(closed);
+        let wanted = self.rows.iter().rev().filter(|row| !matches!(row.state, RowState::Waived | RowState::Duplicate));
         let kept = wanted.filter_map(|row| row.reproducer.as_ref().map(|one| (row, one)));
-        kept.filter(|(_, one)| one.stand != Shown::Dropped)
+        let mut kept: Vec<_> = kept.filter(|(_, one)| one.stand != Shown::Dropped).collect();
+        kept.sort_by_key(|(row, one)| (one.stand != Shown::Pending, !row.is_open()));
+        kept.into_iter()
             .take(REPRODUCERS)
             .filter(move |(_, one)| one.tree.as_ref() != Some(tree))
             .map(|(row, one)| (row, one.command.as_str()))

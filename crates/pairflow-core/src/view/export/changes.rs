@@ -14,8 +14,14 @@ const FILES: usize = 500;
 /// How many characters of a line are shown.
 const COLUMNS: usize = 400;
 
+/// A patch of at most so many lines is shown unfolded.
+const SHORT: usize = 400;
+
 /// How many lines there is room for yet.
-pub(super) struct Room(usize);
+pub(super) struct Room {
+    lines: usize,
+    unfolded: bool,
+}
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
     section(html, "changes", "Changes");
@@ -27,7 +33,12 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
     } else {
         html.raw("<p class=\"dim\">From the base to the newest snapshot.</p>\n");
         table(html, view.whole);
-        Room(WHOLE).files(html, view.whole, None, &format!("pairflow diff {id}"));
+        Room { lines: WHOLE, unfolded: view.whole.lines() <= SHORT }.files(
+            html,
+            view.whole,
+            None,
+            &format!("pairflow diff {id}"),
+        );
     }
     html.raw("</section>\n");
 }
@@ -46,16 +57,16 @@ fn table(html: &mut Html, patch: &Patch<'_>) {
 impl Room {
     /// The room for the patches of all rounds.
     pub(super) fn of_rounds() -> Self {
-        Self(ROUNDS)
+        Self { lines: ROUNDS, unfolded: true }
     }
 
     /// Adds the files of a patch; `command` shows all of it.
     pub(super) fn files(&mut self, html: &mut Html, patch: &Patch<'_>, round: Option<u32>, command: &str) {
-        let before = self.0;
+        let before = self.lines;
         for (file, number) in patch.files.iter().zip(1..).take(FILES) {
             self.file(html, file, round, number);
         }
-        let left_out = patch.lines().saturating_sub(before - self.0);
+        let left_out = patch.lines().saturating_sub(before - self.lines);
         if left_out > 0 || patch.files.len() > FILES {
             html.raw("<p class=\"cut\">").text(&format!("{left_out} lines are left out here; "));
             html.element("code", "", command).raw(" shows all of it.</p>\n");
@@ -63,9 +74,9 @@ impl Room {
     }
 
     fn file(&mut self, html: &mut Html, file: &FilePatch<'_>, round: Option<u32>, number: usize) {
-        // A few small files are read at once; what is long is opened by whoever wants to read it.
         let (added, removed) = file.counts();
-        html.open_at("details", "file", &file_anchor(round, number));
+        let tag = if self.unfolded { "details open" } else { "details" };
+        html.open_at(tag, "file", &file_anchor(round, number));
         html.raw("<summary>").element("code", "path", &file.path).raw(" <span class=\"plus\">");
         html.text(&format!("+{added}"))
             .raw("</span> <span class=\"minus\">")
@@ -76,15 +87,15 @@ impl Room {
         });
         html.raw("</summary>\n");
         for (hunk, nth) in file.hunks.iter().zip(1..) {
-            if self.0 == 0 || html.len() > LONGEST {
+            if self.lines == 0 || html.len() > LONGEST {
                 break;
             }
             html.open_at("pre", "hunk", &hunk_anchor(round, number, nth))
                 .element("span", "at", cut(hunk.head))
                 .raw("\n");
-            let shown = hunk.lines.len().min(self.0);
+            let shown = hunk.lines.len().min(self.lines);
             hunk.lines[..shown].iter().for_each(|text| line(html, text));
-            self.0 -= shown;
+            self.lines -= shown;
             html.raw("</pre>\n");
         }
         html.raw("</details>\n");
@@ -95,7 +106,7 @@ fn line(html: &mut Html, text: &str) {
     match text.as_bytes().first() {
         Some(b'+') => html.element("ins", "", cut(text)),
         Some(b'-') => html.element("del", "", cut(text)),
-        Some(b' ') => html.text(cut(text)),
+        Some(b' ') => html.element("span", "", cut(text)),
         _ => html.element("i", "", cut(text)),
     };
     html.raw("\n");

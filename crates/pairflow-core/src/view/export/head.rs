@@ -5,7 +5,7 @@ use crate::unit::{Phase, StateName, Unit};
 use crate::view::export::html::Html;
 use crate::view::export::page::View;
 use crate::view::export::prose::{blocks, inline};
-use crate::view::words::{changes, title};
+use crate::view::words::{changes, one_line, title};
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
     let unit = view.export.facts.unit();
@@ -14,9 +14,7 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
     if unit.paused {
         html.raw(" ").pill("warn", "paused");
     }
-    html.raw("</p>\n<h1>");
-    inline(html, title(&unit.task), &view.links);
-    html.raw("</h1>\n");
+    html.raw("</p>\n").element("h1", "", &one_line(title(&unit.task))).raw("\n");
     facts(html, unit);
     criteria(html, view);
     html.raw("<details class=\"task\"><summary>The task in full</summary><div class=\"prose\">");
@@ -43,11 +41,7 @@ fn facts(html: &mut Html, unit: &Unit) {
     }
     row(html, "Kind", &unit.rules.kind.to_string());
     if unit.round > 0 {
-        row(
-            html,
-            "Rounds",
-            &format!("{} (at most {} reviews before a person decides)", unit.round, unit.rules.max_rounds),
-        );
+        row(html, "Rounds", &format!("{}, a person decides after {}", unit.round, unit.rules.max_rounds));
     }
     if let Some(snapshot) = &unit.snapshot {
         row(html, "Changes", &changes(Snapshot::against_base(snapshot)));

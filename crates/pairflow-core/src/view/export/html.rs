@@ -3,6 +3,9 @@
 
 use crate::view::safe::safe;
 
+/// How many characters of one text are shown at most.
+pub(super) const SHOWN: usize = 16_000;
+
 /// A page that is being written.
 #[derive(Debug, Default)]
 pub(super) struct Html(String);
@@ -14,10 +17,11 @@ impl Html {
         self
     }
 
-    /// Adds foreign text.
+    /// Adds foreign text; of a very long one only the beginning.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        escape(&mut self.0, &safe(text));
-        self
+        let end = text.char_indices().nth(SHOWN).map(|(at, _)| at);
+        escape(&mut self.0, &safe(&text[..end.unwrap_or(text.len())]));
+        self.raw(if end.is_some() { "…" } else { "" })
     }
 
     /// Opens an element.

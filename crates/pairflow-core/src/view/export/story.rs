@@ -1,11 +1,13 @@
 //! The timeline: what happened, line by line, under the days it happened on.
 
+use crate::ids::Party;
 use crate::view::Tone;
 use crate::view::export::html::Html;
 use crate::view::export::links::message_anchor;
 use crate::view::export::page::{View, dropped, section};
 use crate::view::export::prose::inline;
 use crate::view::timeline::TimelineRow;
+use crate::view::words::called;
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
     let facts = &view.export.facts;
@@ -27,6 +29,7 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
 fn line(html: &mut Html, view: &View<'_>, row: &TimelineRow, follows: bool) {
     let class = match row.tone {
         Tone::Plain if row.kind.is_none() => "turned",
+        Tone::Plain if row.who == called(&Party::Orchestrator) => "quiet",
         Tone::Plain => "",
         Tone::Good => "good",
         Tone::Warn => "warn",

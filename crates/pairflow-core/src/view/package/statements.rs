@@ -7,6 +7,8 @@ use crate::view::words::one_line;
 
 /// The most statements that are read out of one text.
 pub(crate) const STATEMENTS: usize = 200;
+/// How many bytes of the fenced blocks after one statement are kept.
+const CODE: usize = 8_000;
 
 /// One statement.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -66,7 +68,7 @@ fn code(found: &mut Vec<Statement>, line: &str) {
     if found.is_empty() {
         found.push(Statement::default());
     }
-    if let Some(last) = found.last_mut() {
+    if let Some(last) = found.last_mut().filter(|last| last.code.len() + line.len() < CODE) {
         last.code.push_str(line);
         last.code.push('\n');
     }

@@ -130,9 +130,12 @@ fn tell(bubble: &Bubble, salvage: &Salvage, out: &mut Out) {
                 moved.display()
             ));
         }
-        None => out.note(format_args!("{id}: mended the end of the log; {} there", match lines {
-            1 => "its only line is".to_owned(),
-            _ => format!("all {lines} lines are"),
-        })),
+        None => out.note(format_args!(
+            "{id}: mended the end of the log; {} there",
+            match lines {
+                1 => "its only line is".to_owned(),
+                _ => format!("all {lines} lines are"),
+            }
+        )),
     }
 }

@@ -1,0 +1,63 @@
+//! Whether a retry is one: a key that was given by hand stands for what was said with it, and for nothing else.
+
+use pairflow_core::ids::{MsgId, Party};
+use pairflow_core::log::{Body, Envelope, Key, Verdict};
+use pairflow_core::unit::{Command, PassCommand};
+
+use crate::engine::{Bubble, EngineError};
+
+impl Bubble {
+    /// Insists that `command` says what the record `id`, which has the same key, says.
+    pub(crate) fn insist_same(&self, id: Option<&MsgId>, command: &Command) -> Result<(), EngineError> {
+        let (Some(Key(key)), Some(id)) = (given(command), id) else { return Ok(()) };
+        let mut differs = false;
+        self.log.visit(&mut |envelope| differs |= envelope.id == *id && !says(&envelope, command))?;
+        if differs {
+            return Err(EngineError::BadInput(format!(
+                "the key '{key}' stands for {id} already, which says something else; a new message needs a key of its own"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The key that was given; one that was made of the content needs no comparison.
+fn given(command: &Command) -> Option<&Key> {
+    match command {
+        Command::Pass(pass) => pass.key.as_ref(),
+        Command::AskHuman { key, .. }
+        | Command::Converged { key, .. }
+        | Command::Reply { key, .. }
+        | Command::Approve { key, .. }
+        | Command::Rework { key, .. } => key.as_ref(),
+        _ => None,
+    }
+}
+
+/// Whether a record says what `command` would have said.
+fn says(recorded: &Envelope, command: &Command) -> bool {
+    let sender = command.agent().map_or(Party::Human, |agent| Party::Agent(agent.clone()));
+    let same = match (&recorded.event.body, command) {
+        (Body::Pass(body), Command::Pass(pass)) => body.summary == pass.summary && found(body, pass),
+        (Body::HumanQuestion(body), Command::AskHuman { question, .. }) => body.question == *question,
+        (Body::Convergence(body), Command::Converged { summary, .. }) => body.summary == *summary,
+        (Body::HumanReply(body), Command::Reply { message, decision, .. }) => {
+            body.message == *message && body.decision == *decision
+        }
+        (Body::ApprovalDecision(body), Command::Approve { .. }) => body.decision == Verdict::Approve,
+        (Body::ApprovalDecision(body), Command::Rework { message, findings, .. }) => {
+            body.decision != Verdict::Approve && body.message == *message && body.findings == *findings
+        }
+        _ => false,
+    };
+    same && recorded.event.sender == sender
+}
+
+/// Whether both hand-overs found the same, as far as their sender said it.
+fn found(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
+    let claims = |findings: &Option<Vec<pairflow_core::rounds::Finding>>| {
+        let claims = findings.as_ref().map(|all| all.iter().map(|one| (one.severity, one.title.clone())));
+        claims.map(Iterator::collect::<Vec<_>>)
+    };
+    claims(&body.findings) == claims(&pass.findings)
+}

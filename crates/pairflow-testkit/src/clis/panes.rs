@@ -1,0 +1,82 @@
+//! A tmux server of a test's own, with nothing of the user's configuration. Its end is the end of everything in it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// A tmux server with a socket of its own. Dropping it kills that server and no other.
+#[derive(Debug)]
+pub struct Panes {
+    /// The directory of the socket.
+    dir: PathBuf,
+    /// The name of the socket, unique on this machine.
+    name: String,
+}
+
+impl Panes {
+    /// Describes a server whose socket lies in `dir`; it starts with its first pane.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        let number = NEXT.fetch_add(1, Ordering::SeqCst);
+        Self { dir: dir.into(), name: format!("pf-test-{}-{number}", std::process::id()) }
+    }
+
+    /// Starts a program in a pane of its own, with exactly the environment `env`, and returns the pane's id.
+    #[track_caller]
+    pub fn open(&self, dir: &Path, env: &[(String, String)], words: &[String]) -> String {
+        let mut command = self.tmux(&["new-session", "-d", "-x", "200", "-y", "50", "-P", "-F", "#{pane_id}", "-c"]);
+        command.arg(dir).args(["--", "/usr/bin/env", "-i"]);
+        command.args(env.iter().map(|(name, value)| format!("{name}={value}"))).args(words);
+        finish(command).trim_end().to_owned()
+    }
+
+    /// Pastes `text` into a pane as one piece, and then presses Enter.
+    #[track_caller]
+    pub fn say(&self, pane: &str, text: &str) {
+        let mut load = self.tmux(&["load-buffer", "-b", "said", "-"]);
+        let mut load = load.stdin(Stdio::piped()).spawn().expect("tmux is installed");
+        let mut to = load.stdin.take().expect("the input is a pipe");
+        to.write_all(text.as_bytes()).expect("tmux reads its input");
+        drop(to);
+        assert!(load.wait().expect("tmux ends").success(), "tmux takes no text for a buffer");
+        finish(self.tmux(&["paste-buffer", "-p", "-d", "-b", "said", "-t", pane]));
+        self.press(pane, "Enter");
+    }
+
+    /// Presses a key in a pane.
+    #[track_caller]
+    pub fn press(&self, pane: &str, key: &str) {
+        finish(self.tmux(&["send-keys", "-t", pane, key]));
+    }
+
+    /// Returns what a pane shows.
+    #[track_caller]
+    pub fn screen(&self, pane: &str) -> String {
+        finish(self.tmux(&["capture-pane", "-p", "-t", pane]))
+    }
+
+    fn tmux(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("tmux");
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LANG", "C.UTF-8");
+        command.env("HOME", &self.dir).env("TMUX_TMPDIR", &self.dir).env("TERM", "xterm-256color");
+        command.args(["-L", &self.name, "-f", "/dev/null"]).args(words).stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Panes {
+    fn drop(&mut self) {
+        // A server that never started, or whose last pane is closed, is not there to be killed.
+        let _ = self.tmux(&["kill-server"]).stderr(Stdio::null()).status();
+    }
+}
+
+#[track_caller]
+fn finish(mut command: Command) -> String {
+    let output: Output = command.output().expect("tmux is installed");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} ended with {}: {said}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -1,0 +1,124 @@
+//! The convergence lab: it is repeatable, its agents do what their figures say, and its gates can fail.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use pairflow_testkit::lab::{Lab, Mean, Params, Ran, Spread, Summary, gates, measure, naive, original, ours, single};
+
+/// Agents that make no mistake and invent nothing.
+fn perfect() -> Params {
+    let off = [
+        "p0",
+        "p1",
+        "p2",
+        "p3",
+        "noise",
+        "repeat",
+        "reversal",
+        "lazy",
+        "misjudged",
+        "stubborn",
+        "regress",
+        "lie",
+        "disputes_true",
+        "blind",
+        "own_blind",
+        "check_minor",
+    ];
+    off.into_iter().fold(Params::default(), |params, name| params.with(name, 0.0)).with("mended", 1.0)
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let params = Params::default();
+    for seed in 0..40 {
+        assert_eq!(ours(&params, seed), ours(&params, seed));
+        assert_eq!(original(&params, seed), original(&params, seed));
+        assert_eq!(naive(&params, seed, u32::MAX), naive(&params, seed, u32::MAX));
+    }
+    assert_eq!(measure(&params, 30), measure(&params, 30));
+}
+
+#[test]
+fn work_without_defects_and_critics_without_fancies_converge_in_two_rounds() {
+    for seed in 0..20 {
+        let ran = ours(&perfect(), seed);
+        assert_eq!((ran.rounds, ran.turns, ran.questions, ran.left), (2, 3, 0, 0));
+        assert_eq!(naive(&perfect(), seed, u32::MAX).rounds, 1);
+        assert_eq!(single(&perfect(), seed).rounds, 0);
+    }
+}
+
+#[test]
+fn perfect_agents_leave_nothing() {
+    let params = perfect().with("p1", 2.0).with("recall_p1", 1.0);
+    let left: u32 = (0..50).map(|seed| ours(&params, seed).left).sum();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn lazy_reviewers_leave_the_defects_that_no_check_shows() {
+    let lazy = Params::default().with("lazy", 1.0).with("regress", 0.0);
+    for seed in 0..100 {
+        let (ours, alone) = (ours(&lazy, seed), single(&lazy.with("check_grave", 0.0), seed));
+        assert!(!ours.checks_fail && !ours.unreviewed, "seed {seed}: {ours:?}");
+        assert!(ours.left <= alone.left + 1, "seed {seed}");
+    }
+    let left = |lazy: &Params| (0..100).map(|seed| ours(lazy, seed).left).sum::<u32>();
+    assert!(left(&lazy) > 2 * left(&Params::default()));
+}
+
+#[test]
+fn critics_that_never_agree_end_with_a_person() {
+    let quarrel = Params::default().with("noise", 4.0).with("noise_grave", 1.0).with("lazy", 0.0);
+    let asked = (0..30).filter(|seed| ours(&quarrel, *seed).questions > 0).count();
+    assert!(asked > 20, "{asked}");
+}
+
+#[test]
+fn the_naive_loop_at_equal_turns_is_the_beginning_of_the_naive_loop() {
+    let params = Params::default();
+    for seed in 0..40 {
+        let (whole, cut) = (naive(&params, seed, u32::MAX), naive(&params, seed, 3));
+        assert!(cut.turns <= 3 && cut.rounds <= whole.rounds);
+        assert_eq!(naive(&params, seed, whole.turns), whole);
+    }
+}
+
+#[test]
+fn nothing_is_accepted_unreviewed_or_with_a_failing_check() {
+    let lab = measure(&Params::default(), 200);
+    let last = gates(&lab).into_iter().find(|gate| gate.promise.starts_with("never")).unwrap();
+    assert!(last.holds, "{}", last.value);
+}
+
+/// A table in which every promise holds.
+fn good() -> Lab {
+    let runs = |rounds, left| Summary::of(&vec![Ran { rounds, left, converged: true, ..Ran::default() }; 10]);
+    Lab {
+        seeds: 10,
+        single: runs(0, 1),
+        naive: runs(20, 1),
+        cut: runs(3, 1),
+        original: runs(8, 1),
+        ours: runs(4, 0),
+        difference: Mean { mean: -1.0, half: 0.5 },
+        hard: None,
+    }
+}
+
+#[test]
+fn the_gates_fail_on_a_bad_table() {
+    let failed = |change: fn(&mut Lab)| {
+        let mut lab = good();
+        change(&mut lab);
+        gates(&lab).iter().filter(|gate| !gate.holds).count()
+    };
+    assert_eq!(failed(|_| {}), 0);
+    assert_eq!(failed(|lab| lab.difference = Mean { mean: -0.1, half: 0.2 }), 1);
+    assert_eq!(failed(|lab| lab.ours.rounds.p90 = 5), 1);
+    assert_eq!(failed(|lab| lab.naive.rounds.p90 = 10), 1);
+    assert_eq!(failed(|lab| lab.ours.questions = Spread { median: 2, p90: 2, worst: 2 }), 1);
+    assert_eq!(failed(|lab| lab.ours.questions = Spread { median: 0, p90: 3, worst: 3 }), 1);
+    assert_eq!(failed(|lab| lab.ours.checks_fail = 1), 1);
+    assert_eq!(failed(|lab| lab.ours.unreviewed = 1), 1);
+    assert_eq!(failed(|lab| lab.ours.converged = 0.999), 1);
+}
