@@ -321,13 +321,12 @@ proptest! {
 
 #[test]
 fn a_megabyte_in_every_text_makes_a_page_within_bounds() {
-    for piece in ["<script>'\"", "<\n", "+<&\n", "- `<`\n"] {
-        let text = piece.repeat(1024 * 1024 / piece.len());
-        let patch = format!("{PATCH}{text}diff --git a/x b/x\n@@ -1 +1 @@\n{text}");
-        let page = render(&export(&hostile(&text), &patch));
-        read(&page);
-        assert!(page.len() < 24 * 1024 * 1024, "{piece:?}: {} bytes", page.len());
-    }
+    let piece = "<script>'\"\n+<&\n- `<`\n\n";
+    let text = piece.repeat(1024 * 1024 / piece.len());
+    let patch = format!("{PATCH}{text}diff --git a/x b/x\n@@ -1 +1 @@\n{text}");
+    let page = render(&export(&hostile(&text), &patch));
+    read(&page);
+    assert!(page.len() < 16 * 1024 * 1024, "{} bytes", page.len());
 }
 
 #[test]

@@ -143,7 +143,7 @@ pub struct Refused {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verb {
     /// `pass`
-    Pass(Pass),
+    Pass(Box<Pass>),
     /// `ask-human`
     AskHuman(String),
     /// `converged`
@@ -273,7 +273,7 @@ impl TryFrom<RefusedText> for Refused {
     type Error = &'static str;
     fn try_from(text: RefusedText) -> Result<Self, Self::Error> {
         let mut verbs = [
-            text.pass.map(Verb::Pass),
+            text.pass.map(|pass| Verb::Pass(Box::new(pass))),
             text.ask_human.map(Verb::AskHuman),
             text.converged.map(Verb::Converged),
             text.other.map(Verb::Other),

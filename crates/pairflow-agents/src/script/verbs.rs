@@ -36,7 +36,7 @@ pub(super) fn name(verb: &Verb) -> &str {
 /// Returns the command that a step calls, if it calls one.
 pub(super) fn of_step(step: &Step) -> Option<Verb> {
     match step {
-        Step::Pass(pass) => Some(Verb::Pass(pass.clone())),
+        Step::Pass(pass) => Some(Verb::Pass(Box::new(pass.clone()))),
         Step::AskHuman(question) => Some(Verb::AskHuman(question.clone())),
         Step::Converged(claim) => Some(Verb::Converged(claim.clone())),
         _ => None,

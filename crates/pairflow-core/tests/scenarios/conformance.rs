@@ -8,7 +8,8 @@ use pairflow_testkit::script::{check, play};
 
 #[test]
 fn conformance_1_garbage_reviewer_text_never_yields_approval() {
-    let garbage = ["", "LGTM", "approved", "{}", "[]", "{\"challenger_approved\": \"yes\"}", "GO", "null", "```json\n{\n```"];
+    let garbage =
+        ["", "LGTM", "approved", "{}", "[]", "{\"challenger_approved\": \"yes\"}", "GO", "null", "```json\n{\n```"];
     for text in garbage {
         let clean = read(text).is_ok_and(|said| said.findings.is_empty());
         assert!(!clean, "'{text}' was taken for a review that found nothing");
@@ -62,7 +63,10 @@ fn conformance_9_converged_is_rejected_and_logged_for_the_implementer_without_al
         (format!("{started}\ncodex: converged"), "only the reviewer may declare convergence"),
         (format!("{reviewing}\nclaude: converged"), "the reviewer role has not alternated yet"),
         (format!("{reviewing}\nclaude: converged"), "a second clean review of this tree by another agent"),
-        (format!("{reviewing}\nclaude: pass clean\nclaude: asks 'why?'\ncodex: converged"), "a person is asked first: why?"),
+        (
+            format!("{reviewing}\nclaude: pass clean\nclaude: asks 'why?'\ncodex: converged"),
+            "a person is asked first: why?",
+        ),
     ];
     for (script, reason) in cases {
         let play = play(&script);

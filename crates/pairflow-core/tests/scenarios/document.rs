@@ -38,11 +38,7 @@ fn the_steps_are_recorded_with_the_review() {
     let steps: Vec<_> = play.unit.steps.iter().map(|step| (step.step.name(), step.result.as_str())).collect();
     assert_eq!(
         steps,
-        [
-            ("contradictions", "contradictions done"),
-            ("dry-run", "dry-run done"),
-            ("adversarial", "adversarial done"),
-        ]
+        [("contradictions", "contradictions done"), ("dry-run", "dry-run done"), ("adversarial", "adversarial done"),]
     );
     let passed = play.log.iter().filter(|one| one.event.body.to_json().contains("\"adversarial done\"")).count();
     assert_eq!(passed, 2, "once in each review");
@@ -126,14 +122,18 @@ fn accept_leads_to_the_approval_and_approve_is_refused_before() {
 
 #[test]
 fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() {
-    let play = play(&format!("{}\nhuman: reply 'what is a bubble?'", READ.replace("document\n", "document\ngiven max_rounds 2\n")));
+    let play = play(&format!(
+        "{}\nhuman: reply 'what is a bubble?'",
+        READ.replace("document\n", "document\ngiven max_rounds 2\n")
+    ));
     let turn = play.unit.phase.turn().unwrap();
     assert_eq!((turn.agent.as_str(), turn.seat.to_string()), ("claude", "implementer".to_owned()));
     assert!(brief(&play.unit).unwrap().contains("what is a bubble?"));
     assert!(play.unit.streak.is_empty(), "what was not understood is reviewed anew");
     assert_eq!(play.unit.reviews, 0);
     let mut play = play;
-    for line in ["claude edits docs/prd.md", "claude: pass", "codex: pass clean stepped", "claude: pass clean stepped"] {
+    for line in ["claude edits docs/prd.md", "claude: pass", "codex: pass clean stepped", "claude: pass clean stepped"]
+    {
         play.line(line);
     }
     assert_eq!(play.unit.questions[0].kind, QuestionKind::Comprehension, "it is asked again of the new text");
@@ -143,14 +143,16 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
 fn a_claim_of_convergence_cannot_speak_for_the_person() {
     let play = play(&READ.replace("codex: pass clean stepped", "codex: converged explained"));
     let refused = play.lines.last().unwrap();
-    let reason = "not converged yet: a person's word that the document is understood; it is asked for once all else holds";
+    let reason =
+        "not converged yet: a person's word that the document is understood; it is asked for once all else holds";
     assert_eq!(*refused, format!("refused: {reason}"));
 }
 
 #[test]
 fn a_change_of_the_document_asks_anew() {
     let mut play = play(&format!("{READ}\nhuman: reply accept\nhuman: rework 'name the metric'"));
-    for line in ["claude edits docs/prd.md", "claude: pass", "codex: pass clean stepped", "claude: pass clean stepped"] {
+    for line in ["claude edits docs/prd.md", "claude: pass", "codex: pass clean stepped", "claude: pass clean stepped"]
+    {
         play.line(line);
     }
     assert_eq!(play.unit.questions[0].kind, QuestionKind::Comprehension);
@@ -161,7 +163,8 @@ fn a_check_of_a_document_is_waived_by_the_person_alone_and_the_certificate_says_
     let check = play(READ).unit.rules.checks[0].name.clone();
     let failing = READ.replace("start\n", &format!("{check} fails\nstart\n"));
     assert!(play(&failing).unit.questions.is_empty(), "a failing check holds everything up");
-    let waived = failing.replace("codex: pass explained", &format!("codex: pass explained\nhuman: waive {check} 'a draft'"));
+    let waived =
+        failing.replace("codex: pass explained", &format!("codex: pass explained\nhuman: waive {check} 'a draft'"));
     let play = play(&format!("{waived}\nhuman: reply accept"));
     let stand = &play.unit.certificate.as_ref().unwrap().checks[0].stand;
     assert_eq!(stand, "waived: a draft");
@@ -180,8 +183,5 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
          human: reply accept",
     );
     let waived = play.unit.certificate.unwrap().waived;
-    assert_eq!(
-        waived,
-        ["F1 P1 no scope", "two clean reviews", "the person's word that the document is understood"]
-    );
+    assert_eq!(waived, ["F1 P1 no scope", "two clean reviews", "the person's word that the document is understood"]);
 }

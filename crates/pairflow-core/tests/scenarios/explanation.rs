@@ -3,7 +3,8 @@
 use pairflow_core::log::Kind;
 use pairflow_testkit::script::{check, play};
 
-const ALL: &str = "an explanation for the person (--explain FILE with the headings: what changed, why, risks, manual test plan)";
+const ALL: &str =
+    "an explanation for the person (--explain FILE with the headings: what changed, why, risks, manual test plan)";
 
 const SECOND: &str = "start
     codex edits a.rs

@@ -74,7 +74,8 @@ fn a_reproducer_that_proves_nothing_does_not_break_the_row() {
 #[test]
 fn a_claim_that_was_made_in_time_is_not_late_when_it_is_made_again() {
     let again = "codex edits b.rs\ncodex: pass fixes F1\nclaude: pass P1 'no rollback' late\n";
-    let play = play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\n{}", again.repeat(3)));
+    let play =
+        play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\n{}", again.repeat(3)));
     assert!(play.unit.questions.is_empty(), "{:?}", play.unit.questions);
     assert!(!play.unit.ledger.rows[0].late());
 }

@@ -58,7 +58,8 @@ fn a_row_that_a_person_waived_stays_waived_when_it_is_claimed_again() {
 
 #[test]
 fn a_graver_claim_opens_a_waived_row_again_also_as_a_duplicate() {
-    let waived = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'x is odd' P2 'no rollback'\nhuman: waive F2 'fine'";
+    let waived =
+        "start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'x is odd' P2 'no rollback'\nhuman: waive F2 'fine'";
     let graver = play(&format!("{waived}\ncodex: pass\nclaude: pass P0 'no rollback'"));
     assert_eq!(rows(&graver)[1], "F2 P0 no rollback: reopened");
     let twice = play(&format!("{waived}\ncodex: pass\nclaude: pass P2 'no rollback' P1 'No rollback'"));
@@ -302,10 +303,11 @@ fn names_are_never_given_twice_whatever_becomes_of_their_rows() {
 
 #[test]
 fn the_ledger_is_bounded_and_keeps_what_is_grave_and_proven_longest() {
-    let mut play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P0 'drops the table' by './repro' P3 'nit'");
+    let mut play =
+        play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P0 'drops the table' by './repro' P3 'nit'");
     for round in 0..7 {
         play.line("codex: pass");
-        let found: Vec<_> = (0..100).map(|n| format!("P1 'fault {round} {n} of {}'", word(100 * round + n))).collect();
+        let found: Vec<_> = (0..100).map(|n| format!("P1 'no rollback' at r{round}/{n}.rs")).collect();
         play.line(&format!("claude: pass {}", found.join(" ")));
         play.line("human: reply continue");
     }
@@ -314,12 +316,6 @@ fn the_ledger_is_bounded_and_keeps_what_is_grave_and_proven_longest() {
     assert!(ledger.rows.iter().any(|row| row.short() == "F1 P0 drops the table"), "it is proven, so it stays");
     assert!(!ledger.rows.iter().any(|row| row.title == "nit"), "a nitpick goes first");
     assert_eq!(ledger.named, 702, "names are given out all the same");
-}
-
-/// A word that no other number has, so that no two titles are alike.
-fn word(number: usize) -> String {
-    let digits = number.to_string();
-    digits.bytes().map(|digit| char::from(b'a' + digit - b'0').to_string().repeat(4)).collect()
 }
 
 #[test]

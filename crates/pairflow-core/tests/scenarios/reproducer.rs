@@ -95,7 +95,9 @@ fn a_reproducer_that_cannot_be_run_is_tried_three_times_then_dropped_and_marked(
          claude: pass P1 'no rollback' by './repro'",
     );
     let tried = play.log.iter().filter(|one| match &one.event.body {
-        Body::Evidence(Evidence::Reproduced { receipt, .. }) => matches!(receipt.outcome, Outcome::CouldNotCheck { .. }),
+        Body::Evidence(Evidence::Reproduced { receipt, .. }) => {
+            matches!(receipt.outcome, Outcome::CouldNotCheck { .. })
+        }
         _ => false,
     });
     assert_eq!(tried.count(), 3);
@@ -153,7 +155,9 @@ fn a_waived_row_is_not_run_any_more() {
 #[test]
 fn closed_rows_never_take_the_place_of_open_ones_when_there_are_many_reproducers() {
     let many = |from: usize, count: usize| {
-        let one = |n: usize| format!("P1 '{}' by './repro'", "abcdefghij".chars().nth(n % 10).unwrap().to_string().repeat(n / 10 + 2));
+        let one = |n: usize| {
+            format!("P1 '{}' by './repro'", "abcdefghij".chars().nth(n % 10).unwrap().to_string().repeat(n / 10 + 2))
+        };
         (from..from + count).map(one).collect::<Vec<_>>().join(" ")
     };
     let mut play = play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass {}", many(0, REPRODUCERS + 5)));

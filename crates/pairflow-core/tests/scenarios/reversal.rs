@@ -16,10 +16,7 @@ const UNDOES: &str = "start
 #[test]
 fn a_finding_that_asks_to_undo_an_earlier_one_stops_the_loop_with_one_question() {
     let play = play(&format!("{UNDOES}\nwait 6m\nsettle"));
-    assert_eq!(
-        rows(&play),
-        ["F1 P1 no lock around the write: fixed, closed", "F2 P1 this waits too long: reversal"]
-    );
+    assert_eq!(rows(&play), ["F1 P1 no lock around the write: fixed, closed", "F2 P1 this waits too long: reversal"]);
     let asked: Vec<_> = play.unit.questions.iter().map(|open| (open.kind, open.question.as_str())).collect();
     let question = "F2 P1 this waits too long asks to undo F1, so that the loop would go round in circles. Accept the \
                     work as it is, or continue? Say which of the two findings holds.";

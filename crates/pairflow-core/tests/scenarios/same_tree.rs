@@ -35,7 +35,8 @@ fn a_clean_second_review_adds_to_what_is_open() {
     let open: Vec<_> = play.unit.ledger.open().map(|row| row.title.as_str()).collect();
     assert_eq!(open, ["naming", "spacing"]);
     assert!(
-        play.package().contains("- open finding: [F1](ledger://F1) P2 naming\n- open finding: [F2](ledger://F2) P3 spacing\n"),
+        play.package()
+            .contains("- open finding: [F1](ledger://F1) P2 naming\n- open finding: [F2](ledger://F2) P3 spacing\n"),
         "{}",
         play.package()
     );

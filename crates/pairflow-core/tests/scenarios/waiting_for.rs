@@ -103,8 +103,8 @@ fn the_second_clean_review() {
     shows(
         &format!("{HANDED_OVER}\nclaude: pass clean"),
         "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      a second clean review of this tree by another agent (clean so
-             far: claude)
+Missing      a second clean review of this tree by another agent (clean so far:
+             claude)
 ",
     );
 }
@@ -122,8 +122,8 @@ fn an_open_question() {
     shows(
         &format!("{HANDED_OVER}\nclaude: pass clean\ncodex: asks 'which database?'"),
         "Waiting for  you: codex asks: which database?
-Missing      a second clean review of this tree by another agent (clean so
-             far: claude)
+Missing      a second clean review of this tree by another agent (clean so far:
+             claude)
              one question is not answered
 ",
     );
@@ -137,8 +137,8 @@ fn the_explanation() {
          codex: pass explaining '## Why\\nA race.'
          claude: pass clean",
         "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      a second clean review of this tree by another agent (clean so
-             far: claude)
+Missing      a second clean review of this tree by another agent (clean so far:
+             claude)
              an explanation for the person (--explain FILE with the headings:
              what changed, risks, manual test plan)
 ",
@@ -154,8 +154,8 @@ fn the_word_that_a_document_is_understood() {
          codex: pass explained
          claude: pass clean stepped",
         "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      a second clean review of this tree by another agent (clean so
-             far: claude)
+Missing      a second clean review of this tree by another agent (clean so far:
+             claude)
              a person's word that the document is understood; it is asked for
              once all else holds
 ",
@@ -177,12 +177,16 @@ fn every_criterion_is_shown_and_refused_in_the_same_words() {
         play.line(line);
     }
     let shown = Status::of(&play.unit, play.log.last().unwrap().at).missing_for_convergence;
-    let command = pairflow_testkit::script::samples(&play.unit).into_iter().find(|one| one.name == "converged-unexplained");
+    let command =
+        pairflow_testkit::script::samples(&play.unit).into_iter().find(|one| one.name == "converged-unexplained");
     let Sent::Refused(refusal) = play.send(&command.unwrap().command) else { panic!("it was not refused") };
     let said = refusal.to_string();
     let differs = |criterion: &&String| !said.contains(criterion.as_str());
     // The claim counts as a clean review of its caller, so only that sentence is another one.
-    assert_eq!(shown.iter().filter(differs).collect::<Vec<_>>(), ["two clean reviews of this tree by different agents"]);
+    assert_eq!(
+        shown.iter().filter(differs).collect::<Vec<_>>(),
+        ["two clean reviews of this tree by different agents"]
+    );
 }
 
 #[test]

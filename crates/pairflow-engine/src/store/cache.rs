@@ -101,7 +101,7 @@ pub(super) fn judge(bytes: &[u8], id: &BubbleId) -> CacheStand {
         cache: Stored<serde::de::IgnoredAny>,
     }
     let body = bytes.len().checked_sub(END_LEN).and_then(|at| bytes.split_at_checked(at));
-    if !body.is_some_and(|(body, end)| ending(body).as_bytes() == end) {
+    if body.is_none_or(|(body, end)| ending(body).as_bytes() != end) {
         return CacheStand::Wrong("it is broken, or was edited: its checksum does not fit");
     }
     match serde_json::from_slice::<Outline>(bytes) {

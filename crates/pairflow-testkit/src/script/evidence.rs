@@ -57,7 +57,8 @@ impl Shown {
         let checked = unit.rules.checks.iter().all(|check| met(&check.name));
         let proven = self.failing.iter().any(|id| self.blocks(*id));
         let grave = proven || unit.ledger.open().any(|row| row.severity.blocks());
-        let read = unit.rules.kind != BubbleKind::Document || (self.understood.is_some() && self.understood == self.tree);
+        let read =
+            unit.rules.kind != BubbleKind::Document || (self.understood.is_some() && self.understood == self.tree);
         let agreed = !grave && read && self.reviewed(unit, sender);
         this_tree && checked && self.questions.is_empty() && (by_person || agreed)
     }
@@ -119,7 +120,9 @@ impl Shown {
     fn measured(&mut self, fact: &Evidence) {
         match fact {
             Evidence::Snapshot { snapshot } => self.on(&snapshot.tree),
-            Evidence::Receipt { receipt } if receipt.outcome.passed() => drop(self.passed.insert(receipt.check.clone())),
+            Evidence::Receipt { receipt } if receipt.outcome.passed() => {
+                drop(self.passed.insert(receipt.check.clone()))
+            }
             Evidence::Receipt { receipt } => drop(self.passed.remove(&receipt.check)),
             Evidence::NotAvailable { check, .. } => drop(self.passed.insert(check.clone())),
             Evidence::Reproduced { finding, receipt } => match receipt.outcome {

@@ -9,6 +9,8 @@ use crate::rounds::identity::words;
 /// A finding, taken apart.
 #[derive(Debug)]
 pub(super) struct Claim {
+    /// The title without regard to case, spaces and its last stop.
+    pub(super) title: String,
     /// The telling words of the title in order, with its negations.
     pub(super) bones: Vec<String>,
     /// The telling words of title, detail and suggestion.
@@ -39,7 +41,9 @@ impl Claim {
     pub(super) fn of(finding: &Finding) -> Self {
         let story = format!("{} {}", finding.detail, finding.suggestion);
         let texts = [&story, &finding.title];
+        let title = finding.title.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
         Self {
+            title: title.trim_end_matches(['.', '!']).to_owned(),
             bones: words::skeleton(&finding.title),
             words: texts.iter().flat_map(|text| words::stems(text)).collect(),
             notions: notions(&story, &finding.title),

@@ -33,8 +33,8 @@ const WORD_IN_PLACE: i32 = 28;
 const SAME_PLACE: i32 = 60;
 /// Lines of code that have little in common.
 const OTHER_PLACE: i32 = -110;
-/// Neither names a line: claims about a whole file or change are few.
-const NO_PLACE: i32 = 130;
+/// Neither names a line: nothing ties two claims about a whole file or change together but what they say.
+const NO_PLACE: i32 = -30;
 /// The titles are built alike and differ in a word: reviewers write so of sister faults.
 const HALF_PARALLEL: i32 = -115;
 /// As before, and the difference is small.
@@ -72,7 +72,7 @@ pub(super) struct Evidence {
 
 /// Weighs what `a` and `b` have in common.
 pub(super) fn weigh(a: &Claim, b: &Claim) -> Evidence {
-    let verbatim = a.bones == b.bones && a.numbers == b.numbers;
+    let verbatim = a.title == b.title;
     let parallel = parallel(&a.bones, &b.bones);
     let opposed = opposites::opposed(&a.words, &b.words);
     let elsewhere = known(a) && known(b) && likeness(&a.place, &b.place) < ALIKE;

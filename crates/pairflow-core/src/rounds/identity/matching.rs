@@ -4,11 +4,13 @@ use crate::rounds::Finding;
 use crate::rounds::identity::claim::Claim;
 use crate::rounds::identity::compare::{Evidence, weigh};
 
-/// Points from which two claims are one when at most one of them keeps the loop going. A wrong join costs a nitpick, or
-/// raises a row to the graver severity; a missed one costs a round.
-const MINOR: i32 = -50;
+/// Points from which two claims are one when neither keeps the loop going: a wrong join costs a remark, a missed one a
+/// round. One shared fault of claims that name no line stays below, two of a hundred strangers share as much.
+const MINOR: i32 = 20;
+/// The same when one of them keeps the loop going: a wrong join would put a grave fault under another title.
+const MIXED: i32 = 50;
 /// The same when both keep the loop going and speak of the same fault. A wrong join would lose a grave fault, a missed
-/// one only files it twice: so the worst pair of the corpus stays well below.
+/// one only files it twice.
 const GRAVE: i32 = 110;
 /// The same when both keep the loop going and only their words are alike.
 const GRAVE_BY_WORDS: i32 = 240;
@@ -23,19 +25,23 @@ pub fn best_match(known: &[Finding], finding: &Finding) -> Option<usize> {
     let claim = Claim::of(finding);
     let weighed = candidates.filter_map(|(at, one)| {
         let evidence = weigh(&Claim::of(one), &claim);
-        let grave = one.severity.blocks() && finding.severity.blocks();
-        let repeated = evidence.verbatim && (!evidence.elsewhere || claim.bones.len() >= SPECIFIC);
+        let grave = [one, finding].iter().filter(|one| one.severity.blocks()).count();
+        // A title without a telling word is only itself.
+        let told = !claim.bones.is_empty() || one.title.trim() == finding.title.trim();
+        let repeated = told && evidence.verbatim && (!evidence.elsewhere || claim.bones.len() >= SPECIFIC);
         (repeated || joins(evidence, grave)).then_some(((repeated, evidence.points), at))
     });
     // Among equals the older claim is the one that was repeated.
     weighed.max_by_key(|(weight, at)| (*weight, std::cmp::Reverse(*at))).map(|(_, at)| at)
 }
 
-fn joins(evidence: Evidence, grave: bool) -> bool {
+/// Whether two claims are one, of which `grave` keep the loop going.
+fn joins(evidence: Evidence, grave: usize) -> bool {
     match (grave, evidence.same_fault) {
-        (false, _) => evidence.points >= MINOR,
-        (true, true) => evidence.points >= GRAVE && !evidence.apart,
-        (true, false) => evidence.points >= GRAVE_BY_WORDS && !evidence.apart,
+        (0, _) => evidence.points >= MINOR,
+        (1, _) => evidence.points >= MIXED,
+        (_, true) => evidence.points >= GRAVE && !evidence.apart,
+        (_, false) => evidence.points >= GRAVE_BY_WORDS && !evidence.apart,
     }
 }
 

@@ -101,9 +101,11 @@ fn same_object(a: &BTreeSet<String>, b: &BTreeSet<String>, named: &BTreeSet<Stri
 }
 
 fn wishes(finding: &Finding) -> Vec<Wish> {
-    let texts = [&finding.title, &finding.suggestion];
-    let sentences = texts.into_iter().flat_map(|text| sentences(text));
-    sentences.flat_map(|sentence| acts(&sentence).into_iter().chain(turn(&sentence))).collect()
+    let texts = [finding.title.as_str(), finding.suggestion.as_str()];
+    let acts = texts.into_iter().flat_map(sentences).flat_map(|sentence| acts(&sentence));
+    let clauses = texts.into_iter().flat_map(|text| text.split([',', ';', ':', '(']));
+    let turns = clauses.flat_map(sentences).filter_map(|clause| turn(&clause));
+    acts.chain(turns).collect()
 }
 
 /// Reads what `sentence` asks to be done. One that asks for both sides of a pair asks for neither.

@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 const WORDS_READ: usize = 240;
 
 /// Endings that do not change what a word is about, longest first.
-const ENDINGS: [&str; 24] = [
-    "ization", "isation", "izing", "ising", "ations", "ation", "ingly", "edly", "ments", "ment", "ings", "ing", "ions",
-    "ion", "ies", "ied", "ness", "ers", "er", "ed", "es", "ly", "s", "e",
+const ENDINGS: [&str; 30] = [
+    "ization", "isation", "izing", "ising", "ations", "ation", "ating", "ators", "ingly", "ated", "ates", "ator",
+    "edly", "ments", "ment", "ings", "ions", "ness", "ate", "ing", "ion", "ies", "ied", "ers", "er", "ed", "es", "ly",
+    "s", "e",
 ];
 
 /// Words that every claim has, whatever it says.

@@ -204,6 +204,15 @@ impl Ledger {
 
 /// Takes over what another claim of the same adds: the graver severity, the risk, a reproducer.
 fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
+    if graver(finding, row) {
+        // A row that becomes grave has to say what is grave.
+        if row.title.to_lowercase() != finding.title.to_lowercase() {
+            row.title.clone_from(&finding.title);
+        }
+        row.detail.clone_from(&finding.detail);
+        row.suggestion.clone_from(&finding.suggestion);
+        row.class = finding.class.or(row.class);
+    }
     row.severity = row.severity.min(finding.severity);
     row.risk |= is_risk(finding, risk);
     row.line = finding.line.or(row.line);
@@ -295,4 +304,26 @@ fn is_risk(finding: &Finding, globs: &[String]) -> bool {
 
 pub(super) fn change(round: u32, by: &Party, to: RowState, note: &str) -> RowChange {
     RowChange { round, by: by.clone(), to, settled: false, note: note.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rounds::Severity;
+
+    fn filed(ledger: &mut Ledger, round: u32, findings: &[Finding]) {
+        let by: AgentId = "claude".parse().expect("the name is valid");
+        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), risk: &[] });
+    }
+
+    #[test]
+    fn a_row_that_becomes_grave_says_what_is_grave_and_keeps_its_name() {
+        let claim = |severity, title: &str| Finding { id: Some(FindingId(1)), ..Finding::new(severity, title) };
+        let mut ledger = Ledger::default();
+        filed(&mut ledger, 1, &[claim(Severity::P3, "the lock has an odd name")]);
+        filed(&mut ledger, 2, &[claim(Severity::P0, "the lock is never released")]);
+        assert_eq!(ledger.rows[0].short(), "F1 P0 the lock is never released");
+        filed(&mut ledger, 3, &[claim(Severity::P3, "the lock has an odd name")]);
+        assert_eq!(ledger.rows[0].short(), "F1 P0 the lock is never released");
+    }
 }

@@ -9,8 +9,10 @@ use crate::ids::FindingId;
 use crate::rules::Check;
 use crate::unit::Unit;
 
-/// The longest name of a file that is looked up by its last parts only.
+/// How many endings of a path stand for it.
 const PARTS: usize = 8;
+/// The longest path that is looked up, in bytes.
+const LONGEST: usize = 4096;
 
 /// What there is to refer to.
 #[derive(Debug, Clone)]
@@ -109,7 +111,7 @@ impl<'a> Known<'a> {
 }
 
 fn endings<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, Option<&'a str>> {
-    let paths: Vec<&str> = paths.collect();
+    let paths: Vec<&str> = paths.filter(|path| path.len() <= LONGEST).collect();
     let mut files: BTreeMap<&str, Option<&str>> = BTreeMap::new();
     for path in &paths {
         let parts = path.match_indices('/').map(|(at, _)| &path[at + 1..]).take(PARTS);
@@ -159,7 +161,9 @@ fn is_beside_check(text: &str, words: &[Range<usize>], nth: usize) -> bool {
 /// Finds where `name` stands in a text as words of its own.
 fn spelled<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> + use<'t> {
     let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '/' | '_' | '-'));
-    text.match_indices(name)
+    // To prepare a search costs as much as the name is long, however short the text is.
+    let found = (name.len() <= text.len()).then(|| text.match_indices(name)).into_iter().flatten();
+    found
         .map(|(at, part)| at..at + part.len())
         .filter(move |at| is_end(text[..at.start].chars().next_back()) && is_end(text[at.end..].chars().next()))
 }
