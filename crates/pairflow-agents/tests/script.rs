@@ -237,7 +237,7 @@ fn more_turns_than_scripted_fail_with_a_clear_message() {
     let script = script_of("- print: hi");
     let (code, out) = stage.play_turn(&script, "codex", 2);
     assert_eq!(code, 3);
-    assert!(out.contains("test.yaml has 1 turn(s) for codex, and this is its turn 2"), "{out}");
+    assert!(out.contains("test.yaml has 1 turn for codex, and this is its turn 2"), "{out}");
     let (_, out) = stage.play_turn(&script, "claude", 1);
     assert!(out.contains("test.yaml has no turns for claude"), "{out}");
     assert!(script.turn("codex", 0).is_err());

@@ -181,7 +181,7 @@ fn failures_are_served_once_and_the_retry_goes_on() {
     let steps = [limit(), Reply::status(500), Reply::text("half").cut(), Reply::text("whole")];
     let mock = Mock::start(Scripts::new().named("rough", steps));
     for ask in [Client::claude, Client::codex] {
-        let mut again = || ask(&mut Client::new(&mock.url()), "s", json!([user("[[rough]]")]));
+        let again = || ask(&mut Client::new(&mock.url()), "s", json!([user("[[rough]]")]));
         let limited = again();
         assert_eq!(limited.status, 429);
         assert!(limited.headers.contains(&("retry-after".to_owned(), "7".to_owned())));

@@ -205,7 +205,8 @@ pub enum NoSuchTurn {
     },
     /// The agent has had all its turns.
     #[error(
-        "{script} has {scripted} turn(s) for {agent}, and this is its turn {asked}; add one under `agents: {agent}:`"
+        "{script} has {scripted} {} for {agent}, and this is its turn {asked}; add one under `agents: {agent}:`",
+        if *.scripted == 1 { "turn" } else { "turns" }
     )]
     Number {
         /// The script's name.

@@ -133,7 +133,7 @@ fn part_of(heading: &str) -> Option<usize> {
     let words = words.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ')' | ' '));
     PARTS
         .iter()
-        .position(|(_, openers)| openers.iter().any(|opener| words == *opener))
+        .position(|(_, openers)| openers.contains(&words))
         .or_else(|| PARTS.iter().position(|(_, openers)| openers.iter().any(|opener| words.starts_with(opener))))
 }
 

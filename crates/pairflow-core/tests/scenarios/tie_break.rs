@@ -25,6 +25,17 @@ fn at_the_cap_a_person_is_asked_once() {
 }
 
 #[test]
+fn a_new_bubble_has_eight_reviews_and_no_ninth_without_the_person() {
+    let again = "codex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\n";
+    let asked = play(&format!("start\n{}", again.repeat(8)));
+    assert_eq!((asked.unit.reviews, asked.unit.phase.name().as_str()), (8, "WAITING_HUMAN"));
+    let ninth = play(&format!("start\n{}", again.repeat(9)));
+    assert_eq!(ninth.unit.reviews, 8, "nobody granted it");
+    let granted = play(&format!("start\n{}human: reply continue\n{again}", again.repeat(8)));
+    assert_eq!((granted.unit.reviews, granted.unit.round), (1, 10));
+}
+
+#[test]
 fn continue_goes_on_where_the_loop_would_have_gone_with_a_fresh_budget() {
     check(
         "given max_rounds 1

@@ -106,7 +106,8 @@ impl AgentHome {
              [model_providers.mock]\nname = \"Mock\"\nbase_url = \"{}/v1\"\nenv_key = \"MOCK_API_KEY\"\n\
              wire_api = \"responses\"\nrequest_max_retries = 1\nstream_max_retries = 1\n\n\
              [analytics]\nenabled = false\n[feedback]\nenabled = false\n\
-             [tui]\nscreen_reader_detection_done = true\n\n{}",
+             [features]\nplugins = false\napps = false\n\
+             [tui]\nscreen_reader_detection_done = true\nshow_tooltips = false\n\n{}",
             self.url,
             trust.collect::<String>()
         )

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::http::Message;
-use super::seen::{Said, Seen};
+use super::seen::{Kind, Said, Seen};
 
 /// How the answer to a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ struct Kept {
     requests: Vec<Arc<Request>>,
     count: usize,
     /// The last thing that was asked in each conversation, and how often in a row before.
-    last: BTreeMap<String, (Vec<Said>, usize)>,
+    last: BTreeMap<(Kind, String), (Vec<Said>, usize)>,
 }
 
 impl Record {
@@ -151,7 +151,7 @@ impl Kept {
         if seen.side {
             return seen;
         }
-        let last = self.last.entry(seen.session.clone()).or_default();
+        let last = self.last.entry((seen.kind, seen.session.clone())).or_default();
         if last.0 == seen.said {
             last.1 += 1;
         } else {

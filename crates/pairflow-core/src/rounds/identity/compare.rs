@@ -39,7 +39,7 @@ const NO_PLACE: i32 = -30;
 const HALF_PARALLEL: i32 = -115;
 /// As before, and the difference is small.
 const PARALLEL: i32 = -180;
-/// The titles name different numbers.
+/// Each title names a number that the other does not.
 const OTHER_NUMBER: i32 = -80;
 /// One says read where the other says write.
 const OPPOSED: i32 = -30;
@@ -76,12 +76,12 @@ pub(super) fn weigh(a: &Claim, b: &Claim) -> Evidence {
     let parallel = parallel(&a.bones, &b.bones);
     let opposed = opposites::opposed(&a.words, &b.words);
     let elsewhere = known(a) && known(b) && likeness(&a.place, &b.place) < ALIKE;
-    let other_number = !a.numbers.is_empty() && !b.numbers.is_empty() && a.numbers.is_disjoint(&b.numbers);
+    let other_number = !a.numbers.is_subset(&b.numbers) && !b.numbers.is_subset(&a.numbers);
     let (told, best) = notions(a, b);
     let mut points = PRIOR + told + words(a, b) + names(a, b) + places(a, b, elsewhere);
     points += if parallel >= 45 { HALF_PARALLEL } else { 0 } + if parallel >= 60 { PARALLEL } else { 0 };
     points += if other_number { OTHER_NUMBER } else { 0 } + if opposed { OPPOSED } else { 0 };
-    Evidence { points, apart: parallel >= 60 || opposed, verbatim, elsewhere, same_fault: best >= FAULT }
+    Evidence { points, apart: parallel >= 60 || opposed || other_number, verbatim, elsewhere, same_fault: best >= FAULT }
 }
 
 fn notions(a: &Claim, b: &Claim) -> (i32, i32) {
@@ -153,7 +153,7 @@ fn count(found: usize, most: usize) -> i32 {
 /// their own; 0 otherwise.
 fn parallel(a: &[String], b: &[String]) -> usize {
     let common = common_row(a, b);
-    if common < 2 || common == a.len().min(b.len()) { 0 } else { 200 * common / (a.len() + b.len()) }
+    if common == 0 || common == a.len().min(b.len()) { 0 } else { 200 * common / (a.len() + b.len()) }
 }
 
 /// Returns the length of the longest row of words that both have in the same order.

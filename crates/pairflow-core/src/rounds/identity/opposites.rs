@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::rounds::identity::words::stem;
 
 /// Pairs that reviewers use for sister faults. What only tells a fault from its repair (open and close) is left out.
-const PAIRS: &str = "read write, update delete, insert delete, create delete, import export, \
+const PAIRS: &str = "read write, update delete, import export, \
     above below, minimum maximum, encode decode, send recv, send receive, start stop, year month, copy move, \
     login logout, upload download, lower raise, upper lower, source target, source destination, input output, head tail, \
     begin end, start end, early late, left right, width height, increase decrease, push pop, encrypt decrypt, \
