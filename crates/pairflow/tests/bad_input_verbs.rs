@@ -142,7 +142,8 @@ fn converged_without_evidence_is_refused_and_logged_with_every_unmet_criterion()
     let warning = lines_of(&home, "b1", "PROTOCOL_WARNING").pop().unwrap();
     let unmet: Vec<_> =
         warning["payload"]["unmet"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
-    let wanted = ["the check 'test' fails", "a second clean review", "has not alternated", "stray.txt"];
+    let wanted =
+        ["the check 'test' fails", "a second clean review", "has not alternated", "an explanation", "stray.txt"];
     for part in wanted {
         assert!(unmet.iter().any(|criterion| criterion.contains(part)), "{part} is missing in {unmet:?}");
         assert!(said.contains(part), "{part} is missing in {said}");

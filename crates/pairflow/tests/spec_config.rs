@@ -216,7 +216,7 @@ fn the_scope_is_told_to_every_agent_and_held_against_every_round() {
     home.wait_for_turn("b1", "codex");
     codex.converged("done").ok();
     let package = std::fs::read_to_string(dir(&home, "b1").join("artifacts/done-package.md")).unwrap();
-    assert!(package.contains("out of scope: src/main.rs"), "{package}");
+    assert!(package.contains("out of scope: [src/main.rs](artifact://round-002.diff)"), "{package}");
     home.pairflow(&["approve", "b1"]).ok();
     home.pairflow(&["commit", "b1"]).ends(1).says("src/main.rs");
     let agent = home.agent("b1", "codex");

@@ -277,7 +277,8 @@ fn everything_that_agents_say_to_each_other_is_text() {
     let home = home();
     created(&home, "b1", &[]);
     to_package(&home, "b1");
-    let allowed = ["summary", "pass_intent", "findings", "question", "kind", "message", "certificate"];
+    let allowed = ["summary", "pass_intent", "findings", "question", "kind", "message", "certificate", "answers"];
+    let allowed = [&allowed[..], &["explanation", "steps"]].concat();
     for line in lines(&home, "b1").iter().filter(|line| ["codex", "claude"].contains(&line["sender"].as_str().unwrap()))
     {
         for field in line["payload"].as_object().unwrap().keys() {
