@@ -13,7 +13,7 @@ use crate::say;
 /// How many tasks are tried if nothing is said.
 const SEEDS: u64 = 10_000;
 /// The sensitivity table has so many times fewer tasks a line.
-const COARSER: u64 = 40;
+const COARSER: u64 = 50;
 
 /// Measures with `--seeds N` tasks and the figures of `--params FILE`; fails if a promise does not hold.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {

@@ -132,7 +132,7 @@ fn it_does_not_matter_which_of_two_claims_came_first() {
 }
 
 #[test]
-fn a_claim_filed_again_is_found_among_all_others_though_its_line_and_severity_changed() {
+fn a_claim_filed_again_is_found_among_all_others_though_its_line_moved() {
     let known: Vec<Finding> = pairs().into_iter().map(|pair| pair.a).collect();
     for (at, finding) in known.iter().enumerate() {
         let again = Finding { line: finding.line.map(|line| line + 40), class: None, ..finding.clone() };
@@ -145,10 +145,25 @@ fn a_claim_filed_again_is_found_among_all_others_though_its_line_and_severity_ch
 #[test]
 fn no_pair_of_the_corpus_asks_to_undo_the_other() {
     for Pair { a, b, .. } in pairs() {
-        if reversed(&a, &b) || reversed(&b, &a) {
-            println!("REV {} / {}", a.title, b.title);
+        assert!(!reversed(&a, &b) && !reversed(&b, &a), "{a:#?} {b:#?}");
+    }
+}
+
+/// Claims of different files, put into one file and without their lines, as `--finding` files them.
+#[test]
+fn grave_claims_of_strangers_are_hardly_ever_joined_when_nothing_but_words_is_known() {
+    let strip = |finding: Finding| Finding { anchor: String::new(), line: None, ..finding };
+    let claims: Vec<Finding> =
+        pairs().into_iter().filter(|pair| pair.same && pair.grave()).map(|pair| strip(pair.a)).collect();
+    let mut strangers = Vec::new();
+    for (at, a) in claims.iter().enumerate() {
+        for b in claims[..at].iter().filter(|b| b.file != a.file) {
+            strangers.push(Pair { same: false, a: a.clone(), b: Finding { file: a.file.clone(), ..b.clone() } });
         }
     }
+    let wrong = Share::of(strangers.iter());
+    println!("grave claims of strangers: {wrong}");
+    assert!(wrong.joined * 1000 <= wrong.of, "{wrong}");
 }
 
 #[test]

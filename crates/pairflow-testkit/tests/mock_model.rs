@@ -30,20 +30,26 @@ fn fix() -> Scripts {
 fn claude_gets_a_text_and_a_call_of_bash_as_blocks() {
     let mock = Mock::start(fix());
     let answer = Client::new(&mock.url()).claude("s1", json!([user("[[fix]] please")]));
-    assert_eq!(answer.types(), [
-        "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
-        "message_delta",
-        "message_stop"
-    ]);
+    assert_eq!(
+        answer.types(),
+        [
+            "message_start",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_stop",
+            "content_block_start",
+            "content_block_delta",
+            "content_block_stop",
+            "message_delta",
+            "message_stop"
+        ]
+    );
     let events = answer.events();
     assert_eq!(events[2]["delta"], json!({"type": "text_delta", "text": "I look. "}));
-    assert_eq!((&events[4]["content_block"]["name"], &events[4]["content_block"]["input"]), (&json!("Bash"), &json!({})));
+    assert_eq!(
+        (&events[4]["content_block"]["name"], &events[4]["content_block"]["input"]),
+        (&json!("Bash"), &json!({}))
+    );
     let input: Value = serde_json::from_str(events[5]["delta"]["partial_json"].as_str().unwrap()).unwrap();
     assert_eq!(input["command"], "make 'x'");
     assert_eq!(events[7]["delta"]["stop_reason"], "tool_use");
@@ -53,15 +59,18 @@ fn claude_gets_a_text_and_a_call_of_bash_as_blocks() {
 fn codex_gets_a_text_and_a_call_of_exec_command_as_items() {
     let mock = Mock::start(fix());
     let answer = Client::new(&mock.url()).codex("t1", json!([user("[[fix]] please")]));
-    assert_eq!(answer.types(), [
-        "response.created",
-        "response.output_item.added",
-        "response.output_text.delta",
-        "response.output_item.done",
-        "response.output_item.added",
-        "response.output_item.done",
-        "response.completed"
-    ]);
+    assert_eq!(
+        answer.types(),
+        [
+            "response.created",
+            "response.output_item.added",
+            "response.output_text.delta",
+            "response.output_item.done",
+            "response.output_item.added",
+            "response.output_item.done",
+            "response.completed"
+        ]
+    );
     let events = answer.events();
     assert_eq!(events[3]["item"]["content"][0]["text"], "I look. ");
     assert_eq!(events[5]["item"]["name"], "exec_command");
@@ -83,7 +92,8 @@ fn a_command_that_leaves_the_sandbox_is_one_that_codex_has_to_ask_for() {
 fn the_number_of_turns_since_the_last_marker_picks_the_step() {
     let mock = Mock::start(fix());
     let mut client = Client::new(&mock.url());
-    let mut messages = vec![user("old [[fix]]"), json!({"role": "assistant", "content": "done"}), user("[[fix]] again")];
+    let mut messages =
+        vec![user("old [[fix]]"), json!({"role": "assistant", "content": "done"}), user("[[fix]] again")];
     messages.extend(claude_turn("c1", "built"));
     let ended = client.claude("s1", json!(messages));
     assert_eq!(ended.events()[2]["delta"]["text"], "done");
@@ -139,9 +149,9 @@ fn a_function_of_the_request_plays_both_agents_of_a_bubble() {
 
 #[test]
 fn a_stream_waits_at_its_gate_until_the_test_opens_it() {
-    let mock = Mock::start(Scripts::new().named("busy", [Reply::text("long ")
-        .then(Reply::gate("g"))
-        .then(Reply::text("work"))]));
+    let mock = Mock::start(
+        Scripts::new().named("busy", [Reply::text("long ").then(Reply::gate("g")).then(Reply::text("work"))]),
+    );
     let mut client = Client::new(&mock.url());
     let body = json!({"stream": true, "tools": [{}], "messages": [user("[[busy]]")]}).to_string();
     client.send("POST /v1/messages", &[], &body);

@@ -5,16 +5,20 @@
 
 mod real_support;
 
-use pairflow_testkit::model::{Kind, Reply, Scripts};
+use pairflow_testkit::model::{Answered, Kind, Reply, Scripts};
 use real_support::Stage;
 use serde_json::Value;
 
 /// What a paste must not change: lines, quotes, wide letters, marks of shells and of tmux.
-const HARD: &str = "[[later]] first line\n  second \"line\" with 'quotes'\n\n#{pane_id} $HOME `id` größer 漢字\nlast line";
+const HARD: &str =
+    "[[later]] first line\n  second \"line\" with 'quotes'\n\n#{pane_id} $HOME `id` größer 漢字\nlast line";
 
 fn scripts() -> Scripts {
     Scripts::new()
-        .named("shell", [Reply::text("I run it. ").then(Reply::shell("echo made > by-model.txt && echo it-ran")), done()])
+        .named(
+            "shell",
+            [Reply::text("I run it. ").then(Reply::shell("echo made > by-model.txt && echo it-ran")), done()],
+        )
         .named("first", [Reply::text("ready")])
         .named("later", [Reply::shell("echo again-$((40 + 2))"), done()])
 }
@@ -56,8 +60,7 @@ fn claude_without_a_terminal_runs_the_scripted_command() {
 #[test]
 fn codex_without_a_terminal_runs_the_scripted_command() {
     let stage = Stage::new(scripts());
-    let words =
-        ["exec", "--json", "-s", "workspace-write", "--dangerously-bypass-hook-trust", "[[shell]] please"];
+    let words = ["exec", "--json", "-s", "workspace-write", "--dangerously-bypass-hook-trust", "[[shell]] please"];
     let output = stage.call(&stage.clis.codex, &words);
     assert!(output.status.success(), "{output:?}");
     let events = lines(&output.stdout);
@@ -93,4 +96,50 @@ fn codex_in_a_pane_takes_a_paste_verbatim_and_shows_no_dialog() {
     let stage = Stage::new(scripts());
     let words = ["--no-daemon", "-s", "workspace-write", "--dangerously-bypass-hook-trust", "[[first]] hello"];
     a_paste_arrives_verbatim(&stage, &stage.clis.codex, &words);
+}
+
+/// Runs both CLIs without a terminal on the same prompt and returns what each printed as its result.
+fn both_say(stage: &Stage, prompt: &str) -> [String; 2] {
+    let claude = stage.call(&stage.clis.claude, &["-p", prompt]);
+    let codex = stage.call(&stage.clis.codex, &["exec", "--dangerously-bypass-hook-trust", prompt]);
+    [claude, codex].map(|output| {
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    })
+}
+
+#[test]
+fn both_survive_an_error_and_a_cut_stream_of_the_model() {
+    let after_all = || Reply::text("after all");
+    let limited = Reply::status(429).header("retry-after", "0");
+    let stage = Stage::new(
+        Scripts::new()
+            .named("error", [Reply::status(500), after_all()])
+            .named("cut", [Reply::text("half ").cut(), after_all()])
+            .named("limited", [limited, after_all()]),
+    );
+    assert_eq!(both_say(&stage, "[[error]]"), ["after all\n", "after all\n"]);
+    assert_eq!(both_say(&stage, "[[cut]]"), ["after all\n", "after all\n"]);
+    let claude = stage.call(&stage.clis.claude, &["-p", "[[limited]]"]);
+    assert_eq!(String::from_utf8_lossy(&claude.stdout), "after all\n", "{claude:?}");
+}
+
+#[test]
+fn both_are_busy_for_as_long_as_the_gate_is_closed() {
+    let busy = Reply::text("long ").then(Reply::gate("busy")).then(Reply::text("work"));
+    let stage = Stage::new(Scripts::new().named("busy", [busy]));
+    let gate = stage.mock.gate("busy");
+    std::thread::scope(|scope| {
+        let said = scope.spawn(|| both_say(&stage, "[[busy]]"));
+        for asked in 1..=2 {
+            gate.wait_until_reached();
+            assert_eq!(stage.mock.requests().iter().filter(|request| request.turn().is_some()).count(), asked);
+            gate.open();
+            stage
+                .mock
+                .wait_for(|all| all.iter().filter(|one| one.answered() == Some(Answered::Whole)).count() == asked);
+            gate.close();
+        }
+        assert_eq!(said.join().unwrap(), ["long work\n", "long work\n"]);
+    });
 }

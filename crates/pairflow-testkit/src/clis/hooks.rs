@@ -30,7 +30,8 @@ impl HookLog {
 
     /// Returns the value of `hooks` in the settings of either CLI that has every event written down.
     pub fn hooks(&self) -> Value {
-        let hooks: Map<String, Value> = EVENTS.iter().map(|name| ((*name).to_owned(), entry(&self.command()))).collect();
+        let hooks: Map<String, Value> =
+            EVENTS.iter().map(|name| ((*name).to_owned(), entry(&self.command()))).collect();
         Value::Object(hooks)
     }
 

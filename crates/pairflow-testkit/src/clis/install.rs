@@ -37,9 +37,10 @@ fn cache(var: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, String> {
     let own = var("PAIRFLOW_TEST_CACHE").map(PathBuf::from);
     let shared = || var("XDG_CACHE_HOME").map(|dir| Path::new(&dir).join("pairflow-test"));
     let home = || var("HOME").map(|dir| Path::new(&dir).join(".cache/pairflow-test"));
-    let cache = own.or_else(shared).or_else(home).ok_or(
-        "there is no place for the agent CLIs: set PAIRFLOW_TEST_CACHE to a directory with 2 GB to spare",
-    )?;
+    let cache = own
+        .or_else(shared)
+        .or_else(home)
+        .ok_or("there is no place for the agent CLIs: set PAIRFLOW_TEST_CACHE to a directory with 2 GB to spare")?;
     std::path::absolute(&cache).map_err(|error| format!("{}: {error}", cache.display()))
 }
 
@@ -136,8 +137,10 @@ fn npm(root: &Path) -> Result<(), String> {
     command.arg(format!("@anthropic-ai/claude-code@{CLAUDE_VERSION}"));
     command.arg(format!("@openai/codex@{CODEX_VERSION}"));
     let output = command.output().map_err(|error| {
-        format!("cannot install the agent CLIs: npm does not start ({error}); install Node.js with npm, or set \
-                 PAIRFLOW_TEST_CACHE to a cache that has them")
+        format!(
+            "cannot install the agent CLIs: npm does not start ({error}); install Node.js with npm, or set \
+                 PAIRFLOW_TEST_CACHE to a cache that has them"
+        )
     })?;
     if output.status.success() {
         return Ok(());

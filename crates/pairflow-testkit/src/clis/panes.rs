@@ -4,10 +4,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a program may take to end after its pane is gone.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(20);
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// A tmux server with a socket of its own. Dropping it kills that server and no other.
+/// A tmux server with a socket of its own. Dropping it kills that server and no other, and waits for
+/// what ran in it.
 #[derive(Debug)]
 pub struct Panes {
     /// The directory of the socket.
@@ -68,9 +77,32 @@ impl Panes {
 
 impl Drop for Panes {
     fn drop(&mut self) {
-        // A server that never started, or whose last pane is closed, is not there to be killed.
+        // A server that never started, or whose last pane is closed, is not there to be asked or killed.
+        let listed = self.tmux(&["list-panes", "-a", "-F", "#{pane_pid}"]).stderr(Stdio::null()).output();
+        let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
         let _ = self.tmux(&["kill-server"]).stderr(Stdio::null()).status();
+        // A CLI writes to its home until its very end; whoever removes that home has to wait for it.
+        listed.lines().for_each(wait_for_end);
     }
+}
+
+/// Waits until a process has ended, and kills it if it does not want to.
+fn wait_for_end(pid: &str) {
+    let until = Instant::now() + LAST_WORDS;
+    while runs(pid) {
+        if Instant::now() >= until {
+            let pid = pid.parse().ok().and_then(Pid::from_raw);
+            let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
+            return;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Whether a process still runs. One that only waits to be counted does not.
+fn runs(pid: &str) -> bool {
+    let listed = Command::new("ps").args(["-o", "stat=", "-p", pid]).stdin(Stdio::null()).output();
+    listed.is_ok_and(|output| output.status.success() && !output.stdout.trim_ascii().starts_with(b"Z"))
 }
 
 #[track_caller]

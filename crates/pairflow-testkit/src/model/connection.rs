@@ -86,7 +86,12 @@ fn plain(request: &Request, to: &mut impl Write) -> io::Result<Sent> {
 }
 
 /// Sends an answer as events.
-fn perform(mut wire: impl Wire, reply: Result<Reply, String>, shared: &Shared, to: &mut impl Write) -> io::Result<Sent> {
+fn perform(
+    mut wire: impl Wire,
+    reply: Result<Reply, String>,
+    shared: &Shared,
+    to: &mut impl Write,
+) -> io::Result<Sent> {
     let reply = match reply {
         Ok(reply) => reply,
         Err(why) => return fail(&wire, 400, &[], &why, to).map(|()| Sent { how: Answered::Refused, keep: true }),

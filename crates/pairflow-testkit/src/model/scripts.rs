@@ -83,12 +83,10 @@ mod tests {
         let steps = [Reply::shell("a"), Reply::status(500), Reply::status(429), Reply::text("b")];
         let served = |turns, attempt| step(&steps, turns, attempt).unwrap().clone();
         assert_eq!(served(0, 0), steps[0]);
-        assert_eq!([served(1, 0), served(1, 1), served(1, 2), served(1, 3)].as_slice(), [
-            steps[1].clone(),
-            steps[2].clone(),
-            steps[3].clone(),
-            steps[3].clone()
-        ]);
+        assert_eq!(
+            [served(1, 0), served(1, 1), served(1, 2), served(1, 3)].as_slice(),
+            [steps[1].clone(), steps[2].clone(), steps[3].clone(), steps[3].clone()]
+        );
         assert_eq!(step(&steps, 2, 0), None);
     }
 

@@ -6,12 +6,15 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, agent_clis};
-use pairflow_testkit::model::{Mock, Request, Scripts};
+use pairflow_testkit::model::{Answered, Mock, Request, Scripts};
 use serde_json::Value;
 use tempfile::TempDir;
 
 /// How long a CLI may take for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where Codex looks for announcements whenever it starts in a terminal. No setting turns that off.
+const NO_SWITCH: &str = "raw.githubusercontent.com:443";
 
 /// Everything that a CLI gets to see. Dropping it ends what runs in panes, then the model, then the directories.
 pub(crate) struct Stage {
@@ -62,11 +65,12 @@ impl Stage {
         Pane { id: self.panes.open(&self.repo, &self.env(), &line), stage: self }
     }
 
-    /// Insists that nobody tried to reach anything but the mock.
+    /// Insists that nobody tried to reach anything but the mock, and that what has no switch was refused.
     #[track_caller]
     pub(crate) fn stayed_at_home(&self) {
-        for request in self.mock.requests() {
-            assert!(request.path.starts_with('/'), "somebody wanted {} {}", request.method, request.path);
+        for request in self.mock.requests().iter().filter(|request| !request.path.starts_with('/')) {
+            assert_eq!(request.path, NO_SWITCH, "somebody wanted {} {}", request.method, request.path);
+            assert!(matches!(request.answered(), None | Some(Answered::Refused)));
         }
     }
 

@@ -5,7 +5,7 @@ use crate::rounds::identity::claim::Claim;
 use crate::rounds::identity::compare::{Evidence, weigh};
 
 /// Points from which two claims are one when neither keeps the loop going: a wrong join costs a remark, a missed one a
-/// round. One shared fault of claims that name no line stays below, two of a hundred strangers share as much.
+/// round. A shared fault alone, of claims that name no line, stays below: strangers share that much.
 const MINOR: i32 = 20;
 /// The same when one of them keeps the loop going: a wrong join would put a grave fault under another title.
 const MIXED: i32 = 50;

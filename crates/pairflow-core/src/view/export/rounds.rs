@@ -1,5 +1,7 @@
 //! The rounds: who sat where, what was handed over, what it changed.
 
+use std::ops::Range;
+
 use crate::unit::Seat;
 use crate::view::export::changes::Room;
 use crate::view::export::facts::Handed;
@@ -22,8 +24,13 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
         html.raw("<h3>").text(&format!("Round {}", roles.round)).raw(" <span class=\"dim\">");
         html.text(&format!("{} implements, {} reviews", roles.implementer, roles.reviewer)).raw("</span></h3>\n");
         let said = view.export.facts.handed.list.iter().filter(|handed| handed.round == roles.round);
-        said.for_each(|handed| hand_over(html, view, handed));
-        checks(html, view, roles.round);
+        let mut before = 0;
+        for handed in said {
+            checks(html, view, roles.round, before..handed.seq);
+            hand_over(html, view, handed);
+            before = handed.seq;
+        }
+        checks(html, view, roles.round, before..u64::MAX);
         changes(html, view, roles.round, &mut room);
         html.raw("</article>\n");
     }
@@ -74,8 +81,10 @@ fn answers(html: &mut Html, handed: &Handed) {
     }
 }
 
-fn checks(html: &mut Html, view: &View<'_>, round: u32) {
-    let ran: Vec<_> = view.export.facts.receipts.list.iter().filter(|ran| ran.round == round).collect();
+/// Adds what was run in a round between two lines of the log.
+fn checks(html: &mut Html, view: &View<'_>, round: u32, between: Range<u64>) {
+    let ran = view.export.facts.receipts.list.iter();
+    let ran: Vec<_> = ran.filter(|ran| ran.round == round && between.contains(&ran.seq)).collect();
     if ran.is_empty() {
         return;
     }
