@@ -50,52 +50,12 @@ fn export(log: &[Envelope], patch: &str) -> Export {
     }
 }
 
+/// The tags that we use.
+const TAGS: &str = "html head meta title style body header nav main section article footer h1 h2 h3 h4 p b i a ul ol li dl \
+                    dt dd div span code pre table thead tbody tr th td details summary blockquote time ins del";
+
 /// Reads the page as a strict parser would: returns its ids and its links, and fails on anything that is not our markup.
 fn read(page: &str) -> (BTreeSet<String>, BTreeSet<String>) {
-    const TAGS: &[&str] = &[
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "header",
-        "nav",
-        "main",
-        "section",
-        "article",
-        "footer",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "p",
-        "b",
-        "i",
-        "a",
-        "ul",
-        "ol",
-        "li",
-        "dl",
-        "dt",
-        "dd",
-        "div",
-        "span",
-        "code",
-        "pre",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "details",
-        "summary",
-        "blockquote",
-        "time",
-        "ins",
-        "del",
-    ];
     let (mut ids, mut links, mut open) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     let body = page.strip_prefix("<!doctype html>").unwrap();
     for piece in body.split('<').skip(1) {
@@ -105,7 +65,7 @@ fn read(page: &str) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut words = tag.splitn(2, ' ');
         let name = words.next().unwrap();
         let bare = name.trim_start_matches('/');
-        assert!(TAGS.contains(&bare), "a tag that is not ours: {tag:.80}");
+        assert!(TAGS.split(' ').any(|tag| tag == bare), "a tag that is not ours: {tag:.80}");
         if name.starts_with('/') {
             assert_eq!(open.pop(), Some(bare), "tags are closed in order: {tag:.80}");
         } else if bare != "meta" {
