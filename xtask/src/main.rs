@@ -13,6 +13,7 @@ mod sim;
 mod soak;
 mod test;
 mod tidy;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -48,6 +49,7 @@ const COMMANDS: &[Command] = &[
         run: lab::run,
     },
     Command { name: "soak", about: "the proofs at the sizes of a release [--hours H]", run: soak::run },
+    Command { name: "tools", about: "the programs that tests need beside Rust and git", run: tools::run },
     Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: sim::run },
 ];
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::{deny, kill, say, sim, tidy};
+use crate::{deny, kill, say, sim, tidy, tools};
 
 /// One step of the run.
 struct Step {
@@ -32,6 +32,7 @@ const STEPS: &[Step] = &[
         name: "clippy",
         action: Action::Cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]),
     },
+    Step { name: "tools", action: Action::Call(tools::run) },
     Step { name: "test", action: Action::Cargo(&["test", "--quiet", "--workspace"]) },
     Step { name: "sim", action: Action::Call(sim::run) },
     Step { name: "kill", action: Action::Call(kill::run) },

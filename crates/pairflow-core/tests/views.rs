@@ -589,8 +589,8 @@ Task         Save safely
 Criteria     a failed write leaves nothing behind
 Turn         codex as implementer, since 12:00:11 UTC
 Round        2, 1 of 8 reviews used
-Waiting for  codex: hand over (you are asked in 4 min 59 s)
-Missing      open P0/P1 findings: F1 P1 no rollback
+Now          codex: hand over (you are asked in 4 min 59 s)
+Waiting for  open P0/P1 findings: F1 P1 no rollback
              the check 'test' fails on this tree
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)

@@ -121,10 +121,16 @@ fn pass_takes_the_line_of_the_specification() {
     let args: pass::PassArgs = parse(&line).unwrap();
     assert_eq!(args.refs, ["b.md", "a.md"], "refs keep their order");
     assert_eq!(args.intent, Some(IntentArg::FixRequest));
-    assert_eq!((args.review.findings[0].severity, args.review.findings[0].title.as_str()), (Severity::P1, "no rollback"));
+    assert_eq!(
+        (args.review.findings[0].severity, args.review.findings[0].title.as_str()),
+        (Severity::P1, "no rollback")
+    );
     assert_eq!(args.review.findings[1].title, "typo: here");
     assert!(
-        parse::<pass::PassArgs>(&["--summary", "ok", "--no-findings", "--key", "k1", "--json"]).unwrap().review.no_findings
+        parse::<pass::PassArgs>(&["--summary", "ok", "--no-findings", "--key", "k1", "--json"])
+            .unwrap()
+            .review
+            .no_findings
     );
 }
 

@@ -87,10 +87,12 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
 fn a_document_check_can_be_waived_by_the_person_only() {
     let home = home();
     let (codex, claude) = document_bubble(&home, "prd");
-    codex.write("docs/prd.md", &GOOD.replace("\n\n## Risks", "\n- AC2 (R2): The page feels fast.\n\n## Risks").replace(
-        "\n\n## Acceptance",
-        "\n- R2: The page is fast.\n\n## Acceptance",
-    ));
+    codex.write(
+        "docs/prd.md",
+        &GOOD
+            .replace("\n\n## Risks", "\n- AC2 (R2): The page feels fast.\n\n## Risks")
+            .replace("\n\n## Acceptance", "\n- R2: The page is fast.\n\n## Acceptance"),
+    );
     codex.pairflow(&["pass", "--summary", "draft"]).ok();
     let status = home.wait_for_turn("prd", "claude");
     assert!(stands(&status).contains(&("document:ambiguity".to_owned(), "failed".to_owned())), "{status:#}");

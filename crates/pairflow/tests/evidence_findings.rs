@@ -51,7 +51,10 @@ fn a_finding_is_one_row_from_its_filing_to_its_confirmation() {
 fn answers_belong_to_their_seat_and_to_open_rows() {
     let home = home();
     let (codex, claude) = handed_over(&home, "b1");
-    claude.pairflow(&["pass", "--summary", "x", "--no-findings", "--fixed", "F1"]).ends(1).says("--confirm and --reopen");
+    claude
+        .pairflow(&["pass", "--summary", "x", "--no-findings", "--fixed", "F1"])
+        .ends(1)
+        .says("--confirm and --reopen");
     claude.pairflow(&["pass", "--summary", "x", "--finding", "P1:no"]).ok();
     home.wait_for_turn("b1", "codex");
     codex.pairflow(&["pass", "--summary", "x", "--confirm", "F1"]).ends(1).says("--fixed and --dispute");
@@ -162,7 +165,11 @@ fn findings_files_of_every_schema_are_taken_and_garbage_is_refused() {
         std::fs::write(&file, bad).unwrap();
         claude.pairflow(&["pass", "--summary", "x", "--findings", &file.display().to_string()]).ends(2);
     }
-    review(&home, &claude, r#"{"decision": "NO_GO", "feedback": "no error handling", "quality_checks": {"security_review_passed": false}}"#);
+    review(
+        &home,
+        &claude,
+        r#"{"decision": "NO_GO", "feedback": "no error handling", "quality_checks": {"security_review_passed": false}}"#,
+    );
     home.wait_for_turn("b1", "codex");
     let rows = findings(&home, "b1");
     assert_eq!((&rows[0]["severity"], &rows[0]["class"]), (&json!("P0"), &json!("security")));
@@ -180,15 +187,25 @@ fn a_review_that_wants_to_discuss_asks_the_person() {
 #[test]
 fn weakened_tests_are_shown_to_the_critic() {
     let home = home();
-    home.commit("tests/test_login.py", "def test_login():\n    assert login() == 1\n\ndef test_out():\n    assert out()\n", "tests");
+    home.commit(
+        "tests/test_login.py",
+        "def test_login():\n    assert login() == 1\n\ndef test_out():\n    assert out()\n",
+        "tests",
+    );
     started(&home, "b1");
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
     codex.write("done.txt", "done\n");
-    codex.write("tests/test_login.py", "import pytest\n\n@pytest.mark.skip\ndef test_login():\n    assert login() == 1\n");
+    codex.write(
+        "tests/test_login.py",
+        "import pytest\n\n@pytest.mark.skip\ndef test_login():\n    assert login() == 1\n",
+    );
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "claude");
     let brief = std::fs::read_to_string(claude.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
-    assert!(brief.contains("skipped in tests/test_login.py") && brief.contains("deleted in tests/test_login.py"), "{brief}");
+    assert!(
+        brief.contains("skipped in tests/test_login.py") && brief.contains("deleted in tests/test_login.py"),
+        "{brief}"
+    );
 }
 
 #[test]
@@ -211,4 +228,31 @@ fn new_tests_have_to_fail_on_the_base_where_that_is_asked_for() {
     codex.pairflow(&["pass", "--summary", "now it does", "--fixed", "F1"]).ok();
     home.wait_for_turn("b1", "claude");
     assert_eq!(stand(&home)["stand"], "passed");
+}
+
+#[test]
+fn test_and_typecheck_are_run_by_pairflow_in_the_worktree_and_kept_for_every_round() {
+    let home = home();
+    let (test, types) = ("cd sub && test -f made.txt", "cd sub && echo types of $(pwd)");
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", test, "--typecheck", types]).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    codex.write("sub/other.txt", "x\n");
+    codex.pairflow(&["pass", "--summary", "I ran the tests, all green"]).ok();
+    let status = home.wait_for_turn("b1", "claude");
+    let stands: Vec<_> =
+        status["checks"].as_array().unwrap().iter().map(|one| one["stand"].as_str().unwrap()).collect();
+    assert_eq!(stands, ["failed", "passed"], "an agent's word is no receipt");
+    claude.pairflow(&["pass", "--summary", "x", "--finding", "P1:tests fail"]).ok();
+    home.wait_for_turn("b1", "codex");
+    codex.write("sub/made.txt", "x\n");
+    codex.pairflow(&["pass", "--summary", "now", "--fixed", "F1"]).ok();
+    home.wait_for_turn("b1", "claude");
+    let round = |n: u32| {
+        let name = format!(".pairflow/bubbles/b1/artifacts/round-00{n}.tests.txt");
+        std::fs::read_to_string(home.repo.join(name)).unwrap()
+    };
+    assert!(round(1).contains("== test: failed") && round(1).contains("types of") && round(1).contains("b1/sub"));
+    assert!(round(2).contains("== test: passed") && round(2).contains("== typecheck: passed"));
 }

@@ -261,7 +261,9 @@ fn produce(page: &mut Page, unit: &Unit) {
 /// Says what the person wants to be told.
 fn explain(page: &mut Page) {
     page.line("");
-    page.line("`--explain` takes a Markdown file for the person, with the headings What changed, Why, Risks and Manual test");
+    page.line(
+        "`--explain` takes a Markdown file for the person, with the headings What changed, Why, Risks and Manual test",
+    );
     page.line("plan. Keep that file outside the worktree, or pipe it in with `--explain -`. Name files, findings and checks in");
     page.line("it: a statement without any is marked as one without evidence.");
 }
@@ -299,7 +301,9 @@ fn criticise(page: &mut Page, unit: &Unit, turn: &Turn) {
          pairflow ask-human --question '…'"
     ));
     page.line("");
-    page.line("FILE is JSON and lies outside the worktree (or `-` for stdin). A `reproducer` is a command that fails as long");
+    page.line(
+        "FILE is JSON and lies outside the worktree (or `-` for stdin). A `reproducer` is a command that fails as long",
+    );
     page.line("as the fault is there; pairflow runs it, and says by itself when the fault is gone:");
     page.line("");
     page.block(feedback::EXAMPLE.trim_end());

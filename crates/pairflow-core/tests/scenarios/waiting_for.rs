@@ -1,4 +1,4 @@
-//! What `status` prints beneath "Waiting for" and "Missing" while a criterion of convergence is unmet: one test a criterion.
+//! What `status` prints beneath "Now" and "Waiting for" while a criterion of convergence is unmet: one test a criterion.
 //!
 //! The sentences come from the very function that judges `converged`; the first line says who has to act.
 
@@ -9,8 +9,8 @@ use pairflow_testkit::script::{Play, Sent, play};
 fn waiting(play: &Play) -> String {
     let at = play.log.last().unwrap().at;
     let lines = render(&Status::of(&play.unit, at));
-    let from = lines.iter().position(|line| line.label == "Waiting for").unwrap();
-    let part = lines[from..].iter().take_while(|line| ["Waiting for", "Missing", ""].contains(&line.label));
+    let from = lines.iter().position(|line| line.label == "Now").unwrap();
+    let part = lines[from..].iter().take_while(|line| ["Now", "Waiting for", ""].contains(&line.label));
     part.map(|line| format!("{:w$}{}\n", line.label, line.value, w = LABEL_COLUMNS)).collect()
 }
 
@@ -24,8 +24,8 @@ fn shows(script: &str, expected: &str) {
 fn nothing_handed_over() {
     shows(
         "start",
-        "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      no work has been handed over yet
+        "Now          codex: hand over (you are asked in 5 min 0 s)
+Waiting for  no work has been handed over yet
              the check 'test' has not passed on this tree
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
@@ -42,8 +42,8 @@ const HANDED_OVER: &str = "start\ncodex edits a.rs\ncodex: pass explained";
 fn an_open_p0_or_p1() {
     shows(
         &format!("{HANDED_OVER}\nclaude: pass P1 'no rollback' P0 'drops the table' P3 'naming'"),
-        "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      open P0/P1 findings: F1 P1 no rollback, F2 P0 drops the table
+        "Now          codex: hand over (you are asked in 5 min 0 s)
+Waiting for  open P0/P1 findings: F1 P1 no rollback, F2 P0 drops the table
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
 ",
@@ -54,8 +54,8 @@ Missing      open P0/P1 findings: F1 P1 no rollback, F2 P0 drops the table
 fn a_risk_that_nobody_answered() {
     shows(
         &format!("{HANDED_OVER}\nclaude: pass P2 'logs the token' class security"),
-        "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      findings that have to be answered (--fixed or --dispute): F1 P2
+        "Now          codex: hand over (you are asked in 5 min 0 s)
+Waiting for  findings that have to be answered (--fixed or --dispute): F1 P2
              logs the token
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
@@ -67,8 +67,8 @@ Missing      findings that have to be answered (--fixed or --dispute): F1 P2
 fn a_check_that_failed() {
     shows(
         &format!("test fails\n{HANDED_OVER}"),
-        "Waiting for  claude: hand over (you are asked in 5 min 0 s)
-Missing      the check 'test' fails on this tree
+        "Now          claude: hand over (you are asked in 5 min 0 s)
+Waiting for  the check 'test' fails on this tree
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
 ",
@@ -79,8 +79,8 @@ Missing      the check 'test' fails on this tree
 fn a_check_that_has_not_been_run() {
     shows(
         &format!("{HANDED_OVER} (hold)\nstep"),
-        "Waiting for  pairflow: record the tree, run the checks, open the turn
-Missing      the check 'test' has not passed on this tree
+        "Now          pairflow: record the tree, run the checks, open the turn
+Waiting for  the check 'test' has not passed on this tree
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
 ",
@@ -91,8 +91,8 @@ Missing      the check 'test' has not passed on this tree
 fn the_first_clean_review() {
     shows(
         HANDED_OVER,
-        "Waiting for  claude: hand over (you are asked in 5 min 0 s)
-Missing      two clean reviews of this tree by different agents
+        "Now          claude: hand over (you are asked in 5 min 0 s)
+Waiting for  two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
 ",
     );
@@ -102,8 +102,8 @@ Missing      two clean reviews of this tree by different agents
 fn the_second_clean_review() {
     shows(
         &format!("{HANDED_OVER}\nclaude: pass clean"),
-        "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      a second clean review of this tree by another agent (clean so far:
+        "Now          codex: hand over (you are asked in 5 min 0 s)
+Waiting for  a second clean review of this tree by another agent (clean so far:
              claude)
 ",
     );
@@ -121,8 +121,8 @@ fn the_reviewer_role_has_not_alternated() {
 fn an_open_question() {
     shows(
         &format!("{HANDED_OVER}\nclaude: pass clean\ncodex: asks 'which database?'"),
-        "Waiting for  you: codex asks: which database?
-Missing      a second clean review of this tree by another agent (clean so far:
+        "Now          you: codex asks: which database?
+Waiting for  a second clean review of this tree by another agent (clean so far:
              claude)
              one question is not answered
 ",
@@ -136,8 +136,8 @@ fn the_explanation() {
          codex edits a.rs
          codex: pass explaining '## Why\\nA race.'
          claude: pass clean",
-        "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      a second clean review of this tree by another agent (clean so far:
+        "Now          codex: hand over (you are asked in 5 min 0 s)
+Waiting for  a second clean review of this tree by another agent (clean so far:
              claude)
              an explanation for the person (--explain FILE with the headings:
              what changed, risks, manual test plan)
@@ -153,8 +153,8 @@ fn the_word_that_a_document_is_understood() {
          codex edits docs/prd.md
          codex: pass explained
          claude: pass clean stepped",
-        "Waiting for  codex: hand over (you are asked in 5 min 0 s)
-Missing      a second clean review of this tree by another agent (clean so far:
+        "Now          codex: hand over (you are asked in 5 min 0 s)
+Waiting for  a second clean review of this tree by another agent (clean so far:
              claude)
              a person's word that the document is understood; it is asked for
              once all else holds
@@ -193,7 +193,7 @@ fn every_criterion_is_shown_and_refused_in_the_same_words() {
 fn nothing_is_waited_for_but_the_person_once_the_work_is_accepted() {
     shows(
         &format!("{HANDED_OVER}\nclaude: pass clean\ncodex: pass clean"),
-        "Waiting for  you: approve the package, or send it back
+        "Now          you: approve the package, or send it back
 ",
     );
 }

@@ -68,7 +68,8 @@ pub(super) fn says_something(text: &str) -> bool {
         return false;
     }
     let starts = |word: &&str| text.strip_prefix(*word).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
-    let Some(marker) = ["TBD", "TBA", "TBC", TO_BE_DONE, concat!("FIX", "ME")].into_iter().find(|word| starts(word)) else {
+    let Some(marker) = ["TBD", "TBA", "TBC", TO_BE_DONE, concat!("FIX", "ME")].into_iter().find(|word| starts(word))
+    else {
         return true;
     };
     // A sentence that begins with the word is about such items; with a colon after it, it is a placeholder.

@@ -39,8 +39,8 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     page.one("Task", &status.task_title, Tone::Plain);
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
-    page.sentences("Waiting for", &waiting(status));
-    page.sentences("Missing", &missing(status));
+    page.sentences("Now", &waiting(status));
+    page.sentences("Waiting for", &missing(status));
     page.list("Checks", checks(status));
     page.list("Findings", status.open_findings.iter().map(finding).collect());
     files(&mut page, status);
