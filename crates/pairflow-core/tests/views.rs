@@ -462,15 +462,8 @@ fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
     assert!(!text.contains("converged"), "a producer cannot declare convergence: {text}");
 }
 
-#[test]
-fn a_critic_is_told_severities_commands_and_where_the_diff_is() {
-    let mut play = Play::started();
-    play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
-    let text = brief(&play.unit).unwrap();
-    let (_, rest) = text.split_once("## What codex said").unwrap();
-    assert_eq!(
-        rest,
-        " when handing over (round 1, implementer)
+/// What a critic reads after the heading of the hand-over.
+const CRITIC: &str = " when handing over (round 1, implementer)
 
 > first cut
 
@@ -537,8 +530,15 @@ as the fault is there; pairflow runs it, and says by itself when the fault is go
 ```
 
 `converged` is refused for now: one more agent has to find this tree clean, or a check has to pass first.
-"
-    );
+";
+
+#[test]
+fn a_critic_is_told_severities_commands_and_where_the_diff_is() {
+    let mut play = Play::started();
+    play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
+    let text = brief(&play.unit).unwrap();
+    let (_, rest) = text.split_once("## What codex said").unwrap();
+    assert_eq!(rest, CRITIC);
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub struct Script {
 /// One thing that an agent does.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::large_enum_variant, reason = "a script is read once and played step by step")]
 pub enum Step {
     /// Writes a file, with the directories above it.
     Write(Write),
@@ -141,6 +142,7 @@ pub struct Refused {
 
 /// A command of pairflow's.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "a verb is made, called and dropped")]
 pub enum Verb {
     /// `pass`
     Pass(Box<Pass>),

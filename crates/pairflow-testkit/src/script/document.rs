@@ -103,20 +103,41 @@ fn transitions(plays: &[Play]) -> Vec<(StateName, Sample, StateName)> {
 
 /// The ten states; those in which more than the state decides appear once for each case.
 fn stops() -> Vec<Stop> {
+    let stops: Vec<Stop> = running_stops().into_iter().chain(waiting_stops()).chain(later_stops()).collect();
+    for stop in &stops {
+        let got = play(&stop.script).unit.phase;
+        assert!(stop.name.starts_with(Phase::name(&got).as_str()), "'{}' leads to {}", stop.name, got.name());
+    }
+    stops
+}
+
+/// How a bubble gets to the turns of its first round, and to the last review.
+struct Ways {
+    running: &'static str,
+    reviewing: String,
+    second: String,
+    last: String,
+    document: String,
+}
+
+fn ways() -> Ways {
     let running = "start";
     let reviewing = format!("{running}\ncodex edits src/lib.rs\ncodex: pass 'first cut'");
     let second = format!("{reviewing}\nclaude: pass clean");
-    let ready = format!("{second}\ncodex: pass clean");
-    let approved = format!("{ready}\nhuman: approve");
     let last = format!("given max_rounds 1\n{reviewing}\nclaude: pass P1 'no rollback'");
-    let undone = format!("{reviewing}\nclaude: pass P1 'no lock'\ncodex edits src/lib.rs\ncodex: pass fixes F1");
-    let undone = format!("{undone}\nclaude: pass P1 'a lock is too slow' undoes F1");
-    let late = "claude: pass P1 'no lock' late\ncodex edits src/lib.rs\ncodex: pass fixes F1";
-    let late = format!("{reviewing}\n{late}\nclaude: pass P1 'no rollback' late confirms F1");
     let document = "given document\nstart\ncodex edits docs/prd.md\ncodex: pass\nclaude: pass clean stepped";
     let document = format!("{document}\ncodex: pass clean stepped");
-    let stop = |name, script: String| Stop { name, script };
-    let stops = vec![
+    Ways { running, reviewing, second, last, document }
+}
+
+fn stop(name: &'static str, script: String) -> Stop {
+    Stop { name, script }
+}
+
+/// Before the loop stops for anybody.
+fn running_stops() -> Vec<Stop> {
+    let Ways { running, reviewing, second, last, document } = ways();
+    vec![
         stop("CREATED", "wait 1s".to_owned()),
         stop("PREPARING_WORKSPACE", "start (hold)".to_owned()),
         stop("RUNNING: the implementer has the turn", running.to_owned()),
@@ -160,6 +181,17 @@ fn stops() -> Vec<Stop> {
             format!("given max_rounds 2\n{second}\ncodex: pass clean (hold)\nhuman: pause\nhuman: update (hold)"),
         ),
         stop("RUNNING: paused, and the base is being merged", format!("{running}\nhuman: pause\nhuman: update (hold)")),
+    ]
+}
+
+/// While a person is asked.
+fn waiting_stops() -> Vec<Stop> {
+    let Ways { running, reviewing, second, last, document } = ways();
+    let undone = format!("{reviewing}\nclaude: pass P1 'no lock'\ncodex edits src/lib.rs\ncodex: pass fixes F1");
+    let undone = format!("{undone}\nclaude: pass P1 'a lock is too slow' undoes F1");
+    let late = "claude: pass P1 'no lock' late\ncodex edits src/lib.rs\ncodex: pass fixes F1";
+    let late = format!("{reviewing}\n{late}\nclaude: pass P1 'no rollback' late confirms F1");
+    vec![
         stop("WAITING_HUMAN: an agent asks", format!("{running}\ncodex: asks 'which database?'")),
         stop("WAITING_HUMAN: two agents ask", format!("{running}\ncodex: asks 'a?'\nclaude: asks 'b?'")),
         stop("WAITING_HUMAN: an agent was silent", format!("{running}\nwait 6m")),
@@ -176,6 +208,15 @@ fn stops() -> Vec<Stop> {
         stop("WAITING_HUMAN: two reviews brought only late findings", late),
         stop("WAITING_HUMAN: a document has to be understood", document),
         stop("WAITING_HUMAN: a check could not be run", format!("test cannot run\n{reviewing}")),
+    ]
+}
+
+/// Once the loop has come to an end.
+fn later_stops() -> Vec<Stop> {
+    let Ways { running, second, .. } = ways();
+    let ready = format!("{second}\ncodex: pass clean");
+    let approved = format!("{ready}\nhuman: approve");
+    vec![
         stop("READY_FOR_APPROVAL", ready.clone()),
         stop("READY_FOR_APPROVAL: the base is being merged", format!("{ready}\nhuman: update (hold)")),
         stop("APPROVED_FOR_COMMIT", approved.clone()),
@@ -185,10 +226,5 @@ fn stops() -> Vec<Stop> {
         stop("DONE", format!("{approved}\nhuman: commit")),
         stop("FAILED", format!("{running}\nlost 'the repository is gone'")),
         stop("CANCELLED", format!("{running}\nhuman: stop")),
-    ];
-    for stop in &stops {
-        let got = play(&stop.script).unit.phase;
-        assert!(stop.name.starts_with(Phase::name(&got).as_str()), "'{}' leads to {}", stop.name, got.name());
-    }
-    stops
+    ]
 }
