@@ -195,7 +195,7 @@ fn a_wish_to_discuss_is_kept_whatever_was_found() {
 }
 
 #[test]
-fn conditions_become_findings_only_when_changes_are_requested_without_an_issue() {
+fn conditions_become_findings_unless_the_work_is_approved_or_issues_say_more() {
     let of = |verdict: &str, issues: Value| {
         let conditions = ["add a test", "bound the queue"];
         said(&json!({"verdict": verdict, "summary": "s", "issues": issues, "approval_conditions": conditions}))
@@ -205,7 +205,8 @@ fn conditions_become_findings_only_when_changes_are_requested_without_an_issue()
     let issue = json!([{"severity": "minor", "file_path": "a", "line_start": 1, "issue": "slow"}]);
     let beside = of("request_changes", issue).unwrap();
     assert_eq!((beside.claim, brief(&beside)), (Claim::RequestChanges, vec![(Severity::P2, "slow")]));
-    assert!(of("needs_discussion", json!([])).unwrap().findings.is_empty());
+    let discussed = of("needs_discussion", json!([])).unwrap();
+    assert_eq!((discussed.claim, discussed.findings.len()), (Claim::NeedsDiscussion, 2), "no condition is lost");
     assert_eq!(
         of("approve", json!([])).unwrap_err().to_string(),
         "/approval_conditions: an approval has no conditions; say request_changes, or leave the list empty if they are met"

@@ -206,6 +206,7 @@ fn body() -> impl Strategy<Value = Body> {
             answers: Answers::default(),
             explanation: None,
             steps: Vec::new(),
+            discuss: false,
         })),
         any::<String>().prop_map(|reason| Body::Lifecycle(Lifecycle::Failed { reason })),
         any::<String>().prop_map(|reason| Body::Control(Control { action: ControlAction::Halt, reason, waived: None })),

@@ -115,6 +115,14 @@ fn an_implementation_follows_an_approved_document_that_is_pinned_by_its_hash() {
     make("i3", &["--prd", "docs/prd.md"]).ok();
     let first = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/i3/transcript.ndjson")).unwrap();
     assert!(first.contains("\"source\":\"docs/prd.md\""), "{first}");
+    assert!(first.contains("[\"docs/prd.md\",\""), "the document is pinned by its hash: {first}");
+    home.pairflow(&["start", "i3"]).ok();
+    home.wait_for_turn("i3", "codex");
+    let agent = home.agent("i3", "codex");
+    agent.write("docs/prd.md", "# Easier\n");
+    agent.pairflow(&["pass", "--summary", "made the document fit the code"]).ok();
+    let status = home.wait_for_turn("i3", "claude");
+    assert_eq!(status["snapshot"]["out_of_scope"], serde_json::json!(["docs/prd.md"]), "{status:#}");
     let (codex, _) = document_bubble(&home, "prd");
     make("i4", &["--prd", "prd"]).ends(3).says("not approved");
     drop(codex);

@@ -182,6 +182,22 @@ fn a_review_that_wants_to_discuss_asks_the_person() {
     review(&home, &claude, r#"{"verdict": "needs_discussion", "summary": "which of the two?", "issues": []}"#);
     home.wait_for_state("b1", "WAITING_HUMAN");
     home.pairflow(&["inbox", "b1"]).ok().says("discuss");
+    home.pairflow(&["reply", "b1", "--message", "the first"]).ok();
+    let status = home.wait_for_turn("b1", "codex");
+    assert_eq!(status["clean_reviews"], json!([]), "a review that wants to discuss is not a clean one");
+}
+
+#[test]
+fn a_grave_claim_is_not_lost_behind_a_remark_that_is_said_three_times() {
+    let home = home();
+    let (_codex, claude) = handed_over(&home, "b1");
+    let claim = |severity: &str, title: &str| format!(r#"{{"severity": "{severity}", "title": "{title}"}}"#);
+    let (one, two) = ("no timeout in the fetch client", "the fetch client has no timeout");
+    let all = [claim("P3", one), claim("P3", two), claim("P0", two)].join(",");
+    review(&home, &claude, &format!(r#"{{"findings": [{all}]}}"#));
+    home.wait_for_turn("b1", "codex");
+    let grave = findings(&home, "b1").into_iter().any(|row| row["severity"] == "P0" && row["blocks"] == true);
+    assert!(grave, "{:#?}", findings(&home, "b1"));
 }
 
 #[test]
@@ -212,6 +228,7 @@ fn weakened_tests_are_shown_to_the_critic() {
 fn new_tests_have_to_fail_on_the_base_where_that_is_asked_for() {
     let home = home();
     home.commit("pairflow.toml", "[evidence]\nred_green = true\n", "configure");
+    home.commit("tests/test_all.py", "true # nothing yet\n", "a first test");
     home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "sh tests/test_all.py"]).ok();
     home.pairflow(&["start", "b1"]).ok();
     home.wait_for_turn("b1", "codex");

@@ -70,6 +70,9 @@ pub struct Pass {
     /// The steps of a document review.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+    /// Whether the critic wants the person to decide first; then the review settles nothing and is not clean.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub discuss: bool,
 }
 
 /// What a hand-over asks for.

@@ -27,8 +27,9 @@ pub(super) fn admit(unit: &Unit, seat: Seat, answers: &Answers) -> Result<(), Re
             Some(_) => {}
         }
     }
-    let twice = |id: &FindingId| answers.reopened.contains(id);
-    if let Some(id) = answers.confirmed.iter().find(|id| twice(id)) {
+    let disputed = |id: &FindingId| answers.disputed.iter().any(|dispute| dispute.finding == *id);
+    let twice = answers.confirmed.iter().find(|id| answers.reopened.contains(id));
+    if let Some(id) = twice.or_else(|| answers.fixed.iter().find(|id| disputed(id))) {
         return Err(Refusal::TwoAnswers { id: *id });
     }
     match answers.confirmed.iter().find(|id| unit.ledger.get(**id).is_some_and(Row::proven)) {

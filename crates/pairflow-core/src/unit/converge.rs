@@ -6,7 +6,7 @@ use crate::hash::sha256;
 use crate::ids::{AgentId, Party};
 use crate::log::{ApprovalRequest, Body, Convergence, Envelope, Event, QuestionKind, Warning};
 use crate::rounds::policy::strict;
-use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Row};
+use crate::rounds::{Certificate, CleanReview, Explanation, Row};
 use crate::rules::BubbleKind;
 use crate::time::Moment;
 use crate::unit::refusal::list;
@@ -187,7 +187,7 @@ pub fn claimed(unit: &Unit, by: &AgentId, summary: &str, explanation: Option<&Ex
     if let Some(explanation) = explanation {
         cleared.explanation.take_over(explanation);
     }
-    cleared.review(by, unit.round, &[], &Answers::default());
+    cleared.review(by, unit.round, None);
     cleared.streak.push(strict::review_by(unit, by, unit.round));
     let said = Said { round: unit.round, seat: Seat::Critic, agent: by.clone(), summary: summary.to_owned() };
     cleared.summaries.push_back(said);

@@ -3,6 +3,7 @@
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply};
 use crate::rules::Check;
+use crate::time::Moment;
 use crate::unit::lifecycle::not_updating;
 use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of};
 
@@ -148,9 +149,9 @@ fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided
     if unit.snapshot.is_none() || unit.reviewed.as_ref() != unit.tree() {
         return no("this tree has not been reviewed".to_owned());
     }
-    let waived = converge::waivers(unit);
-    let mut after = unit.clone();
-    after.questions.clear();
+    // What is accepted is what stands once the answer is recorded.
+    let after = converge::fold(unit, std::slice::from_ref(&event), Moment::default());
+    let waived = converge::waivers(&after);
     let accepted = converge::accept(&after, "accepted by a person at a tie-break", Party::Orchestrator, waived);
     let Some(mut accepted) = accepted else { return no("nothing has been handed over yet".to_owned()) };
     accepted.events.insert(0, event);

@@ -115,8 +115,8 @@ pub enum Refusal {
         /// The caller's seat.
         seat: Seat,
     },
-    /// A row is confirmed and reopened at once.
-    #[error("{id} cannot be confirmed and reopened at once")]
+    /// A row is answered in two ways at once.
+    #[error("{id} is answered in two ways at once; give one answer")]
     TwoAnswers {
         /// Which row.
         id: FindingId,

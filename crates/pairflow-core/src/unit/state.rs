@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
-use crate::log::{Conflict, Key, QuestionKind, Warning, Workspace};
-use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Finding, Ledger, Review, RoundRoles, Step};
+use crate::log::{Conflict, Key, Pass, QuestionKind, Warning, Workspace};
+use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Ledger, Review, RoundRoles, Step};
 use crate::rules::Rules;
 use crate::time::{Moment, Timestamp};
 use crate::unit::{Phase, Seat};
@@ -310,9 +310,13 @@ impl Unit {
         self.rules.checks.iter().filter(open).map(|check| check.name.as_str()).collect()
     }
 
-    /// Takes over a review of the newest snapshot's tree.
-    pub(crate) fn review(&mut self, by: &AgentId, round: u32, findings: &[Finding], answers: &Answers) {
-        self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk });
+    /// Takes over a review of the newest snapshot's tree; without a hand-over it is the claim that nothing is left.
+    pub(crate) fn review(&mut self, by: &AgentId, round: u32, pass: Option<&Pass>) {
+        let nothing = Answers::default();
+        let findings = pass.and_then(|pass| pass.findings.as_deref()).unwrap_or_default();
+        let answers = pass.map_or(&nothing, |pass| &pass.answers);
+        let discuss = pass.is_some_and(|pass| pass.discuss);
+        self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk, discuss });
         let claims = findings.iter().filter(|finding| finding.duplicate_of.is_none());
         let ids = claims.filter_map(|finding| finding.id).collect();
         self.filed.push_back(Filed { round, findings: ids, reopened: !answers.reopened.is_empty() });

@@ -27,6 +27,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         answers: pass.answers.clone(),
         explanation: pass.explanation.clone(),
         steps: pass.steps.clone(),
+        discuss: pass.discuss,
     };
     let recipient = match turn.seat {
         Seat::Producer => &unit.seats.critic,

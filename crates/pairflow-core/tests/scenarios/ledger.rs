@@ -260,7 +260,7 @@ fn each_seat_answers_in_its_own_way() {
          refused: F2 is not an open finding
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
          refused: a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's
-         refused: F1 cannot be confirmed and reopened at once
+         refused: F1 is answered in two ways at once; give one answer
          refused: F9 is not an open finding",
     );
 }

@@ -121,7 +121,26 @@ fn the_tries_of_a_reproducer_are_not_those_of_a_check() {
          human: reply accept",
     );
     assert_eq!(play.unit.not_available, ["lint"], "a person speaks of checks only");
-    assert_eq!(notes(&play), ["its reproducer could not be run, so it counts no more"]);
+    assert_eq!(notes(&play), ["its reproducer could not be run on this tree"]);
+}
+
+#[test]
+fn a_reproducer_that_showed_the_fault_still_counts_where_it_cannot_be_run() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro'
+         codex edits a.rs
+         F1 reproducer cannot run
+         codex: pass fixes F1
+         claude: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed]
+         #5 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]",
+    );
 }
 
 #[test]

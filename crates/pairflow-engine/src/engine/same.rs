@@ -38,11 +38,16 @@ fn given(command: &Command) -> Option<&Key> {
 fn says(recorded: &Envelope, command: &Command) -> bool {
     let sender = command.agent().map_or(Party::Human, |agent| Party::Agent(agent.clone()));
     let same = match (&recorded.event.body, command) {
-        (Body::Pass(body), Command::Pass(pass)) => body.summary == pass.summary && found(body, pass),
+        (Body::Pass(body), Command::Pass(pass)) => {
+            let beside = (&body.answers, &body.explanation, &body.steps, body.discuss);
+            let same = beside == (&pass.answers, &pass.explanation, &pass.steps, pass.discuss);
+            body.summary == pass.summary && same && found(body, pass)
+        }
         (Body::HumanQuestion(body), Command::AskHuman { question, .. }) => body.question == *question,
         (Body::Convergence(body), Command::Converged { summary, .. }) => body.summary == *summary,
-        (Body::HumanReply(body), Command::Reply { message, decision, .. }) => {
-            body.message == *message && body.decision == *decision
+        (Body::HumanReply(body), Command::Reply { message, decision, question, .. }) => {
+            let asked = question.as_ref().is_none_or(|asked| recorded.event.in_reply_to.as_ref() == Some(asked));
+            body.message == *message && body.decision == *decision && asked
         }
         (Body::ApprovalDecision(body), Command::Approve { .. }) => body.decision == Verdict::Approve,
         (Body::ApprovalDecision(body), Command::Rework { message, findings, .. }) => {
@@ -56,7 +61,11 @@ fn says(recorded: &Envelope, command: &Command) -> bool {
 /// Whether both hand-overs found the same, as far as their sender said it.
 fn found(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
     let claims = |findings: &Option<Vec<pairflow_core::rounds::Finding>>| {
-        let claims = findings.as_ref().map(|all| all.iter().map(|one| (one.severity, one.title.clone())));
+        let said = |one: &pairflow_core::rounds::Finding| {
+            let place = (one.file.clone(), one.line, one.class);
+            (one.severity, one.title.clone(), one.detail.clone(), place, one.reproducer.clone())
+        };
+        let claims = findings.as_ref().map(|all| all.iter().map(said));
         claims.map(Iterator::collect::<Vec<_>>)
     };
     claims(&body.findings) == claims(&pass.findings)

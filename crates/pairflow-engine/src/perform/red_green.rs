@@ -25,6 +25,15 @@ pub(super) fn check(
         return Ok(Some(said(check, snapshot, Outcome::Failed { exit: None, timed_out: false }, why)));
     }
     let copy = Apart::of(bubble, &workspace.base)?;
+    // A suite that fails by itself there would fail for any test.
+    let Some(before) = copy.run(bubble, unit, (&check.name, &check.command, &snapshot.tree), cancel) else {
+        return Ok(None);
+    };
+    if !before.receipt.outcome.passed() {
+        let why = "the test command does not pass on the base by itself, so a new test cannot be seen to fail there";
+        let outcome = Outcome::CouldNotCheck { why: why.to_owned() };
+        return Ok(Some(Checked { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
+    }
     bring(bubble, unit, &copy, &tests)?;
     let ran = copy.run(bubble, unit, (&check.name, &check.command, &snapshot.tree), cancel);
     Ok(ran.map(|ran| judged(ran, &tests)))
@@ -52,7 +61,13 @@ fn bring(bubble: &Bubble, unit: &Unit, copy: &Apart, tests: &[String]) -> Result
         let blob = workspace.git().run(Call::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
         let to = copy.path().join(path);
         let failed = |error| EngineError::world(format!("cannot write {}", to.display()), error);
-        to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(failed)?;
+        let parent = to.parent().unwrap_or(copy.path());
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        if !parent.canonicalize().map_err(failed)?.starts_with(copy.path().canonicalize().map_err(failed)?) {
+            return Err(EngineError::Effect(format!("{path} leads out of the copy of the base through a link")));
+        }
+        // A link of the base is replaced, not followed.
+        let _ = std::fs::remove_file(&to);
         std::fs::write(&to, &blob.stdout).map_err(failed)?;
     }
     Ok(())

@@ -39,7 +39,10 @@ pub(super) fn record(bubble: &Bubble, unit: &Unit, author: &Party, taken: Taken)
     let changed = changes(&git, &base_tree, &taken.tree)?;
     let since_last = changes(&git, unit.tree().unwrap_or(&base_tree), &taken.tree)?;
     let scope = &unit.rules.scope;
-    let out_of_scope = changed.iter().map(|change| &change.path).filter(|path| !scope.admits(path)).cloned().collect();
+    // The document that an implementation follows is not its to change.
+    let pinned = |path: &String| unit.rules.prd.iter().flat_map(|prd| &prd.documents).any(|(one, _)| one == path);
+    let outside = changed.iter().map(|change| &change.path).filter(|path| !scope.admits(path) || pinned(path));
+    let out_of_scope = outside.cloned().collect();
     let mut ignore_changes = ignore_changes(&workspace, &changed);
     ignore_changes.truncate(IGNORE_FILES);
     let changed_to = taken.tree.clone();

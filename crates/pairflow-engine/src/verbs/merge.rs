@@ -80,7 +80,8 @@ pub fn merge(
 fn checked(bubble: &Bubble, unit: &Unit, scratch: &Scratch, say: &dyn Fn(&str)) -> Result<(), EngineError> {
     let setup = unit.rules.setup.iter().map(|command| ("setup", command.as_str()));
     // What pairflow checks by itself belongs to the work, not to what the base brings along.
-    let commands = unit.rules.checks.iter().filter(|check| !check.is_own());
+    let given_up = |name: &String| unit.waived_checks.contains_key(name) || unit.not_available.contains(name);
+    let commands = unit.rules.checks.iter().filter(|check| !check.is_own() && !given_up(&check.name));
     let checks = commands.map(|check| (check.name.as_str(), check.command.as_str()));
     let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
     let workspace = scratch.workspace(&bubble.id)?;

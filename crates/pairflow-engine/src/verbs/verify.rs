@@ -202,13 +202,16 @@ fn recompute(before: &Unit, envelope: &Envelope, claim: &Convergence) -> Result<
 /// Whether a person may do without it: findings and a second review, nothing else.
 fn can_be_waived(criterion: &Unmet) -> bool {
     match criterion {
-        Unmet::Blocking(_) | Unmet::Unanswered(_) | Unmet::Reviews { .. } | Unmet::NoAlternation => true,
+        Unmet::Blocking(_)
+        | Unmet::Unanswered(_)
+        | Unmet::Reviews { .. }
+        | Unmet::NoAlternation
+        | Unmet::Comprehension => true,
         Unmet::NothingHandedOver
         | Unmet::CheckFailed(_)
         | Unmet::CheckMissing(_)
         | Unmet::Questions(_)
         | Unmet::Explanation(_)
-        | Unmet::Comprehension
         | Unmet::TreeChanged(_) => false,
     }
 }

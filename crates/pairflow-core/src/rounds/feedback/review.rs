@@ -18,7 +18,7 @@ pub(super) fn read(top: &Fields<'_>) -> Result<Feedback, BadFeedback> {
     let mut findings = fields::items(&top.need("issues")?)?.iter().map(issue).collect::<Result<Vec<_>, _>>()?;
     let conditions = conditions(top, verdict)?;
     known_types(top)?;
-    if verdict == Claim::RequestChanges && findings.is_empty() {
+    if verdict != Claim::Approve && findings.is_empty() {
         findings = conditions;
     }
     if verdict == Claim::RequestChanges && findings.is_empty() {

@@ -35,6 +35,8 @@ pub struct Review<'a> {
     pub answers: &'a Answers,
     /// The paths whose minor findings have to be answered, as globs.
     pub risk: &'a [String],
+    /// Whether the person has to decide first, so that nothing is settled by this review.
+    pub discuss: bool,
 }
 
 impl Ledger {
@@ -47,7 +49,8 @@ impl Ledger {
         let mut next = self.named;
         for finding in findings {
             let mut finding = Finding { id: None, duplicate_of: None, ..finding.clone() };
-            let twin = best_match(&named, &finding).and_then(|at| named[at].id);
+            // What says the same as a duplicate says the same as what that one repeats.
+            let twin = best_match(&named, &finding).and_then(|at| named[at].duplicate_of.or(named[at].id));
             finding.id = twin.is_none().then(|| best_match(&known, &finding).and_then(|at| known[at].id)).flatten();
             if finding.id.is_none() {
                 next += 1;
@@ -81,7 +84,7 @@ impl Ledger {
     /// Takes over a recorded review.
     pub(crate) fn review(&mut self, review: &Review<'_>) {
         let by = Party::Agent(review.by.clone());
-        let nothing = review.findings.is_empty() && review.answers.reopened.is_empty();
+        let nothing = review.findings.is_empty() && review.answers.reopened.is_empty() && !review.discuss;
         for id in &review.answers.confirmed {
             self.confirm(*id, review.round, &by);
         }
@@ -170,10 +173,11 @@ impl Ledger {
         if surplus == 0 {
             return;
         }
-        let worth = |row: &Row| (row.is_open(), row.is_open() && row.proven(), std::cmp::Reverse(row.severity));
+        // What keeps the work from being accepted is the last that is forgotten.
+        let worth = |row: &Row| (row.blocks(), row.is_open(), row.proven(), std::cmp::Reverse(row.severity));
         let mut order: Vec<_> = self.rows.iter().map(|row| (worth(row), row.id)).collect();
         order.sort_unstable();
-        let gone: Vec<_> = order[..surplus].iter().map(|(_, id)| *id).collect();
+        let gone: Vec<_> = order.iter().take(surplus).map(|(_, id)| *id).collect();
         self.rows.retain(|row| !gone.contains(&row.id));
     }
 
@@ -196,9 +200,9 @@ impl Ledger {
         self.rows.iter().filter(|row| row.blocks())
     }
 
-    /// Returns the open rows as claims.
+    /// Returns the open rows in short, as a certificate names them.
     pub fn claims(&self) -> Vec<Finding> {
-        self.open().map(Row::claim).collect()
+        self.open().map(|row| Finding { id: Some(row.id), ..Finding::new(row.severity, row.title.clone()) }).collect()
     }
 }
 
@@ -224,7 +228,8 @@ fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
     if !finding.anchor.is_empty() {
         row.anchor.clone_from(&finding.anchor);
     }
-    if row.reproducer.as_ref().is_none_or(|one| one.stand == Shown::Dropped) {
+    // Whoever brings a new command after the old one passed shows the fault in another way.
+    if row.reproducer.as_ref().is_none_or(|one| matches!(one.stand, Shown::Dropped | Shown::Passes)) {
         row.reproducer = finding.reproducer.as_deref().map(pending).or(row.reproducer.take());
     }
 }
@@ -313,7 +318,7 @@ mod tests {
 
     fn filed(ledger: &mut Ledger, round: u32, findings: &[Finding]) {
         let by: AgentId = "claude".parse().expect("the name is valid");
-        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), risk: &[] });
+        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), risk: &[], discuss: false });
     }
 
     #[test]

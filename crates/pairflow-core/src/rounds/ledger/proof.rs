@@ -31,6 +31,8 @@ impl Ledger {
         one.stand = match outcome {
             Outcome::Failed { .. } => Shown::Fails,
             Outcome::Passed if !fresh => Shown::Passes,
+            // What once showed the fault still counts where it cannot be run: unknown is never success.
+            Outcome::CouldNotCheck { .. } if !fresh => one.stand,
             Outcome::Passed | Outcome::CouldNotCheck { .. } => Shown::Dropped,
         };
         let stand = one.stand;
@@ -43,6 +45,10 @@ impl Ledger {
                     "its reproducer could not be run, so it counts no more"
                 };
                 let (to, settled) = (row.state, row.settled);
+                row.become_state(RowChange { settled, ..change(round, &by, to, note) });
+            }
+            _ if matches!(outcome, Outcome::CouldNotCheck { .. }) => {
+                let (to, settled, note) = (row.state, row.settled, "its reproducer could not be run on this tree");
                 row.become_state(RowChange { settled, ..change(round, &by, to, note) });
             }
             Shown::Passes if row.is_open() => {

@@ -10,6 +10,9 @@ use crate::rounds::{Class, Finding, Severity};
 /// How many changes of one row are remembered.
 pub const CHANGES_KEPT: usize = 24;
 
+/// How much of the note of a change is remembered, in characters.
+const NOTE_KEPT: usize = 600;
+
 /// One finding over all rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
@@ -178,7 +181,11 @@ impl Row {
     }
 
     /// Writes down that it became `to`.
-    pub(super) fn become_state(&mut self, change: RowChange) {
+    pub(super) fn become_state(&mut self, mut change: RowChange) {
+        // The log has the whole of it.
+        if let Some((end, _)) = change.note.char_indices().nth(NOTE_KEPT) {
+            change.note.truncate(end);
+        }
         self.state = change.to;
         self.settled = change.settled;
         self.history.push(change);

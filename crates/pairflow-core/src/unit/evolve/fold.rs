@@ -2,7 +2,6 @@
 
 use crate::ids::Party;
 use crate::log::{Body, Envelope, Evidence, Lifecycle};
-use crate::rounds::Answers;
 use crate::rules::Rules;
 use crate::time::Moment;
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
@@ -47,7 +46,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
             unit.streak.clone_from(&claim.certificate.reviews);
             unit.certificate = Some(claim.certificate.clone());
             if let Party::Agent(by) = &event.sender {
-                unit.review(by, event.round, &[], &Answers::default());
+                unit.review(by, event.round, None);
                 unit.reviews += 1;
                 said(unit, by, Seat::Critic, &claim.summary);
             }

@@ -61,10 +61,10 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
 }
 
 fn reviewed(unit: &mut Unit, mut handover: Handover, pass: &Pass, at: Moment) {
-    unit.review(&handover.by, handover.round, pass.findings.as_deref().unwrap_or_default(), &pass.answers);
+    unit.review(&handover.by, handover.round, Some(pass));
     unit.steps.clone_from(&pass.steps);
     unit.reviews += 1;
-    handover.clean = strict::is_clean(unit);
+    handover.clean = strict::is_clean(unit) && !pass.discuss;
     let mut streak = unit.streak.clone();
     if handover.clean {
         streak.push(strict::review_by(unit, &handover.by, handover.round));
@@ -151,6 +151,9 @@ fn closed(unit: &mut Unit, handover: Handover, changed: bool, at: Moment) {
             set_stage(unit, if handover.accepts { Stage::Settled } else { Stage::Opening });
         }
         Seat::Critic => {
+            if changed {
+                unit.ledger.retract(&handover.by, handover.round);
+            }
             unit.streak.clear();
             set_stage(unit, Stage::Opening);
         }
