@@ -16,6 +16,9 @@ use super::scene::{BRANCH, Scene, imaginary};
 use super::supervisor::Doorman;
 use crate::home::Home;
 
+/// The file of the repository that explains the work of every bubble.
+pub(super) const EXPLANATION: &str = "explanation.md";
+
 /// A place where the real program runs.
 pub struct Stage {
     // Dropped first: the home's own end must not find anyone at the door.
@@ -30,6 +33,8 @@ impl Stage {
     /// Sets up a stage for the program at `program`.
     pub fn new(program: impl Into<PathBuf>) -> Result<Self, String> {
         let home = Home::new(program);
+        let headings = ["What changed", "Why", "Risks", "Manual test plan"].map(|name| format!("## {name}\nsaid\n"));
+        home.commit(EXPLANATION, &headings.concat(), "what a person has to know");
         let root = home.root().canonicalize().map_err(|error| error.to_string())?;
         let dir = |name: &str| {
             let below = match name {

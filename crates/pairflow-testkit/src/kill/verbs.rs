@@ -6,7 +6,7 @@ use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::unit::{Command, HeadSeen, PassCommand, Phase, Seat, Seen, Turn, Unit};
 
 use super::scene::{BRANCH, Scene};
-use super::stage::Stage;
+use super::stage::{EXPLANATION, Stage};
 
 /// A verb of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -162,7 +162,7 @@ impl Verb {
             Self::PassFindings => vec!["pass", "--summary", words, "--finding", &finding, "--key", &key],
             Self::PassClean => vec!["pass", "--summary", words, "--no-findings", "--key", &key],
             Self::AskHuman => vec!["ask-human", "--question", words, "--key", &key],
-            Self::Converged => vec!["converged", "--summary", words, "--key", &key],
+            Self::Converged => vec!["converged", "--summary", words, "--explain", EXPLANATION, "--key", &key],
             Self::Reply => vec!["reply", id, "--message", words],
             Self::Approve => vec!["approve", id],
             Self::Rework => vec!["request-rework", id, "--message", words],
