@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
+use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,9 +19,16 @@ use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 
 /// Waits until the demo has ended, however it ends, then ends what is left of it. The last word is what to remove.
-const JANITOR: &str = r#"while read -r line; do :; done
-"$1" supervisor stop >/dev/null 2>&1
-[ -z "$2" ] || rm -rf -- "$2""#;
+///
+/// After a kill it looks a second time: a supervisor that was only beginning did not hear the first word.
+const JANITOR: &str = r#"last=
+while read -r line; do last=$line; done
+clear_away() {
+    "$1" supervisor stop >/dev/null 2>&1
+    [ -z "$2" ] || rm -rf -- "$2"
+}
+clear_away "$1" "$2"
+[ "$last" = ended ] || { sleep 2 2>/dev/null; clear_away "$1" "$2"; }"#;
 
 /// How much of an agent's log is shown when the demo fails.
 const SHOWN_LINES: usize = 20;
@@ -143,8 +151,10 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // The janitor reads until this end is closed.
-        drop(self.janitor.stdin.take());
+        // The janitor reads until this end is closed. Without the word it only takes a second look.
+        if let Some(mut word) = self.janitor.stdin.take() {
+            let _ = word.write_all(b"ended\n");
+        }
         let _ = self.janitor.wait();
         if self.keep {
             return;
