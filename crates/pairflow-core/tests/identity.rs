@@ -3,23 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 #![expect(clippy::print_stdout, reason = "the rates are what this test is for")]
 
+#[path = "identity/mod.rs"]
+mod corpus;
+
+use corpus::THEMES;
 use pairflow_core::rounds::Finding;
 use pairflow_core::rounds::identity::{best_match, reversed};
 use serde::Deserialize;
-
-/// The files of the corpus, by theme.
-const THEMES: [(&str, &str); 10] = [
-    ("concurrency", include_str!("identity/concurrency.toml")),
-    ("database", include_str!("identity/database.toml")),
-    ("docs_and_config", include_str!("identity/docs_and_config.toml")),
-    ("logic", include_str!("identity/logic.toml")),
-    ("native", include_str!("identity/native.toml")),
-    ("reviews", include_str!("identity/reviews.toml")),
-    ("security", include_str!("identity/security.toml")),
-    ("storage", include_str!("identity/storage.toml")),
-    ("tests_and_ci", include_str!("identity/tests_and_ci.toml")),
-    ("web", include_str!("identity/web.toml")),
-];
 
 /// The least percentage of reworded claims that have to be recognised.
 const JOINED: usize = 80;

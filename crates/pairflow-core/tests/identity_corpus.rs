@@ -5,23 +5,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "identity/mod.rs"]
+mod corpus;
+
 use std::collections::BTreeSet;
 
+use corpus::THEMES;
 use serde::Deserialize;
-
-/// The files of the corpus, by theme.
-const THEMES: [(&str, &str); 10] = [
-    ("concurrency", include_str!("identity/concurrency.toml")),
-    ("database", include_str!("identity/database.toml")),
-    ("docs_and_config", include_str!("identity/docs_and_config.toml")),
-    ("logic", include_str!("identity/logic.toml")),
-    ("native", include_str!("identity/native.toml")),
-    ("reviews", include_str!("identity/reviews.toml")),
-    ("security", include_str!("identity/security.toml")),
-    ("storage", include_str!("identity/storage.toml")),
-    ("tests_and_ci", include_str!("identity/tests_and_ci.toml")),
-    ("web", include_str!("identity/web.toml")),
-];
 
 const CLASSES: [&str; 8] =
     ["core_logic", "security", "data_integrity", "performance", "tests", "docs", "style", "other"];

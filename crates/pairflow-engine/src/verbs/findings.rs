@@ -1,6 +1,8 @@
 //! What pairflow finds out about a critic's findings before they are recorded: the text of the line that each is about,
 //! and whether the same critic had reviewed that line before.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use pairflow_core::ids::{AgentId, TreeId};
@@ -25,7 +27,7 @@ impl Bubble {
         }
         let workspace = self.workspace(unit)?;
         let git = workspace.git();
-        let before = Before { unit, by, git: &git };
+        let before = Before { unit, by, git: &git, diffs: RefCell::default() };
         let located = findings.into_iter().map(|finding| Finding {
             anchor: anchor(&workspace.path, &finding).unwrap_or_default(),
             seen: before.saw(&finding),
@@ -52,6 +54,8 @@ struct Before<'a> {
     unit: &'a Unit,
     by: &'a AgentId,
     git: &'a Git,
+    /// What changed in each file since; nothing where that cannot be told. A review names few files, often.
+    diffs: RefCell<BTreeMap<String, Option<String>>>,
 }
 
 impl Before<'_> {
@@ -66,18 +70,22 @@ impl Before<'_> {
     /// Whether the line, or else the file, is the same in both trees. What cannot be compared counts as changed.
     fn unchanged(&self, then: &TreeId, now: &TreeId, finding: &Finding) -> bool {
         let Some(file) = &finding.file else { return false };
-        let call = Call::new(["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-U0"]);
-        let call = call.arg(&then.0).arg(&now.0).arg("--").arg(file).cut_at(DIFF);
-        let Ok(diff) = self.git.run(call) else { return false };
-        if diff.cut {
-            return false;
-        }
-        let text = String::from_utf8_lossy(&diff.stdout);
+        let mut diffs = self.diffs.borrow_mut();
+        let diff = diffs.entry(file.clone()).or_insert_with(|| self.diff(then, now, file));
+        let Some(text) = diff else { return false };
         match finding.line {
             _ if text.is_empty() => true,
             None => false,
             Some(line) => !text.lines().filter_map(added).any(|(from, count)| (from..from + count).contains(&line)),
         }
+    }
+
+    /// The diff of one file between two trees; nothing if it cannot be had whole.
+    fn diff(&self, then: &TreeId, now: &TreeId, file: &str) -> Option<String> {
+        let call = Call::new(["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-U0"]);
+        let call = call.arg(&then.0).arg(&now.0).arg("--").arg(file).cut_at(DIFF);
+        let diff = self.git.run(call).ok().filter(|diff| !diff.cut)?;
+        Some(String::from_utf8_lossy(&diff.stdout).into_owned())
     }
 }
 

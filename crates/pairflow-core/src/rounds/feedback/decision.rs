@@ -5,9 +5,10 @@
 use crate::rounds::{Class, Finding, Severity};
 
 use super::error::{BadFeedback, Wrong, quoted};
-use super::fields::{self, MAX_DETAIL};
+use super::fields;
 use super::json::{Fields, Spot};
 use super::{Claim, Feedback};
+use crate::unit::MAX_DETAIL;
 
 pub(super) const MARKS: &[&str] = &["decision", "quality_checks"];
 

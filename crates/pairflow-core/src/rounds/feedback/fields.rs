@@ -2,13 +2,11 @@
 
 use crate::ids::FindingId;
 use crate::rounds::{Finding, Severity};
-use crate::unit::{MAX_FINDINGS, MAX_TEXT, MAX_TITLE};
+use crate::unit::{MAX_DETAIL, MAX_FINDINGS, MAX_TEXT, MAX_TITLE};
 
 use super::error::{BadFeedback, Wrong, quoted};
 use super::json::{Fields, Spot};
 
-/// The longest detail and the longest suggestion of a finding, in bytes.
-pub const MAX_DETAIL: usize = 8 * 1024;
 /// The longest reproducer of a finding, in bytes.
 pub const MAX_REPRODUCER: usize = 2 * 1024;
 /// The longest path of a finding, in bytes.

@@ -15,7 +15,8 @@ mod ours;
 mod read;
 mod review;
 
+pub use crate::unit::MAX_DETAIL;
 pub use claim::{Claim, EXAMPLE, Feedback};
 pub use error::{BadFeedback, Place, Wrong};
-pub use fields::{MAX_DETAIL, MAX_FILE, MAX_REPRODUCER};
+pub use fields::{MAX_FILE, MAX_REPRODUCER};
 pub use read::{MAX_FEEDBACK, read};

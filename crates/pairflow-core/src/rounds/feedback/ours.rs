@@ -7,9 +7,10 @@ use crate::ids::FindingId;
 use crate::rounds::{Finding, Severity};
 
 use super::error::{BadFeedback, Wrong, quoted};
-use super::fields::{self, MAX_DETAIL, MAX_REPRODUCER};
+use super::fields::{self, MAX_REPRODUCER};
 use super::json::{Fields, Spot};
 use super::{Claim, Feedback};
+use crate::unit::MAX_DETAIL;
 
 pub(super) const MARKS: &[&str] = &["findings", "confirm", "reopen"];
 const KEYS: &[&str] = &["findings", "confirm", "reopen", "summary"];
