@@ -27,11 +27,18 @@ pub(super) fn check(bubble: &Bubble, unit: &Unit, check: &Check, tree: &TreeId) 
             let why = format!("this pairflow knows no check '{}'", check.name);
             (Outcome::CouldNotCheck { why: why.clone() }, why)
         }
+        Some(_) if listed_in_part(unit) => {
+            let why = "too many files changed to tell which are the documents; name them with `--document PATH`";
+            (Outcome::CouldNotCheck { why: why.to_owned() }, why.to_owned())
+        }
         Some(_) if paths.is_empty() => {
             let why = "no Markdown file was changed; name the document with `--document PATH`".to_owned();
             (failed(), why)
         }
-        Some(gate) => judged(gate, &read(bubble, unit, tree, &paths)?),
+        Some(gate) => match read(bubble, unit, tree, &paths)? {
+            Ok(documents) => judged(gate, &documents),
+            Err(why) => (Outcome::CouldNotCheck { why: why.clone() }, why),
+        },
     };
     let receipt = Receipt {
         check: check.name.clone(),
@@ -65,13 +72,25 @@ fn failed() -> Outcome {
     Outcome::Failed { exit: Some(1), timed_out: false }
 }
 
+/// Whether the list of changed files was cut, so that a document may be missing in it.
+fn listed_in_part(unit: &Unit) -> bool {
+    unit.rules.documents.is_empty() && unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole.is_some())
+}
+
+/// The documents with their texts, or why they cannot be judged.
+type Documents = Result<Vec<(String, String)>, String>;
+
 /// Reads the documents as `tree` has them; one that is not there is an empty one, which no check takes for good.
-fn read(bubble: &Bubble, unit: &Unit, tree: &TreeId, paths: &[String]) -> Result<Vec<(String, String)>, EngineError> {
+fn read(bubble: &Bubble, unit: &Unit, tree: &TreeId, paths: &[String]) -> Result<Documents, EngineError> {
     let git = bubble.workspace(unit)?.git();
-    let text = |path: &String| {
-        let blob =
-            git.run(Call::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST));
-        blob.map(|blob| (path.clone(), String::from_utf8_lossy(&blob.stdout).into_owned()))
-    };
-    Ok(paths.iter().map(text).collect::<Result<_, _>>()?)
+    let mut documents = Vec::with_capacity(paths.len());
+    for path in paths {
+        let call = Call::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST);
+        let blob = git.run(call)?;
+        if blob.cut {
+            return Ok(Err(format!("{path} is longer than the {} MiB that can be judged", LONGEST / 1024 / 1024)));
+        }
+        documents.push((path.clone(), String::from_utf8_lossy(&blob.stdout).into_owned()));
+    }
+    Ok(Ok(documents))
 }

@@ -19,6 +19,10 @@ pub(super) fn check(
     cancel: &Cancel,
 ) -> Result<Option<Checked>, EngineError> {
     let (Some(snapshot), Some(workspace)) = (&unit.snapshot, &unit.workspace) else { return Ok(None) };
+    if snapshot.whole.is_some() {
+        let why = "too many files changed to tell which of them are tests".to_owned();
+        return Ok(Some(said(check, snapshot, Outcome::CouldNotCheck { why: why.clone() }, &why)));
+    }
     let tests = tests(snapshot);
     if !tests.iter().any(|path| is_test_file(path)) {
         let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
