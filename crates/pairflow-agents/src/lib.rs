@@ -1,11 +1,13 @@
-//! How agents are run. Two drivers so far: `script` plays deterministic agents from a file, `external` starts nothing.
+//! How agents are run: `script` plays deterministic agents from a file, `external` starts nothing, and the pane driver
+//! knows how the agent programs are started in a terminal.
 //!
-//! A driver starts a process and hands it to the engine; it decides nothing and writes no log. What an agent says
-//! reaches pairflow through the ordinary commands, also from a scripted one.
+//! A driver starts a process or says how; it decides nothing and writes no log. What an agent says reaches pairflow
+//! through the ordinary commands, also from a scripted one.
 
 pub mod demo;
 mod driver;
 pub mod script;
+pub mod spec;
 
 pub use demo::DEMO_SCRIPT;
-pub use driver::{ExternalDriver, ScriptDriver};
+pub use driver::{Drivers, ExternalDriver, PaneDriver, ScriptDriver};

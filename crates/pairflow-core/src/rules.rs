@@ -1,9 +1,17 @@
 //! The rules in force for one bubble: its configuration once every layer has been resolved, as recorded in the log.
 
+mod agent;
+mod notifications;
+
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::gates::document::DocumentCheck;
 use crate::ids::{AgentId, CommitId};
+
+pub use agent::{CustomAgent, HookKind, Permissions, PromptBy};
+pub use notifications::Notifications;
 
 /// What a bubble was configured with when it was created or last started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,8 +29,14 @@ pub struct Rules {
     pub work_mode: WorkMode,
     /// How many reviews may happen before a person decides.
     pub max_rounds: u32,
+    /// From which review on findings that nothing proves are put to the person; 0 for never.
+    #[serde(default = "the_second")]
+    pub ask_unproven_after: u32,
     /// How long an agent may be silent.
     pub watchdog_timeout_minutes: u32,
+    /// How long one turn may take, however busy its agent is.
+    #[serde(default = "an_hour")]
+    pub max_turn_minutes: u32,
     /// Whether a critic starts with a clean context.
     pub reviewer_context_mode: ContextMode,
     /// How agents are run.
@@ -30,6 +44,18 @@ pub struct Rules {
     /// The script of the agents, an absolute path, for the `script` driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
+    /// What agents in panes may do without asking.
+    #[serde(default)]
+    pub permissions: Permissions,
+    /// Whether the end of what panes show is kept in files, for diagnostics.
+    #[serde(default)]
+    pub capture_output: bool,
+    /// How agents are started that pairflow does not know, and what is added for those that it does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents_custom: BTreeMap<AgentId, CustomAgent>,
+    /// How the person is told that something waits.
+    #[serde(default)]
+    pub notifications: Notifications,
     /// The commands that pairflow runs on every snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
@@ -58,6 +84,16 @@ pub struct Rules {
     pub prd: Option<Prd>,
     /// What opens an editor; `{{worktree_path}}` is replaced.
     pub open_command: String,
+}
+
+/// How long a turn may take in bubbles that were made before it could be configured.
+fn an_hour() -> u32 {
+    60
+}
+
+/// When a person is asked about unproven findings in bubbles that were made before it could be configured.
+fn the_second() -> u32 {
+    2
 }
 
 /// The agents of the two seats.
@@ -143,6 +179,13 @@ pub struct Prd {
     pub documents: Vec<(String, String)>,
 }
 
+impl Prd {
+    /// The copy of a pinned document beneath `artifacts/`, by its SHA-256.
+    pub fn artifact(sha256: &str) -> String {
+        format!("prd/{sha256}.md")
+    }
+}
+
 /// How a bubble is kept apart from the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -167,10 +210,23 @@ pub enum ContextMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriverKind {
+    /// Interactive agents in the panes of a tmux session.
+    Tmux,
     /// Deterministic agents out of a file.
     Script,
     /// Nothing is started; agents join with `pairflow bubble env`.
     External,
+}
+
+impl DriverKind {
+    /// Returns the name that configuration files use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tmux => "tmux",
+            Self::Script => "script",
+            Self::External => "external",
+        }
+    }
 }
 
 impl Agents {
@@ -210,10 +266,16 @@ impl Default for Rules {
             bubble_branch: String::new(),
             work_mode: WorkMode::Worktree,
             max_rounds: 8,
+            ask_unproven_after: the_second(),
             watchdog_timeout_minutes: 5,
+            max_turn_minutes: an_hour(),
             reviewer_context_mode: ContextMode::Fresh,
             driver: DriverKind::External,
             script: None,
+            permissions: Permissions::default(),
+            capture_output: false,
+            agents_custom: BTreeMap::new(),
+            notifications: Notifications::default(),
             checks: Vec::new(),
             manual_checks: Vec::new(),
             setup: None,

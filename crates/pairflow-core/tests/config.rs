@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
 use pairflow_core::config::{
-    ConfigErrors, Flags, KEYS, Layer, Layers, Origin, Place, Resolved, Source, render_bubble_toml, resolve,
+    CUSTOM_KEYS, ConfigErrors, Flags, KEYS, Layer, Layers, Origin, Place, Resolved, Source, render_bubble_toml, resolve,
 };
-use pairflow_core::rules::{BubbleKind, ContextMode, DriverKind, WorkMode};
+use pairflow_core::rules::{BubbleKind, ContextMode, DriverKind, Permissions, WorkMode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -47,11 +47,14 @@ work_mode = "clone"
 quality_mode = "strict"
 reviewer_context_mode = "persistent"
 watchdog_timeout_minutes = 7
+max_turn_minutes = 90
 max_rounds = 3
 commit_requires_approval = true
 open_command = "code {{worktree_path}}"
 driver = "script"
 script = "agents/demo.yaml"
+permissions = "ask"
+capture_output = true
 check_timeout_secs = 60
 no_tests = false
 manual_checks = ["open it", "close it"]
@@ -67,11 +70,20 @@ commands.lint = "make lint"
 commands.setup = "make deps"
 evidence.red_green = true
 notifications.enabled = false
+notifications.bell = false
+notifications.desktop = true
 notifications.waiting_human_sound = "/a.wav"
 notifications.converged_sound = "/b.wav"
+notifications.webhook = "https://hooks.example.org/s3cret"
 risk.paths = ["src/auth/**"]
 scope.allow = ["src/**"]
 scope.deny = ["src/gen/**"]
+agent.gemini.command = ["gemini", ""]
+agent.gemini.args = ["--model", "pro"]
+agent.gemini.resume = ["gemini", "--resume", "{session}"]
+agent.gemini.prompt = "paste"
+agent.gemini.hooks = "claude"
+agent.gemini.env = ["GEMINI_API_KEY"]
 "#;
 
 fn bubble(text: &str) -> Layer {
@@ -135,8 +147,8 @@ fn the_sample_of_the_specification_loads_unchanged() {
     assert_eq!(rules.bubble_branch, "bubble/b_legal_search_01");
     let checks: Vec<_> = rules.checks.iter().map(|check| (check.name.as_str(), check.command.as_str())).collect();
     assert_eq!(checks, [("test", "cd 05_finder && npm test"), ("typecheck", "cd 05_finder && npx tsc --noEmit")]);
-    assert_eq!(resolved.notifications.waiting_human_sound.as_deref(), Some("/System/Library/Sounds/Ping.aiff"));
-    assert_eq!(resolved.notifications.converged_sound.as_deref(), Some("/System/Library/Sounds/Glass.aiff"));
+    assert_eq!(resolved.rules.notifications.waiting_human_sound.as_deref(), Some("/System/Library/Sounds/Ping.aiff"));
+    assert_eq!(resolved.rules.notifications.converged_sound.as_deref(), Some("/System/Library/Sounds/Glass.aiff"));
     assert!(resolved.can_be_checked());
 }
 
@@ -152,12 +164,15 @@ fn the_defaults_are_those_of_the_specification() {
     assert_eq!(rules.open_command, "cursor {{worktree_path}}");
     assert_eq!((rules.agents.implementer.as_str(), rules.agents.reviewer.as_str()), ("codex", "claude"));
     assert_eq!((rules.agents.second_reviewer.as_ref(), rules.setup.as_ref()), (None, None));
-    assert_eq!((rules.driver, rules.script.as_ref(), rules.check_timeout_secs), (DriverKind::External, None, 1800));
+    assert_eq!((rules.driver, rules.script.as_ref(), rules.check_timeout_secs), (DriverKind::Tmux, None, 1800));
+    assert_eq!((rules.permissions, rules.max_turn_minutes), (Permissions::Edits, 60));
+    assert!(!rules.capture_output && rules.agents_custom.is_empty());
     assert!(rules.checks.is_empty() && rules.manual_checks.is_empty() && !resolved.can_be_checked());
     assert!(rules.scope.allow.is_empty() && rules.scope.deny.is_empty());
-    assert!(resolved.notifications.enabled && !resolved.no_tests);
-    assert_eq!(resolved.notifications.waiting_human_sound, None);
-    assert_eq!(resolved.notifications.converged_sound, None);
+    assert!(!resolved.no_tests);
+    assert!(rules.notifications.enabled && rules.notifications.bell && !rules.notifications.desktop);
+    assert_eq!(resolved.rules.notifications.waiting_human_sound, None);
+    assert_eq!(resolved.rules.notifications.converged_sound, None);
 }
 
 #[test]
@@ -181,24 +196,28 @@ fn every_key_has_an_effect() {
     assert_eq!(rules.prd.as_ref().map(|prd| prd.source.as_str()), Some("docs/prd.md"));
     assert_eq!(rules.setup.as_deref(), Some("make deps"));
     assert_eq!((rules.scope.allow.as_slice(), rules.scope.deny.len()), (["src/**".to_owned()].as_slice(), 1));
-    assert!(!resolved.notifications.enabled);
-    assert_eq!(resolved.notifications.waiting_human_sound.as_deref(), Some("/a.wav"));
-    assert_eq!(resolved.notifications.converged_sound.as_deref(), Some("/b.wav"));
+    assert_eq!((rules.permissions, rules.max_turn_minutes), (Permissions::Ask, 90));
+    assert!(rules.capture_output);
+    assert!(!rules.notifications.enabled && !rules.notifications.bell && rules.notifications.desktop);
+    assert_eq!(resolved.rules.notifications.waiting_human_sound.as_deref(), Some("/a.wav"));
+    assert_eq!(resolved.rules.notifications.converged_sound.as_deref(), Some("/b.wav"));
 }
 
 #[test]
 fn every_key_is_explained_with_its_line() {
     let layers = Layers { bubble: bubble(EVERY_KEY), ..Layers::default() };
     let rows = layers.explain();
-    assert_eq!(rows.iter().map(|row| row.key).collect::<Vec<_>>(), KEYS);
+    let custom: Vec<_> = CUSTOM_KEYS.iter().map(|key| format!("agent.gemini.{key}")).collect();
+    let keys: Vec<_> = KEYS.iter().copied().chain(custom.iter().map(String::as_str)).collect();
+    assert_eq!(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), keys);
     for (index, row) in rows.iter().enumerate() {
         assert_eq!(row.source.to_string(), format!("bubble.toml:{}", index + 1), "{}", row.key);
         assert_ne!(row.value, Value::Null, "{}", row.key);
     }
     assert_eq!(resolve(&layers).unwrap().explained, rows);
     assert_eq!(
-        serde_json::to_value(&rows[8]).unwrap(),
-        json!({"key": "max_rounds", "value": 3, "source": "bubble.toml:9"})
+        serde_json::to_value(&rows[9]).unwrap(),
+        json!({"key": "max_rounds", "value": 3, "source": "bubble.toml:10"})
     );
 }
 
@@ -295,7 +314,12 @@ fn every_bad_value_is_refused_at_its_place() {
         "\"new\"",
         "reviewer_context_mode = \"new\" is unknown; it is \"fresh\" or \"persistent\"",
     );
-    bad("driver", "\"tmux\"", "driver = \"tmux\" is unknown; it is \"script\" or \"external\"");
+    let driver = "driver = \"screen\" is unknown; it is \"tmux\" or \"external\" or \"script\"";
+    bad("driver", "\"screen\"", driver);
+    let permissions = "permissions = \"yolo\" is unknown; it is \"ask\" or \"edits\" or \"all\"";
+    bad("permissions", "\"yolo\"", permissions);
+    bad("max_turn_minutes", "0", "max_turn_minutes = 0 is out of range; it goes from 1 to 1440");
+    bad("max_turn_minutes", "1441", "max_turn_minutes = 1441 is out of range; it goes from 1 to 1440");
     bad("max_rounds", "0", "max_rounds = 0 is out of range; it goes from 1 to 1000");
     bad("max_rounds", "0x3e9", "max_rounds = 1001 is out of range; it goes from 1 to 1000");
     bad("max_rounds", "-4", "max_rounds = -4 is out of range; it goes from 1 to 1000");
@@ -346,11 +370,12 @@ fn every_wrong_type_is_refused_at_its_place() {
     for key in texts.into_iter().chain(nested).chain(more) {
         bad(key, "3", &format!("{key} must be a text in quotes, not a whole number"));
     }
-    for key in ["max_rounds", "watchdog_timeout_minutes", "check_timeout_secs"] {
+    for key in ["max_rounds", "watchdog_timeout_minutes", "max_turn_minutes", "check_timeout_secs"] {
         bad(key, "\"8\"", &format!("{key} must be a whole number, not a text"));
         bad(key, "8.5", &format!("{key} must be a whole number, not a number with a fraction"));
     }
-    for key in ["commit_requires_approval", "no_tests", "notifications.enabled"] {
+    let truths = ["capture_output", "notifications.enabled", "notifications.bell", "notifications.desktop"];
+    for key in truths.into_iter().chain(["commit_requires_approval", "no_tests"]) {
         bad(key, "1979-05-27", &format!("{key} must be true or false, not a date"));
     }
     for key in ["manual_checks", "scope.allow", "scope.deny"] {
@@ -374,7 +399,7 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
             "bubble.toml:1:13: repo_path = \"repo\" is a relative path (write the whole path, such as repo_path = \"/home/me/repo\")",
             "bubble.toml:2:15: base_branch must be a text in quotes, not a whole number",
             "bubble.toml:3:14: max_rounds = 0 is out of range; it goes from 1 to 1000",
-            "bubble.toml:4:2: unknown key `agent` (did you mean `agents`?)",
+            "bubble.toml:5:1: unknown key `agent.x` (who sits where belongs into [agents]; how an agent NAME is started, into [agent.NAME])",
             "bubble.toml:7:1: unknown key `commands.tests` (did you mean `test`?)",
         ],
     );
@@ -524,10 +549,13 @@ work_mode = "worktree" # worktree|clone
 quality_mode = "strict" # only strict exists
 reviewer_context_mode = "fresh" # fresh|persistent
 watchdog_timeout_minutes = 5
+max_turn_minutes = 60
 max_rounds = 8 # reviews before a person decides
 commit_requires_approval = true # always
 open_command = "cursor {{worktree_path}}"
-driver = "external" # script|external
+driver = "tmux" # tmux|external|script
+permissions = "edits" # ask|edits|all
+capture_output = false
 check_timeout_secs = 1800
 
 [agents]
@@ -540,6 +568,8 @@ typecheck = "cd 05_finder && npx tsc --noEmit"
 
 [notifications]
 enabled = true
+bell = true
+desktop = false
 waiting_human_sound = "/System/Library/Sounds/Ping.aiff"
 converged_sound = "/System/Library/Sounds/Glass.aiff"
 "#;
@@ -549,7 +579,7 @@ converged_sound = "/System/Library/Sounds/Glass.aiff"
 #[track_caller]
 fn survives_a_round_trip(resolved: &Resolved) {
     let again = only(&render_bubble_toml(resolved, &"b2".parse().unwrap(), "/other"));
-    assert_eq!((&again.rules, &again.notifications), (&resolved.rules, &resolved.notifications));
+    assert_eq!(again.rules, resolved.rules);
     assert_eq!(again.no_tests, resolved.no_tests);
 }
 

@@ -195,7 +195,7 @@ fn a_wish_to_discuss_is_kept_whatever_was_found() {
 }
 
 #[test]
-fn conditions_become_findings_unless_the_work_is_approved_or_issues_say_more() {
+fn conditions_become_findings_unless_the_work_is_approved_or_an_issue_blocks() {
     let of = |verdict: &str, issues: Value| {
         let conditions = ["add a test", "bound the queue"];
         said(&json!({"verdict": verdict, "summary": "s", "issues": issues, "approval_conditions": conditions}))
@@ -204,7 +204,9 @@ fn conditions_become_findings_unless_the_work_is_approved_or_issues_say_more() {
     assert_eq!(brief(&alone), [(Severity::P1, "add a test"), (Severity::P1, "bound the queue")]);
     let issue = json!([{"severity": "minor", "file_path": "a", "line_start": 1, "issue": "slow"}]);
     let beside = of("request_changes", issue).unwrap();
-    assert_eq!((beside.claim, brief(&beside)), (Claim::RequestChanges, vec![(Severity::P2, "slow")]));
+    assert_eq!((beside.claim, brief(&beside).len()), (Claim::RequestChanges, 3), "what blocks is in the conditions");
+    let grave = json!([{"severity": "major", "file_path": "a", "line_start": 1, "issue": "wrong"}]);
+    assert_eq!(brief(&of("request_changes", grave).unwrap()), [(Severity::P1, "wrong")], "the issue says more");
     let discussed = of("needs_discussion", json!([])).unwrap();
     assert_eq!((discussed.claim, discussed.findings.len()), (Claim::NeedsDiscussion, 2), "no condition is lost");
     assert_eq!(

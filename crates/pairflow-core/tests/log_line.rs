@@ -207,11 +207,20 @@ fn body() -> impl Strategy<Value = Body> {
             explanation: None,
             steps: Vec::new(),
             discuss: false,
+            reviewed: vec![1, 2],
         })),
         any::<String>().prop_map(|reason| Body::Lifecycle(Lifecycle::Failed { reason })),
-        any::<String>().prop_map(|reason| Body::Control(Control { action: ControlAction::Halt, reason, waived: None })),
-        (any::<u64>(), any::<bool>())
-            .prop_map(|(notice, acknowledged)| Body::Delivery(Delivery { notice, acknowledged })),
+        any::<String>().prop_map(|reason| Body::Control(Control {
+            action: ControlAction::Halt,
+            reason,
+            waived: None,
+            until: None
+        })),
+        (any::<u64>(), any::<bool>()).prop_map(|(notice, acknowledged)| Body::Delivery(Delivery {
+            notice,
+            attempt: 0,
+            acknowledged
+        })),
     ]
 }
 

@@ -38,6 +38,8 @@ const LINES: &[&str] = &[
     "claude: asks 'why?'",
     "human: waive F1 'known'",
     "human: waive test 'flaky'",
+    "human: waive F1 withdraw",
+    "human: waive test withdraw",
     "F1 reproducer passes",
     "F1 reproducer fails",
     "F1 reproducer cannot run",
@@ -244,7 +246,7 @@ proptest! {
         for line in LINES.iter().chain(RARE) {
             play.line(line);
             prop_assert_eq!(&play.unit.phase, &phase);
-            prop_assert!(owed(&play.unit).is_empty() && next_deadline(&play.unit).is_none());
+            prop_assert!(owed(&play.unit).is_empty() && next_deadline(&play.unit, None).is_none());
         }
     }
 }

@@ -6,7 +6,7 @@ use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Envelope, Event, Task};
 use pairflow_core::rules::Scope;
 use pairflow_core::unit::evolve;
-use pairflow_core::view::brief::brief;
+use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::play;
 
 #[test]
@@ -24,7 +24,7 @@ fn a_newer_task_is_the_one_in_force() {
         ("Drop the cache", ["no cache".to_owned()].as_slice())
     );
     assert!(unit.rules.scope.admits("src/lib.rs") && !unit.rules.scope.admits("src/gen/a.rs"));
-    let told = brief(&unit).unwrap();
+    let told = brief(&unit, &BriefMaterial::default()).unwrap();
     assert!(told.contains("Drop the cache") && told.contains("no cache") && told.contains("src/gen/**"), "{told}");
     assert!(!told.contains("Fix the race") && !told.contains("two tokens"), "{told}");
     assert_eq!(unit.phase, play.unit.phase, "the turn goes on");

@@ -9,7 +9,7 @@ use pairflow_core::rounds::Finding;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{Command, HeadSeen, MAX_TEXT, MAX_TITLE, PassCommand, Seen, Unit, create, decide, evolve};
-use pairflow_core::view::brief::brief;
+use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::{inbox, inbox_ndjson};
 use pairflow_core::view::messages::{MessageFile, message_file};
 use pairflow_core::view::safe::{steers, width};
@@ -77,7 +77,7 @@ impl Play {
 
     fn open(&mut self) {
         let turn = self.unit.phase.turn().unwrap().number;
-        self.run(Command::TurnReady { turn });
+        self.run(Command::TurnReady { turn, slices: 0 });
     }
 
     /// Hands over, records the tree, runs the check, and opens the next turn if there is one.
@@ -269,7 +269,7 @@ fn every_message_type_has_a_line_but_attempts_to_deliver() {
     refused.recipient = "codex".parse().unwrap();
     let delivery = |acknowledged| Event {
         recipient: "codex".parse().unwrap(),
-        ..Event::own(1, Body::Delivery(Delivery { notice: 3, acknowledged }))
+        ..Event::own(1, Body::Delivery(Delivery { notice: 3, attempt: 0, acknowledged }))
     };
     play.record(vec![refused, delivery(false), delivery(true)]);
     play.run(Command::Pause { reason: "lunch".to_owned() });
@@ -383,60 +383,6 @@ fn decisions_and_the_done_package_have_files() {
 }
 
 #[test]
-fn the_first_brief_says_who_what_where_and_how_it_ends() {
-    assert_eq!(
-        brief(&Play::started().unit).unwrap(),
-        "# Your turn: codex as implementer, round 1
-
-You are codex, the implementer of bubble demo. claude reviews what you hand over.
-
-## Task
-
-> # Save safely
->
-> Write to a temporary file first.
-
-## Acceptance criteria
-
-- a failed write leaves nothing behind
-
-## Where you work
-
-- worktree: /home/me/wt/demo
-- branch: bubble/demo, cut from main; stay on it, do not push or merge
-- may change: every file
-- must not change: .pairflow/
-- files out of scope are shown to the reviewer and block the commit
-
-## Checks
-
-pairflow runs these on every tree that is handed over; nobody's word replaces them.
-
-- test (cargo test): not run yet
-
-## What to do
-
-- Make the change in the worktree, with tests. Keep it to the task.
-- Run the checks yourself before you hand over.
-- You need not commit: pairflow records the tree that you leave.
-
-## How your turn ends
-
-Run exactly one of these in the worktree, then stop:
-
-```text
-pairflow pass --summary '…' --explain FILE
-pairflow ask-human --question '…'
-```
-
-`--explain` takes a Markdown file for the person, with the headings What changed, Why, Risks and Manual test
-plan. Keep that file outside the worktree, or pipe it in with `--explain -`. Name files, findings and checks in
-it: a statement without any is marked as one without evidence.
-"
-    );
-}
-
-#[test]
 fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
     let mut play = Play::reviewed();
     play.ask("codex", "which disk?");
@@ -447,7 +393,7 @@ fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
         refs: Vec::new(),
         key: None,
     });
-    let text = brief(&play.unit).unwrap();
+    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(
         text.contains(
             "## What the person says\n\nThis goes before everything that an agent says.\n\n> which disk? -> any disk\n"
@@ -462,91 +408,12 @@ fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
     assert!(!text.contains("converged"), "a producer cannot declare convergence: {text}");
 }
 
-/// What a critic reads after the heading of the hand-over.
-const CRITIC: &str = " when handing over (round 1, implementer)
-
-> first cut
-
-## What changed
-
-Against the base: 2 files +10 -10. Tree aaaa.
-See it with: git diff 0123456789ab caaaa
-
-- M src/save.rs +10 -10
-- M logo.png (binary)
-
-Since the snapshot before: 2 files, changed by codex.
-
-## Checks
-
-pairflow runs these on every tree that is handed over; nobody's word replaces them.
-
-- test (cargo test): passed in 0.4 s
-
-## What to do
-
-- Do not edit any file: if you do, a clean review does not count.
-- Look for what is wrong, missing, unsafe or untested; check every acceptance criterion.
-- Report each problem once, with its file and line, and one of these severities:
-  - P0 critical: loses data, opens a security hole, or breaks what worked
-  - P1 major: does not do what the task asks, or is wrong in a case that matters
-  - P2 minor: works, but should be better
-  - P3 nitpick: a matter of taste
-- P0 and P1 send the work back; P2 and P3 are shown to the person who approves.
-
-## How your turn ends
-
-Run exactly one of these in the worktree, then stop:
-
-```text
-pairflow pass --summary '…' --findings FILE    # or --finding 'P1:title' for each problem
-pairflow pass --summary '…' --no-findings
-pairflow converged --summary '…'
-pairflow ask-human --question '…'
-```
-
-FILE is JSON and lies outside the worktree (or `-` for stdin). A `reproducer` is a command that fails as long
-as the fault is there; pairflow runs it, and says by itself when the fault is gone:
-
-```text
-{
-  \"summary\": \"The happy path works; a failed import loses data.\",
-  \"findings\": [
-    {
-      \"severity\": \"P1\",
-      \"title\": \"no rollback when the import fails half way\",
-      \"detail\": \"import() commits every row on its own, so an error in row 7 leaves rows 1 to 6 behind.\",
-      \"file\": \"src/import.rs\",
-      \"line\": 42,
-      \"class\": \"data_integrity\",
-      \"suggestion\": \"Open one transaction around the loop.\",
-      \"reproducer\": \"cargo test --test import half_way\"
-    },
-    { \"severity\": \"P3\", \"title\": \"the log message names the wrong file\" }
-  ],
-  \"confirm\": [\"F1\"],
-  \"reopen\": [\"F2\"]
-}
-```
-
-`converged` is refused for now: one more agent has to find this tree clean, or a check has to pass first.
-";
-
-#[test]
-fn a_critic_is_told_severities_commands_and_where_the_diff_is() {
-    let mut play = Play::started();
-    play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
-    let text = brief(&play.unit).unwrap();
-    let (_, rest) = text.split_once("## What codex said").unwrap();
-    assert_eq!(rest, CRITIC);
-}
-
 #[test]
 fn the_second_critic_knows_its_own_work_but_not_the_first_ones_opinion() {
     let mut play = Play::started();
     play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     play.pass("claude", "utterly perfect", Some(&[]), ("aaaa", Outcome::Passed));
-    let text = brief(&play.unit).unwrap();
+    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(text.contains("You are codex, the reviewer of bubble demo."), "{text}");
     assert!(text.contains("You wrote part of it yourself: review it as if somebody else had."), "{text}");
     assert!(text.contains("Since the snapshot before: nothing.\n"), "{text}");
@@ -563,7 +430,7 @@ fn a_persons_edits_and_files_out_of_scope_are_called_out() {
     play.run(Command::SnapshotTaken { snapshot: by_hand });
     play.checked(Outcome::Passed);
     play.open();
-    let text = brief(&play.unit).unwrap();
+    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(text.contains("2 files, changed BY A PERSON, not by an agent."), "{text}");
     assert!(text.contains("OUT OF SCOPE, changed nevertheless:\n\n- logo.png\n"), "{text}");
     let status = play.status();
@@ -573,11 +440,11 @@ fn a_persons_edits_and_files_out_of_scope_are_called_out() {
 #[test]
 fn there_is_no_brief_where_no_agent_has_the_turn() {
     let mut play = Play::new("x", rules());
-    assert_eq!(brief(&play.unit), None);
+    assert_eq!(brief(&play.unit, &BriefMaterial::default()), None);
     play = Play::started();
     play.hand_over("codex", "first cut", None);
-    assert_eq!(brief(&play.unit), None, "the tree is not recorded yet");
-    assert_eq!(brief(&Play::converged().unit), None);
+    assert_eq!(brief(&play.unit, &BriefMaterial::default()), None, "the tree is not recorded yet");
+    assert_eq!(brief(&Play::converged().unit, &BriefMaterial::default()), None);
 }
 
 #[test]
@@ -780,7 +647,7 @@ fn harmless(text: &str) {
 fn hostile_text_in_any_field_is_shown_safely_and_cannot_pass_for_ours() {
     let mut play = hostile_play(HOSTILE);
     let status = play.status();
-    let page = brief(&play.unit).unwrap();
+    let page = brief(&play.unit, &BriefMaterial::default()).unwrap();
     play.run(Command::GiveUp { reason: HOSTILE.to_owned() });
     let after = play.status();
     let messages = play.messages();
@@ -833,7 +700,7 @@ fn a_finding_and_a_question_of_the_greatest_length_stay_readable() {
     let review = text_of(&play, "010-claude-review.md");
     let finding = review.lines().last().unwrap();
     assert_eq!(finding, format!("- F1 P1 {}", title.trim_end()), "on one line");
-    assert!(brief(&play.unit).unwrap().len() < 10_000);
+    assert!(brief(&play.unit, &BriefMaterial::default()).unwrap().len() < 10_000);
     assert!(play.status().lines().all(|line| width(line) <= 80));
     assert_eq!(width(&timeline(play.log.last().unwrap()).unwrap().what), 240);
 }
@@ -857,6 +724,6 @@ fn a_long_output_is_shown_by_its_end() {
     let mut play = Play::started();
     play.pass("codex", "first cut", None, ("aaaa", failed()));
     play.unit.receipts[0].tail = (1..=500).map(|n| format!("line {n}\n")).collect();
-    let text = brief(&play.unit).unwrap();
+    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(text.contains("```text\nline 461\n") && text.contains("line 500\n```\n"), "{text}");
 }

@@ -3,17 +3,33 @@
 //! The engine mints the token, chooses the log and says whose turn it is; a driver only knows how to start something
 //! that acts on it. What the agent then says arrives as a command, never through this door.
 
+mod pane;
+
 use std::path::PathBuf;
 
 use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::rules::CustomAgent;
 use pairflow_core::unit::Seat;
 
 use crate::process::Running;
+
+pub use pane::{Dialog, Launch, LaunchFile, SeatStart, Session, Trouble, TroubleKind, dialog_on, private_file};
 
 /// Starts agents.
 pub trait AgentDriver: Send + Sync {
     /// Has the agent of `turn` start, in the worktree and with exactly the given variables on top of the inherited few.
     fn start(&self, turn: &TurnStart) -> Result<Started, DriverError>;
+
+    /// Says how the agent of a seat is started in a pane, and writes the files that its program will read.
+    fn launch(&self, seat: &SeatStart) -> Result<Launch, DriverError> {
+        Err(DriverError::Start { agent: seat.agent.clone(), why: "its driver does not run agents in panes".to_owned() })
+    }
+
+    /// Says why the last turn of an agent failed, out of the end of its program's own record of the conversation. A
+    /// turn that runs, or that ended well, is no trouble. Codex reports failures nowhere else: it has no hook for them.
+    fn trouble(&self, _agent: &AgentId, _spec: Option<&CustomAgent>, _record_end: &str) -> Option<Trouble> {
+        None
+    }
 }
 
 /// A turn that an agent is to play.

@@ -7,5 +7,6 @@ pub mod home;
 pub mod kill;
 pub mod lab;
 pub mod model;
+pub mod pair;
 pub mod script;
 pub mod sim;

@@ -43,7 +43,7 @@ fn prepared() -> SimDisk {
     bubble.apply(&Command::Start { rules: Box::new(rules) }).unwrap();
     bubble.apply(&Command::WorkspaceReady { workspace: workspace() }).unwrap();
     let [Effect::OpenTurn { turn }] = owed(&bubble.load().unwrap().unit)[..] else { panic!("a turn has to be opened") };
-    bubble.apply(&Command::TurnReady { turn }).unwrap();
+    bubble.apply(&Command::TurnReady { turn, slices: 0 }).unwrap();
     disk
 }
 

@@ -56,6 +56,12 @@ impl Exit {
         self as u8
     }
 
+    /// Returns the ending with this number; a number that means nothing is a failure of something outside.
+    pub fn of_code(code: u8) -> Self {
+        let all = [Self::Done, Self::Refused, Self::Usage, Self::LostRace, Self::LogDamaged, Self::HumanVerb];
+        all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::WorldFailed)
+    }
+
     /// Returns the name that stands in JSON.
     pub fn name(self) -> &'static str {
         match self {

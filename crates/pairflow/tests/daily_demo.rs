@@ -61,6 +61,7 @@ fn the_demo_shows_the_whole_journey_and_leaves_nothing() {
 #[test]
 fn the_demo_touches_nothing_of_the_person() {
     let home = home();
+    std::fs::remove_dir_all(home.root().join("config/pairflow")).unwrap();
     home.pairflow(&["demo"]).ok();
     for dir in ["run", "state", "config"] {
         assert!(is_empty(&home.root().join(dir)), "{dir}");

@@ -60,7 +60,9 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
     assert!(stands(&status).iter().all(|(_, stand)| stand == "passed"), "{status:#}");
     review(&claude, &["--no-findings"]).ok();
     home.wait_for_turn("prd", "codex");
-    codex.converged("done").ends(1).says("understood");
+    let refused = codex.converged("done").ends(1).says("understood");
+    let line = "pairflow pass --summary '…' --no-findings --step contradictions='…' --step dry-run='…'";
+    assert!(refused.stderr.contains(line), "{}", refused.stderr);
     review(&codex, &["--no-findings"]).ok();
 
     home.wait_for_state("prd", "WAITING_HUMAN");
@@ -123,8 +125,51 @@ fn an_implementation_follows_an_approved_document_that_is_pinned_by_its_hash() {
     agent.pairflow(&["pass", "--summary", "made the document fit the code"]).ok();
     let status = home.wait_for_turn("i3", "claude");
     assert_eq!(status["snapshot"]["out_of_scope"], serde_json::json!(["docs/prd.md"]), "{status:#}");
+    home.pairflow(&["verify", "i3"]).ends(5).says("has a docs/prd.md that was changed");
     let (codex, _) = document_bubble(&home, "prd");
     make("i4", &["--prd", "prd"]).ends(3).says("not approved");
     drop(codex);
     home.pairflow(&["create", "--id", "both", "--task", "x", "--kind", "document", "--prd", "prd"]).ends(2).says("prd");
+}
+
+#[test]
+fn an_approved_document_that_is_nowhere_else_can_be_read_and_is_compared_by_verify() {
+    let home = home();
+    home.commit("docs/old.md", "# Old\n", "another document");
+    let (codex, claude) = document_bubble(&home, "prd");
+    codex.write("docs/prd.md", GOOD);
+    codex.pairflow(&["pass", "--summary", "draft"]).ok();
+    home.wait_for_turn("prd", "claude");
+    review(&claude, &["--no-findings"]).ok();
+    home.wait_for_turn("prd", "codex");
+    review(&codex, &["--no-findings"]).ok();
+    home.wait_for_state("prd", "WAITING_HUMAN");
+    home.pairflow(&["reply", "prd", "--decision", "accept"]).ok();
+    home.wait_for_state("prd", "READY_FOR_APPROVAL");
+    home.pairflow(&["approve", "prd"]).ok();
+
+    let args = ["create", "--id", "i1", "--task", "x", "--test", "true", "--kind", "implementation", "--prd", "prd"];
+    home.pairflow(&args).ok();
+    home.pairflow(&["start", "i1"]).ok();
+    home.wait_for_turn("i1", "codex");
+    let (codex, claude) = (home.agent("i1", "codex"), home.agent("i1", "claude"));
+    assert!(!codex.worktree.join("docs/prd.md").exists(), "nobody has merged it");
+    let named = |agent: &Agent<'_>| {
+        let brief = std::fs::read_to_string(agent.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+        let path = brief.lines().find(|line| line.contains("/artifacts/prd/")).map(str::trim);
+        std::path::PathBuf::from(path.unwrap_or_else(|| panic!("no path of the document in {brief}")))
+    };
+    assert_eq!(std::fs::read_to_string(named(&codex)).unwrap(), GOOD);
+    codex.write("code.txt", "x\n");
+    codex.pairflow(&["pass", "--summary", "x"]).ok();
+    home.wait_for_turn("i1", "claude");
+    let copy = named(&claude);
+    home.pairflow(&["verify", "i1"]).ok().says("document docs/prd.md");
+
+    std::fs::write(&copy, "# Easier\n").unwrap();
+    home.pairflow(&["verify", "i1"]).ends(5).says("document docs/prd.md").says("has been changed");
+    std::fs::remove_file(&copy).unwrap();
+    home.pairflow(&["verify", "i1"]).ok();
+    home.pairflow(&["stop", "prd", "--yes"]).ok();
+    home.pairflow(&["verify", "i1"]).ends(5).says("docs/prd.md").says("is gone");
 }

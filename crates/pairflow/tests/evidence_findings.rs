@@ -102,6 +102,35 @@ fn a_reproducer_decides_when_its_finding_is_mended() {
 }
 
 #[test]
+fn reproducers_of_a_tree_share_one_copy_and_see_nothing_of_one_another() {
+    let home = home();
+    let log = home.root().join("tmp/setups");
+    let setup = format!("echo made > made.txt && echo x >> {}", log.display());
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "true", "--setup", &setup]).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "x"]).ok();
+    home.wait_for_turn("b1", "claude");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\n", "the worktree is set up once");
+    let claims = ["the door", "the roof", "the wall"].map(|title| {
+        let (own, other) = (&title[4..], "ls | grep -qx -e door -e roof -e wall");
+        let spoil = "rm -f made.txt && echo spoilt > done.txt";
+        let command = format!("grep -q '^done$' done.txt || exit 0; test -e made.txt || exit 0; {other} && exit 0; touch {own}; {spoil}; exit 1");
+        json!({"severity": "P1", "title": format!("{title} is missing"), "reproducer": command})
+    });
+    review(&home, &claude, &json!({"findings": claims}).to_string());
+    home.wait_for_turn("b1", "codex");
+    let stands: Vec<_> = findings(&home, "b1").iter().map(|row| row["reproducer"]["stand"].clone()).collect();
+    assert_eq!(stands, ["fails", "fails", "fails"], "each finds the tree as it was set up");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\nx\n", "the copy is set up once for all of them");
+    let left = std::fs::read_dir(codex.worktree.parent().unwrap()).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    assert!(!left.iter().any(|name| name.starts_with(".scratch")), "the copy is gone: {left:?}");
+}
+
+#[test]
 fn two_reviews_of_nothing_but_late_findings_become_one_question() {
     let home = home();
     let (codex, claude) = handed_over(&home, "b1");
@@ -143,7 +172,19 @@ fn a_person_can_live_with_a_finding_or_a_check_and_an_agent_cannot_say_so() {
     codex.pairflow(&["waive", "--id", "b1", "F1", "--reason", "x"]).ends(77);
     home.pairflow(&["waive", "--id", "b1", "F7", "--reason", "x"]).ends(1).says("F7");
     home.pairflow(&["waive", "--id", "b1", "tests", "--reason", "x"]).ends(1).says("there are test, lint");
+    home.pairflow(&["waive", "--id", "b1", "F1"]).ends(2).says("--reason");
     home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "it is only ugly"]).ok();
+    home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "again"]).ends(1).says("finding F1 is waived already");
+    codex.pairflow(&["waive", "--id", "b1", "F1", "--withdraw"]).ends(77);
+    home.pairflow(&["waive", "--id", "b1", "F1", "--withdraw", "--reason", "too ugly"]).ok().says("Withdrew");
+    let history = home.pairflow(&["findings", "b1", "--history"]).ok().stdout;
+    assert!(history.contains("reopened by human") && history.contains("withdrawn: too ugly"), "{history}");
+    home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "it is only ugly"]).ok();
+    home.pairflow(&["waive", "--id", "b1", "lint", "--reason", "flaky"]).ok();
+    home.pairflow(&["waive", "--id", "b1", "lint", "--withdraw"]).ok();
+    home.pairflow(&["log", "b1"]).ok().says("withdraws the waiver of check 'lint'");
+    assert_eq!(home.status("b1")["checks"][1]["stand"], "failed", "what it said of this tree counts again");
+    home.pairflow(&["waive", "--id", "b1", "lint", "--withdraw"]).ends(1).says("is not waived");
     home.pairflow(&["waive", "--id", "b1", "lint", "--reason", "the linter is broken"]).ok();
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "claude");
@@ -173,6 +214,34 @@ fn findings_files_of_every_schema_are_taken_and_garbage_is_refused() {
     home.wait_for_turn("b1", "codex");
     let rows = findings(&home, "b1");
     assert_eq!((&rows[0]["severity"], &rows[0]["class"]), (&json!("P0"), &json!("security")));
+}
+
+#[test]
+fn a_file_that_asks_for_changes_is_never_a_clean_review_in_any_schema() {
+    let home = home();
+    let file = home.root().join("tmp/review.json");
+    let pass = ["pass", "--summary", "x", "--findings", &file.display().to_string()].map(str::to_owned);
+    let pass = pass.each_ref().map(String::as_str);
+    let asks = [
+        r#"{"verdict": "request_changes", "summary": "no error handling", "issues": []}"#,
+        r#"{"decision": "NO_GO", "feedback": "no limits", "quality_checks": {"security_review_passed": true}}"#,
+        r#"{"challenger_approved": false, "critique": "nobody asked for a cache"}"#,
+        r#"{"findings": [{"severity": "P1", "title": "the door is open"}]}"#,
+    ];
+    for (nth, text) in asks.into_iter().enumerate() {
+        let id = format!("b{nth}");
+        let (_codex, claude) = handed_over(&home, &id);
+        let minor = r#"[{"severity": "minor", "file_path": "done.txt", "line_start": 1, "issue": "slow"}]"#;
+        let nothing = format!(r#"{{"verdict": "request_changes", "summary": "no", "issues": {minor}}}"#);
+        std::fs::write(&file, nothing).unwrap();
+        claude.pairflow(&pass).ends(1).says("file what blocks as P0 or P1, or say that you approve");
+        assert_eq!(findings(&home, &id), Vec::<Value>::new(), "nothing was recorded");
+        std::fs::write(&file, text).unwrap();
+        claude.pairflow(&pass).ok();
+        let status = home.wait_for_turn(&id, "codex");
+        assert_eq!((&status["clean_reviews"], &status["active_role"]), (&json!([]), &json!("implementer")), "{text}");
+        assert_eq!(findings(&home, &id)[0]["severity"], "P1", "{text}");
+    }
 }
 
 #[test]

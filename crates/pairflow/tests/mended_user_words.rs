@@ -76,6 +76,18 @@ fn a_key_stands_for_what_was_said_with_it_and_nothing_else() {
     pass("P1:wrong").ok();
     pass("P1:wrong").ok().says("Already recorded");
     pass("P1:also wrong").ends(1).says("the key 'p1' stands for");
+    home.wait_for_turn("b1", "codex");
+    codex.pairflow(&["pass", "--summary", "mended"]).ok();
+    home.wait_for_turn("b1", "claude");
+    let file = home.root().join("tmp/review.json");
+    let review = |suggestion: &str| {
+        let finding = format!(r#"{{"severity": "P1", "title": "still wrong", "suggestion": "{suggestion}"}}"#);
+        std::fs::write(&file, format!(r#"{{"findings": [{finding}]}}"#)).unwrap();
+        claude.pairflow(&["pass", "--key", "p2", "--summary", "read", "--findings", &file.display().to_string()])
+    };
+    review("a lock").ok();
+    review("a lock").ok().says("Already recorded");
+    review("a queue").ends(1).says("the key 'p2' stands for");
 }
 
 #[test]

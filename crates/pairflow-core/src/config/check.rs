@@ -6,8 +6,12 @@ use super::error::Complaint;
 
 /// How many reviews may be asked for before a person decides.
 pub(super) const ROUNDS: RangeInclusive<u64> = 1..=1_000;
+/// From which review on a person is asked; 0 for never.
+pub(super) const ASKS: RangeInclusive<u64> = 0..=1_000;
 /// How long an agent may be silent: up to a week.
 pub(super) const MINUTES: RangeInclusive<u64> = 1..=10_080;
+/// How long a turn may take: up to a day.
+pub(super) const TURN_MINUTES: RangeInclusive<u64> = 1..=1_440;
 /// How long one check may run: up to a day.
 pub(super) const SECONDS: RangeInclusive<u64> = 1..=86_400;
 
@@ -19,10 +23,28 @@ pub(super) fn text(key: &str, text: &str) -> Result<String, Complaint> {
     if text.trim().is_empty() {
         return Err(Complaint::new(format!("{key} is empty")).hint("leave the key out instead"));
     }
+    argument(key, text)
+}
+
+/// Accepts whatever an operating system takes as an argument, also an empty one.
+pub(super) fn argument(key: &str, text: &str) -> Result<String, Complaint> {
     if text.contains('\0') {
         return Err(Complaint::new(format!("{key} contains a NUL character")));
     }
     Ok(text.to_owned())
+}
+
+/// Accepts the name of an environment variable that is not one of pairflow's own.
+pub(super) fn variable(key: &str, name: &str) -> Result<String, Complaint> {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(part) {
+        let complaint = Complaint::new(format!("{key} holds {name:?}, which is no name of a variable"));
+        return Err(complaint.hint("write the name alone, such as \"MY_API_KEY\"; its value stays where it is"));
+    }
+    if name.starts_with("PAIRFLOW_") {
+        return Err(Complaint::new(format!("{key} holds {name:?}, which only pairflow itself gives to an agent")));
+    }
+    Ok(name.to_owned())
 }
 
 /// Accepts a number within `range`.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use super::webhook::veiled;
+
 /// One mistake in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
@@ -27,7 +29,7 @@ pub struct Place {
     pub span: Range<usize>,
     /// How many characters of the first line it covers, at least one.
     pub width: usize,
-    /// The whole first line, safe to print.
+    /// The whole first line, safe to print and without the secret part of an address.
     pub line_text: String,
 }
 
@@ -70,7 +72,7 @@ impl Place {
             column: text[line_start..start].chars().count() + 1,
             width: text[start..end.min(line_end)].trim_end().chars().count().max(1),
             span: start..end,
-            line_text: printable(text[line_start..line_end].trim_end()),
+            line_text: printable(&veiled(text[line_start..line_end].trim_end())),
         }
     }
 }

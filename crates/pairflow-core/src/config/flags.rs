@@ -40,6 +40,8 @@ impl Layer {
     /// Every flag whose value no file could hold either.
     pub fn from_flags(flags: Flags) -> Result<Self, ConfigErrors> {
         let (implementer, reviewer) = flags.pair.unzip();
+        // Whoever names a script wants it played.
+        let driver = flags.driver.or(flags.script.as_ref().map(|_| DriverKind::Script));
         let mut checking = Checking { errors: Vec::new() };
         let layer = Self {
             id: flags.id.map(Set::flag),
@@ -47,7 +49,7 @@ impl Layer {
             base_branch: checking.text("--base", flags.base_branch, check::branch),
             work_mode: flags.work_mode.map(Set::flag),
             max_rounds: checking.number("--max-rounds", flags.max_rounds, &check::ROUNDS),
-            driver: flags.driver.map(Set::flag),
+            driver: driver.map(Set::flag),
             script: checking.text("--script", flags.script, check::absolute),
             no_tests: flags.no_tests.then(|| Set::flag(true)),
             manual_checks: checking.list("--manual-check", flags.manual_checks, check::text),
@@ -119,6 +121,17 @@ mod tests {
             "--test is empty",
         ];
         assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn a_script_is_played_unless_another_driver_is_named() {
+        let driver = |driver: Option<DriverKind>, script: Option<&str>| {
+            let flags = Flags { driver, script: script.map(str::to_owned), ..Flags::default() };
+            Layer::from_flags(flags).unwrap().driver.map(|set| set.value)
+        };
+        assert_eq!(driver(None, Some("/a.yaml")), Some(DriverKind::Script));
+        assert_eq!(driver(Some(DriverKind::External), Some("/a.yaml")), Some(DriverKind::External));
+        assert_eq!(driver(None, None), None);
     }
 
     #[test]

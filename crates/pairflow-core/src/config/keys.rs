@@ -1,10 +1,10 @@
 //! The names that a configuration may use, and what a misspelt one probably means.
 
 use super::error::Complaint;
-use super::layer::KEYS;
+use super::layer::{CUSTOM_KEYS, KEYS};
 
 /// The tables that keys live in.
-pub(super) const TABLES: [&str; 6] = ["agents", "commands", "evidence", "notifications", "risk", "scope"];
+pub(super) const TABLES: [&str; 7] = ["agent", "agents", "commands", "evidence", "notifications", "risk", "scope"];
 
 /// Keys that belong to one bubble and would make all bubbles the same one if they came from a shared file.
 pub(super) const ONE_BUBBLE: [&str; 6] = ["id", "repo_path", "bubble_branch", "kind", "documents", "prd"];
@@ -16,6 +16,22 @@ pub(super) fn unknown(key: &str) -> Complaint {
         Some(hint) => complaint.hint(hint),
         None => complaint,
     }
+}
+
+/// Says that `key`, the `field` of an `[agent.NAME]`, does not exist, and which one may have been meant.
+pub(super) fn unknown_of_agent(key: &str, field: &str) -> Complaint {
+    let complaint = Complaint::new(format!("unknown key `{key}`"));
+    let near = || close(field, CUSTOM_KEYS.iter().copied()).map(|best| format!("did you mean `{best}`?"));
+    match elsewhere(field).or_else(|| if field.len() > 64 { None } else { near() }) {
+        Some(hint) => complaint.hint(hint),
+        None => complaint,
+    }
+}
+
+/// Says that the table `agents.NAME` is meant to be `agent.NAME`.
+pub(super) fn belongs_to_agent(key: &str) -> Complaint {
+    let name = key.split_once('.').map_or(key, |(_, name)| name);
+    Complaint::new(format!("unknown key `{key}`")).hint(format!("how {name} is started belongs into [agent.{name}]"))
 }
 
 /// Finds a key that is spelt right but stands in the wrong table.
@@ -83,7 +99,7 @@ mod tests {
         assert_eq!(hint("max_round").as_deref(), Some("did you mean `max_rounds`?"));
         assert_eq!(hint("max-rounds").as_deref(), Some("did you mean `max_rounds`?"));
         assert_eq!(hint("agents.implementor").as_deref(), Some("did you mean `implementer`?"));
-        assert_eq!(hint("agent").as_deref(), Some("did you mean `agents`?"));
+        assert_eq!(hint("aggents").as_deref(), Some("did you mean `agents`?"));
         assert_eq!(hint("comands").as_deref(), Some("did you mean `commands`?"));
         assert_eq!(hint("commands.tset").as_deref(), Some("did you mean `test`?"));
     }

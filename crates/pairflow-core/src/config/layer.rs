@@ -1,40 +1,58 @@
 //! One place where values were set, and the four places together.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use super::error::Place;
+use super::webhook::Webhook;
 use crate::ids::{AgentId, BubbleId};
-use crate::rules::{BubbleKind, ContextMode, DriverKind, WorkMode};
+use crate::rules::{BubbleKind, ContextMode, DriverKind, HookKind, Permissions, PromptBy, WorkMode};
 
 /// Makes a layer out of the list of keys, so that a key is merged and explained from the moment it is listed.
 macro_rules! layer {
-    ($($field:ident: $kind:ty = $key:literal,)*) => {
-        /// Every key, in the order in which files are written and values explained; a dot follows a table.
-        pub const KEYS: &[&str] = &[$($key),*];
+    (
+        $(#[$doc:meta])* $layer:ident, $(#[$list_doc:meta])* $list:ident $(, $more:ident: $inner:ident = $table:literal)?;
+        $($field:ident: $kind:ty = $key:literal,)*
+    ) => {
+        $(#[$list_doc])*
+        pub const $list: &[&str] = &[$($key),*];
 
-        /// The values that one place sets; what it leaves out is left to the places below.
+        $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
-        pub struct Layer {
+        pub struct $layer {
             $(#[doc = concat!("`", $key, "`")] pub $field: Option<Set<$kind>>,)*
+            $(#[doc = concat!("`[", $table, ".NAME]`")] pub $more: BTreeMap<AgentId, $inner>,)?
         }
 
-        impl Layer {
+        impl $layer {
             /// Fills what this layer leaves out with what `weaker` sets.
             pub(super) fn or(self, weaker: &Self) -> Self {
-                Self { $($field: self.$field.or_else(|| weaker.$field.clone()),)* }
+                $(let mut $more = self.$more;
+                for (name, below) in &weaker.$more {
+                    let above = $more.remove(name).unwrap_or_default();
+                    $more.insert(name.clone(), above.or(below));
+                })?
+                Self { $($field: self.$field.or_else(|| weaker.$field.clone()),)* $($more)? }
             }
 
-            /// Says for every key what is set and where.
-            pub(super) fn explain(&self) -> Vec<Explained> {
-                vec![$(Explained::of($key, self.$field.as_ref())),*]
+            /// Says for every key what is set and where; `table` stands before its name.
+            pub(super) fn explain(&self, table: &str) -> Vec<Explained> {
+                let rows = vec![$(Explained::of(format!("{table}{}", $key), self.$field.as_ref())),*];
+                $(let inner = self.$more.iter().flat_map(|(name, one)| one.explain(&format!("{}.{name}.", $table)));
+                let rows = rows.into_iter().chain(inner.filter(|row| !row.value.is_null())).collect();)?
+                rows
             }
         }
     };
 }
 
 layer! {
+    /// The values that one place sets; what it leaves out is left to the places below.
+    Layer,
+    /// Every key, in the order in which files are written and values explained; a dot follows a table.
+    KEYS, custom: CustomLayer = "agent";
     id: BubbleId = "id",
     repo_path: String = "repo_path",
     base_branch: String = "base_branch",
@@ -43,11 +61,15 @@ layer! {
     quality_mode: QualityMode = "quality_mode",
     reviewer_context_mode: ContextMode = "reviewer_context_mode",
     watchdog_timeout_minutes: u32 = "watchdog_timeout_minutes",
+    max_turn_minutes: u32 = "max_turn_minutes",
     max_rounds: u32 = "max_rounds",
+    ask_unproven_after: u32 = "ask_unproven_after",
     commit_requires_approval: bool = "commit_requires_approval",
     open_command: String = "open_command",
     driver: DriverKind = "driver",
     script: String = "script",
+    permissions: Permissions = "permissions",
+    capture_output: bool = "capture_output",
     check_timeout_secs: u64 = "check_timeout_secs",
     no_tests: bool = "no_tests",
     manual_checks: Vec<String> = "manual_checks",
@@ -63,11 +85,27 @@ layer! {
     setup: String = "commands.setup",
     red_green: bool = "evidence.red_green",
     notifications_enabled: bool = "notifications.enabled",
+    bell: bool = "notifications.bell",
+    desktop: bool = "notifications.desktop",
     waiting_human_sound: String = "notifications.waiting_human_sound",
     converged_sound: String = "notifications.converged_sound",
+    webhook: Webhook = "notifications.webhook",
     risk_paths: Vec<String> = "risk.paths",
     scope_allow: Vec<String> = "scope.allow",
     scope_deny: Vec<String> = "scope.deny",
+}
+
+layer! {
+    /// What one place says about how an agent is started.
+    CustomLayer,
+    /// Every key of an `[agent.NAME]`.
+    CUSTOM_KEYS;
+    command: Vec<String> = "command",
+    args: Vec<String> = "args",
+    resume: Vec<String> = "resume",
+    prompt: PromptBy = "prompt",
+    hooks: HookKind = "hooks",
+    env: Vec<String> = "env",
 }
 
 /// The four places that values come from, the strongest first. An absent file is an empty layer.
@@ -118,7 +156,7 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explained {
     /// The key, with its table.
-    pub key: &'static str,
+    pub key: String,
     /// The value; null if there is none.
     pub value: serde_json::Value,
     /// `flag`, `file:line` or `default`.
@@ -146,7 +184,7 @@ impl<T> Set<T> {
 }
 
 impl Explained {
-    fn of<T: Serialize>(key: &'static str, set: Option<&Set<T>>) -> Self {
+    fn of<T: Serialize>(key: String, set: Option<&Set<T>>) -> Self {
         let json = |value| serde_json::to_value(value).expect("names, numbers, truths and lists of texts are JSON");
         let value = set.map_or(serde_json::Value::Null, |set| json(&set.value));
         Self { key, value, source: set.map_or(Origin::Default, |set| set.origin.clone()) }

@@ -4,6 +4,7 @@
 //! all mistakes of a file are reported together. Reading files is the engine's work; nothing here touches a disk.
 
 mod check;
+mod custom;
 mod error;
 mod flags;
 mod keys;
@@ -14,11 +15,13 @@ mod render;
 mod resolve;
 mod starter;
 mod task;
+mod webhook;
 
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use flags::Flags;
-pub use layer::{Explained, KEYS, Layer, Layers, Origin, QualityMode, Set, Source};
+pub use layer::{CUSTOM_KEYS, CustomLayer, Explained, KEYS, Layer, Layers, Origin, QualityMode, Set, Source};
 pub use render::render_bubble_toml;
-pub use resolve::{Notifications, Resolved, resolve};
+pub use resolve::{Resolved, resolve};
 pub use starter::{StarterCommand, render_pairflow_toml};
 pub use task::acceptance_criteria;
+pub use webhook::Webhook;

@@ -6,10 +6,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::check;
+use super::custom::{AGENT, is_misplaced};
 use super::error::{Complaint, ConfigError, ConfigErrors, Place};
-use super::keys::{ONE_BUBBLE, TABLES, unknown};
+use super::keys::{ONE_BUBBLE, TABLES, belongs_to_agent, unknown};
 use super::layer::{KEYS, Layer, Origin, Set, Source};
 use super::read::{Given, Wrong};
+use super::webhook::Webhook;
 
 /// How many mistakes of one file are reported.
 const MOST_ERRORS: usize = 50;
@@ -50,11 +52,12 @@ impl Layer {
     }
 }
 
-struct Reading<'a> {
+/// A file that is being read.
+pub(super) struct Reading<'a> {
     file: &'a str,
     text: &'a str,
     source: Source,
-    layer: Layer,
+    pub(super) layer: Layer,
     errors: Vec<ConfigError>,
 }
 
@@ -63,10 +66,12 @@ impl Reading<'_> {
         for (key, value) in table.iter() {
             let name = key.get_ref().as_ref();
             match value.get_ref() {
+                DeValue::Table(inner) if name == AGENT => self.agents(inner),
                 DeValue::Table(inner) if TABLES.contains(&name) => self.inner(name, inner),
                 _ if TABLES.contains(&name) => {
                     let complaint = Complaint::new(format!("{name} must be a table"));
-                    self.complain(complaint.hint(format!("write [{name}] on a line of its own")), value.span());
+                    let title = if name == AGENT { "agent.NAME" } else { name };
+                    self.complain(complaint.hint(format!("write [{title}] on a line of its own")), value.span());
                 }
                 _ => self.entry(name, key.span(), value),
             }
@@ -80,12 +85,12 @@ impl Reading<'_> {
     }
 
     fn entry(&mut self, key: &str, key_span: Range<usize>, value: &Spanned<DeValue<'_>>) {
-        // Nobody reads on after so many; a hostile file must not cost more than this.
-        if self.errors.len() >= MOST_ERRORS {
+        if self.is_full() {
             return;
         }
         if !KEYS.contains(&key) {
-            self.complain(unknown(key), key_span);
+            let complaint = if is_misplaced(key, value) { belongs_to_agent(key) } else { unknown(key) };
+            self.complain(complaint, key_span);
         } else if self.source != Source::Bubble && ONE_BUBBLE.contains(&key) {
             let complaint =
                 Complaint::new(format!("{key} belongs to one bubble, and this file is shared by all of them"));
@@ -109,11 +114,19 @@ impl Reading<'_> {
             "watchdog_timeout_minutes" => {
                 self.layer.watchdog_timeout_minutes = self.keep(given, given.number(&check::MINUTES).map(small));
             }
+            "max_turn_minutes" => {
+                self.layer.max_turn_minutes = self.keep(given, given.number(&check::TURN_MINUTES).map(small));
+            }
             "max_rounds" => self.layer.max_rounds = self.keep(given, given.number(&check::ROUNDS).map(small)),
+            "ask_unproven_after" => {
+                self.layer.ask_unproven_after = self.keep(given, given.number(&check::ASKS).map(small));
+            }
             "commit_requires_approval" => self.layer.commit_requires_approval = self.keep(given, given.only_true()),
             "open_command" => self.layer.open_command = self.keep(given, given.text(check::open_command)),
             "driver" => self.layer.driver = self.keep(given, given.driver()),
             "script" => self.layer.script = self.keep(given, given.text(check::text)),
+            "permissions" => self.layer.permissions = self.keep(given, given.permissions()),
+            "capture_output" => self.layer.capture_output = self.keep(given, given.truth()),
             "check_timeout_secs" => self.layer.check_timeout_secs = self.keep(given, given.number(&check::SECONDS)),
             "no_tests" => self.layer.no_tests = self.keep(given, given.truth()),
             "manual_checks" => self.layer.manual_checks = self.keep(given, given.list(check::text)),
@@ -130,6 +143,9 @@ impl Reading<'_> {
             "commands.lint" => self.layer.lint = self.keep(given, given.text(check::text)),
             "commands.setup" => self.layer.setup = self.keep(given, given.text(check::text)),
             "notifications.enabled" => self.layer.notifications_enabled = self.keep(given, given.truth()),
+            "notifications.bell" => self.layer.bell = self.keep(given, given.truth()),
+            "notifications.desktop" => self.layer.desktop = self.keep(given, given.truth()),
+            "notifications.webhook" => self.layer.webhook = self.keep(given, given.text(Webhook::read)),
             "notifications.waiting_human_sound" => {
                 self.layer.waiting_human_sound = self.keep(given, given.text(check::text));
             }
@@ -140,7 +156,7 @@ impl Reading<'_> {
         }
     }
 
-    fn keep<T>(&mut self, given: &Given<'_, '_>, read: Result<T, Wrong>) -> Option<Set<T>> {
+    pub(super) fn keep<T>(&mut self, given: &Given<'_, '_>, read: Result<T, Wrong>) -> Option<Set<T>> {
         match read {
             Ok(value) => {
                 let place = Place::of(self.file, self.text, given.value.span());
@@ -167,8 +183,13 @@ impl Reading<'_> {
         }
     }
 
-    fn complain(&mut self, complaint: Complaint, span: Range<usize>) {
-        if self.errors.len() >= MOST_ERRORS {
+    /// Whether nobody reads on after so many mistakes; a hostile file must not cost more than this.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_ERRORS
+    }
+
+    pub(super) fn complain(&mut self, complaint: Complaint, span: Range<usize>) {
+        if self.is_full() {
             return;
         }
         self.errors.push(complaint.at(Some(Place::of(self.file, self.text, span))));

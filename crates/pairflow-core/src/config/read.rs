@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::check;
 use super::error::Complaint;
 use super::layer::QualityMode;
-use crate::rules::{BubbleKind, ContextMode, DriverKind, WorkMode};
+use crate::rules::{BubbleKind, ContextMode, DriverKind, HookKind, Permissions, PromptBy, WorkMode};
 
 /// What is wrong with a value, and with which part of it.
 pub(super) type Wrong = Vec<(Complaint, std::ops::Range<usize>)>;
@@ -68,6 +68,19 @@ impl Given<'_, '_> {
         if wrong.is_empty() { Ok(good) } else { Err(wrong) }
     }
 
+    /// Reads the words of a command line: a program that has a name, and its arguments.
+    pub(super) fn command_line(&self) -> Result<Vec<String>, Wrong> {
+        let words = self.list(check::argument)?;
+        match words.first() {
+            Some(program) => check::text(self.key, program).map_err(|complaint| self.wrong(complaint))?,
+            None => {
+                let hint = format!("write the program first, such as {} = [\"my-agent\"]", self.key);
+                return Err(self.wrong(Complaint::new(format!("{} names no program", self.key)).hint(hint)));
+            }
+        };
+        Ok(words)
+    }
+
     pub(super) fn work_mode(&self) -> Result<WorkMode, Wrong> {
         self.choice(&[("worktree", WorkMode::Worktree), ("clone", WorkMode::Clone)])
     }
@@ -85,7 +98,19 @@ impl Given<'_, '_> {
     }
 
     pub(super) fn driver(&self) -> Result<DriverKind, Wrong> {
-        self.choice(&[("script", DriverKind::Script), ("external", DriverKind::External)])
+        self.choice(&[("tmux", DriverKind::Tmux), ("external", DriverKind::External), ("script", DriverKind::Script)])
+    }
+
+    pub(super) fn permissions(&self) -> Result<Permissions, Wrong> {
+        self.choice(&[("ask", Permissions::Ask), ("edits", Permissions::Edits), ("all", Permissions::All)])
+    }
+
+    pub(super) fn prompt(&self) -> Result<PromptBy, Wrong> {
+        self.choice(&[("argument", PromptBy::Argument), ("paste", PromptBy::Paste)])
+    }
+
+    pub(super) fn hooks(&self) -> Result<HookKind, Wrong> {
+        self.choice(&[("claude", HookKind::Claude), ("codex", HookKind::Codex), ("none", HookKind::None)])
     }
 
     pub(super) fn quality_mode(&self) -> Result<QualityMode, Wrong> {

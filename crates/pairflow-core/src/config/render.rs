@@ -4,7 +4,9 @@ use toml::Value;
 
 use super::resolve::Resolved;
 use crate::ids::BubbleId;
-use crate::rules::{BubbleKind, Check, ContextMode, DriverKind, WorkMode};
+use crate::rules::{
+    BubbleKind, Check, ContextMode, CustomAgent, HookKind, Notifications, Permissions, PromptBy, WorkMode,
+};
 
 /// Writes what was resolved as a `bubble.toml`; reading it gives the same rules again.
 pub fn render_bubble_toml(resolved: &Resolved, id: &BubbleId, repo_path: &str) -> String {
@@ -24,11 +26,15 @@ fn head(file: &mut Page, resolved: &Resolved, id: &BubbleId, repo_path: &str) {
     file.line("quality_mode", "strict", "only strict exists");
     file.line("reviewer_context_mode", context_mode(rules.reviewer_context_mode), "fresh|persistent");
     file.line("watchdog_timeout_minutes", i64::from(rules.watchdog_timeout_minutes), "");
+    file.line("max_turn_minutes", i64::from(rules.max_turn_minutes), "");
     file.line("max_rounds", i64::from(rules.max_rounds), "reviews before a person decides");
+    file.line("ask_unproven_after", i64::from(rules.ask_unproven_after), "0: never");
     file.line("commit_requires_approval", true, "always");
     file.line("open_command", rules.open_command.as_str(), "");
-    file.line("driver", driver(rules.driver), "script|external");
+    file.line("driver", rules.driver.name(), "tmux|external|script");
     file.maybe("script", rules.script.as_deref());
+    file.line("permissions", permissions(rules.permissions), "ask|edits|all");
+    file.line("capture_output", rules.capture_output, "");
     file.line("check_timeout_secs", i64::try_from(rules.check_timeout_secs).unwrap_or(i64::MAX), "");
     if resolved.no_tests {
         file.line("no_tests", true, "the manual checks stand in");
@@ -63,15 +69,40 @@ fn tables(file: &mut Page, resolved: &Resolved) {
         file.table("risk");
     }
     file.list("paths", &rules.risk);
-    file.table("notifications");
-    file.line("enabled", resolved.notifications.enabled, "");
-    file.maybe("waiting_human_sound", resolved.notifications.waiting_human_sound.as_deref());
-    file.maybe("converged_sound", resolved.notifications.converged_sound.as_deref());
+    notifications(file, &rules.notifications);
     if rules.scope != Default::default() {
         file.table("scope");
     }
     file.list("allow", &rules.scope.allow);
     file.list("deny", &rules.scope.deny);
+    for (name, agent) in &rules.agents_custom {
+        file.table(&format!("agent.{name}"));
+        custom(file, agent);
+    }
+}
+
+/// The webhook is left out: its address is a secret, and the file that it came from still says it.
+fn notifications(file: &mut Page, notifications: &Notifications) {
+    file.table("notifications");
+    file.line("enabled", notifications.enabled, "");
+    file.line("bell", notifications.bell, "");
+    file.line("desktop", notifications.desktop, "");
+    file.maybe("waiting_human_sound", notifications.waiting_human_sound.as_deref());
+    file.maybe("converged_sound", notifications.converged_sound.as_deref());
+}
+
+fn custom(file: &mut Page, agent: &CustomAgent) {
+    file.list("command", &agent.command);
+    file.list("args", &agent.args);
+    file.list("resume", &agent.resume);
+    // A known agent that is only added to has its own; what nobody said is not written as if somebody had.
+    if agent.prompt != PromptBy::default() {
+        file.line("prompt", prompt(agent.prompt), "argument|paste");
+    }
+    if agent.hooks != HookKind::default() {
+        file.line("hooks", hooks(agent.hooks), "claude|codex|none");
+    }
+    file.list("env", &agent.env);
 }
 
 fn work_mode(mode: WorkMode) -> &'static str {
@@ -88,10 +119,26 @@ fn context_mode(mode: ContextMode) -> &'static str {
     }
 }
 
-fn driver(kind: DriverKind) -> &'static str {
+fn permissions(permissions: Permissions) -> &'static str {
+    match permissions {
+        Permissions::Ask => "ask",
+        Permissions::Edits => "edits",
+        Permissions::All => "all",
+    }
+}
+
+fn prompt(by: PromptBy) -> &'static str {
+    match by {
+        PromptBy::Argument => "argument",
+        PromptBy::Paste => "paste",
+    }
+}
+
+fn hooks(kind: HookKind) -> &'static str {
     match kind {
-        DriverKind::Script => "script",
-        DriverKind::External => "external",
+        HookKind::Claude => "claude",
+        HookKind::Codex => "codex",
+        HookKind::None => "none",
     }
 }
 

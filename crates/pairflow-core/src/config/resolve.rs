@@ -1,35 +1,23 @@
 //! Which value is in force, and why: flag, then `bubble.toml`, then `pairflow.toml`, then the person's own file, then
 //! the default. A list replaces the list of a weaker place; lists are never joined.
 
-use serde::Serialize;
-
 use super::error::{Complaint, ConfigError, ConfigErrors};
 use super::layer::{Explained, Layer, Layers, Origin, QualityMode, Set};
+use super::webhook::Webhook;
 use crate::ids::{AgentId, BubbleId};
-use crate::rules::{Agents, BubbleKind, Check, ContextMode, DriverKind, Prd, Rules, Scope, WorkMode};
+use crate::rules::{
+    Agents, BubbleKind, Check, ContextMode, DriverKind, Notifications, Permissions, Prd, Rules, Scope, WorkMode,
+};
 
 /// A configuration in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
     /// What the bubble is bound to.
     pub rules: Rules,
-    /// How the person is told.
-    pub notifications: Notifications,
     /// Whether it was said that there is no test to run.
     pub no_tests: bool,
     /// Every key with its value and where that came from.
     pub explained: Vec<Explained>,
-}
-
-/// How the person is told that something waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Notifications {
-    /// Whether anything is sounded or shown.
-    pub enabled: bool,
-    /// The sound file for a question.
-    pub waiting_human_sound: Option<String>,
-    /// The sound file for convergence.
-    pub converged_sound: Option<String>,
 }
 
 impl Resolved {
@@ -42,7 +30,12 @@ impl Resolved {
 impl Layers {
     /// Says for every key which value is in force, also where no bubble exists yet.
     pub fn explain(&self) -> Vec<Explained> {
-        merge(self).explain()
+        merge(self).explain("")
+    }
+
+    /// Returns the address that notifications are posted to.
+    pub fn webhook(&self) -> Option<Webhook> {
+        value(&merge(self).webhook)
     }
 }
 
@@ -65,16 +58,7 @@ pub fn resolve(layers: &Layers) -> Result<Resolved, ConfigErrors> {
     ];
     let errors: Vec<_> = errors.into_iter().flatten().collect();
     ConfigErrors::unless_any(errors, ())?;
-    Ok(Resolved {
-        explained: merged.explain(),
-        no_tests: decided(&merged.no_tests),
-        notifications: Notifications {
-            enabled: decided(&merged.notifications_enabled),
-            waiting_human_sound: value(&merged.waiting_human_sound),
-            converged_sound: value(&merged.converged_sound),
-        },
-        rules: rules(&merged),
-    })
+    Ok(Resolved { explained: merged.explain(""), no_tests: decided(&merged.no_tests), rules: rules(&merged) })
 }
 
 fn rules(merged: &Layer) -> Rules {
@@ -89,10 +73,16 @@ fn rules(merged: &Layer) -> Rules {
         bubble_branch: decided(&merged.bubble_branch),
         work_mode: decided(&merged.work_mode),
         max_rounds: decided(&merged.max_rounds),
+        ask_unproven_after: decided(&merged.ask_unproven_after),
         watchdog_timeout_minutes: decided(&merged.watchdog_timeout_minutes),
+        max_turn_minutes: decided(&merged.max_turn_minutes),
         reviewer_context_mode: decided(&merged.reviewer_context_mode),
         driver: decided(&merged.driver),
         script: value(&merged.script),
+        permissions: decided(&merged.permissions),
+        capture_output: decided(&merged.capture_output),
+        agents_custom: merged.custom.iter().map(|(name, layer)| (name.clone(), layer.agent())).collect(),
+        notifications: notifications(merged),
         checks: checks(merged),
         manual_checks: decided(&merged.manual_checks),
         setup: value(&merged.setup),
@@ -103,6 +93,16 @@ fn rules(merged: &Layer) -> Rules {
         kind: decided(&merged.kind),
         documents: decided(&merged.documents),
         prd: value(&merged.prd).map(|source| Prd { source, documents: Vec::new() }),
+    }
+}
+
+fn notifications(merged: &Layer) -> Notifications {
+    Notifications {
+        enabled: decided(&merged.notifications_enabled),
+        bell: decided(&merged.bell),
+        desktop: decided(&merged.desktop),
+        waiting_human_sound: value(&merged.waiting_human_sound),
+        converged_sound: value(&merged.converged_sound),
     }
 }
 
@@ -139,16 +139,21 @@ fn merge(layers: &Layers) -> Layer {
 
 fn defaults(id: Option<&BubbleId>) -> Layer {
     let agent = |name: &str| name.parse::<AgentId>().expect("the default agents have good names");
+    let told = Notifications::default();
     Layer {
         bubble_branch: Some(Set::default(id.map_or_else(|| "bubble/<id>".to_owned(), |id| format!("bubble/{id}")))),
         work_mode: Some(Set::default(WorkMode::Worktree)),
         quality_mode: Some(Set::default(QualityMode::Strict)),
         reviewer_context_mode: Some(Set::default(ContextMode::Fresh)),
         watchdog_timeout_minutes: Some(Set::default(5)),
+        max_turn_minutes: Some(Set::default(60)),
         max_rounds: Some(Set::default(8)),
+        ask_unproven_after: Some(Set::default(2)),
         commit_requires_approval: Some(Set::default(true)),
         open_command: Some(Set::default("cursor {{worktree_path}}".to_owned())),
-        driver: Some(Set::default(DriverKind::External)),
+        driver: Some(Set::default(DriverKind::Tmux)),
+        permissions: Some(Set::default(Permissions::default())),
+        capture_output: Some(Set::default(false)),
         check_timeout_secs: Some(Set::default(1800)),
         no_tests: Some(Set::default(false)),
         manual_checks: Some(Set::default(Vec::new())),
@@ -158,7 +163,9 @@ fn defaults(id: Option<&BubbleId>) -> Layer {
         risk_paths: Some(Set::default(Vec::new())),
         implementer: Some(Set::default(agent("codex"))),
         reviewer: Some(Set::default(agent("claude"))),
-        notifications_enabled: Some(Set::default(true)),
+        notifications_enabled: Some(Set::default(told.enabled)),
+        bell: Some(Set::default(told.bell)),
+        desktop: Some(Set::default(told.desktop)),
         scope_allow: Some(Set::default(Vec::new())),
         scope_deny: Some(Set::default(Vec::new())),
         ..Layer::default()

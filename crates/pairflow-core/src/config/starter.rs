@@ -22,11 +22,16 @@ const HEAD: &str = r#"# How pairflow works in this repository. Everything here i
 # quality_mode = "strict"             # two clean reviews of the same tree, by different agents
 # reviewer_context_mode = "fresh"     # or "persistent"
 # watchdog_timeout_minutes = 5        # how long an agent may be silent before you are asked
+# max_turn_minutes = 60               # how long a turn may take before you are asked, however busy the agent is
 # max_rounds = 8                      # how many reviews there may be before you are asked
+# ask_unproven_after = 2              # from which review on you are asked about findings that nothing proves; 0: never
 # commit_requires_approval = true     # always
 # open_command = "cursor {{worktree_path}}"
-# driver = "external"                 # or "script"
+# driver = "tmux"                     # agents in panes; "external": they join by themselves; "script": out of a file
 # script = "agents.yaml"              # what scripted agents do
+# permissions = "edits"               # what agents in panes may do unasked: "ask" nothing, "edits" files and checks,
+#                                     # "all" everything, and only in a sandbox
+# capture_output = false              # true: the end of what panes show is kept in files, for diagnostics
 # check_timeout_secs = 1800           # how long one check may run
 # no_tests = true                     # there is nothing to run; needs manual_checks
 # manual_checks = ["open the page and log in"]
@@ -39,9 +44,12 @@ const HEAD: &str = r#"# How pairflow works in this repository. Everything here i
 
 const TAIL: &str = r#"
 [notifications]
-# enabled = true
+# enabled = true                      # false: no sound, no bell, no desktop, no webhook
+# bell = true                         # the status view rings when no sound can be played
+# desktop = false                     # true: a notification on the desktop, too
 # waiting_human_sound = "/path/to/question.wav"
 # converged_sound = "/path/to/converged.wav"
+# webhook = "https://hooks.example.com/secret" # gets a JSON POST with "text"; a secret: better in your own config.toml
 
 [evidence]
 # red_green = false                   # true: new tests have to fail on the tree that the bubble was cut from
@@ -52,6 +60,15 @@ const TAIL: &str = r#"
 [scope]
 # allow = ["src/**", "tests/**"]      # only these may change; without it everything may
 # deny = ["**/*.lock"]                # never these
+
+# How an agent is started that pairflow does not know; claude and codex need none of this, and may be given env and args.
+# [agent.gemini]
+# command = ["gemini"]                # the program and its arguments
+# args = ["--model", "pro"]           # added to every start
+# resume = ["gemini", "--resume", "{session}"] # how an earlier conversation goes on
+# prompt = "argument"                 # the first prompt is the last argument; or "paste"
+# hooks = "none"                      # or those of "claude" or "codex"
+# env = ["GEMINI_API_KEY"]            # variables of yours that it gets as well
 "#;
 
 /// What stands in for a command that was not found.
@@ -81,7 +98,7 @@ pub fn render_pairflow_toml(commands: &[StarterCommand]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{KEYS, Layer, Source};
+    use crate::config::{CUSTOM_KEYS, KEYS, Layer, Source};
 
     fn found(command: &str) -> Vec<StarterCommand> {
         let because = "Makefile target \"test\"\n".to_owned();
@@ -104,7 +121,7 @@ mod tests {
         let key_line = |line: &&str| line.starts_with("# ") && line.contains(" = ");
         let open: String = text
             .lines()
-            .filter(|line| line.starts_with('[') || key_line(line))
+            .filter(|line| line.starts_with('[') || line.starts_with("# [") || key_line(line))
             .filter(|line| !line.starts_with("# no_tests"))
             .map(|line| format!("{}\n", line.trim_start_matches("# ")))
             .collect();
@@ -113,6 +130,9 @@ mod tests {
         for key in KEYS.iter().filter(|key| !super::super::keys::ONE_BUBBLE.contains(key)) {
             let name = key.rsplit('.').next().unwrap_or(key);
             assert!(text.contains(&format!("# {name} = ")), "{key} is missing");
+        }
+        for key in CUSTOM_KEYS {
+            assert!(text.contains(&format!("# {key} = ")), "{key} of an agent is missing");
         }
     }
 }

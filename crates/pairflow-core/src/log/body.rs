@@ -8,6 +8,7 @@ use crate::facts::{Receipt, Snapshot};
 use crate::ids::{CommitId, FindingId, TreeId};
 use crate::log::Lifecycle;
 use crate::rounds::{Answers, Certificate, Explanation, Finding, Step};
+use crate::time::Timestamp;
 
 /// A payload, by message type. The eight types of the protocol first, then those that only pairflow writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +74,9 @@ pub struct Pass {
     /// Whether the critic wants the person to decide first; then the review settles nothing and is not clean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discuss: bool,
+    /// The slices of a long change that the critic has read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviewed: Vec<u32>,
 }
 
 /// What a hand-over asks for.
@@ -118,8 +122,22 @@ pub enum QuestionKind {
     Comprehension,
     /// A check could not be run.
     CouldNotCheck,
+    /// Nothing but findings without proof is in the way.
+    Unproven,
     /// An effect failed again and again (no snapshot could be taken, say).
     Trouble,
+    /// An agent has had the turn for too long, however busy it was.
+    LongTurn,
+    /// An agent went idle in its own turn and did not hand over although it was reminded.
+    Idle,
+    /// A notice did not reach its agent.
+    Undelivered,
+    /// An agent waits for a permission that only a person gives, in its pane.
+    Permission,
+    /// An agent shows a dialog that only a person may answer, in its pane.
+    Dialog,
+    /// An agent has used up what its account allows, and nobody knows until when.
+    Limit,
 }
 
 /// The person's answer.
@@ -145,7 +163,28 @@ pub enum Decision {
 impl QuestionKind {
     /// Whether the loop stopped because the agents do not agree.
     pub fn is_tie_break(self) -> bool {
-        matches!(self, Self::TieBreak | Self::Late | Self::Reversal)
+        matches!(self, Self::TieBreak | Self::Late | Self::Reversal | Self::Unproven)
+    }
+
+    /// Whether it only says that nothing is heard of an agent, or that it is stuck. Going on answers it, and so does the
+    /// agent itself by going on.
+    pub fn is_about_presence(self) -> bool {
+        matches!(
+            self,
+            Self::Watchdog
+                | Self::AgentEnded
+                | Self::LongTurn
+                | Self::Idle
+                | Self::Undelivered
+                | Self::Permission
+                | Self::Dialog
+                | Self::Limit
+        )
+    }
+
+    /// Whether it is a notice of pairflow's own, which `resume` answers.
+    pub fn is_answered_by_resume(self) -> bool {
+        self.is_about_presence() || self == Self::Trouble
     }
 }
 
@@ -159,6 +198,9 @@ pub struct Convergence {
     /// What the person has to know to decide, if the claim brought it along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
+    /// The slices of a long change that the critic has read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviewed: Vec<u32>,
 }
 
 /// The request to decide on the final package.
@@ -254,9 +296,12 @@ pub struct Control {
     /// Why.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// What is waived.
+    /// What is waived, or waived no longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waived: Option<Waivable>,
+    /// Until when, for what ends by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 /// What a person can decide to live with.
@@ -292,6 +337,14 @@ pub enum ControlAction {
     Escalate,
     /// A person lives with a finding, or with a check that does not pass.
     Waive,
+    /// A person takes a waiver back.
+    Withdraw,
+    /// The agents' processes are ended and started again.
+    Restart,
+    /// Nothing is expected of an agent for a while, because it has used up what its account allows.
+    Park,
+    /// The while is over.
+    Unpark,
 }
 
 /// The delivery of a notice to an agent.
@@ -299,8 +352,15 @@ pub enum ControlAction {
 pub struct Delivery {
     /// The notice's number.
     pub notice: u64,
+    /// Which attempt it is, from 1; 0 for an acknowledgement.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempt: u32,
     /// Whether the agent is known to have it.
     pub acknowledged: bool,
+}
+
+pub(super) fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A command that was refused.

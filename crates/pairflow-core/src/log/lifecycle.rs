@@ -48,6 +48,16 @@ pub enum Lifecycle {
         seat: Seat,
         /// Which agent holds it.
         agent: AgentId,
+        /// How many slices the change under review was cut into; none if it stands in the brief as a whole.
+        #[serde(default, skip_serializing_if = "crate::log::body::is_zero")]
+        slices: u32,
+    },
+    /// Work goes back to whoever made it before anyone reviews it: what pairflow ran itself says that it is not done.
+    SentBack {
+        /// Which agent mends it.
+        agent: AgentId,
+        /// What fails on it.
+        why: Vec<String>,
     },
     /// An agent process may now prove itself with this token.
     TokenMinted {
@@ -55,6 +65,16 @@ pub enum Lifecycle {
         agent: AgentId,
         /// The SHA-256 of the token.
         token_sha256: String,
+    },
+    /// An agent's program was started, or told which session it has.
+    AgentSession {
+        /// Which agent.
+        agent: AgentId,
+        /// For which turn it was started; 0 before its first one.
+        turn: u32,
+        /// By which name the session can be taken up again, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     },
     /// The approved tree is about to be committed.
     CommitRequested {

@@ -158,6 +158,12 @@ impl Finding {
         }
     }
 
+    /// The claim as its critic made it, without what pairflow found out about it.
+    #[must_use]
+    pub fn as_said(&self) -> Self {
+        Self { id: None, anchor: String::new(), seen: None, duplicate_of: None, ..self.clone() }
+    }
+
     /// Whether the same agent should have said this earlier: it had reviewed these lines, and nothing proves the fault.
     pub fn late(&self) -> bool {
         self.seen.is_some() && self.reproducer.is_none()

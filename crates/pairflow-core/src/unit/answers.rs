@@ -3,7 +3,8 @@
 use crate::ids::{FindingId, Party};
 use crate::log::{Body, Control, ControlAction, Event, Waivable};
 use crate::rounds::{Answers, Row, RowState};
-use crate::unit::{Decided, Refusal, Seat, Unit};
+use crate::time::Moment;
+use crate::unit::{Command, Decided, PassCommand, Refusal, Seat, Stage, Unit, converge, stop};
 
 /// Refuses answers that are not this seat's, or that speak of no open row.
 pub(super) fn admit(unit: &Unit, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
@@ -38,10 +39,34 @@ pub(super) fn admit(unit: &Unit, seat: Seat, answers: &Answers) -> Result<(), Re
     }
 }
 
+/// Refuses a review that asks for changes and would count as a clean one all the same, because nothing in it blocks.
+pub(super) fn admit_claim(unit: &Unit, pass: &PassCommand, events: &[Event]) -> Result<(), Refusal> {
+    if !pass.insists {
+        return Ok(());
+    }
+    let after = converge::fold(unit, events, Moment::default());
+    match after.phase.turn().map(|turn| &turn.stage) {
+        Some(Stage::Closing(handover)) if handover.clean => Err(Refusal::NothingBlocks),
+        _ => Ok(()),
+    }
+}
+
+/// The person lives with something, or does so no longer.
+pub(super) fn live_with(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
+    match command {
+        Command::Waive { what, reason } => waive(unit, what, reason),
+        Command::Withdraw { what, reason } => withdraw(unit, what, reason),
+        _ => Err(Refusal::NotOwed),
+    }
+}
+
 /// The person lives with a finding, or with a check that does not pass.
-pub(super) fn waive(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
+fn waive(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
     if reason.trim().is_empty() {
         return Err(Refusal::Empty { what: "the reason of the waiver" });
+    }
+    if is_waived(unit, what) {
+        return Err(Refusal::WaivedAlready { what: what.clone() });
     }
     match what {
         Waivable::Finding(id) => open_row(unit, *id)?,
@@ -51,11 +76,37 @@ pub(super) fn waive(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decide
             return Err(Refusal::UnknownCheck { name: name.clone(), known });
         }
     }
-    let control = Control { action: ControlAction::Waive, reason: reason.to_owned(), waived: Some(what.clone()) };
+    Ok(decided(unit, ControlAction::Waive, what, reason))
+}
+
+/// The person no longer lives with it: the row is open again, the check is owed again.
+fn withdraw(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
+    if !is_waived(unit, what) {
+        return Err(Refusal::NotWaived { what: what.clone() });
+    }
+    Ok(decided(unit, ControlAction::Withdraw, what, reason))
+}
+
+/// The person's word, and the question that it leads to where no turn has opened yet: whether the loop goes on then is
+/// decided on what stands now.
+fn decided(unit: &Unit, action: ControlAction, what: &Waivable, reason: &str) -> Decided {
+    let control = Control { action, reason: reason.to_owned(), waived: Some(what.clone()), until: None };
     let mut event = Event::own(unit.round, Body::Control(control));
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    Ok(Decided::one(event))
+    let mut events = vec![event];
+    let after = converge::fold(unit, &events, Moment::default());
+    if after.phase.turn().is_some_and(|turn| turn.stage == Stage::Opening) {
+        events.extend(stop::stop(unit, &events));
+    }
+    Decided::of(events)
+}
+
+fn is_waived(unit: &Unit, what: &Waivable) -> bool {
+    match what {
+        Waivable::Finding(id) => unit.ledger.get(*id).is_some_and(|row| row.state == RowState::Waived),
+        Waivable::Check(name) => unit.waived_checks.contains_key(name),
+    }
 }
 
 fn open_row(unit: &Unit, id: FindingId) -> Result<(), Refusal> {

@@ -4,8 +4,9 @@ use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
 use crate::log::{Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
 use crate::rounds::{Answers, Explanation, Finding, Step};
-use crate::rules::Rules;
-use crate::unit::Caller;
+use crate::rules::{BubbleKind, Rules};
+use crate::time::Moment;
+use crate::unit::{Caller, Hindrance};
 
 /// A request. The sender of an agent's command has been proven before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub enum Command {
         refs: Vec<String>,
         /// What the person has to know to decide.
         explanation: Option<Explanation>,
+        /// The slices of a long change that were read.
+        reviewed: Vec<u32>,
         /// What the worktree looks like now.
         seen: Seen,
         /// The retry key, if one was given.
@@ -152,13 +155,75 @@ pub enum Command {
         /// Why.
         reason: String,
     },
+    /// The person takes back a waiver.
+    Withdraw {
+        /// Of what.
+        what: Waivable,
+        /// Why, if that was said.
+        reason: String,
+    },
     /// The person ends the bubble.
     Stop {
         /// Why.
         reason: String,
     },
+    /// The person wants the agents' programs ended and started again.
+    Restart {
+        /// Why.
+        reason: String,
+    },
     /// Time went by.
-    Tick,
+    Tick {
+        /// When the agent whose turn it is was last seen at work, by its hooks or its files.
+        active: Option<Moment>,
+    },
+    /// An agent's program was started, or its session became known.
+    AgentSession {
+        /// Which agent.
+        agent: AgentId,
+        /// For which turn it was started; 0 before its first one.
+        turn: u32,
+        /// By which name the session can be taken up again.
+        session: Option<String>,
+    },
+    /// A notice is about to be sent.
+    Sent {
+        /// Its number.
+        notice: u64,
+    },
+    /// An agent is known to have a notice.
+    Acknowledged {
+        /// Which agent.
+        agent: AgentId,
+        /// The number of the notice.
+        notice: u64,
+    },
+    /// A notice was sent in vain as often as makes sense.
+    Undelivered {
+        /// Its number.
+        notice: u64,
+        /// What is known, as part of a sentence.
+        why: String,
+    },
+    /// An agent's program shows a sign of life.
+    Active {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// An agent's program wants to end its turn, and no person had asked it anything meanwhile.
+    Stopped {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// Something keeps an agent's program from going on.
+    Hindered {
+        /// Which agent.
+        agent: AgentId,
+        /// What kind of thing.
+        by: Hindrance,
+        /// What, in its own words.
+        what: String,
+    },
     /// An agent process is about to be let in.
     MintToken {
         /// Which agent.
@@ -187,6 +252,8 @@ pub enum Command {
     TurnReady {
         /// The number of the turn.
         turn: u32,
+        /// How many slices the change under review was cut into; none if it stands in the brief as a whole.
+        slices: u32,
     },
     /// The process of the agent whose turn it is ended without a hand-over.
     AgentEnded {
@@ -228,6 +295,10 @@ pub struct PassCommand {
     pub steps: Vec<Step>,
     /// Whether the critic wants the person to decide before the loop goes on.
     pub discuss: bool,
+    /// Whether the critic says in so many words that the work has to change, so that its review cannot be a clean one.
+    pub insists: bool,
+    /// The slices of a long change that were read.
+    pub reviewed: Vec<u32>,
     /// Which branch the worktree is on.
     pub head: HeadSeen,
     /// The retry key, if one was given.
@@ -247,6 +318,8 @@ impl PassCommand {
             explanation: None,
             steps: Vec::new(),
             discuss: false,
+            insists: false,
+            reviewed: Vec::new(),
             head,
             key: None,
         }
@@ -296,9 +369,17 @@ impl Command {
             Self::Merged { .. } => "merged",
             Self::Pause { .. } => "pause",
             Self::Resume => "resume",
-            Self::Waive { .. } => "waive",
+            Self::Waive { .. } | Self::Withdraw { .. } => "waive",
             Self::Stop { .. } => "stop",
-            Self::Tick => "watchdog",
+            Self::Restart { .. } => "restart",
+            Self::Tick { .. } => "watchdog",
+            Self::AgentSession { .. } => "agent-session",
+            Self::Sent { .. } => "sent",
+            Self::Acknowledged { .. } => "acknowledged",
+            Self::Undelivered { .. } => "undelivered",
+            Self::Active { .. } => "active",
+            Self::Stopped { .. } => "stopped",
+            Self::Hindered { .. } => "hindered",
             Self::MintToken { .. } => "env",
             Self::SnapshotTaken { .. } => "snapshot-taken",
             Self::Checked { .. } => "checked",
@@ -310,9 +391,13 @@ impl Command {
         }
     }
 
-    /// Returns who is told what became of the command.
-    pub fn caller(&self) -> Caller {
-        if self.agent().is_some() { Caller::Agent } else { Caller::Person }
+    /// Returns who is told what became of the command, in a bubble of this kind.
+    pub fn caller(&self, kind: BubbleKind) -> Caller {
+        match (self.agent(), kind) {
+            (None, _) => Caller::Person,
+            (Some(_), BubbleKind::Document) => Caller::DocumentAgent,
+            (Some(_), _) => Caller::Agent,
+        }
     }
 
     /// Returns the agent that sends the command, if one does.
@@ -340,6 +425,13 @@ impl Command {
                 | Self::Reproduced { .. }
                 | Self::TurnReady { .. }
                 | Self::AgentEnded { .. }
+                | Self::AgentSession { .. }
+                | Self::Sent { .. }
+                | Self::Acknowledged { .. }
+                | Self::Undelivered { .. }
+                | Self::Active { .. }
+                | Self::Stopped { .. }
+                | Self::Hindered { .. }
                 | Self::Trouble { .. }
                 | Self::GiveUp { .. }
         )

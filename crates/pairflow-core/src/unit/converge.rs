@@ -11,7 +11,8 @@ use crate::rules::BubbleKind;
 use crate::time::Moment;
 use crate::unit::refusal::list;
 use crate::unit::{
-    Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, human, key_of, turn,
+    Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, human, key_of,
+    slices, turn,
 };
 use crate::view::package;
 
@@ -43,6 +44,8 @@ pub enum Unmet {
     Questions(usize),
     /// The reviewer changed files.
     TreeChanged(Vec<String>),
+    /// Slices of the change that the reviewer has not confirmed.
+    Slices(Vec<u32>),
 }
 
 impl fmt::Display for Unmet {
@@ -71,6 +74,10 @@ impl fmt::Display for Unmet {
             Self::Questions(n) => write!(f, "{n} questions are not answered"),
             Self::TreeChanged(files) => {
                 write!(f, "files changed during the review: {}", list(files))
+            }
+            Self::Slices(missing) => {
+                let numbers = missing.iter().map(u32::to_string).collect::<Vec<_>>();
+                write!(f, "slices of the change that are not confirmed (--reviewed): {}", numbers.join(", "))
             }
         }
     }
@@ -153,7 +160,9 @@ fn alternated(unit: &Unit) -> bool {
 
 /// An agent claims convergence in a running bubble.
 pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> Result<Decided, Refusal> {
-    let Command::Converged { summary, refs, seen, explanation, .. } = command else { return Err(Refusal::NotOwed) };
+    let Command::Converged { summary, refs, seen, explanation, reviewed, .. } = command else {
+        return Err(Refusal::NotOwed);
+    };
     if at.agent == *by && at.seat == Seat::Producer {
         return Err(Refusal::NotReviewer { by: by.clone(), seat: at.seat, round: unit.round });
     }
@@ -161,8 +170,13 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
     if summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
     }
+    slices::admit(at, reviewed)?;
     let cleared = claimed(unit, by, summary, explanation.as_ref());
     let mut unmet = unmet(&cleared, &cleared.streak);
+    let unread = slices::missing(at, reviewed);
+    if !unread.is_empty() {
+        unmet.push(Unmet::Slices(unread));
+    }
     if !seen.differing.is_empty() || unit.tree() != Some(&seen.tree) {
         unmet.push(Unmet::TreeChanged(seen.differing.clone()));
     }
@@ -176,6 +190,7 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
         first.key = key_of(unit, command);
         if let Body::Convergence(claim) = &mut first.body {
             claim.explanation.clone_from(explanation);
+            claim.reviewed.clone_from(reviewed);
         }
     }
     Ok(decided)
@@ -208,13 +223,14 @@ pub fn waivers(unit: &Unit) -> Vec<String> {
     waived
 }
 
+/// Whether facts may change what the loop does next.
+pub(super) fn moves(events: &[Event]) -> bool {
+    events.iter().any(|event| matches!(event.body, Body::Evidence(_) | Body::HumanReply(_) | Body::Control(_)))
+}
+
 /// Appends acceptance to a decision after which every criterion holds.
 pub(super) fn conclude(unit: &Unit, mut decided: Decided, now: Moment) -> Decided {
-    let moves = decided
-        .events
-        .iter()
-        .any(|event| matches!(event.body, Body::Evidence(_) | Body::HumanReply(_) | Body::Control(_)));
-    if !moves {
+    if !moves(&decided.events) {
         return decided;
     }
     let after = fold(unit, &decided.events, now);
@@ -264,7 +280,12 @@ pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<Stri
     };
     let mut convergence = Event::own(
         unit.round,
-        Body::Convergence(Convergence { summary: summary.to_owned(), certificate, explanation: None }),
+        Body::Convergence(Convergence {
+            summary: summary.to_owned(),
+            certificate,
+            explanation: None,
+            reviewed: Vec::new(),
+        }),
     );
     convergence.sender = sender;
     convergence.recipient = Party::Orchestrator;

@@ -2,7 +2,9 @@
 
 use crate::log::{Body, Event, Lifecycle};
 use crate::time::Moment;
-use crate::unit::{Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, turn, work};
+use crate::unit::{
+    Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, send_back, turn, work,
+};
 
 /// What a command leads to: facts to record, and files that must be on disk before them.
 ///
@@ -36,14 +38,16 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (Phase::Running(at), Command::Pass(pass)) => turn::pass(unit, at, pass),
         (Phase::Running(at), Command::Converged { by, .. }) => converge::claim(unit, at, by, command),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::AskHuman { .. }) => human::ask(unit, command),
-        (Phase::WaitingHuman(_), Command::Pass(_) | Command::Converged { .. }) => human::refuse_agent(unit, command),
+        (Phase::WaitingHuman(_), Command::Pass(_) | Command::Converged { .. }) => {
+            presence::come_back(unit, command, now).unwrap_or_else(|| human::refuse_agent(unit, command))
+        }
 
         (Phase::WaitingHuman(at), Command::Reply { .. }) => human::reply(unit, at, command),
         (Phase::WaitingHuman(at), Command::Resume) => human::resume_waiting(unit, at),
         (Phase::Running(_), Command::Resume) => human::resume_running(unit),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Pause { reason }) => human::pause(unit, reason),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Waive { what, reason }) => {
-            answers::waive(unit, what, reason)
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Waive { .. } | Command::Withdraw { .. }) => {
+            answers::live_with(unit, command)
         }
         (_, Command::Reply { .. }) => Err(human::nothing_to_reply(unit)),
 
@@ -63,10 +67,22 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Reproduced { finding, receipt }) => {
             work::reproduced(unit, *finding, receipt)
         }
-        (Phase::Running(at), Command::TurnReady { turn: number }) => work::open(unit, at, *number),
+        (Phase::Running(at), Command::TurnReady { turn: number, slices }) => work::open(unit, at, *number, *slices),
         (Phase::Running(at), Command::AgentEnded { turn: number, how }) => work::agent_ended(unit, at, *number, how),
         (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(unit, reason)),
         (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Restart { reason }) => human::restart(unit, reason),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Sent { notice }) => presence::sent(unit, *notice),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Acknowledged { agent, notice }) => {
+            presence::acknowledged(unit, agent, *notice)
+        }
+        (Phase::Running(_), Command::Undelivered { notice, why }) => presence::undelivered(unit, *notice, why),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Active { agent }) => Ok(presence::active(unit, agent)),
+        (Phase::Running(_), Command::Stopped { agent }) => Ok(presence::stopped(unit, agent)),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Hindered { agent, by, what }) => {
+            Ok(presence::hindered(unit, agent, *by, what))
+        }
+        (_, Command::AgentSession { agent, turn, session }) => presence::session(unit, agent, *turn, session.as_ref()),
 
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
         (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
@@ -85,11 +101,11 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (phase, Command::GiveUp { reason }) if !phase.is_final() && *phase != Phase::Created => {
             Ok(lifecycle::give_up(unit, reason))
         }
-        (_, Command::Tick) => Ok(work::tick(unit, now)),
+        (_, Command::Tick { active }) => Ok(presence::tick(unit, *active, now)),
         (_, result) if result.is_result() => Err(Refusal::NotOwed),
         (phase, _) => Err(wrong_state(unit, phase, command)),
     }?;
-    Ok(converge::conclude(unit, decided, now))
+    Ok(converge::conclude(unit, send_back::send_back(unit, decided, now), now))
 }
 
 /// Returns the first facts of a new bubble.

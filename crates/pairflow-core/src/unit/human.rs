@@ -5,7 +5,7 @@ use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Questi
 use crate::rules::Check;
 use crate::time::Moment;
 use crate::unit::lifecycle::not_updating;
-use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of};
+use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of, presence};
 
 /// An agent asks; either seat may, at any time.
 pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
@@ -17,12 +17,14 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
     if question.trim().is_empty() {
         return Err(Refusal::Empty { what: "the question" });
     }
+    let mut events = presence::withdrawals(unit, by, |_| true);
     let body = Question { question: question.clone(), kind: QuestionKind::Question };
     let mut event = Event::own(unit.round, Body::HumanQuestion(body));
     event.sender = Party::Agent(by.clone());
     event.refs.clone_from(refs);
     event.key = key_of(unit, command);
-    Ok(Decided::one(event))
+    events.push(event);
+    Ok(Decided::of(events))
 }
 
 /// A question of pairflow's own.
@@ -76,10 +78,7 @@ pub(super) fn nothing_to_reply(_unit: &Unit) -> Refusal {
 /// Spec: an agent's question is answered with `reply`; pairflow's own notices are answered by resuming.
 pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusal> {
     not_updating(unit, "resume")?;
-    let settled_by_resume = |open: &OpenQuestion| {
-        matches!(open.kind, QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble)
-    };
-    if let Some(open) = unit.questions.iter().find(|open| !settled_by_resume(open)) {
+    if let Some(open) = unit.questions.iter().find(|open| !open.kind.is_answered_by_resume()) {
         return Err(Refusal::QuestionOpen { question: open.question.clone() });
     }
     let reply = || Reply { message: "resumed by the operator".to_owned(), decision: None };
@@ -93,7 +92,8 @@ pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusa
 /// The person goes on after a pause.
 pub(super) fn resume_running(unit: &Unit) -> Result<Decided, Refusal> {
     not_updating(unit, "resume")?;
-    if unit.paused {
+    // Spec: after working in a pane by hand, the person returns to the loop with `resume`; the agent is told again.
+    if unit.paused || presence::notified(unit) {
         return Ok(Decided::one(control(unit, ControlAction::Resume, "")));
     }
     let why = unit.phase.turn().map(|turn| format!("it is not paused; {} has the turn as {}", turn.agent, turn.seat));
@@ -109,8 +109,17 @@ pub(super) fn pause(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
     Ok(Decided::one(control(unit, ControlAction::Halt, reason)))
 }
 
+/// The person wants the agents' programs ended and started again.
+pub(super) fn restart(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
+    if presence::notified(unit) {
+        return Ok(Decided::one(control(unit, ControlAction::Restart, reason)));
+    }
+    let why = Some(format!("pairflow keeps no agents running here (driver = \"{}\")", unit.rules.driver.name()));
+    Err(Refusal::WrongState { state: unit.phase.name(), command: "restart", why })
+}
+
 fn control(unit: &Unit, action: ControlAction, reason: &str) -> Event {
-    Event::own(unit.round, Body::Control(Control { action, reason: reason.to_owned(), waived: None }))
+    Event::own(unit.round, Body::Control(Control { action, reason: reason.to_owned(), waived: None, until: None }))
 }
 
 fn answer(unit: &Unit, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event {

@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::hash::hex;
 use crate::ids::MsgId;
 use crate::log::Key;
+use crate::rounds::Finding;
 use crate::unit::{Command, PassCommand, Unit};
 
 impl Key {
@@ -27,13 +28,13 @@ pub fn key_of(unit: &Unit, command: &Command) -> Option<Key> {
             let turn = unit.last_turn_of(by).to_string();
             // Asked again after the answer, it is another question.
             let answered = unit.answered_to(by).to_string();
-            let made = || Key::of(&[by.as_str(), &turn, &answered, "ask-human", question, &refs.join("\n")]);
+            let made = || Key::of(&[by.as_str(), &turn, &answered, "ask-human", &payload(&(question, refs))]);
             Some(key.clone().unwrap_or_else(made))
         }
-        Command::Converged { by, summary, refs, key, explanation, .. } => {
+        Command::Converged { by, summary, refs, key, explanation, reviewed, .. } => {
             let turn = unit.last_turn_of(by).to_string();
-            let explained = format!("{explanation:?}");
-            let made = || Key::of(&[by.as_str(), &turn, "converged", summary, &refs.join("\n"), &explained]);
+            let made =
+                || Key::of(&[by.as_str(), &turn, "converged", &payload(&(summary, refs, explanation, reviewed))]);
             Some(key.clone().unwrap_or_else(made))
         }
         Command::Reply { key, .. } | Command::Approve { key, .. } | Command::Rework { key, .. } => key.clone(),
@@ -47,23 +48,91 @@ pub fn recorded(unit: &Unit, key: &Key) -> Option<MsgId> {
 }
 
 fn key_of_pass(unit: &Unit, pass: &PassCommand) -> Key {
-    let turn = unit.last_turn_of(&pass.by).to_string();
-    let findings = match &pass.findings {
-        None => "-".to_owned(),
-        Some(findings) => {
-            // What pairflow finds out about a finding is no part of what was said.
-            let lines = findings.iter().map(|finding| {
-                let place = (&finding.file, finding.line, finding.class);
-                format!("{}:{}:{place:?}:{}:{:?}", finding.severity, finding.title, finding.detail, finding.reproducer)
-            });
-            lines.collect::<Vec<_>>().join("\n")
-        }
-    };
-    let intent = pass.intent.map_or("-", |intent| match intent {
-        crate::log::Intent::Task => "task",
-        crate::log::Intent::Review => "review",
-        crate::log::Intent::FixRequest => "fix_request",
-    });
-    let beside = format!("{:?} {:?} {:?} {}", pass.answers, pass.explanation, pass.steps, pass.discuss);
-    Key::of(&[pass.by.as_str(), &turn, "pass", &pass.summary, intent, &findings, &pass.refs.join("\n"), &beside])
+    // Every field has to be named here, so that a new one is not forgotten.
+    let PassCommand {
+        by,
+        summary,
+        refs,
+        intent,
+        findings,
+        answers,
+        explanation,
+        steps,
+        discuss,
+        insists,
+        reviewed,
+        head: _,
+        key: _,
+    } = pass;
+    let turn = unit.last_turn_of(by).to_string();
+    let findings = findings.as_ref().map(|all| all.iter().map(Finding::as_said).collect::<Vec<_>>());
+    let said = payload(&(summary, refs, intent, findings, answers, explanation, steps, (discuss, insists, reviewed)));
+    Key::of(&[by.as_str(), &turn, "pass", &said])
+}
+
+/// Everything that was said, in one spelling: the fields of a type are written in their order.
+fn payload(said: &impl serde::Serialize) -> String {
+    serde_json::to_string(said).expect("a payload has text keys only, so it is always writable as JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::FindingId;
+    use crate::log::Intent;
+    use crate::rounds::{Class, Explanation, Severity, Step, StepName};
+    use crate::unit::HeadSeen;
+
+    fn key(change: impl FnOnce(&mut PassCommand)) -> String {
+        let unit = Unit::new("b1".parse().expect("the name is valid"));
+        let mut pass = PassCommand::new("claude".parse().expect("the name is valid"), "said", HeadSeen::Detached);
+        pass.findings = Some(vec![Finding::new(Severity::P1, "no rollback")]);
+        change(&mut pass);
+        key_of_pass(&unit, &pass).0
+    }
+
+    fn of_finding(change: fn(&mut Finding)) -> String {
+        key(|pass| pass.findings.iter_mut().flatten().for_each(change))
+    }
+
+    #[test]
+    fn whatever_was_said_makes_another_key() {
+        let step = Step { step: StepName::DryRun, result: "x".into() };
+        let keys = [
+            key(|_| {}),
+            key(|pass| pass.summary = "said else".into()),
+            key(|pass| pass.refs = vec!["a".into(), "b".into()]),
+            key(|pass| pass.refs = vec!["a\nb".into()]),
+            key(|pass| pass.intent = Some(Intent::Review)),
+            key(|pass| pass.findings = None),
+            key(|pass| pass.findings = Some(Vec::new())),
+            key(|pass| pass.answers.fixed.push(FindingId(1))),
+            key(|pass| pass.answers.confirmed.push(FindingId(1))),
+            key(|pass| pass.explanation = Some(Explanation::default())),
+            key(|pass| pass.steps.push(step)),
+            key(|pass| pass.discuss = true),
+            key(|pass| pass.insists = true),
+            key(|pass| pass.reviewed.push(1)),
+            of_finding(|one| one.severity = Severity::P0),
+            of_finding(|one| one.title = "no rollback:".into()),
+            of_finding(|one| one.detail = "x".into()),
+            of_finding(|one| one.file = Some("x".into())),
+            of_finding(|one| one.line = Some(1)),
+            of_finding(|one| one.class = Some(Class::Tests)),
+            of_finding(|one| one.suggestion = "x".into()),
+            of_finding(|one| one.reproducer = Some("x".into())),
+            of_finding(|one| one.reverses = Some(FindingId(1))),
+        ];
+        let different: std::collections::BTreeSet<_> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len(), "{keys:#?}");
+    }
+
+    #[test]
+    fn what_pairflow_found_out_makes_no_other_key() {
+        let found = of_finding(|one| {
+            (one.id, one.seen, one.duplicate_of) = (Some(FindingId(1)), Some(2), Some(FindingId(3)));
+            one.anchor = "x".into();
+        });
+        assert_eq!(found, key(|_| {}));
+    }
 }

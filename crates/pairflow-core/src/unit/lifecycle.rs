@@ -4,7 +4,7 @@ use crate::ids::{AgentId, Party};
 use crate::log::{Body, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
 use crate::rules::Rules;
 use crate::time::Moment;
-use crate::unit::{Approval, Command, Decided, Refusal, Stage, Unit, decide, work};
+use crate::unit::{Approval, Command, Decided, Refusal, Stage, Unit, decide, stop};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -102,7 +102,7 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
-    events.extend(work::stop(unit, &events));
+    events.extend(stop::stop(unit, &events));
     Ok(Decided::of(events))
 }
 

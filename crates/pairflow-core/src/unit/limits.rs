@@ -29,7 +29,7 @@ pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
             explained(explanation.as_ref())?;
             said("the summary", summary, refs, key.as_ref())
         }
-        Command::Waive { reason, .. } => text("the reason", reason),
+        Command::Waive { reason, .. } | Command::Withdraw { reason, .. } => text("the reason", reason),
         Command::Reply { message, key, .. } => said("the message", message, &[], key.as_ref()),
         Command::Rework { message, findings, key, .. } => {
             at_most("findings", findings.len(), MAX_FINDINGS)?;
@@ -43,7 +43,9 @@ pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
             }
             text("the reason", override_scope.as_deref().unwrap_or_default())
         }
-        Command::Pause { reason } | Command::Stop { reason } => text("the reason", reason),
+        Command::Pause { reason } | Command::Stop { reason } | Command::Restart { reason } => {
+            text("the reason", reason)
+        }
         _ => Ok(()),
     }
 }

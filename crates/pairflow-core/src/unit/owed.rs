@@ -2,7 +2,8 @@
 
 use crate::ids::{AgentId, FindingId, Party};
 use crate::rules::{Check, DriverKind};
-use crate::unit::{CHECK_TRIES, CheckState, CommitOrder, Phase, Stage, Turn, Unit};
+use crate::time::Moment;
+use crate::unit::{CHECK_TRIES, CheckState, CommitOrder, Notice, Phase, Stage, Turn, Unit};
 
 /// A debt to the world. It is owed until its result is in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +40,15 @@ pub enum Effect {
         /// The how-manieth turn of this agent it is, from 1.
         nth: u32,
     },
+    /// Have an agent know that there is something to read.
+    Deliver {
+        /// The number of the notice.
+        notice: u64,
+        /// Which agent.
+        agent: AgentId,
+        /// The number of the turn.
+        turn: u32,
+    },
     /// Merge the base branch into the worktree.
     Update,
     /// Commit the approved tree.
@@ -74,9 +84,17 @@ pub fn missing_checks(unit: &Unit) -> Vec<&Check> {
     unit.rules.checks.iter().filter(|check| unit.check(&check.name) == CheckState::Missing).collect()
 }
 
-/// Returns in how many milliseconds, counted from the moment beside it, a [`crate::unit::Command::Tick`] is due.
-pub fn next_deadline(unit: &Unit) -> Option<(crate::time::Moment, u64)> {
-    unit.silence_ends()
+/// Returns in how many milliseconds, counted from the moment beside it, a [`crate::unit::Command::Tick`] is due, if the
+/// agent whose turn it is was last `active` then.
+pub fn next_deadline(unit: &Unit, active: Option<Moment>) -> Option<(Moment, u64)> {
+    if let Some(parked) = unit.parked.as_ref().filter(|_| unit.is_at_work()) {
+        return Some((parked.since, parked.lasts()));
+    }
+    let (heard, silence) = unit.silence_ends(active)?;
+    let Some((since, turn)) = unit.turn_ends() else { return Some((heard, silence)) };
+    // Both are counted from different moments: whichever is due first.
+    let ahead = heard.since(since);
+    if turn <= ahead.saturating_add(silence) { Some((since, turn)) } else { Some((heard, silence)) }
 }
 
 fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
@@ -103,6 +121,18 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
             let nth = unit.held.get(&turn.agent).map_or(1, |held| held.count);
             vec![Effect::RunAgent { turn: turn.number, agent: turn.agent.clone(), nth }]
         }
+        Stage::Open if going && unit.parked.is_none() => {
+            let here = unit.outbox.iter().filter(|notice| notice.turn == turn.number);
+            let deliver = |it: &Notice| Effect::Deliver { notice: it.number, agent: it.agent.clone(), turn: it.turn };
+            here.map(deliver).collect()
+        }
         Stage::Open | Stage::Settled => Vec::new(),
+    }
+}
+
+impl Effect {
+    /// Whether it is a programme to keep up rather than a debt that can be paid at once.
+    pub fn lasts(&self) -> bool {
+        matches!(self, Self::RunAgent { .. } | Self::Deliver { .. })
     }
 }

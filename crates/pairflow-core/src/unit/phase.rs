@@ -76,6 +76,18 @@ pub struct Turn {
     pub heard: Moment,
     /// How far it is.
     pub stage: Stage,
+    /// How many slices the change under review was cut into; none if it stands in the brief as a whole.
+    #[serde(default)]
+    pub slices: u32,
+    /// Since when it has not been interrupted by a person.
+    #[serde(default)]
+    pub uninterrupted: Moment,
+    /// How often the agent was reminded that it has not handed over.
+    #[serde(default)]
+    pub nudges: u32,
+    /// Whether a person was told that it takes long.
+    #[serde(default)]
+    pub overdue: bool,
 }
 
 /// How far a turn is.

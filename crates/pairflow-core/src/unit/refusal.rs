@@ -1,6 +1,8 @@
 //! The core saying no: a full sentence, and the one command that goes on.
 
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
+use crate::log::Waivable;
+use crate::rounds::StepName;
 use crate::unit::{MAX_TITLE, Seat, StateName, Unmet};
 
 /// Who is told that a command was refused.
@@ -10,6 +12,8 @@ pub enum Caller {
     Person,
     /// An agent, to which most verbs are closed.
     Agent,
+    /// An agent of a document bubble: its reviews go through steps.
+    DocumentAgent,
 }
 
 /// Why a command was refused. Nothing has changed.
@@ -106,6 +110,11 @@ pub enum Refusal {
     /// A reviewer did not say what it found.
     #[error("a reviewer says what it found: give --finding 'P1:title' for each finding, or --no-findings")]
     NoDeclaration,
+    /// A reviewer asks for changes, and nothing that it says blocks.
+    #[error(
+        "the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve"
+    )]
+    NothingBlocks,
     /// An implementer gave findings.
     #[error("an implementer hands over work, not findings: leave out --finding and --no-findings")]
     FindingsFromProducer,
@@ -128,6 +137,18 @@ pub enum Refusal {
     StillFails {
         /// Which row.
         id: FindingId,
+    },
+    /// What is to be waived is waived.
+    #[error("the {what} is waived already")]
+    WaivedAlready {
+        /// What.
+        what: Waivable,
+    },
+    /// A waiver is to be taken back that was not given.
+    #[error("the {what} is not waived")]
+    NotWaived {
+        /// What.
+        what: Waivable,
     },
     /// A row is reopened that the person waived.
     #[error("a person lives with {id}, so no review reopens it; say in the summary what speaks against that")]
@@ -177,6 +198,25 @@ pub enum Refusal {
         seat: Seat,
         /// The round.
         round: u32,
+    },
+    /// A review that finds nothing grave left out a part of the change.
+    #[error(
+        "of the {of} slices of this change these are not confirmed: {}; a review that finds nothing grave covers all of them",
+        numbers(.missing)
+    )]
+    SlicesMissing {
+        /// Their numbers.
+        missing: Vec<u32>,
+        /// How many there are.
+        of: u32,
+    },
+    /// There is no such slice.
+    #[error("there is no slice {number}: {}", if *.of == 0 { "this change is not cut into slices".to_owned() } else { format!("this change has {of}") })]
+    NoSuchSlice {
+        /// The number that was given.
+        number: u32,
+        /// How many there are.
+        of: u32,
     },
     /// Convergence was claimed too early.
     #[error("not converged yet: {}", .unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
@@ -265,6 +305,7 @@ impl Refusal {
         match caller {
             Caller::Person => self.next_of_person(id),
             Caller::Agent => self.next_of_agent(id),
+            Caller::DocumentAgent => self.next_of_agent(id).map(with_steps),
         }
     }
 
@@ -285,6 +326,9 @@ impl Refusal {
             Self::CommitUnderWay => "pairflow supervise --once".to_owned(),
             Self::AnotherPackage => format!("pairflow ok {id}"),
             Self::BadRules { .. } => format!("pairflow config explain {id}"),
+            Self::WaivedAlready { what: Waivable::Finding(_) } | Self::NotWaived { what: Waivable::Finding(_) } => {
+                format!("pairflow findings {id} --history")
+            }
             Self::Empty { what } | Self::TooLong { what, .. } | Self::NulByte { what } => return form(what, id),
             Self::LostRace(inner) => return inner.next_of_person(id),
             Self::WrongBranch { .. } => return self.next_of_agent(id),
@@ -293,6 +337,7 @@ impl Refusal {
             | Self::LongTitle { .. }
             | Self::TooMany { .. }
             | Self::NoDeclaration
+            | Self::NothingBlocks
             | Self::FindingsFromProducer
             | Self::AnswersOfOtherSeat { .. }
             | Self::TwoAnswers { .. }
@@ -303,8 +348,12 @@ impl Refusal {
             | Self::UnknownCheck { .. }
             | Self::NotReviewer { .. }
             | Self::NotConverged { .. }
+            | Self::SlicesMissing { .. }
+            | Self::NoSuchSlice { .. }
             | Self::NoQuestion
             | Self::UnknownFinding { .. }
+            | Self::WaivedAlready { .. }
+            | Self::NotWaived { .. }
             | Self::NotOwed => format!("pairflow status {id}"),
         })
     }
@@ -317,13 +366,14 @@ impl Refusal {
             | Self::WaivedByPerson { .. }
             | Self::AnswersOfOtherSeat { seat: Seat::Critic } => "pairflow pass --summary '…' --no-findings".to_owned(),
             Self::StillFails { id } | Self::TwoAnswers { id } => format!("pairflow pass --summary '…' --reopen {id}"),
-            Self::StepsMissing { missing } => {
-                let steps: Vec<_> = missing.iter().map(|step| format!("--step {step}='…'")).collect();
-                format!("pairflow pass --summary '…' --no-findings {}", steps.join(" "))
+            Self::StepsMissing { .. } => with_steps("pairflow pass --summary '…' --no-findings".to_owned()),
+            Self::SlicesMissing { of, .. } => {
+                let all: Vec<_> = (1..=*of).collect();
+                format!("pairflow pass --summary '…' --no-findings --reviewed {}", numbers(&all).replace(' ', ""))
             }
             Self::AnswersOfOtherSeat { seat: Seat::Producer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
             Self::NotReviewer { .. } | Self::FindingsFromProducer => "pairflow pass --summary '…'".to_owned(),
-            Self::LongTitle { .. } | Self::TooMany { what: "findings", .. } => {
+            Self::NothingBlocks | Self::LongTitle { .. } | Self::TooMany { what: "findings", .. } => {
                 "pairflow pass --summary '…' --finding 'P1:title'".to_owned()
             }
             Self::WrongBranch { branch, worktree, .. } => format!("git -C '{worktree}' switch {branch}"),
@@ -347,7 +397,10 @@ impl Refusal {
             | Self::WorktreeDiffers { .. }
             | Self::AnotherPackage
             | Self::UnknownFinding { .. }
+            | Self::NoSuchSlice { .. }
             | Self::UnknownCheck { .. }
+            | Self::WaivedAlready { .. }
+            | Self::NotWaived { .. }
             | Self::OutOfScope { .. }
             | Self::CommitUnderWay
             | Self::BadRules { .. }
@@ -360,6 +413,15 @@ impl Refusal {
     }
 }
 
+/// A line that hands over the review of a document, with all of its steps: without them it would be refused.
+fn with_steps(line: String) -> String {
+    let reviews = [" --no-findings", " --finding", " --reopen"].iter().any(|option| line.contains(option));
+    if !reviews || line.contains(" --step ") {
+        return line;
+    }
+    StepName::ALL.into_iter().fold(line, |line, step| format!("{line} --step {}='…'", step.name()))
+}
+
 /// The command line in which a text that was missing or did not fit has its place.
 fn form(what: &str, id: &BubbleId) -> Option<String> {
     Some(match what {
@@ -367,7 +429,7 @@ fn form(what: &str, id: &BubbleId) -> Option<String> {
         "the question" => "pairflow ask-human --question '…'".to_owned(),
         "the message" => format!("pairflow inbox {id}"),
         "the commit message" => format!("pairflow commit {id} --message '…'"),
-        "the reason of the waiver" => format!("pairflow waive {id} F1 --reason '…'"),
+        "the reason of the waiver" => format!("pairflow waive --id {id} F1 --reason '…'"),
         "the reason of a dispute" => "pairflow pass --summary '…' --dispute F1 --reason '…'".to_owned(),
         "the review" => "pairflow pass --summary '…' --findings FILE".to_owned(),
         "the reason of the override" => format!("pairflow commit {id} --override-scope --reason '…'"),
@@ -399,6 +461,10 @@ fn other_seat(seat: Seat) -> &'static str {
         }
         Seat::Critic => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
     }
+}
+
+fn numbers(of: &[u32]) -> String {
+    of.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Names at most five files.

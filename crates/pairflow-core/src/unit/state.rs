@@ -9,8 +9,8 @@ use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
 use crate::log::{Conflict, Key, Pass, QuestionKind, Warning, Workspace};
 use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Ledger, Review, RoundRoles, Step};
 use crate::rules::Rules;
-use crate::time::{Moment, Timestamp};
-use crate::unit::{Phase, Seat};
+use crate::time::Timestamp;
+use crate::unit::{AgentSession, Notice, Parked, Phase, Seat};
 
 /// How many retry keys are remembered.
 pub const KEYS_KEPT: usize = 64;
@@ -50,6 +50,12 @@ pub struct Unit {
     pub round: u32,
     /// How many reviews there were since a person last granted a fresh budget.
     pub reviews: u32,
+    /// How many reviews there were since the start or the last rework, however often a person granted a budget since.
+    #[serde(default)]
+    pub reviews_in_all: u32,
+    /// How often work went back to the producer in this round without a review.
+    #[serde(default)]
+    pub sent_back: u32,
     /// Who sits where.
     pub seats: Seats,
     /// Who sat where, round by round.
@@ -117,6 +123,21 @@ pub struct Unit {
     pub conflict: Option<Conflict>,
     /// The commit of the base branch that holds the work.
     pub merged: Option<crate::ids::CommitId>,
+    /// How many notices were given out.
+    #[serde(default)]
+    pub notices: u64,
+    /// The notices that their agents are not known to have, at most one an agent.
+    #[serde(default)]
+    pub outbox: Vec<Notice>,
+    /// The sessions of the agents' programs.
+    #[serde(default)]
+    pub sessions: BTreeMap<AgentId, AgentSession>,
+    /// How often a person wanted the agents started again.
+    #[serde(default)]
+    pub restarts: u32,
+    /// An agent of which nothing is expected for a while.
+    #[serde(default)]
+    pub parked: Option<Parked>,
     /// The hashes of the agents' tokens.
     pub tokens: BTreeMap<AgentId, String>,
     /// The newest retry keys.
@@ -230,6 +251,8 @@ impl Unit {
             paused: false,
             round: 0,
             reviews: 0,
+            reviews_in_all: 0,
+            sent_back: 0,
             seats,
             history: Vec::new(),
             turns: 0,
@@ -262,6 +285,11 @@ impl Unit {
             resolved: None,
             conflict: None,
             merged: None,
+            notices: 0,
+            outbox: Vec::new(),
+            sessions: BTreeMap::new(),
+            restarts: 0,
+            parked: None,
             tokens: BTreeMap::new(),
             keys: VecDeque::new(),
             warnings: VecDeque::new(),
@@ -344,16 +372,14 @@ impl Unit {
         self.held.get(agent).map_or(0, |held| held.answered)
     }
 
+    /// Counts the reviews anew: the person wants something else, or the tree is another one.
+    pub(crate) fn renew_budget(&mut self) {
+        (self.reviews, self.reviews_in_all) = (0, 0);
+    }
+
     /// Returns how many reviews are left before a person decides.
     pub fn reviews_left(&self) -> u32 {
         self.rules.max_rounds.saturating_sub(self.reviews)
-    }
-
-    /// Returns when the agent whose turn it is will have been silent for too long.
-    pub fn silence_ends(&self) -> Option<(Moment, u64)> {
-        let Phase::Running(turn) = &self.phase else { return None };
-        let watched = turn.is_open() && !self.paused;
-        watched.then(|| (turn.heard, u64::from(self.rules.watchdog_timeout_minutes) * 60_000))
     }
 }
 

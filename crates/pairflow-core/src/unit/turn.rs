@@ -4,7 +4,9 @@ use crate::ids::Party;
 use crate::log::{Body, Event, Intent, Pass};
 use crate::rounds::{Step, StepName};
 use crate::rules::BubbleKind;
-use crate::unit::{Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, answers, human, key_of};
+use crate::unit::{
+    Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, answers, human, key_of, slices,
+};
 
 /// A hand-over in a running bubble.
 pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {
@@ -15,6 +17,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
     let findings = declared(unit, turn.seat, pass)?;
     answers::admit(unit, turn.seat, &pass.answers)?;
     steps_done(unit, turn.seat, &pass.steps)?;
+    slices::admit(turn, &pass.reviewed)?;
     on_its_branch(unit, &pass.head)?;
     let inferred = match turn.seat {
         Seat::Producer => Intent::Review,
@@ -28,6 +31,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         explanation: pass.explanation.clone(),
         steps: pass.steps.clone(),
         discuss: pass.discuss,
+        reviewed: pass.reviewed.clone(),
     };
     let recipient = match turn.seat {
         Seat::Producer => &unit.seats.critic,
@@ -42,8 +46,10 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         in_reply_to: None,
         key: key_of(unit, &Command::Pass(pass.clone())),
     };
+    slices::read(unit, turn, &event)?;
     let mut events = vec![event];
     events.extend(pass.discuss.then(|| human::discussion(unit, &pass.by, &pass.summary)));
+    answers::admit_claim(unit, pass, &events)?;
     Ok(Decided::of(events))
 }
 

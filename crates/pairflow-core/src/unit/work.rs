@@ -3,13 +3,11 @@
 use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::{FindingId, Party};
 use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
-use crate::rounds::{Row, RowState, Severity};
 use crate::time::Moment;
 use crate::unit::human::own_question;
 use crate::unit::lifecycle::own;
-use crate::unit::{
-    CHECK_TRIES, CheckState, Decided, FILED_KEPT, Filed, Phase, Refusal, Seat, Stage, Turn, Unit, converge,
-};
+use crate::unit::stop::stop;
+use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, converge};
 
 /// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
 pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {
@@ -46,78 +44,6 @@ pub(super) fn reproduced(unit: &Unit, finding: FindingId, receipt: &Receipt) -> 
     let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
     events.extend(stop(unit, &events));
     Ok(Decided::of(events))
-}
-
-/// The one question with which a loop stops that does not get anywhere: a finding that wants an earlier one undone,
-/// two reviews in a row that brought only what could have been said before, or no reviews left.
-pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
-    let after = converge::fold(unit, events, Moment::default());
-    let turn = after.phase.turn()?;
-    let settled = turn.stage == Stage::Settled;
-    let asked = after.questions.iter().any(|open| open.kind.is_tie_break());
-    if settled || asked || after.to_reproduce().next().is_some() {
-        return None;
-    }
-    if turn.seat == Seat::Producer {
-        if let Some(row) = after.ledger.open().find(|row| row.state == RowState::Reversal && row.severity.blocks()) {
-            return Some(reversal(&after, row));
-        }
-        if only_late(&after) {
-            return Some(late(&after));
-        }
-    }
-    tie_break(&after)
-}
-
-fn reversal(unit: &Unit, row: &Row) -> Event {
-    let why = row.history.last().map_or("asks to undo an earlier finding", |change| change.note.as_str());
-    let question = format!(
-        "{} {why}, so that the loop would go round in circles. Accept the work as it is, or continue? Say which of the \
-         two findings holds.",
-        row.short()
-    );
-    own_question(unit, QuestionKind::Reversal, question)
-}
-
-/// Whether the two newest reviews each brought P1 findings, and nothing but such that their reviewers had missed
-/// when they reviewed the same lines before.
-fn only_late(unit: &Unit) -> bool {
-    let late = |filed: &Filed| {
-        let rows = filed.findings.iter().filter_map(|id| unit.ledger.get(*id));
-        let grave: Vec<_> = rows.filter(|row| row.severity.blocks()).collect();
-        !filed.reopened && !grave.is_empty() && grave.iter().all(|row| row.severity == Severity::P1 && row.late())
-    };
-    unit.filed.len() >= FILED_KEPT && unit.filed.iter().all(late)
-}
-
-fn late(unit: &Unit) -> Event {
-    let ids: Vec<_> = unit.filed.iter().flat_map(|filed| &filed.findings).map(ToString::to_string).collect();
-    let question = format!(
-        "two reviews in a row brought only findings on lines that the same reviewers had seen before ({}). Accept the \
-         work as it is, or continue?",
-        ids.join(", ")
-    );
-    own_question(unit, QuestionKind::Late, question)
-}
-
-/// The question that stops a loop whose reviews are used up.
-fn tie_break(after: &Unit) -> Option<Event> {
-    if after.reviews_left() > 0 {
-        return None;
-    }
-    let open = match after.ledger.blocking().count() {
-        0 => "no P0/P1 finding is open".to_owned(),
-        1 => "one P0/P1 finding is open".to_owned(),
-        n => format!("{n} P0/P1 findings are open"),
-    };
-    let reviews = match after.reviews {
-        1 => "one review has".to_owned(),
-        n => format!("{n} reviews have"),
-    };
-    let question = format!(
-        "{reviews} not brought an agreement; {open}. Accept the work as it is, or continue with a fresh budget?"
-    );
-    Some(own_question(after, QuestionKind::TieBreak, question))
 }
 
 /// A check was run on the newest snapshot.
@@ -158,12 +84,12 @@ fn given_up(unit: &Unit, check: &str) -> bool {
 }
 
 /// Everything before a turn is done.
-pub(super) fn open(unit: &Unit, turn: &Turn, number: u32) -> Result<Decided, Refusal> {
+pub(super) fn open(unit: &Unit, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
     let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused && !unit.updating;
     if !ready || !super::missing_checks(unit).is_empty() || unit.to_reproduce().next().is_some() {
         return Err(Refusal::NotOwed);
     }
-    let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone() };
+    let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone(), slices };
     let mut event = own(unit, fact);
     event.recipient = Party::Agent(turn.agent.clone());
     Ok(Decided::one(event))
@@ -184,19 +110,4 @@ pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, how: &str) -> R
 /// An effect failed again and again.
 pub(super) fn trouble(unit: &Unit, reason: &str) -> Decided {
     Decided::one(own_question(unit, QuestionKind::Trouble, reason.to_owned()))
-}
-
-/// Time went by: an agent that was silent for too long becomes a question, once.
-pub(super) fn tick(unit: &Unit, now: Moment) -> Decided {
-    let (Some((heard, limit)), Phase::Running(turn)) = (unit.silence_ends(), &unit.phase) else {
-        return Decided::default();
-    };
-    if now.since(heard) < limit {
-        return Decided::default();
-    }
-    let question = format!(
-        "{} has not sent a pairflow command for {} minutes (round {}, as {}). Go on with 'pairflow resume {}' when it is back at work.",
-        turn.agent, unit.rules.watchdog_timeout_minutes, unit.round, turn.seat, unit.id
-    );
-    Decided::one(own_question(unit, QuestionKind::Watchdog, question))
 }

@@ -53,6 +53,8 @@ pub enum ItemKind {
     CouldNotCheck,
     /// An effect failed again and again.
     Trouble,
+    /// An agent's program cannot go on by itself; its pane shows why.
+    Pane,
     /// The person is to confirm that the document is understood.
     Comprehension,
     /// A package waits for approval, or approved work for its commit.
@@ -92,10 +94,16 @@ impl From<QuestionKind> for ItemKind {
             QuestionKind::Question => Self::Question,
             QuestionKind::Watchdog => Self::Watchdog,
             QuestionKind::AgentEnded => Self::AgentEnded,
-            QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal => Self::TieBreak,
+            QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal | QuestionKind::Unproven => {
+                Self::TieBreak
+            }
             QuestionKind::Comprehension => Self::Comprehension,
             QuestionKind::CouldNotCheck => Self::CouldNotCheck,
             QuestionKind::Trouble => Self::Trouble,
+            QuestionKind::LongTurn | QuestionKind::Idle => Self::Watchdog,
+            QuestionKind::Undelivered | QuestionKind::Permission | QuestionKind::Dialog | QuestionKind::Limit => {
+                Self::Pane
+            }
         }
     }
 }
@@ -119,10 +127,19 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
     let (accept, go_on) = (" --decision accept", " --decision continue");
     match open.kind {
         QuestionKind::Question => vec![reply("")],
-        QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal => vec![reply(accept), reply(go_on)],
+        QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal | QuestionKind::Unproven => {
+            vec![reply(accept), reply(go_on)]
+        }
         QuestionKind::Comprehension => vec![format!("pairflow reply {}{which}{accept}", unit.id), reply("")],
         QuestionKind::CouldNotCheck => vec![reply(go_on), reply(accept)],
-        QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble => {
+        QuestionKind::Permission | QuestionKind::Dialog => vec![format!("pairflow attach {}", unit.id)],
+        QuestionKind::Watchdog
+        | QuestionKind::AgentEnded
+        | QuestionKind::Trouble
+        | QuestionKind::LongTurn
+        | QuestionKind::Idle
+        | QuestionKind::Undelivered
+        | QuestionKind::Limit => {
             let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
             resume.into_iter().chain([reply("")]).collect()
         }
@@ -131,10 +148,7 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
 
 /// Whether `resume` answers everything that is open.
 fn resumable(unit: &Unit) -> bool {
-    let by_resume = |open: &OpenQuestion| {
-        matches!(open.kind, QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble)
-    };
-    unit.questions.iter().all(by_resume)
+    unit.questions.iter().all(|open| open.kind.is_answered_by_resume())
 }
 
 fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> InboxItem {

@@ -7,7 +7,9 @@ pub mod inbox;
 pub mod ledger;
 mod markdown;
 pub mod messages;
+pub mod notify;
 pub mod package;
+pub mod pane;
 pub mod safe;
 pub mod status;
 pub mod timeline;
@@ -16,4 +18,4 @@ mod words;
 
 pub use fields::{StateFields, TurnState};
 pub use tone::Tone;
-pub use words::title;
+pub use words::{age, title};

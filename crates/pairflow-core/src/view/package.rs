@@ -5,6 +5,7 @@
 //! package, and it can set no link of its own.
 
 mod evidence;
+mod message;
 pub(crate) mod references;
 pub(crate) mod statements;
 
@@ -15,20 +16,13 @@ use crate::log::{Body, Envelope};
 use crate::rounds::{Certificate, RowStand};
 use crate::unit::{CheckState, Said, Seat, Unit, claimed};
 use crate::view::markdown::Page;
-use crate::view::safe::{safe, safe_line};
+use crate::view::safe::safe_line;
 use crate::view::words::{ended, one_line, rest, weakened};
 use evidence::{Linked, inert, row_link};
+pub use message::commit_message;
 
 /// The file's name beneath `artifacts/`.
 pub const NAME: &str = "done-package.md";
-
-/// Suggests a commit message: the task's first line, then what the producers said.
-pub fn commit_message(unit: &Unit) -> String {
-    let first = unit.task.lines().map(|line| line.trim().trim_start_matches('#').trim()).find(|line| !line.is_empty());
-    let subject = safe_line(first.unwrap_or("Work of the bubble"), 72);
-    let body: Vec<_> = produced(unit).map(|said| safe(said.summary.trim()).into_owned()).collect();
-    if body.is_empty() { subject } else { format!("{subject}\n\n{}", body.join("\n\n")) }
-}
 
 /// Renders the package.
 pub fn render(unit: &Unit, certificate: &Certificate, message: &str) -> String {

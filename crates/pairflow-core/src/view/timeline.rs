@@ -219,7 +219,14 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
         }
         Lifecycle::StartFailed { reason } => (with("start failed", reason), Tone::Bad),
         Lifecycle::TurnOpened { seat, agent, .. } => plain(format!("opens the turn of {agent}, {seat}")),
+        Lifecycle::SentBack { agent, why } => {
+            (format!("sends the work back to {agent} before a review: {}", why.join(", ")), Tone::Bad)
+        }
         Lifecycle::TokenMinted { agent, .. } => plain(format!("lets {agent} join with a new token")),
+        Lifecycle::AgentSession { agent, session, .. } => {
+            let called = session.as_ref().map(|name| format!(" (session {name})")).unwrap_or_default();
+            plain(format!("{agent} runs in its pane{called}"))
+        }
         Lifecycle::CommitRequested { message, override_scope, .. } => {
             let scope = override_scope.as_ref().map(|why| format!(" (scope overridden: {})", one_line(why)));
             plain(format!("commits{}: {}", scope.unwrap_or_default(), title(message)))
@@ -272,6 +279,16 @@ fn controlled(control: &Control, to: &str) -> String {
         ControlAction::Halt => "bubble paused".to_owned(),
         ControlAction::Resume => "bubble resumed".to_owned(),
         ControlAction::Escalate => "asks a person to look".to_owned(),
+        ControlAction::Restart => "agents are started again".to_owned(),
+        ControlAction::Park => match control.until {
+            Some(until) => format!("waits for {to} until {until}"),
+            None => format!("waits for {to}"),
+        },
+        ControlAction::Unpark => format!("waits for {to} no longer"),
+        ControlAction::Withdraw => match &control.waived {
+            Some(what) => format!("withdraws the waiver of {what}"),
+            None => "withdraws a waiver".to_owned(),
+        },
         ControlAction::Waive => match &control.waived {
             Some(what) => format!("waives {what}"),
             None => "waives something".to_owned(),

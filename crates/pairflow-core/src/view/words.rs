@@ -4,7 +4,8 @@ use crate::facts::{Counted, FileChange, Outcome, Receipt};
 use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
 use crate::rounds::{Certificate, Finding};
-use crate::view::safe::safe_line;
+use crate::time::Timestamp;
+use crate::view::safe::{safe_line, width};
 
 /// How many columns an agent's text may take where it has to stay on one line of a page.
 const ONE_LINE: usize = 4000;
@@ -60,8 +61,26 @@ pub(crate) fn weakened(change: &TestChange) -> String {
         TestChangeKind::Skipped => "skipped",
         TestChangeKind::Weakened => "weakened",
         TestChangeKind::Expectation => "expects something else",
+        TestChangeKind::Unread => "not read whole",
     };
     format!("{kind} in {}:{}: {}", one_line(&change.path), change.line, one_line(&change.what))
+}
+
+/// Breaks a text between words into lines of so many columns; a word that is wider than a line stays whole here.
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a line from the start");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if width(line) + 1 + width(word) > columns {
+            lines.push(word.to_owned());
+        } else {
+            line.push(' ');
+            line.push_str(word);
+        }
+    }
+    lines
 }
 
 /// Returns "0.4 s".
@@ -78,6 +97,17 @@ pub(crate) fn span(secs: u64) -> String {
         0..60 => format!("{secs} s"),
         60..3600 => format!("{} min {} s", secs / 60, secs % 60),
         _ => format!("{} h {} min", secs / 3600, secs % 3600 / 60),
+    }
+}
+
+/// Returns how long before `now` the time `then` was, in one number: "12 s", "3 min", "5 h" or "2 d".
+pub fn age(then: Timestamp, now: Timestamp) -> String {
+    let secs = now.millis().saturating_sub(then.millis()).max(0) / 1000;
+    match secs {
+        0..60 => format!("{secs} s"),
+        60..3600 => format!("{} min", secs / 60),
+        3600..86_400 => format!("{} h", secs / 3600),
+        _ => format!("{} d", secs / 86_400),
     }
 }
 
@@ -103,4 +133,19 @@ pub(crate) fn claim(finding: &Finding) -> String {
 pub(crate) fn reviewers(certificate: &Certificate) -> Option<String> {
     let names: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
     (!names.is_empty()).then(|| names.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_one_number_and_never_negative() {
+        let at = Timestamp::from_millis;
+        let ages = [(0, "0 s"), (59_999, "59 s"), (60_000, "1 min"), (7_200_000, "2 h"), (172_800_000, "2 d")];
+        for (millis, told) in ages {
+            assert_eq!(age(at(1_000_000), at(1_000_000 + millis)), told);
+        }
+        assert_eq!(age(at(5_000), at(1_000)), "0 s", "a clock that was set back");
+    }
 }

@@ -3,7 +3,7 @@
 use pairflow_core::log::{Body, Kind};
 use pairflow_core::rounds::Finding;
 use pairflow_core::rounds::feedback::read;
-use pairflow_core::view::brief::brief;
+use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{check, play};
 
 #[test]
@@ -49,7 +49,7 @@ fn conformance_3_no_go_feedback_is_present_verbatim_in_the_next_producer_prompt(
          codex: pass
          claude: pass 'NO_GO: the second login `keeps` its *old* token' P1 'the token <is> shared'",
     );
-    let text = brief(&play.unit).unwrap();
+    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(text.contains("NO_GO: the second login `keeps` its *old* token"), "{text}");
     assert!(text.contains("the token <is> shared"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use pairflow_core::log::QuestionKind;
 use pairflow_core::unit::owed;
-use pairflow_core::view::brief::brief;
+use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{check, play};
 
 const READ: &str = "given document
@@ -128,7 +128,7 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
     ));
     let turn = play.unit.phase.turn().unwrap();
     assert_eq!((turn.agent.as_str(), turn.seat.to_string()), ("claude", "implementer".to_owned()));
-    assert!(brief(&play.unit).unwrap().contains("what is a bubble?"));
+    assert!(brief(&play.unit, &BriefMaterial::default()).unwrap().contains("what is a bubble?"));
     assert!(play.unit.streak.is_empty(), "what was not understood is reviewed anew");
     assert_eq!(play.unit.reviews, 0);
     let mut play = play;

@@ -193,7 +193,7 @@ fn resume_answers_pairflows_own_notices() {
          nothing happens
          #5 RUNNING codex implementer round 1
          #6 WAITING_HUMAN codex implementer round 1 asks: orchestrator: codex has not sent a pairflow command for 5 minutes (round 1, as implementer). Go on with 'pairflow resume demo' when it is back at work.
-         #7 WAITING_HUMAN codex implementer round 1 asks: orchestrator: codex has not sent a pairflow command for 5 minutes (round 1, as implementer). Go on with 'pairflow resume demo' when it is back at work., codex: which database?
+         #7 WAITING_HUMAN codex implementer round 1 asks: codex: which database?
          refused: a person is asked first: which database?",
     );
 }

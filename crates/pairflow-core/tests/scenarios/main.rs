@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
+mod claims;
 mod commit;
 mod conformance;
 mod convergence;
@@ -15,6 +16,7 @@ mod late;
 mod ledger;
 mod lifecycle;
 mod package;
+mod panes;
 mod pause;
 mod protocol;
 mod refusals;

@@ -76,7 +76,7 @@ fn a_package_without_changes_says_so() {
 fn the_suggested_message_is_the_first_line_of_the_task_and_what_the_implementers_said() {
     let play = ready("given task '\\n## Fix the login race\\nmore'");
     let message = pairflow_core::view::package::commit_message(&play.unit);
-    assert_eq!(message, "Fix the login race\n\nGuard the token\n\nRoll back");
+    assert_eq!(message, "Fix the login race\n\n- Guard the token\n- Roll back");
 }
 
 #[test]

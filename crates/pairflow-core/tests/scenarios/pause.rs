@@ -61,7 +61,7 @@ fn no_deadline_runs_during_a_pause_and_the_silence_counts_from_the_resume() {
          nothing happens
          #4 WAITING_HUMAN codex implementer round 1 asks: orchestrator: codex has not sent a pairflow command for 5 minutes (round 1, as implementer). Go on with 'pairflow resume demo' when it is back at work.",
     );
-    assert_eq!(next_deadline(&play("start\nhuman: pause").unit), None);
+    assert_eq!(next_deadline(&play("start\nhuman: pause").unit, None), None);
 }
 
 #[test]

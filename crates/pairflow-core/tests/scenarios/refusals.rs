@@ -1,6 +1,7 @@
 //! Every refusal says how its caller goes on, and no agent is sent to a verb that is a person's.
 
-use pairflow_core::ids::{BubbleId, MsgId};
+use pairflow_core::ids::{BubbleId, FindingId, MsgId};
+use pairflow_core::log::Waivable;
 use pairflow_core::unit::{Caller, Refusal, Seat, StateName, Unmet};
 
 fn id() -> BubbleId {
@@ -39,6 +40,14 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::TooMany { what: "findings", count: 101, limit: 100 },
         Refusal::TooMany { what: "refs", count: 101, limit: 100 },
         Refusal::NoDeclaration,
+        Refusal::NothingBlocks,
+        Refusal::StepsMissing { missing: vec!["dry-run"] },
+        Refusal::StillFails { id: FindingId(1) },
+        Refusal::TwoAnswers { id: FindingId(1) },
+        Refusal::WaivedByPerson { id: FindingId(1) },
+        Refusal::WaivedAlready { what: Waivable::Finding(FindingId(1)) },
+        Refusal::AnswersOfOtherSeat { seat: Seat::Critic },
+        Refusal::AnswersOfOtherSeat { seat: Seat::Producer },
         Refusal::FindingsFromProducer,
         Refusal::WrongBranch { at: text(), branch: text(), worktree: text() },
         Refusal::WorktreeGone { worktree: text() },
@@ -76,6 +85,24 @@ fn no_refusal_sends_an_agent_to_a_verb_that_is_a_persons() {
         let next = refusal.next(&id(), Caller::Agent).unwrap_or_else(|| panic!("{refusal:?} has no next step"));
         assert!(open_to_agents.iter().any(|verb| next.starts_with(verb)), "{refusal:?}: {next}");
     }
+}
+
+#[test]
+fn a_line_that_hands_over_the_review_of_a_document_has_all_of_its_steps() {
+    let steps = " --step contradictions='…' --step dry-run='…' --step adversarial='…'";
+    let mut reviews = 0;
+    for refusal in every_refusal() {
+        let next = refusal.next(&id(), Caller::DocumentAgent).unwrap();
+        let review = ["--no-findings", "--finding", "--reopen"].iter().any(|option| next.contains(option));
+        assert_eq!(next.ends_with(steps), review, "{refusal:?}: {next}");
+        assert_eq!(next.matches(" --step ").count(), if review { 3 } else { 0 }, "{next}");
+        reviews += usize::from(review);
+    }
+    assert!(reviews >= 7, "{reviews} lines hand over a review");
+    let converged = Refusal::NotConverged { unmet: vec![Unmet::Comprehension] };
+    let line = format!("pairflow pass --summary '…' --no-findings{steps}");
+    assert_eq!(converged.next(&id(), Caller::DocumentAgent), Some(line));
+    assert!(!converged.next(&id(), Caller::Agent).unwrap().contains("--step"));
 }
 
 #[test]

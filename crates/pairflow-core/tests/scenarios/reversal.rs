@@ -40,7 +40,8 @@ fn after_the_answer_it_is_a_finding_like_any_other_and_nobody_is_asked_again() {
 #[test]
 fn the_persons_words_reach_the_implementer() {
     let play = play(&format!("{UNDOES}\nhuman: reply 'F2 holds, drop the lock' continue"));
-    let text = pairflow_core::view::brief::brief(&play.unit).unwrap();
+    let text =
+        pairflow_core::view::brief::brief(&play.unit, &pairflow_core::view::brief::BriefMaterial::default()).unwrap();
     assert!(text.contains("F2 holds, drop the lock"), "{text}");
 }
 

@@ -2,7 +2,7 @@
 
 use pairflow_core::rounds::Severity;
 use pairflow_core::unit::CheckState;
-use pairflow_core::view::brief::brief;
+use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_testkit::script::{check, play};
 
@@ -144,7 +144,7 @@ fn a_check_that_failed_and_then_passed_on_the_same_tree_is_shown_with_both_resul
          codex: pass 'it only failed once'",
     );
     assert!(matches!(flaky.unit.check("test"), CheckState::Passed(_)));
-    let page = brief(&flaky.unit).unwrap();
+    let page = brief(&flaky.unit, &BriefMaterial::default()).unwrap();
     let both = "failed with exit code 1 after 0.0 s, then passed in 0.0 s on the same tree";
     assert!(page.contains(both), "{page}");
     for line in ["claude: pass clean", "codex: pass clean"] {

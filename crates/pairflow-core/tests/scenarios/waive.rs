@@ -2,6 +2,7 @@
 
 use pairflow_core::ids::Party;
 use pairflow_core::log::Kind;
+use pairflow_core::view::timeline::timeline;
 use pairflow_testkit::script::{check, play};
 
 #[test]
@@ -62,7 +63,9 @@ fn a_waiver_needs_a_reason_and_something_that_is_there() {
          human: waive F2 'gone'
          human: waive coverage 'low'
          human: waive F1 'we roll forward'
-         human: waive F1 'again'",
+         human: waive F1 'again'
+         human: waive lint 'it is broken'
+         human: waive lint 'again'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
@@ -71,7 +74,9 @@ fn a_waiver_needs_a_reason_and_something_that_is_there() {
          refused: F2 is not an open finding
          refused: there is no check 'coverage'; there are test, lint
          #4 RUNNING codex implementer round 2
-         refused: F1 is not an open finding",
+         refused: the finding F1 is waived already
+         #5 RUNNING codex implementer round 2 waived: lint
+         refused: the check 'lint' is waived already",
     );
 }
 
@@ -119,4 +124,245 @@ fn certificate_package_and_log_say_what_was_waived_by_whom_and_why() {
     let waivers: Vec<_> = play.log.iter().filter(|one| one.event.body.kind() == Kind::Control).collect();
     assert!(waivers.len() == 2 && waivers.iter().all(|one| one.event.sender == Party::Human));
     assert!(waivers[0].event.body.to_json().contains("we roll forward"));
+}
+
+#[test]
+fn a_waiver_of_a_finding_can_be_taken_back_and_the_row_is_open_again() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         human: waive F1 withdraw
+         human: waive F1 'we roll forward'
+         human: waive F1 withdraw 'we do not'
+         human: waive F1 withdraw
+         codex: pass fixes F1
+         claude: pass clean
+         codex: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         refused: the finding F1 is not waived
+         #4 RUNNING codex implementer round 2
+         #5 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
+         refused: the finding F1 is not waived
+         #6 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed]
+         #7 RUNNING codex reviewer round 3 clean: claude
+         #8 READY_FOR_APPROVAL round 3 tree1",
+    );
+}
+
+#[test]
+fn a_waiver_of_a_check_that_is_taken_back_lets_the_check_run_again() {
+    check(
+        "given checks test, lint
+         lint fails
+         start
+         codex edits a.rs
+         codex: pass
+         human: waive lint 'the linter is broken'
+         claude: pass P1 'no rollback'
+         codex edits a.rs
+         codex: pass fixes F1
+         human: waive lint withdraw 'it is mended'
+         lint passes
+         claude: pass clean
+         codex: pass
+         claude: pass clean
+         codex: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1 failing: lint
+         #3 RUNNING claude reviewer round 1 waived: lint
+         #4 RUNNING codex implementer round 2 waived: lint open: F1 P1 no rollback
+         #5 RUNNING claude reviewer round 2 waived: lint open: F1 P1 no rollback [fixed]
+         #6 RUNNING claude reviewer round 2 unchecked: lint open: F1 P1 no rollback [fixed]
+         #7 RUNNING codex implementer round 3
+         #8 RUNNING claude reviewer round 3
+         #9 RUNNING codex reviewer round 4 clean: claude
+         #10 READY_FOR_APPROVAL round 4 tree2",
+    );
+}
+
+#[test]
+fn what_a_check_said_of_this_tree_before_its_waiver_counts_again() {
+    check(
+        "given checks test, lint
+         lint fails
+         start
+         codex edits a.rs
+         codex: pass
+         human: waive lint 'x'
+         claude: pass clean
+         human: waive lint withdraw",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1 failing: lint
+         #3 RUNNING claude reviewer round 1 waived: lint
+         #4 RUNNING codex reviewer round 2 clean: claude waived: lint
+         #5 RUNNING codex reviewer round 2 failing: lint",
+    );
+}
+
+#[test]
+fn reviews_that_were_clean_thanks_to_a_waiver_do_not_count_without_it() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' P3 'naming'
+         human: waive F1 'we roll forward'
+         human: waive F2 'so what'
+         codex: pass
+         claude: pass clean
+         human: waive F2 withdraw
+         human: waive F1 withdraw
+         codex: pass reopens F1",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback, F2 P3 naming
+         #4 RUNNING codex implementer round 2 open: F2 P3 naming
+         #5 RUNNING codex implementer round 2
+         #6 RUNNING claude reviewer round 2
+         #7 RUNNING codex reviewer round 3 clean: claude
+         #8 RUNNING codex reviewer round 3 clean: claude open: F2 P3 naming [reopened]
+         #9 RUNNING codex reviewer round 3 open: F1 P1 no rollback [reopened], F2 P3 naming [reopened]
+         #10 RUNNING claude implementer round 4 open: F1 P1 no rollback [reopened], F2 P3 naming [reopened]",
+    );
+}
+
+#[test]
+fn a_waiver_that_is_taken_back_while_a_clean_review_is_recorded_sends_the_work_back() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         human: waive F1 'we roll forward'
+         codex: pass
+         claude: pass clean (hold)
+         human: waive F1 withdraw (hold)
+         settle
+         human: waive F1 'after all'
+         codex: pass
+         claude: pass clean
+         codex: pass clean (hold)
+         human: waive F1 withdraw (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING codex implementer round 2
+         #5 RUNNING claude reviewer round 2
+         #6 RUNNING codex reviewer round 3 closing
+         #7 RUNNING codex implementer round 3 closing open: F1 P1 no rollback [reopened]
+         #8 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
+         #9 RUNNING codex implementer round 3
+         #10 RUNNING claude reviewer round 3
+         #11 RUNNING codex reviewer round 4 clean: claude
+         #12 RUNNING codex reviewer round 4 closing clean: claude
+         #13 RUNNING claude implementer round 5 closing open: F1 P1 no rollback [reopened]
+         #14 RUNNING claude implementer round 5 open: F1 P1 no rollback [reopened]",
+    );
+}
+
+#[test]
+fn a_waiver_that_is_taken_back_while_the_reviews_suffice_sends_the_work_back() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         human: waive F1 'we roll forward'
+         codex: pass
+         claude: pass clean
+         codex: pass clean (hold)
+         claude: asks 'really?'
+         human: waive F1 withdraw
+         human: reply 'yes'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING codex implementer round 2
+         #5 RUNNING claude reviewer round 2
+         #6 RUNNING codex reviewer round 3 clean: claude
+         #7 RUNNING codex reviewer round 3 closing clean: claude
+         #8 WAITING_HUMAN codex reviewer round 3 settled clean: claude, codex asks: claude: really?
+         #9 WAITING_HUMAN claude implementer round 4 opening open: F1 P1 no rollback [reopened] asks: claude: really?
+         #10 RUNNING claude implementer round 4 open: F1 P1 no rollback [reopened]",
+    );
+}
+
+#[test]
+fn a_check_that_could_not_be_run_is_asked_about_again_once_its_waiver_is_taken_back() {
+    check(
+        "given checks test, lint
+         lint cannot run
+         start
+         codex edits a.rs
+         codex: pass
+         human: waive lint 'no network'
+         human: waive lint withdraw
+         lint passes
+         human: reply continue",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: lint asks: orchestrator: the check 'lint' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #3 WAITING_HUMAN claude reviewer round 1 opening waived: lint asks: orchestrator: the check 'lint' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #4 WAITING_HUMAN claude reviewer round 1 opening unchecked: lint asks: orchestrator: the check 'lint' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #5 RUNNING claude reviewer round 1",
+    );
+}
+
+#[test]
+fn at_the_cap_a_waiver_of_what_a_reproducer_was_to_show_asks_the_person() {
+    check(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro' (hold)
+         step
+         human: waive F1 'we roll forward'
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 closing open: F1 P1 no rollback
+         #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
+         #5 WAITING_HUMAN codex implementer round 2 opening asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         nothing happens",
+    );
+}
+
+#[test]
+fn history_log_and_row_say_that_a_waiver_was_taken_back() {
+    let play = play(
+        "given checks test, lint
+         lint fails
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         human: waive F1 'we roll forward'
+         human: waive F1 withdraw 'we do not'
+         human: waive lint 'broken'
+         human: waive lint withdraw",
+    );
+    let row = &play.unit.ledger.rows[0];
+    let told: Vec<_> = row.history.iter().map(|one| (one.to.name(), one.by.to_string(), one.note.as_str())).collect();
+    let human = || Party::Human.to_string();
+    assert_eq!(
+        told[1..],
+        [("waived", human(), "we roll forward"), ("reopened", human(), "the waiver was withdrawn: we do not"),]
+    );
+    let lines: Vec<_> =
+        play.log.iter().filter(|one| one.event.body.kind() == Kind::Control).filter_map(timeline).collect();
+    let shown: Vec<_> = lines.iter().map(|line| line.what.as_str()).collect();
+    assert_eq!(
+        shown,
+        [
+            "waives finding F1: we roll forward",
+            "withdraws the waiver of finding F1: we do not",
+            "waives check 'lint': broken",
+            "withdraws the waiver of check 'lint'",
+        ]
+    );
 }

@@ -42,7 +42,7 @@ impl Bubble {
         }
         let mut decided = decide(&seen.unit, command, self.engine.clock.now());
         if let Some(applied) = nothing_to_record(&seen, command, &decided).filter(|_| earlier.is_none()) {
-            return applied.map_err(|refusal| self.refused(command, refusal));
+            return applied.map_err(|refusal| self.refused(command, &seen.unit, refusal));
         }
         let mut log = self.locked()?;
         // Whoever wrote the earlier record may have died before its sync; under the lock it is durable.
@@ -59,7 +59,7 @@ impl Bubble {
             Ok(decided) => self.record(&mut log, &decided),
             Err(refusal) => {
                 self.warn(&mut log, command, &refusal)?;
-                Err(self.refused(command, refusal))
+                Err(self.refused(command, &seen.unit, refusal))
             }
         }
     }
@@ -122,7 +122,7 @@ impl Bubble {
         }
         if decided.events.iter().any(|event| matches!(event.body, Body::HumanReply(_) | Body::Control(_))) {
             // The turn stayed open while the person was asked; its holder finds the answer in the brief.
-            let _ = self.write_brief(&log.loaded().unit);
+            let _ = self.renew_brief(&log.loaded().unit);
         }
         if decided.events.iter().any(|event| matches!(event.body, Body::DonePackage(_))) {
             // Somebody may have deleted it since it was shown.
@@ -160,8 +160,9 @@ impl Bubble {
         Ok(())
     }
 
-    fn refused(&self, command: &Command, refusal: Refusal) -> EngineError {
-        EngineError::Refused { id: self.id.clone(), caller: command.caller(), refusal: Box::new(refusal) }
+    fn refused(&self, command: &Command, unit: &Unit, refusal: Refusal) -> EngineError {
+        let caller = command.caller(unit.rules.kind);
+        EngineError::Refused { id: self.id.clone(), caller, refusal: Box::new(refusal) }
     }
 }
 

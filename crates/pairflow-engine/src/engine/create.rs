@@ -8,6 +8,7 @@ use pairflow_core::unit::{MAX_TEXT, Unit, create};
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
 use crate::git::Repo;
 use crate::store::StoreError;
+use crate::verbs::Document;
 
 /// An id that no bubble may have: archived snapshots lie under it, beside those of the bubbles.
 const RESERVED: &str = "archive";
@@ -63,9 +64,12 @@ impl Engine {
             return Err(EngineError::BadInput("the task must not be empty".to_owned()));
         }
         new.repo.resolve_branch(&new.resolved.rules.base_branch)?;
-        if let Some(prd) = &new.resolved.rules.prd {
-            let pinned = self.prd(new.repo, &prd.source, &new.resolved.rules.base_branch)?;
-            new.resolved.rules.prd = Some(pinned);
+        let pinned = match &new.resolved.rules.prd {
+            Some(prd) => self.pinned(new.repo, &prd.source, &new.resolved.rules.base_branch)?,
+            None => Vec::new(),
+        };
+        if let Some(prd) = &mut new.resolved.rules.prd {
+            prd.documents = pinned.iter().map(Document::pin).collect();
         }
         let bubble = self.handle(&new.repo.root, &new.id);
         if bubble.log.exists() {
@@ -77,7 +81,7 @@ impl Engine {
         new.repo.exclude()?;
         self.remember(&new.repo.root)?;
         let toml = render_bubble_toml(&new.resolved, &new.id, &new.repo.root.display().to_string());
-        let mut refs = Vec::new();
+        let mut refs = bubble.copy_documents(&pinned)?;
         let mut created = bubble.first_fact(&new, &mut refs)?;
         created[0].refs = refs;
         let now = self.clock.now();

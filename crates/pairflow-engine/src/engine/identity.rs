@@ -85,6 +85,20 @@ pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token)
     env
 }
 
+/// What an agent process needs that pairflow starts itself: its socket proves who it is, so it holds no secret.
+pub(crate) fn interactive_environment(bubble: &Bubble, unit: &Unit, agent: &AgentId) -> Vec<(String, String)> {
+    let socket = crate::seat::seat_path(&bubble.control, &bubble.id, agent);
+    let mut env = vec![
+        ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
+        ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),
+        ("PAIRFLOW_AGENT".to_owned(), agent.to_string()),
+        ("PAIRFLOW_SOCKET".to_owned(), socket.display().to_string()),
+        ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
+    ];
+    env.extend(unit.workspace.iter().flat_map(ports));
+    env
+}
+
 /// The leased ports, as agents and checks see them.
 pub(crate) fn ports(workspace: &pairflow_core::log::Workspace) -> Vec<(String, String)> {
     vec![

@@ -2,6 +2,7 @@
 
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Key, Verdict};
+use pairflow_core::rounds::Finding;
 use pairflow_core::unit::{Command, PassCommand};
 
 use crate::engine::{Bubble, EngineError};
@@ -35,13 +36,13 @@ fn given(command: &Command) -> Option<&Key> {
 }
 
 /// Whether a record says what `command` would have said.
-fn says(recorded: &Envelope, command: &Command) -> bool {
+pub(crate) fn says(recorded: &Envelope, command: &Command) -> bool {
     let sender = command.agent().map_or(Party::Human, |agent| Party::Agent(agent.clone()));
     let same = match (&recorded.event.body, command) {
         (Body::Pass(body), Command::Pass(pass)) => {
             let beside = (&body.answers, &body.explanation, &body.steps, body.discuss);
             let same = beside == (&pass.answers, &pass.explanation, &pass.steps, pass.discuss);
-            body.summary == pass.summary && same && found(body, pass)
+            body.summary == pass.summary && body.reviewed == pass.reviewed && same && found(body, pass)
         }
         (Body::HumanQuestion(body), Command::AskHuman { question, .. }) => body.question == *question,
         (Body::Convergence(body), Command::Converged { summary, .. }) => body.summary == *summary,
@@ -59,14 +60,18 @@ fn says(recorded: &Envelope, command: &Command) -> bool {
 }
 
 /// Whether both hand-overs found the same, as far as their sender said it.
+///
+/// Which row a finding reverses may be what pairflow made of it, so only two different ones tell them apart.
 fn found(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
-    let claims = |findings: &Option<Vec<pairflow_core::rounds::Finding>>| {
-        let said = |one: &pairflow_core::rounds::Finding| {
-            let place = (one.file.clone(), one.line, one.class);
-            (one.severity, one.title.clone(), one.detail.clone(), place, one.reproducer.clone())
-        };
-        let claims = findings.as_ref().map(|all| all.iter().map(said));
-        claims.map(Iterator::collect::<Vec<_>>)
+    let same = |one: &Finding, other: &Finding| {
+        let said = |finding: &Finding| Finding { reverses: None, ..finding.as_said() };
+        let elsewhere = one.reverses.zip(other.reverses).is_some_and(|(one, other)| one != other);
+        said(one) == said(other) && !elsewhere
     };
-    claims(&body.findings) == claims(&pass.findings)
+    match (&body.findings, &pass.findings) {
+        (Some(recorded), Some(said)) => {
+            recorded.len() == said.len() && recorded.iter().zip(said).all(|(one, other)| same(one, other))
+        }
+        (recorded, said) => recorded.is_none() == said.is_none(),
+    }
 }

@@ -4,7 +4,7 @@ use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
 
 use super::error::GitError;
-use super::run::{Call, Git};
+use super::run::{Call, Git, Output};
 
 const PLAIN: [&str; 5] = ["diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv"];
 
@@ -36,14 +36,25 @@ pub fn diff_text(git: &Git, from: &TreeId, to: &TreeId, max_bytes: usize) -> Res
     patch(git, Call::new(PLAIN), (from, to), max_bytes)
 }
 
+/// Returns the difference of the files `paths` as lines of text, whatever attributes and their bytes say of them; at most
+/// `max_bytes` of it.
+pub fn line_diff(
+    git: &Git,
+    (from, to): (&TreeId, &TreeId),
+    paths: &[&str],
+    max_bytes: usize,
+) -> Result<Output, GitError> {
+    let call = as_patch(Call::new(PLAIN).arg("--text")).arg(&from.0).arg(&to.0).arg("--");
+    git.run(paths.iter().fold(call, Call::arg).cut_at(max_bytes))
+}
+
 /// Returns the difference like [`diff_text`], with the content of binary files: a patch that `git apply` takes.
 pub fn exact_patch(git: &Git, from: &TreeId, to: &TreeId, max_bytes: usize) -> Result<Vec<u8>, GitError> {
     patch(git, Call::new(PLAIN).arg("--binary"), (from, to), max_bytes)
 }
 
 fn patch(git: &Git, call: Call, (from, to): (&TreeId, &TreeId), max_bytes: usize) -> Result<Vec<u8>, GitError> {
-    let call = call.arg("-p").arg("--no-color").arg("--src-prefix=a/").arg("--dst-prefix=b/");
-    let mut answer = git.run(call.arg(&from.0).arg(&to.0).cut_at(max_bytes))?;
+    let mut answer = git.run(as_patch(call).arg(&from.0).arg(&to.0).cut_at(max_bytes))?;
     if answer.cut {
         let whole = answer.stdout.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         answer.stdout.truncate(whole);
@@ -51,6 +62,10 @@ fn patch(git: &Git, call: Call, (from, to): (&TreeId, &TreeId), max_bytes: usize
         answer.stdout.extend_from_slice(note.as_bytes());
     }
     Ok(answer.stdout)
+}
+
+fn as_patch(call: Call) -> Call {
+    call.arg("-p").arg("--no-color").arg("--src-prefix=a/").arg("--dst-prefix=b/")
 }
 
 /// Returns git's summary: a line for each file, and the totals.

@@ -80,6 +80,12 @@ impl Drop for Index {
     }
 }
 
+/// Forgets what was remembered of a workspace that will not be looked at again.
+pub(crate) fn forget_index(workspace: &Workspace) {
+    // It is a cache: whoever finds it later makes a new one.
+    let _ = std::fs::remove_file(cached(workspace));
+}
+
 fn cached(workspace: &Workspace) -> PathBuf {
     workspace.runtime_dir().join(format!("index-{}", workspace.base.short()))
 }

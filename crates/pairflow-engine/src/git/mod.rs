@@ -22,11 +22,12 @@ mod workspace;
 
 pub(crate) use commit::show_in_index;
 pub use commit::{CommitRequest, Committed, commit};
-pub use diff::{changes, diff_stat, diff_text, exact_patch};
+pub use diff::{changes, diff_stat, diff_text, exact_patch, line_diff};
 pub use error::GitError;
 pub use excludes::ignore_changes;
 pub(crate) use excludes::{attributes_hash, exclude_patterns};
 pub use head::{Head, head};
+pub(crate) use index::forget_index;
 pub use merge::{Advanced, How, MergePlan, MergeRequest, MergedTree, is_ancestor, merge, merge_tree, plan_merge};
 pub(crate) use merge::{checked_out_at, merge_marked};
 pub use repo::{Repo, exclude_own_files};

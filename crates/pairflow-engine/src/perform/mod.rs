@@ -13,11 +13,12 @@ mod reproduce;
 mod settle;
 mod snapshot;
 mod update;
+mod weakened;
 
 pub(crate) use commit::commit_now;
 pub(crate) use documents::paths as documents;
 pub use observe::{head_seen, seen};
 pub(crate) use prepare::set_up;
 pub use project::write_projections;
-pub use settle::{Settled, perform, settle};
+pub use settle::{Settled, settle};
 pub(crate) use snapshot::trees_around;

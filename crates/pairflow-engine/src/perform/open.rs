@@ -12,8 +12,8 @@ pub(super) fn perform(bubble: &Bubble, unit: &Unit, turn: u32) -> Result<Command
     if unit.tree() != Some(&seen.tree) {
         return snapshot::perform(bubble, unit, &author(unit, &seen.tree), unit.snapshots + 1);
     }
-    project::write_projections(bubble, unit)?;
-    Ok(Command::TurnReady { turn })
+    let slices = project::write_projections(bubble, unit)?;
+    Ok(Command::TurnReady { turn, slices })
 }
 
 /// Spec: changes found at the start of a turn belong to the person. What the worktree was made with is pairflow's own.

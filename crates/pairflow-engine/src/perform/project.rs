@@ -8,8 +8,10 @@ use pairflow_core::view::messages::{message_file, message_name};
 use crate::engine::{Bubble, EngineError};
 use crate::store::StoreError;
 
-/// Writes the message files that are missing, and the brief of whoever has the turn.
-pub fn write_projections(bubble: &Bubble, unit: &Unit) -> Result<(), EngineError> {
+/// Writes the message files that are missing, the brief of whoever has the turn, and what the others are told.
+///
+/// Returns how many slices of the change the holder of the turn has to confirm.
+pub fn write_projections(bubble: &Bubble, unit: &Unit) -> Result<u32, EngineError> {
     let dir = bubble.dir().join("artifacts/messages");
     let there: BTreeSet<String> = bubble.engine.disk.list_dir(&dir).map_err(StoreError::from)?.into_iter().collect();
     let mut written = Ok(());
@@ -20,5 +22,6 @@ pub fn write_projections(bubble: &Bubble, unit: &Unit) -> Result<(), EngineError
         }
     })?;
     written?;
+    bubble.write_briefings(unit)?;
     bubble.write_brief(unit)
 }

@@ -5,7 +5,7 @@ use pairflow_core::gates::is_test_file;
 use pairflow_core::rules::Check;
 use pairflow_core::unit::Unit;
 
-use super::apart::Apart;
+use super::apart::{Apart, Errand};
 use crate::checks::Checked;
 use crate::engine::{Bubble, EngineError};
 use crate::git::Call;
@@ -28,19 +28,25 @@ pub(super) fn check(
         let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
         return Ok(Some(said(check, snapshot, Outcome::Failed { exit: None, timed_out: false }, why)));
     }
-    let copy = Apart::of(bubble, &workspace.base)?;
+    let copy = Apart::of(bubble, unit, &workspace.base)?;
+    let errand = Errand { name: &check.name, command: &check.command, tree: &snapshot.tree };
     // A suite that fails by itself there would fail for any test.
-    let Some(before) = copy.run(bubble, unit, (&check.name, &check.command, &snapshot.tree), cancel) else {
-        return Ok(None);
-    };
+    let Some(before) = run(&copy, errand, cancel) else { return Ok(None) };
     if !before.receipt.outcome.passed() {
         let why = "the test command does not pass on the base by itself, so a new test cannot be seen to fail there";
         let outcome = Outcome::CouldNotCheck { why: why.to_owned() };
         return Ok(Some(Checked { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
     }
     bring(bubble, unit, &copy, &tests)?;
-    let ran = copy.run(bubble, unit, (&check.name, &check.command, &snapshot.tree), cancel);
-    Ok(ran.map(|ran| judged(ran, &tests)))
+    Ok(run(&copy, errand, cancel).map(|ran| judged(ran, &tests)))
+}
+
+/// Runs the test command after the setup command, which may have to do with the tests, too.
+fn run(copy: &Apart, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
+    match copy.set_up(errand, cancel)? {
+        Ok(()) => copy.run(errand, cancel),
+        Err(failed) => Some(failed),
+    }
 }
 
 /// The test files that the work added or changed.

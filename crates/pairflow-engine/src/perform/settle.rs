@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use pairflow_core::unit::{Command, Effect, Refusal, Unit, owed};
 
-use super::{check, commit, open, prepare, reproduce, snapshot, update};
+use super::reproduce::{self, Bench, Reproducer};
+use super::{check, commit, open, prepare, snapshot, update};
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::process::Cancel;
 use crate::store::StoreError;
@@ -24,14 +25,17 @@ pub struct Settled {
 /// Pays what is owed until only agents are left to run, or until cancelled.
 pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> {
     let mut tries = 0;
+    let mut bench = None;
     loop {
         let unit = bubble.durable()?.unit;
         let debts = owed(&unit);
-        let payable = debts.iter().find(|effect| !matches!(effect, Effect::RunAgent { .. }));
+        let payable = debts.iter().find(|effect| !effect.lasts());
         let Some(effect) = payable.filter(|_| !cancel.is_cancelled()) else {
             return Ok(Settled { unit, left: debts });
         };
-        match pay(bubble, &unit, effect, cancel) {
+        // The copy is there for the reproducers that follow one another, and for nothing else.
+        bench = bench.filter(|_| matches!(effect, Effect::RunReproducer { .. }));
+        match pay(bubble, &unit, effect, &mut bench, cancel) {
             Ok(true) => tries = 0,
             Ok(false) => return Ok(Settled { left: owed(&unit), unit }),
             Err(error) if is_of_the_log(&error) => return Err(error),
@@ -52,23 +56,37 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
 }
 
 /// Performs one effect and returns the command that reports it; nothing if it was cancelled.
-pub fn perform(bubble: &Bubble, unit: &Unit, effect: &Effect, cancel: &Cancel) -> Result<Option<Command>, EngineError> {
+fn perform(
+    bubble: &Bubble,
+    unit: &Unit,
+    effect: &Effect,
+    bench: &mut Option<Bench>,
+    cancel: &Cancel,
+) -> Result<Option<Command>, EngineError> {
     match effect {
         Effect::PrepareWorkspace => Ok(prepare::perform(bubble, unit, cancel)),
         Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author, *number).map(Some),
         Effect::RunCheck(check) => check::perform(bubble, unit, check, cancel),
-        Effect::RunReproducer { finding, command } => reproduce::perform(bubble, unit, (*finding, command), cancel),
+        Effect::RunReproducer { finding, command } => {
+            reproduce::perform(bubble, unit, &Reproducer { finding: *finding, command }, bench, cancel)
+        }
         Effect::OpenTurn { turn } => open::perform(bubble, unit, *turn).map(Some),
         Effect::Update => Ok(Some(update::perform(bubble, unit))),
         Effect::Commit(order) => commit::perform(bubble, unit, order),
         Effect::RecordDone => Ok(Some(Command::RecordDone)),
-        Effect::RunAgent { .. } => Ok(None),
+        Effect::RunAgent { .. } | Effect::Deliver { .. } => Ok(None),
     }
 }
 
 /// Pays one debt. Returns whether there was anything to report.
-fn pay(bubble: &Bubble, unit: &Unit, effect: &Effect, cancel: &Cancel) -> Result<bool, EngineError> {
-    let Some(command) = perform(bubble, unit, effect, cancel)? else { return Ok(false) };
+fn pay(
+    bubble: &Bubble,
+    unit: &Unit,
+    effect: &Effect,
+    bench: &mut Option<Bench>,
+    cancel: &Cancel,
+) -> Result<bool, EngineError> {
+    let Some(command) = perform(bubble, unit, effect, bench, cancel)? else { return Ok(false) };
     match bubble.apply(&command) {
         Ok(_) => Ok(true),
         // Someone else reported it first, or a person has decided otherwise in the meantime: look again.

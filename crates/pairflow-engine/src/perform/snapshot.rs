@@ -3,20 +3,18 @@
 use std::cmp::Ordering;
 
 use pairflow_core::facts::{Counted, FileChange, Snapshot, Whole};
-use pairflow_core::gates::{TestChange, weakened};
 use pairflow_core::ids::{Party, TreeId};
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::unit::{Command, Unit, evolve};
 
+use super::weakened::weakened_tests;
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Git, Head, Taken, Workspace, changes, diff_text, head, ignore_changes, take};
+use crate::git::{Head, Taken, Workspace, changes, diff_text, head, ignore_changes, take};
 
 /// The longest diff that is kept as a file, in bytes.
 const DIFF_LIMIT: usize = 8 * 1024 * 1024;
 /// How many files a snapshot names in the log, and how many bytes they may take there; the rest is in a file.
 const LISTED: (usize, usize) = (1000, 200 * 1024);
-/// How many weakened tests are named.
-const WEAKENED: usize = 100;
 /// How many changed ignore files are named.
 const IGNORE_FILES: usize = 100;
 
@@ -45,7 +43,7 @@ pub(super) fn record(bubble: &Bubble, unit: &Unit, author: &Party, taken: Taken)
     let out_of_scope = outside.cloned().collect();
     let mut ignore_changes = ignore_changes(&workspace, &changed);
     ignore_changes.truncate(IGNORE_FILES);
-    let changed_to = taken.tree.clone();
+    let weakened = weakened_tests(&git, (&base_tree, &taken.tree), &changed)?;
     fitting(
         bubble,
         Snapshot {
@@ -58,18 +56,10 @@ pub(super) fn record(bubble: &Bubble, unit: &Unit, author: &Party, taken: Taken)
             out_of_scope,
             agent_head: agent_head(&workspace, unit),
             ignore_changes,
-            weakened: weakened_tests(&git, &base_tree, &changed_to)?,
+            weakened,
             whole: None,
         },
     )
-}
-
-/// Names the tests that the whole change deletes, skips or weakens.
-fn weakened_tests(git: &Git, base: &TreeId, tree: &TreeId) -> Result<Vec<TestChange>, EngineError> {
-    let diff = diff_text(git, base, tree, DIFF_LIMIT)?;
-    let mut found = weakened(&String::from_utf8_lossy(&diff));
-    found.truncate(WEAKENED);
-    Ok(found)
 }
 
 /// Cuts lists that are too long for a line of the log. The whole ones become files that are named by their hash.

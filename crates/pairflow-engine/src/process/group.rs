@@ -109,7 +109,7 @@ fn record_of(job: &Job, child: &Child, mark: String) -> Record {
 }
 
 /// Returns a mark that no other group of this boot has.
-fn fresh_mark() -> String {
+pub fn fresh_mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let id = std::process::id();
     let start = i32::try_from(id).ok().and_then(stat::of).map(|stat| stat.start).unwrap_or_default();

@@ -8,7 +8,9 @@
 mod attend;
 mod cancel;
 mod capture;
+mod enrol;
 mod environment;
+mod gone;
 mod group;
 mod job;
 mod registry;
@@ -18,7 +20,11 @@ mod tail;
 
 pub use cancel::Cancel;
 pub use capture::Capture;
+pub use enrol::{end_of, enrol};
 pub use environment::{inherited, may_inherit};
+pub(crate) use gone::Process;
+pub use gone::when_gone;
+pub use group::fresh_mark;
 pub use job::{CommandLine, Job, Ran, Running, run, start};
 pub use registry::Registration;
 pub use registry::{Kind, MARK, Record, RegistryError, ancestors_include, reap, records};

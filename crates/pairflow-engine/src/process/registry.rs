@@ -49,6 +49,8 @@ pub enum Kind {
     Agent,
     /// A check or a setup command.
     Check,
+    /// Something that tells a person that the bubble waits.
+    Notification,
 }
 
 /// Where and as what a job is recorded while it runs.

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use pairflow_core::log::scan::Head;
+use pairflow_core::log::scan::{Head, Scan};
 use pairflow_core::log::{Envelope, Event};
 use pairflow_core::time::Moment;
 
@@ -12,6 +12,7 @@ use super::durable;
 use super::error::StoreError;
 use super::locked::Locked;
 use super::log::Log;
+use super::read;
 use super::storage::FileKind;
 
 /// How long a waiter waits at most before it looks again by itself.
@@ -45,6 +46,21 @@ impl Log {
                 Ok(bytes.map_or(CacheStand::Absent, |bytes| cache::judge(&bytes, &self.id)))
             }
         }
+    }
+
+    /// Hands over the envelopes that stand behind `head`, each of them verified, and returns where the log ends now.
+    ///
+    /// Returns nothing if the log does not go on from there: then it is another one, to be read from its beginning.
+    pub fn visit_after(&self, head: &Head, each: &mut impl FnMut(Envelope)) -> Result<Option<Head>, StoreError> {
+        let (handle, cache) = self.open()?;
+        let stat = handle.stat()?;
+        let goes_on = *head == Head::default() || (stat.len >= head.offset && read::ends_at(&*handle, head)?);
+        if !goes_on {
+            return Ok(None);
+        }
+        let scan = Scan::resume(&self.id, *head, read::acknowledged_to(cache.as_ref(), &stat));
+        let scanned = read::run(&*handle, stat.len, scan, each).map_err(|error| self.told(error))?;
+        Ok(Some(scanned.head))
     }
 
     /// Waits a little for the log to grow past `head`, looking every `pace`.

@@ -84,7 +84,7 @@ pub(super) fn acknowledged_to(cache: Option<&Cache>, stat: &Stat) -> u64 {
 }
 
 /// Whether the line that ends at `head` is the one that the head speaks of.
-fn ends_at(log: &dyn Handle, head: &Head) -> Result<bool, StorageError> {
+pub(super) fn ends_at(log: &dyn Handle, head: &Head) -> Result<bool, StorageError> {
     let plausible = head.last_len <= head.offset && head.last_len <= MAX_LINE as u64;
     let mut line = vec![0; if plausible { head.last_len as usize } else { 0 }];
     let count = log.read_at(head.offset - line.len() as u64, &mut line)?;

@@ -71,8 +71,12 @@ impl<'a> Client<'a> {
     }
 
     /// Tells the supervisor to look at a bubble, if there is one.
+    ///
+    /// From here on its agents are started in the environment of this process, as far as agents get any of it.
     pub fn wake(&self, bubble: &Bubble) -> bool {
-        self.ask(&look_at(bubble)).is_some()
+        let env =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        self.ask(&look_at(bubble, env.collect())).is_some()
     }
 }
 
@@ -83,7 +87,7 @@ pub struct Line(UnixStream);
 impl Line {
     /// Tells the supervisor to look at a bubble, and waits for no answer. Says whether the line still held.
     pub fn wake(&self, bubble: &Bubble) -> bool {
-        self.say(&look_at(bubble)).is_ok()
+        self.say(&look_at(bubble, Vec::new())).is_ok()
     }
 
     fn say(&self, ask: &Ask) -> std::io::Result<()> {
@@ -92,8 +96,8 @@ impl Line {
     }
 }
 
-fn look_at(bubble: &Bubble) -> Ask {
-    Ask::Wake { repo: bubble.control.repo().to_owned(), id: bubble.id.clone() }
+fn look_at(bubble: &Bubble, env: Vec<(String, String)>) -> Ask {
+    Ask::Wake { repo: bubble.control.repo().to_owned(), id: bubble.id.clone(), env }
 }
 
 /// Waits until `done` says something about the bubble's state; returns nothing when the time is up.

@@ -4,9 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pairflow_core::unit::Unit;
+
 use super::care::Care;
 use crate::engine::Bubble;
+use crate::notify::News;
 use crate::process::Cancel;
+use crate::stage::{Activity, Stage};
 
 /// How long the first pause after a failure is, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
@@ -29,8 +33,16 @@ pub(super) struct Entry {
     pub retry: Option<Instant>,
     /// The process of the agent whose turn it is, or of one that is ending.
     pub agent: Option<Playing>,
+    /// The session of its interactive agents.
+    pub stage: Option<Stage>,
+    /// The environment of the person who works with it.
+    pub person: Option<Vec<(String, String)>>,
+    /// When its agents were last seen at work.
+    pub activity: Activity,
     /// Whether it goes out of care as soon as nothing runs for it.
     pub leaving: bool,
+    /// What its person was told.
+    news: News,
     failures: u32,
     failure: String,
     _care: Care,
@@ -62,7 +74,11 @@ impl Entry {
             deadline: None,
             retry: None,
             agent: None,
+            stage: None,
+            person: None,
+            activity: Activity::default(),
             leaving: false,
+            news: News::default(),
             failures: 0,
             failure: String::new(),
             _care: care,
@@ -80,6 +96,11 @@ impl Entry {
             playing.ended = true;
             playing.cancel.cancel();
         }
+    }
+
+    /// Tells the person what is new in the bubble.
+    pub(super) fn tell(&mut self, unit: &Unit, say: &Arc<dyn Fn(&str) + Send + Sync>) {
+        self.news.look(&self.bubble, unit, self.person.as_deref(), say);
     }
 
     /// Whether nothing runs for the bubble.

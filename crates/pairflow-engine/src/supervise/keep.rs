@@ -11,6 +11,7 @@ use super::entry::Entry;
 use super::run::{Message, Supervisor};
 use super::work::is_for_good;
 use crate::engine::{Bubble, EngineError};
+use crate::stage::Stage;
 
 /// How long to wait at first before looking again for bubbles that could not be taken into care, and at most.
 const SEARCH_PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
@@ -142,6 +143,7 @@ impl Supervisor {
         entry.leaving = true;
         (entry.deadline, entry.retry) = (None, None);
         entry.end_agent();
+        self.closing.extend(entry.stage.take().map(Stage::leave));
         if let Some(cancel) = &entry.working {
             cancel.cancel();
         }

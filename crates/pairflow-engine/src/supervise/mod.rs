@@ -3,6 +3,7 @@
 //! It owns nothing: kill it at any moment, start it again, and it goes on where the logs say. It waits for file events,
 //! its socket and timers; while nothing happens it does nothing.
 
+mod activity;
 mod agents;
 mod care;
 mod client;
@@ -10,11 +11,13 @@ mod entry;
 mod keep;
 mod once;
 mod run;
+mod sessions;
 mod socket;
 mod spawn;
 mod watch;
 mod work;
 
+pub use activity::last_seen;
 pub(crate) use care::Care;
 pub use client::{Client, Line, Reply, wait_until};
 pub use once::{Outcome, once};

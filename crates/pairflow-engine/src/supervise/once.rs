@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pairflow_core::unit::Command;
 
+use super::activity::last_seen;
 use super::care::Care;
 use crate::engine::{Bubble, Engine, EngineError};
 use crate::perform::{Settled, settle};
@@ -30,6 +31,7 @@ pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<Outcome>, EngineError> {
 
 fn in_care(bubble: &Bubble, cancel: &Cancel) -> Result<Option<Settled>, EngineError> {
     let Some(_care) = Care::take(bubble, Duration::ZERO)? else { return Ok(None) };
-    bubble.apply(&Command::Tick)?;
+    let active = last_seen(bubble, &bubble.load()?.unit);
+    bubble.apply(&Command::Tick { active })?;
     settle(bubble, cancel).map(Some)
 }

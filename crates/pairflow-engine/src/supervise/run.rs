@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::BubbleId;
@@ -11,12 +12,13 @@ use pairflow_core::ids::BubbleId;
 use super::care::Care;
 use super::client::{Client, Reply};
 use super::entry::Entry;
-use super::socket::{Ask, Asker, listen, lock_path, private_dir, socket_path};
+use super::socket::{Ask, Asker, listen, lock_path, socket_path};
 use super::watch::Watch;
 use crate::driver::AgentDriver;
 use crate::engine::{Engine, EngineError, UserDirs};
 use crate::perform::Settled;
 use crate::process::Ran;
+use crate::seat::private_dir;
 
 /// How long a supervisor without any bubble stays.
 const LONELY: Duration = Duration::from_secs(30);
@@ -33,6 +35,8 @@ pub struct Setup {
     pub engine: Engine,
     /// How agents are run.
     pub driver: Arc<dyn AgentDriver>,
+    /// The pairflow program, as which panes and agents call back.
+    pub program: PathBuf,
     /// Where it tells what it does, a line at a time.
     pub say: Arc<dyn Fn(&str) + Send + Sync>,
     /// The version to report.
@@ -70,6 +74,8 @@ pub(super) struct Supervisor {
     pub(super) most_workers: usize,
     /// How many agents were started so far.
     pub(super) starts: u64,
+    /// Sessions of bubbles that are over and are being closed.
+    pub(super) closing: Vec<JoinHandle<()>>,
 }
 
 /// Runs until told to stop, or until there has been nothing to look after for a while.
@@ -96,6 +102,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
         workers: 0,
         most_workers: (cores * 2).clamp(4, 16),
         starts: 0,
+        closing: Vec::new(),
     };
     supervisor.find_all();
     supervisor.attend(&messages);
@@ -149,8 +156,9 @@ impl Supervisor {
         match message {
             Message::Touched(path) => self.touched(&path),
             Message::Asked(ask, asker) => {
-                if let Ask::Wake { repo, id } = &ask {
+                if let Ask::Wake { repo, id, env } = &ask {
                     self.adopt(repo, id);
+                    self.at_home(repo, id, env);
                 }
                 asker.tell(self.reply());
             }
@@ -166,7 +174,7 @@ impl Supervisor {
             version: self.setup.version.clone(),
             bubbles: self.entries.len(),
             busy: self.entries.values().filter(|entry| entry.working.is_some()).count(),
-            agents: self.entries.values().filter(|entry| entry.agent.is_some()).count(),
+            agents: self.entries.values().filter(|entry| entry.agent.is_some() || entry.stage.is_some()).count(),
         };
         serde_json::to_string(&reply).expect("a reply has text keys only, so it is always writable as JSON")
     }
@@ -200,8 +208,11 @@ impl Supervisor {
             match messages.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(message @ (Message::Worked(..) | Message::AgentGone(..))) => self.take(message),
                 Ok(Message::Touched(_) | Message::Asked(..) | Message::Freed(..)) => {}
-                Err(_) => return,
+                Err(_) => break,
             }
+        }
+        while Instant::now() < until && self.closing.iter().any(|one| !one.is_finished()) {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

@@ -6,15 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
 use serde::{Deserialize, Serialize};
 
 use super::run::Message;
 use crate::engine::UserDirs;
-
-/// The longest path that fits a socket address on every system.
-const LONGEST: usize = 100;
+use crate::seat::{fitting, private_dir};
 
 /// What the supervisor can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +23,9 @@ pub enum Ask {
         repo: PathBuf,
         /// Its name.
         id: BubbleId,
+        /// The environment of the person who asks, in which agents are started from here on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        env: Vec<(String, String)>,
     },
     /// Say how you are.
     Status,
@@ -55,13 +55,7 @@ impl Asker {
 
 /// Returns the path of the supervisor's socket. A path that is too long for a socket gets a short stand-in.
 pub fn socket_path(dirs: &UserDirs) -> PathBuf {
-    let path = dirs.runtime.join("supervisor.sock");
-    if path.as_os_str().len() <= LONGEST {
-        return path;
-    }
-    let name = &sha256(path.as_os_str().as_encoded_bytes())[..16];
-    let user = rustix::process::getuid().as_raw();
-    PathBuf::from(format!("/tmp/pairflow-{user}-{name}")).join("supervisor.sock")
+    fitting(&dirs.runtime.join("supervisor.sock"))
 }
 
 /// Returns the path of the lock that only one supervisor of a user can hold.
@@ -90,24 +84,13 @@ pub(super) fn listen(path: &Path, out: Sender<Message>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes a directory that only its owner may enter.
-pub(super) fn private_dir(dir: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let owner = std::fs::metadata(dir)?.uid();
-    if owner == rustix::process::getuid().as_raw() {
-        return Ok(());
-    }
-    Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "the directory belongs to someone else"))
-}
-
 fn answer(stream: &UnixStream, out: &Sender<Message>) {
     let patience = Some(Duration::from_secs(5));
     if stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)).is_err() {
         return;
     }
     let mut line = String::new();
-    let limited = std::io::Read::take(stream, 64 * 1024);
+    let limited = std::io::Read::take(stream, 4 * 1024 * 1024);
     if BufReader::new(limited).read_line(&mut line).is_err() {
         return;
     }

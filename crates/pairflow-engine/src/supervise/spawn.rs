@@ -6,8 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::client::Client;
-use super::socket::{Ask, private_dir};
+use super::socket::Ask;
 use crate::engine::{EngineError, UserDirs};
+use crate::seat::private_dir;
 
 /// How long a new supervisor may take to answer; longer than an ending one may hold the lock.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,6 +46,7 @@ fn detached(dirs: &UserDirs, program: &Path) -> io::Result<Child> {
         .env_remove("PAIRFLOW_BUBBLE")
         .env_remove("PAIRFLOW_AGENT")
         .env_remove("PAIRFLOW_TOKEN")
+        .env_remove("PAIRFLOW_SOCKET")
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(out)

@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::unit::{Command, next_deadline};
 
+use super::activity::at_work;
 use super::run::{Message, Supervisor};
 use crate::engine::{Bubble, Engine, EngineError};
 use crate::perform::{Settled, settle};
 use crate::process::{Cancel, reap};
+use crate::stage::Activity;
 use crate::store::StoreError;
 
 /// What one worker has to do.
@@ -18,6 +20,7 @@ struct Work {
     cancel: Cancel,
     fresh: bool,
     tick: bool,
+    activity: Activity,
     say: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -30,7 +33,8 @@ impl Work {
             (self.say)(&format!("{}: {error}", self.bubble.id));
         }
         if self.tick {
-            self.bubble.apply(&Command::Tick)?;
+            let unit = self.bubble.load()?.unit;
+            self.bubble.apply(&Command::Tick { active: at_work(&self.bubble, &unit, &self.activity) })?;
         }
         settle(&self.bubble, &self.cancel)
     }
@@ -41,10 +45,13 @@ impl Supervisor {
     pub(super) fn look(&mut self, key: &Path) {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.leaving) else { return };
         entry.retry = None;
-        if let Some(cancel) = &entry.working {
+        if let Some(cancel) = entry.working.clone() {
             entry.again = true;
+            let Ok(loaded) = entry.bubble.load() else { return };
+            // A check can take long; a question that is asked meanwhile is told at once.
+            entry.tell(&loaded.unit, &self.setup.say);
             // A check of a bubble that has been stopped is of no use to anyone.
-            if entry.bubble.load().is_ok_and(|loaded| loaded.unit.phase.is_final()) {
+            if loaded.unit.phase.is_final() {
                 cancel.cancel();
             }
             return;
@@ -64,7 +71,14 @@ impl Supervisor {
         let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
         let cancel = Cancel::new()?;
         let (bubble, say) = (entry.bubble.clone(), self.setup.say.clone());
-        let work = Work { bubble, cancel: cancel.clone(), fresh: entry.fresh, tick: entry.tick, say };
+        let work = Work {
+            bubble,
+            cancel: cancel.clone(),
+            fresh: entry.fresh,
+            tick: entry.tick,
+            activity: entry.activity.clone(),
+            say,
+        };
         let (out, key) = (self.out.clone(), key.to_owned());
         std::thread::Builder::new().name("worker".to_owned()).spawn(move || {
             let settled = work.done();
@@ -90,10 +104,12 @@ impl Supervisor {
     fn judge(&mut self, key: &Path, settled: Result<Settled, EngineError>) {
         match settled {
             Ok(settled) => {
-                let deadline = deadline_of(&self.setup.engine, &settled);
-                let kept = self.keep_agent(key, &settled);
+                let activity = self.entries.get(key).map(|entry| entry.activity.clone()).unwrap_or_default();
+                let deadline = deadline_of(&self.setup.engine, &settled, &activity);
+                let kept = self.keep_agent(key, &settled).and_then(|()| self.keep_stage(key, &settled.unit));
                 let Some(entry) = self.entries.get_mut(key) else { return };
                 entry.deadline = deadline;
+                entry.tell(&settled.unit, &self.setup.say);
                 match kept {
                     _ if settled.unit.phase.is_final() => self.release(key),
                     Err(error) => self.set_back(key, &error),
@@ -143,9 +159,10 @@ pub(super) fn is_for_good(error: &EngineError) -> bool {
     }
 }
 
-/// When the agent whose turn it is will have been silent for too long.
-fn deadline_of(engine: &Engine, settled: &Settled) -> Option<Instant> {
-    let (heard, limit) = next_deadline(&settled.unit)?;
+/// When the agent whose turn it is will have been silent for too long, or the turn will have taken too long.
+fn deadline_of(engine: &Engine, settled: &Settled, activity: &Activity) -> Option<Instant> {
+    let active = settled.unit.phase.turn().and_then(|turn| activity.of(&turn.agent));
+    let (heard, limit) = next_deadline(&settled.unit, active)?;
     let gone = engine.clock.now().since(heard);
     Some(Instant::now() + Duration::from_millis(limit.saturating_sub(gone)))
 }

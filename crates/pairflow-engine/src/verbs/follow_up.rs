@@ -1,6 +1,6 @@
 //! Work that goes on after the end: a new bubble for the same task, which begins with the work of a finished one.
 
-use pairflow_core::config::{Notifications, Resolved, render_bubble_toml};
+use pairflow_core::config::{Resolved, render_bubble_toml};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
@@ -47,7 +47,8 @@ impl Bubble {
     fn whole_task(&self, unit: &Unit) -> Result<String, EngineError> {
         let created = self.log().envelopes()?.into_iter().next();
         let refs = created.map(|envelope| envelope.event.refs).unwrap_or_default();
-        let Some(name) = refs.iter().find_map(|uri| uri.strip_prefix("artifact://")) else {
+        let texts = refs.iter().filter_map(|uri| uri.strip_prefix("artifact://"));
+        let Some(name) = texts.into_iter().find(|name| name.starts_with("text/")) else {
             return Ok(unit.task.clone());
         };
         Ok(String::from_utf8_lossy(&self.artifacts().read(name)?).into_owned())
@@ -68,10 +69,5 @@ impl Bubble {
 
 /// The recorded rules as if they had just been resolved.
 fn resolved(unit: &Unit) -> Resolved {
-    Resolved {
-        rules: unit.rules.clone(),
-        notifications: Notifications { enabled: true, waiting_human_sound: None, converged_sound: None },
-        no_tests: unit.rules.checks.is_empty(),
-        explained: Vec::new(),
-    }
+    Resolved { rules: unit.rules.clone(), no_tests: unit.rules.checks.is_empty(), explained: Vec::new() }
 }

@@ -19,6 +19,8 @@ pub struct Claim {
     pub refs: Vec<String>,
     /// What the person has to know to decide.
     pub explanation: Option<Explanation>,
+    /// The slices of a long change that were read.
+    pub reviewed: Vec<u32>,
     /// The retry key, if one was given.
     pub key: Option<Key>,
 }
@@ -34,6 +36,7 @@ impl Bubble {
             summary: claim.summary.clone(),
             refs: claim.refs.clone(),
             explanation: claim.explanation.clone(),
+            reviewed: claim.reviewed.clone(),
             seen,
             key: claim.key.clone(),
         };

@@ -1,5 +1,6 @@
 //! The verbs that need more than one append: they ask, have the effect carried out, and wait until it is confirmed.
 
+mod attach;
 mod carry;
 mod delete;
 mod diff;
@@ -7,6 +8,7 @@ mod export;
 mod findings;
 mod follow_up;
 mod gate;
+mod hear;
 mod locate;
 mod loop_verbs;
 mod merge;
@@ -19,8 +21,10 @@ pub use carry::Hands;
 pub use diff::{Diff, DiffOf, diff, patch};
 pub use export::export;
 pub use gate::Claim;
+pub use hear::{AgentSays, Handover, Heard};
 pub use locate::{Place, locate};
 pub use loop_verbs::{InConflict, Resumed};
 pub use merge::{MergeEnd, merge};
 pub use open::{Opened, open};
+pub(crate) use prd::Document;
 pub use verify::{VerifyReport, VerifyRow, verify};

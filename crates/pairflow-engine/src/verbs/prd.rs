@@ -1,30 +1,121 @@
-//! The approved document that an implementation follows: found, and pinned by its hash.
+//! The approved document that an implementation follows: found, copied, pinned by its hash, and compared later.
 
 use std::path::Path;
 
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Prd};
-use pairflow_core::unit::Phase;
+use pairflow_core::unit::{Phase, Unit};
 
-use crate::engine::{Engine, EngineError};
-use crate::git::{Call, Repo};
+use crate::engine::{Bubble, Engine, EngineError};
+use crate::git::{Call, Git, Repo};
 use crate::perform::documents;
+use crate::store::ArtifactError;
 
-impl Engine {
-    /// Finds what `source` names: a document bubble of `repo` that is approved, or a file of the base branch.
-    pub fn prd(&self, repo: &Repo, source: &str, base: &str) -> Result<Prd, EngineError> {
-        let bubble = source.parse::<BubbleId>().ok().and_then(|id| self.bubble(&repo.root, &id).ok());
-        let documents = match bubble {
-            Some(bubble) => of_bubble(&bubble)?,
-            None => vec![of_file(repo, source, base)?],
-        };
-        Ok(Prd { source: source.to_owned(), documents })
+/// A document as it was approved.
+pub(crate) struct Document {
+    path: String,
+    bytes: Vec<u8>,
+}
+
+impl Document {
+    /// Returns its path and the SHA-256 of its content.
+    pub(crate) fn pin(&self) -> (String, String) {
+        (self.path.clone(), sha256(&self.bytes))
     }
 }
 
+impl Engine {
+    /// Finds what `source` names: a document bubble of `repo` that is approved, or a file of the base branch.
+    pub(crate) fn pinned(&self, repo: &Repo, source: &str, base: &str) -> Result<Vec<Document>, EngineError> {
+        let bubble = source.parse::<BubbleId>().ok().and_then(|id| self.bubble(&repo.root, &id).ok());
+        match bubble {
+            Some(bubble) => of_bubble(&bubble),
+            None => Ok(vec![of_file(repo, source, base)?]),
+        }
+    }
+}
+
+impl Bubble {
+    /// Copies pinned documents beside the log, because neither the bubble's own tree nor its base need to have them.
+    pub(crate) fn copy_documents(&self, pinned: &[Document]) -> Result<Vec<String>, EngineError> {
+        let copy = |document: &Document| {
+            let name = Prd::artifact(&document.pin().1);
+            self.artifacts().put(&name, &document.bytes)?;
+            Ok(format!("artifact://{name}"))
+        };
+        pinned.iter().map(copy).collect()
+    }
+
+    /// Says of each pinned document whether it is still what was approved, and whether the work left it alone.
+    pub(super) fn documents_hold(&self, unit: &Unit) -> Vec<(String, Result<(), String>)> {
+        let pinned = unit.rules.prd.iter().flat_map(|prd| &prd.documents);
+        let rows = pinned.flat_map(|(path, hash)| {
+            let name = Prd::artifact(hash);
+            let copy = match self.artifacts().check(&name) {
+                // What was deleted may still be found where it came from.
+                Err(ArtifactError::Missing { .. }) => self.found_elsewhere(unit, path, hash),
+                other => other.map_err(|error| error.to_string()),
+            };
+            let copied = (format!("document {path}: artifact://{name} is the approved one"), copy);
+            [copied, (format!("document {path}: the work left it alone"), self.left_alone(unit, path, hash))]
+        });
+        rows.collect()
+    }
+
+    /// Whether the base, or the bubble that it comes from, has the document that was pinned.
+    fn found_elsewhere(&self, unit: &Unit, path: &str, hash: &str) -> Result<(), String> {
+        let mut found = Vec::new();
+        if let (Some(git), Some(record)) = (self.git_of(unit), &unit.workspace) {
+            let there = blob(&git, &record.base.0, path).map(|bytes| sha256(&bytes));
+            found.extend(there.map(|hash| (format!("commit {}", record.base.short()), hash)));
+        }
+        let source = unit.rules.prd.as_ref().and_then(|prd| prd.source.parse().ok());
+        let source = source.and_then(|id: BubbleId| self.engine.bubble(self.control.repo(), &id).ok());
+        for document in source.iter().flat_map(|source| of_bubble(source).unwrap_or_default()) {
+            let (name, hash) = document.pin();
+            found.extend((name == path).then(|| (format!("the bubble {}", unit_source(unit)), hash)));
+        }
+        if found.iter().any(|(_, there)| there == hash) {
+            return Ok(());
+        }
+        let differing: Vec<_> = found.iter().map(|(place, there)| format!("{place} has one with {there}")).collect();
+        let differing = if differing.is_empty() { String::new() } else { format!("; {}", differing.join(", ")) };
+        Err(format!("the approved {path} with the SHA-256 {hash} is gone{differing}"))
+    }
+
+    /// Whether the newest snapshot has the document as the base has it, or as it was pinned.
+    fn left_alone(&self, unit: &Unit, path: &str, hash: &str) -> Result<(), String> {
+        let (Some(git), Some(record), Some(snapshot)) = (self.git_of(unit), &unit.workspace, &unit.snapshot) else {
+            return Ok(());
+        };
+        let (before, now) = (blob(&git, &record.base_tree.0, path), blob(&git, &snapshot.tree.0, path));
+        match &now {
+            _ if now == before => Ok(()),
+            Some(bytes) if sha256(bytes) == *hash => Ok(()),
+            Some(bytes) => {
+                let (tree, found) = (snapshot.tree.short(), sha256(bytes));
+                Err(format!("tree {tree} has a {path} that was changed: its SHA-256 is {found}, and {hash} is pinned"))
+            }
+            None => Err(format!("tree {} has no {path} any more, which the base has", snapshot.tree.short())),
+        }
+    }
+
+    fn git_of(&self, unit: &Unit) -> Option<Git> {
+        self.workspace(unit).ok()?.repo().ok().map(|repo| repo.git())
+    }
+}
+
+fn unit_source(unit: &Unit) -> &str {
+    unit.rules.prd.as_ref().map_or("", |prd| prd.source.as_str())
+}
+
+fn blob(git: &Git, treeish: &str, path: &str) -> Option<Vec<u8>> {
+    git.run(Call::new(["cat-file", "blob", &format!("{treeish}:{path}")])).ok().map(|blob| blob.stdout)
+}
+
 /// The documents of a bubble that a person approved.
-fn of_bubble(bubble: &crate::engine::Bubble) -> Result<Vec<(String, String)>, EngineError> {
+fn of_bubble(bubble: &Bubble) -> Result<Vec<Document>, EngineError> {
     let unit = bubble.load()?.unit;
     if unit.rules.kind != BubbleKind::Document {
         return Err(EngineError::Effect(format!(
@@ -39,17 +130,17 @@ fn of_bubble(bubble: &crate::engine::Bubble) -> Result<Vec<(String, String)>, En
         )));
     };
     let Some(tree) = unit.tree() else { return Err(none(bubble.id.as_str())) };
-    let git = bubble.workspace(&unit)?.git();
+    let git = bubble.workspace(&unit)?.repo()?.git();
     let pinned = documents(&unit).into_iter().map(|path| {
         let blob = git.run(Call::new(["cat-file", "blob", &format!("{tree}:{path}")]))?;
-        Ok::<_, EngineError>((path, sha256(&blob.stdout)))
+        Ok::<_, EngineError>(Document { path, bytes: blob.stdout })
     });
     let pinned = pinned.collect::<Result<Vec<_>, _>>()?;
     if pinned.is_empty() { Err(none(bubble.id.as_str())) } else { Ok(pinned) }
 }
 
 /// A document that the base branch holds, so that somebody has taken it.
-fn of_file(repo: &Repo, path: &str, base: &str) -> Result<(String, String), EngineError> {
+fn of_file(repo: &Repo, path: &str, base: &str) -> Result<Document, EngineError> {
     let plain = path.strip_prefix("artifact://").unwrap_or(path);
     let inside = Path::new(plain).strip_prefix(&repo.root).unwrap_or(Path::new(plain));
     let name = inside.to_string_lossy().trim_start_matches("./").to_owned();
@@ -61,7 +152,7 @@ fn of_file(repo: &Repo, path: &str, base: &str) -> Result<(String, String), Engi
         ))
     };
     let blob = blob.map_err(unknown)?;
-    Ok((name, sha256(&blob.stdout)))
+    Ok(Document { path: name, bytes: blob.stdout })
 }
 
 fn none(id: &str) -> EngineError {

@@ -1,13 +1,11 @@
-//! Recomputes what the log claims, offline: chain, state, artifacts, snapshots, certificate, commit.
+//! Recomputes what the log claims, offline: chain, state, artifacts, documents, snapshots, certificate, commit.
 
 use std::time::Duration;
 
 use pairflow_core::hash::sha256;
-use pairflow_core::ids::Party;
-use pairflow_core::log::{Body, Convergence, Envelope, Evidence, Lifecycle};
+use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
 use pairflow_core::rounds::Certificate;
-use pairflow_core::rounds::policy::strict;
-use pairflow_core::unit::{Phase, Unit, Unmet, claimed, evolve, unmet, waivers};
+use pairflow_core::unit::{Phase, Unit, evolve, recompute};
 use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
@@ -51,6 +49,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
     rows.push(cached_state(bubble, &verified, &envelopes));
     rows.extend(artifacts(bubble, &envelopes));
+    rows.extend(bubble.documents_hold(&verified.unit).into_iter().map(|(what, result)| row(what, result)));
     rows.extend(snapshots(bubble, &verified.unit, &envelopes));
     rows.extend(certificate(&envelopes, bubble));
     rows.extend(package(bubble, &verified.unit));
@@ -166,54 +165,8 @@ fn holds_tree(git: &Git, name: &str, tree: &str) -> Result<(), String> {
 
 /// The certificate follows from what stood in the log before it.
 fn certificate(envelopes: &[Envelope], bubble: &Bubble) -> Option<VerifyRow> {
-    let mut unit = Unit::new(bubble.id.clone());
-    let mut last = None;
-    for envelope in envelopes {
-        if let Body::Convergence(claim) = &envelope.event.body {
-            last = Some(recompute(&unit, envelope, claim));
-        }
-        unit = evolve(unit, envelope);
-    }
-    last.map(|result| row("certificate: follows from the log", result))
-}
-
-fn recompute(before: &Unit, envelope: &Envelope, claim: &Convergence) -> Result<(), String> {
-    let certificate = &claim.certificate;
-    let unit = match &envelope.event.sender {
-        Party::Agent(by) => claimed(before, by, "", claim.explanation.as_ref()),
-        _ => before.clone(),
-    };
-    let waived = !certificate.waived.is_empty();
-    let mut unmet = unmet(&unit, &unit.streak);
-    unmet.retain(|criterion| criterion.holds_up_a_pass() && !(waived && can_be_waived(criterion)));
-    if !unmet.is_empty() {
-        let unmet: Vec<_> = unmet.iter().map(ToString::to_string).collect();
-        return Err(format!("it was given although this is missing: {}", unmet.join("; ")));
-    }
-    if waived && certificate.waived != waivers(&unit) {
-        return Err("it does not name what was waived".to_owned());
-    }
-    match strict::certify(&unit, &unit.streak, certificate.waived.clone()) {
-        Some(expected) if expected == *certificate => Ok(()),
-        _ => Err("it does not say what the log says".to_owned()),
-    }
-}
-
-/// Whether a person may do without it: findings and a second review, nothing else.
-fn can_be_waived(criterion: &Unmet) -> bool {
-    match criterion {
-        Unmet::Blocking(_)
-        | Unmet::Unanswered(_)
-        | Unmet::Reviews { .. }
-        | Unmet::NoAlternation
-        | Unmet::Comprehension => true,
-        Unmet::NothingHandedOver
-        | Unmet::CheckFailed(_)
-        | Unmet::CheckMissing(_)
-        | Unmet::Questions(_)
-        | Unmet::Explanation(_)
-        | Unmet::TreeChanged(_) => false,
-    }
+    let recomputed = recompute(&bubble.id, envelopes)?;
+    Some(row("certificate: follows from the log", recomputed.map_err(|why| why.to_string())))
 }
 
 /// The package is the one that was put up for approval.

@@ -66,6 +66,14 @@ impl Panes {
         finish(self.tmux(&["capture-pane", "-p", "-t", pane]))
     }
 
+    /// Closes a pane, and waits for the end of what ran in it.
+    #[track_caller]
+    pub fn close(&self, pane: &str) {
+        let pid = finish(self.tmux(&["display-message", "-p", "-t", pane, "#{pane_pid}"]));
+        finish(self.tmux(&["kill-pane", "-t", pane]));
+        wait_for_end(pid.trim());
+    }
+
     fn tmux(&self, words: &[&str]) -> Command {
         let mut command = Command::new("tmux");
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LANG", "C.UTF-8");

@@ -14,10 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A temporary home with a repository of one commit on `main`. Dropping it stops its supervisor.
+/// A temporary home with a repository of one commit on `main`, in which agents join by themselves unless a test says
+/// otherwise. Dropping it stops its supervisor.
 pub struct Home {
     dir: TempDir,
     program: PathBuf,
+    env: Vec<(String, String)>,
     /// The repository.
     pub repo: PathBuf,
 }
@@ -27,12 +29,14 @@ impl Home {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let dir = TempDir::with_prefix("pf-").expect("a temporary directory can be made");
         let root = dir.path().canonicalize().expect("a new directory has a path");
-        for name in ["home", "run", "state", "config", "tmp", "work/repo"] {
+        for name in ["programs", "home", "run", "state", "config/pairflow", "tmp", "work/repo"] {
             std::fs::create_dir_all(root.join(name)).expect("a new directory is writable");
         }
         let identity = "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n";
         std::fs::write(root.join("home/.gitconfig"), identity).expect("a new directory is writable");
-        let home = Self { repo: root.join("work/repo"), dir, program: program.into() };
+        // The agents of most tests are the tests themselves; those with panes say so.
+        let home = Self { repo: root.join("work/repo"), dir, program: program.into(), env: Vec::new() };
+        home.configure("");
         home.git(&["init", "--quiet", "--initial-branch=main"]);
         home.commit("README.md", "# Repository\n", "first commit");
         home
@@ -41,6 +45,11 @@ impl Home {
     /// Returns the directory that everything lies in.
     pub fn root(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// Has everything run with these variables, too; they take the place of the home's own.
+    pub fn set_env(&mut self, env: Vec<(String, String)>) {
+        self.env = env;
     }
 
     /// Runs the program in the repository.
@@ -93,6 +102,23 @@ impl Home {
         self.git(&["commit", "--quiet", "-m", message]);
     }
 
+    /// Sets what the person's own configuration says, besides that agents join by themselves.
+    #[track_caller]
+    pub fn configure(&self, text: &str) {
+        let file = self.root().join("config/pairflow/config.toml");
+        std::fs::write(file, format!("driver = \"external\"\n{text}")).expect("the home is writable");
+    }
+
+    /// Puts a program before all others of its name: a script for `sh`.
+    #[track_caller]
+    pub fn install(&self, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let file = self.root().join("programs").join(name);
+        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("the home is writable");
+        let rights = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&file, rights).expect("a new file can be made executable");
+    }
+
     /// Has `agent` join `bubble`. Its older variables are void from then on.
     #[track_caller]
     pub fn agent(&self, bubble: &str, agent: &str) -> Agent<'_> {
@@ -140,7 +166,9 @@ impl Home {
         let root = self.root();
         let mut command = Command::new(program);
         command.env_clear().current_dir(&self.repo);
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let ours = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = std::iter::once(root.join("programs")).chain(std::env::split_paths(&ours));
+        command.env("PATH", std::env::join_paths(dirs).expect("directories of a path can be joined again"));
         for (name, dir) in [
             ("HOME", "home"),
             ("XDG_RUNTIME_DIR", "run"),
@@ -151,6 +179,7 @@ impl Home {
             command.env(name, root.join(dir));
         }
         command.env("GIT_CONFIG_NOSYSTEM", "1").env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
 }

@@ -183,7 +183,7 @@ fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
             let pass = |words: &str| pass_with(&turn.agent, findings.clone(), words);
             (both(&pass), |it| matches!(it.event.body, Body::Pass(_)))
         }
-        _ => ([Command::Tick, Command::Tick], |_| false),
+        _ => ([Command::Tick { active: None }, Command::Tick { active: None }], |_| false),
     }
 }
 

@@ -105,7 +105,7 @@ impl Scene {
 pub(super) fn pay(bubble: &Bubble, workspace: &Workspace) -> Result<(), String> {
     for _ in 0..50 {
         let unit = bubble.durable().map_err(|error| error.to_string())?.unit;
-        let Some(effect) = owed(&unit).into_iter().find(|effect| !matches!(effect, Effect::RunAgent { .. })) else {
+        let Some(effect) = owed(&unit).into_iter().find(|effect| !effect.lasts()) else {
             return Ok(());
         };
         match bubble.apply(&result(&unit, &effect, workspace)) {
@@ -126,10 +126,10 @@ fn result(unit: &Unit, effect: &Effect, workspace: &Workspace) -> Command {
         Effect::RunReproducer { finding, command } => {
             Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, workspace) }
         }
-        Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn },
+        Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn, slices: 0 },
         Effect::Update => Command::UpdateFailed { reason: "the base has not moved".to_owned(), conflict: None },
         Effect::Commit(_) => Command::CommitMade { commit: workspace.base.clone(), old_tip: None },
-        Effect::RecordDone | Effect::RunAgent { .. } => Command::RecordDone,
+        Effect::RecordDone | Effect::RunAgent { .. } | Effect::Deliver { .. } => Command::RecordDone,
     }
 }
 

@@ -60,7 +60,7 @@ impl Drop for Doorman {
 fn answer(engine: &Engine, workspace: &Workspace, mut stream: UnixStream) -> std::io::Result<()> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
-    if let Ok(Ask::Wake { repo, id }) = serde_json::from_str(&line)
+    if let Ok(Ask::Wake { repo, id, .. }) = serde_json::from_str(&line)
         && let Ok(bubble) = engine.bubble(&repo, &id)
         && let Ok(loaded) = bubble.load()
         && matches!(&loaded.unit.phase, Phase::Preparing | Phase::Approved(_) | Phase::Committed(_))

@@ -226,7 +226,7 @@ pub(super) fn ask(by: &AgentId) -> Command {
 
 /// A hand-over with words and a key of its own.
 pub(super) fn pass_with(by: &AgentId, findings: Option<Vec<Finding>>, words: &str) -> Command {
-    let Command::Pass(plain) = pass(by, findings) else { return Command::Tick };
+    let Command::Pass(plain) = pass(by, findings) else { return Command::Tick { active: None } };
     Command::Pass(PassCommand { summary: words.to_owned(), key: Some(Key(words.to_owned())), ..plain })
 }
 

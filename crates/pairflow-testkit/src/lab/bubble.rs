@@ -114,7 +114,7 @@ impl Bubble {
                 let gone = !shows(command).is_some_and(|at| code.defects[at].alive);
                 Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, tree, gone) }
             }
-            Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn },
+            Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn, slices: 0 },
             other => unreachable!("{other:?} is not owed in the lab"),
         }
     }

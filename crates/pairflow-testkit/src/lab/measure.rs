@@ -17,6 +17,8 @@ pub struct Ran {
     pub causes: [u32; Cause::ALL.len()],
     /// Whether it stopped by its own rules.
     pub converged: bool,
+    /// Whether a person took the work as it was, without two clean reviews.
+    pub taken: bool,
     /// Whether a required check fails on what was accepted.
     pub checks_fail: bool,
     /// Whether what was accepted is not what was reviewed last.
@@ -64,6 +66,10 @@ pub struct Summary {
     pub turns: Spread,
     /// Questions to a person.
     pub questions: Spread,
+    /// The shares of runs with no question, one, two, and more.
+    pub asked: [f64; 4],
+    /// The share of runs in which a person took the work as it was.
+    pub taken: f64,
     /// True P0 and P1 left.
     pub left: Mean,
     /// The share of runs that left any.
@@ -162,6 +168,11 @@ impl Summary {
             rounds: Spread::of(runs.iter().map(|run| run.rounds)),
             turns: Spread::of(runs.iter().map(|run| run.turns)),
             questions: Spread::of(runs.iter().map(|run| run.questions)),
+            asked: std::array::from_fn(|many| {
+                let so_many = runs.iter().filter(|run| (run.questions as usize).min(3) == many).count();
+                so_many as f64 / runs.len().max(1) as f64
+            }),
+            taken: share(|run| run.taken),
             left: Mean::of(&left),
             any_left: share(|run| run.left > 0),
             minor_rounds: total(|run| run.minor_rounds) / total(|run| run.rounds).max(1.0),

@@ -258,7 +258,9 @@ impl<'a> Trial<'a> {
 
     /// The loop is over: what it accepted has to be what was reviewed and checked.
     fn end(mut self) -> Ran {
-        let accepted = self.bubble.unit.certificate.as_ref().map(|certificate| certificate.tree.clone());
+        let certificate = self.bubble.unit.certificate.as_ref();
+        self.ran.taken = certificate.is_some_and(|certificate| !certificate.waived.is_empty());
+        let accepted = certificate.map(|certificate| certificate.tree.clone());
         let newest = tree(self.code.changes);
         self.ran.converged = matches!(self.bubble.unit.phase, Phase::ReadyForApproval(_));
         self.ran.unreviewed = accepted.as_ref() != Some(&newest) || self.reviewed != self.code.changes;

@@ -94,10 +94,16 @@ fn perform(
 ) -> io::Result<Sent> {
     let reply = match reply {
         Ok(reply) => reply,
-        Err(why) => return fail(&wire, 400, &[], &why, to).map(|()| Sent { how: Answered::Refused, keep: true }),
+        Err(why) => {
+            let body = wire.error(400, &why).to_string();
+            http::write(to, &Whole { status: 400, headers: &[], body: &body, head_only: false })?;
+            return Ok(Sent { how: Answered::Refused, keep: true });
+        }
     };
-    if let Ending::Status { status, headers } = &reply.ending {
-        fail(&wire, *status, headers, "the script fails here", to)?;
+    if let Ending::Status { status, headers, body } = &reply.ending {
+        let usual = || wire.error(*status, "the script fails here").to_string();
+        let body = body.clone().unwrap_or_else(usual);
+        http::write(to, &Whole { status: *status, headers, body: &body, head_only: false })?;
         return Ok(Sent { how: Answered::Failed, keep: true });
     }
     http::begin_stream(to)?;
@@ -129,17 +135,6 @@ fn whole_message(mut wire: Claude, reply: &Reply, shared: &Shared, to: &mut impl
     let body = wire.message().to_string();
     http::write(to, &Whole { status: 200, headers: &[], body: &body, head_only: false })?;
     Ok(Sent { how: Answered::Whole, keep: true })
-}
-
-fn fail(
-    wire: &impl Wire,
-    status: u16,
-    headers: &[(String, String)],
-    message: &str,
-    to: &mut impl Write,
-) -> io::Result<()> {
-    let body = wire.error(status, message).to_string();
-    http::write(to, &Whole { status, headers, body: &body, head_only: false })
 }
 
 fn send(events: &[Value], to: &mut impl Write) -> io::Result<()> {

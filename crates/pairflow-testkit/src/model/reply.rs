@@ -31,8 +31,8 @@ pub(super) enum Ending {
     Whole,
     /// The connection breaks where the end would be.
     Cut,
-    /// There is no answer but an error.
-    Status { status: u16, headers: Vec<(String, String)> },
+    /// There is no answer but an error; the body is the usual one of the protocol unless it is given.
+    Status { status: u16, headers: Vec<(String, String)>, body: Option<String> },
 }
 
 impl Reply {
@@ -58,7 +58,7 @@ impl Reply {
 
     /// Fails with an HTTP status, for example 429 or 500.
     pub fn status(status: u16) -> Self {
-        Self { parts: Vec::new(), ending: Ending::Status { status, headers: Vec::new() } }
+        Self { parts: Vec::new(), ending: Ending::Status { status, headers: Vec::new(), body: None } }
     }
 
     /// Adds a header to a failure, for example `retry-after`. An answer has the headers of its protocol only.
@@ -66,6 +66,15 @@ impl Reply {
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let Ending::Status { headers, .. } = &mut self.ending {
             headers.push((name.into(), value.into()));
+        }
+        self
+    }
+
+    /// Gives a failure a body of its own, for example the one that says when a limit ends.
+    #[must_use]
+    pub fn body(mut self, text: impl Into<String>) -> Self {
+        if let Ending::Status { body, .. } = &mut self.ending {
+            *body = Some(text.into());
         }
         self
     }

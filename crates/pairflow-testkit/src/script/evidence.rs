@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pairflow_core::facts::Outcome;
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{
-    Body, Control, Convergence, Decision, Envelope, Evidence, Lifecycle, Pass, QuestionKind, Reply, Waivable,
+    Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, Lifecycle, Pass, QuestionKind, Reply,
+    Waivable,
 };
 use pairflow_core::rounds::Severity;
 use pairflow_core::rules::BubbleKind;
@@ -129,10 +130,21 @@ impl Shown {
     }
 
     fn spare(&mut self, control: &Control) {
-        match &control.waived {
-            Some(Waivable::Finding(id)) => mark(&mut self.waived, id, true),
-            Some(Waivable::Check(name)) => mark(&mut self.spared, name, true),
-            None => {}
+        let spares = control.action == ControlAction::Waive;
+        let lost = match &control.waived {
+            Some(Waivable::Finding(id)) => {
+                mark(&mut self.waived, id, spares);
+                self.blocks(*id)
+            }
+            Some(Waivable::Check(name)) => {
+                mark(&mut self.spared, name, spares);
+                !self.passed.contains(name)
+            }
+            None => false,
+        };
+        if lost && control.action == ControlAction::Withdraw {
+            // Whoever reviewed did so while the person lived with it.
+            self.clean.clear();
         }
     }
 

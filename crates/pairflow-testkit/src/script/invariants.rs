@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pairflow_core::ids::{AgentId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle, Verdict};
 use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT};
-use pairflow_core::unit::{KEYS_KEPT, Phase, SUMMARIES_KEPT, Stage, Unit, next_deadline, owed};
+use pairflow_core::unit::{KEYS_KEPT, Phase, SUMMARIES_KEPT, Stage, Unit, next_deadline, owed, recompute};
 
 use super::evidence;
 
@@ -24,6 +24,7 @@ pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
         ("every clean review that counts is of the newest snapshot's tree", streak_fits(unit, log)),
         ("the last decision before a commit approved exactly its tree", commit_was_approved(log)),
         ("what is accepted has its evidence in the log", evidence::accepted_justly(unit, log)),
+        ("the certificate can be recomputed from the log", certificate_follows(unit, log)),
     ];
     rules.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule.to_owned()).collect()
 }
@@ -58,12 +59,12 @@ fn reviews_fit(unit: &Unit) -> bool {
 }
 
 fn at_rest(unit: &Unit) -> bool {
-    owed(unit).is_empty() && next_deadline(unit).is_none() && unit.questions.is_empty()
+    owed(unit).is_empty() && next_deadline(unit, None).is_none() && unit.questions.is_empty()
 }
 
 fn deadline_fits(unit: &Unit) -> bool {
     let may_act = matches!(&unit.phase, Phase::Running(turn) if turn.stage == Stage::Open) && !unit.paused;
-    next_deadline(unit).is_some() == may_act
+    next_deadline(unit, None).is_some() == may_act
 }
 
 fn package_fits(unit: &Unit) -> bool {
@@ -107,6 +108,11 @@ fn reviews(log: &[Envelope]) -> HashMap<(AgentId, u32), Option<TreeId>> {
         }
     }
     reviewed
+}
+
+/// What `verify` says of it is looked at while the package is up for approval, so once for each acceptance.
+fn certificate_follows(unit: &Unit, log: &[Envelope]) -> bool {
+    !matches!(unit.phase, Phase::ReadyForApproval(_)) || recompute(&unit.id, log) == Some(Ok(()))
 }
 
 fn commit_was_approved(log: &[Envelope]) -> bool {

@@ -50,6 +50,7 @@ impl Play {
             "step" => Some(self.pay_one()),
             "raw" => Some(self.raw(words)),
             "env" => Some(self.mint(words)),
+            "notice" => Some(self.notice(words)),
             "trouble" => Some(self.send(&Command::Trouble { reason: words.need_quoted("the trouble") })),
             "lost" => Some(self.send(&Command::GiveUp { reason: words.need_quoted("what is lost") })),
             "head" => self.head(words),
@@ -63,6 +64,7 @@ impl Play {
     fn given(&mut self, words: &mut Words) {
         match words.need("what is given").as_str() {
             "max_rounds" => self.rules.max_rounds = number(words),
+            "asks" => self.rules.ask_unproven_after = number(words),
             "watchdog" => self.rules.watchdog_timeout_minutes = number(words),
             "agents" => {
                 let names = words.list();
@@ -84,6 +86,8 @@ impl Play {
             "task" => self.task = words.need_quoted("the task").replace("\\n", "\n"),
             "criterion" => self.criteria.push(words.need_quoted("the criterion")),
             "scripted" => self.rules.driver = DriverKind::Script,
+            "panes" => self.rules.driver = DriverKind::Tmux,
+            "turns" => self.rules.max_turn_minutes = number(words),
             "persistent" => self.rules.reviewer_context_mode = ContextMode::Persistent,
             _ => words.reject("a known rule"),
         }
@@ -100,6 +104,7 @@ impl Play {
                 // A claim brings its explanation along, unless the line says otherwise.
                 explanation: (!words.take("unexplained")).then(|| explanation(words).unwrap_or_else(whole)),
                 refs: words.after("ref").into_iter().collect(),
+                reviewed: Vec::new(),
                 key: words.after("key").map(Key),
             },
             "asks" => Command::AskHuman {
@@ -108,7 +113,7 @@ impl Play {
                 refs: words.after("ref").into_iter().collect(),
                 key: words.after("key").map(Key),
             },
-            _ => words.reject("pass, converged or asks"),
+            what => return self.program(by, what, words),
         };
         self.send(&command)
     }
@@ -136,9 +141,9 @@ impl Play {
         let own_branch = || HeadSeen::Branch(self.unit.rules.bubble_branch.clone());
         let summary = summary.unwrap_or_else(|| if findings.is_some() { "reviewed" } else { "done" }.to_owned());
         let head = self.world.head.clone().unwrap_or_else(own_branch);
-        let (discuss, key) = (words.take("discuss"), words.after("key").map(Key));
-        let plain = PassCommand::new(by, summary, head);
-        Command::Pass(PassCommand { refs, intent, findings, answers, explanation, steps, discuss, key, ..plain })
+        let (discuss, insists) = (words.take("discuss"), words.take("insists"));
+        let plain = PassCommand { insists, key: words.after("key").map(Key), ..PassCommand::new(by, summary, head) };
+        Command::Pass(PassCommand { refs, intent, findings, answers, explanation, steps, discuss, ..plain })
     }
 
     fn person(&mut self, words: &mut Words) -> Sent {
@@ -162,8 +167,11 @@ impl Play {
             "waive" => {
                 let name = words.need("a finding or a check");
                 let what = name.parse().map_or(Waivable::Check(name), Waivable::Finding);
-                Command::Waive { what, reason: words.quoted().unwrap_or_default() }
+                let withdraw = words.take("withdraw");
+                let reason = words.quoted().unwrap_or_default();
+                if withdraw { Command::Withdraw { what, reason } } else { Command::Waive { what, reason } }
             }
+            "restart" => Command::Restart { reason: words.quoted().unwrap_or_default() },
             "stop" => Command::Stop { reason: words.quoted().unwrap_or_default() },
             "update" => Command::Update,
             _ => words.reject("a human verb"),
@@ -194,7 +202,8 @@ impl Play {
 
     fn wait(&mut self, words: &mut Words) -> Sent {
         self.world.pass_time(u64::try_from(millis(words)).expect("a script does not wait for the past"));
-        self.send(&Command::Tick)
+        let active = words.take("active").then_some(self.world.now);
+        self.send(&Command::Tick { active })
     }
 
     /// `clock jumps +10y`: the wall clock alone.
@@ -377,7 +386,7 @@ fn severity(words: &mut Words) -> Option<Severity> {
 }
 
 /// Reads a time such as `90s`, `6m`, `-10y`.
-fn millis(words: &mut Words) -> i64 {
+pub(super) fn millis(words: &mut Words) -> i64 {
     let word = words.need("a time such as 6m");
     let unit = match word.chars().last() {
         Some('s') => 1000,

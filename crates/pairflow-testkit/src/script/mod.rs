@@ -5,10 +5,13 @@
 //! came of each line with the expected text; [`play`] returns the whole play for a closer look.
 //!
 //! ```text
-//! given max_rounds 3              agents codex, claude [, gemini]   checks test, lint   no checks   watchdog 5
+//! given max_rounds 3              asks 0 (never about unproven findings)
+//! given agents codex, claude [, gemini]   checks test, lint   no checks   watchdog 5
 //! start                           codex: pass 'first cut'           claude: pass P1 'no rollback' P2 'naming'
 //! claude: pass P1 'x' at a.rs:3 class security by './repro' late undoes F1     claude: pass confirms F1 reopens F2
-//! codex: pass fixes F1 disputes F2 'why' explained     human: waive F1 'why'     F1 reproducer fails|passes|cannot run
+//! human: waive F1 'why'           human: waive lint 'why'           human: waive lint withdraw 'why'
+//! claude: pass P2 'x' discuss     claude: pass P2 'x' insists (says that the work has to change)
+//! codex: pass fixes F1 disputes F2 'why' explained         F1 reproducer fails|passes|cannot run
 //! claude: pass clean              claude: converged 'done'          codex: asks 'which db?'
 //! human: reply 'sqlite'           human: reply accept               human: approve | rework 'x' | commit | merge
 //! human: pause | resume | stop    human: update                     human edits a.rs    claude edits a.rs
@@ -22,6 +25,7 @@ mod document;
 mod evidence;
 mod invariants;
 mod lines;
+mod panes;
 mod perform;
 mod play;
 mod render;

@@ -21,7 +21,7 @@ impl Play {
 
     /// Pays the most urgent debt.
     pub fn pay_one(&mut self) -> Sent {
-        let debt = owed(&self.unit).into_iter().find(|one| !matches!(one, Effect::RunAgent { .. }));
+        let debt = owed(&self.unit).into_iter().find(|one| !one.lasts());
         let Some(effect) = debt else { return Sent::Nothing };
         let command = self.perform(&effect);
         let sent = self.send(&command);
@@ -46,7 +46,7 @@ impl Play {
             }
             Effect::OpenTurn { turn } => {
                 let expected = self.unit.tree() == Some(&self.world.tree());
-                if expected { Command::TurnReady { turn: *turn } } else { self.take_snapshot(Party::Human) }
+                if expected { Command::TurnReady { turn: *turn, slices: 0 } } else { self.take_snapshot(Party::Human) }
             }
             Effect::Update => match self.world.update_fails.clone() {
                 Some(reason) => Command::UpdateFailed { reason, conflict: None },
@@ -57,7 +57,7 @@ impl Play {
                 None => Command::CommitMade { commit: self.world.commit(), old_tip: None },
             },
             Effect::RecordDone => Command::RecordDone,
-            Effect::RunAgent { .. } => unreachable!("the script itself plays the agents"),
+            Effect::RunAgent { .. } | Effect::Deliver { .. } => unreachable!("the script itself plays the agents"),
         }
     }
 

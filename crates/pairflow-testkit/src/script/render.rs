@@ -1,7 +1,7 @@
 //! Says in one line where a bubble stands.
 
 use pairflow_core::rounds::{Row, RowState};
-use pairflow_core::unit::{CheckState, Phase, Stage, Unit};
+use pairflow_core::unit::{CheckState, Notice, Phase, Stage, Unit};
 
 use super::play::{Play, Sent};
 
@@ -44,6 +44,9 @@ pub(super) fn stand(unit: &Unit) -> String {
     }
     parts.extend(unit.paused.then(|| "paused".to_owned()));
     parts.extend(unit.updating.then(|| "updating".to_owned()));
+    parts.extend(unit.parked.as_ref().map(|parked| format!("waits for {}", parked.agent)));
+    let out = |notice: &Notice| format!("notice {} to {} sent {}", notice.number, notice.agent, notice.attempts);
+    parts.extend(unit.outbox.iter().map(out));
     if unit.phase.turn().is_some() {
         parts.extend(evidence(unit));
     }

@@ -5,7 +5,7 @@ use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Decision, Ground, Waivable, Workspace};
 use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat, Seen, Stage, Unit};
+use pairflow_core::unit::{Command, Hindrance, HeadSeen, PassCommand, Seat, Seen, Stage, Unit};
 
 /// A command with a name for tables, and the moment at which it is sent.
 #[derive(Debug, Clone)]
@@ -26,11 +26,11 @@ pub fn samples(unit: &Unit) -> Vec<Sample> {
         move |(name, command): (&'static str, Command)| Sample { name, from, command, now }
     };
     let soon = unit.phase.turn().map_or_else(|| moment(0), |turn| turn.heard);
-    let late = unit.silence_ends().map_or(soon, |(heard, limit)| Moment { up: heard.up + limit, ..heard });
+    let late = unit.silence_ends(None).map_or(soon, |(heard, limit)| Moment { up: heard.up + limit, ..heard });
     let mut all: Vec<_> = of_agents(unit).into_iter().map(named("agent", soon)).collect();
     all.extend(of_people(unit).into_iter().map(named("human", soon)));
-    all.push(Sample { name: "watchdog", from: "clock", command: Command::Tick, now: soon });
-    all.push(Sample { name: "watchdog-late", from: "clock", command: Command::Tick, now: late });
+    all.push(Sample { name: "watchdog", from: "clock", command: Command::Tick { active: None }, now: soon });
+    all.push(Sample { name: "watchdog-late", from: "clock", command: Command::Tick { active: None }, now: late });
     all.extend(of_effects(unit).into_iter().map(named("supervisor", soon)));
     all
 }
@@ -95,8 +95,13 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("merged", Command::Merged { commit: commit() }),
         ("pause", Command::Pause { reason: String::new() }),
         ("resume", Command::Resume),
+        ("restart", Command::Restart { reason: String::new() }),
         ("waive-finding", waive(Waivable::Finding(first_row(unit)))),
         ("waive-check", waive(Waivable::Check("test".to_owned()))),
+        (
+            "waive-check --withdraw",
+            Command::Withdraw { what: Waivable::Check("test".to_owned()), reason: String::new() },
+        ),
         ("stop", Command::Stop { reason: String::new() }),
         ("env", token),
     ]
@@ -110,6 +115,9 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         _ => Party::Human,
     };
     let reason = || "no space left".to_owned();
+    let holder = turn.map_or(&unit.seats.producer, |turn| &turn.agent);
+    let notice = unit.outbox.first().map_or(1, |notice| notice.number);
+    let hindered = |by| Command::Hindered { agent: holder.clone(), by, what: "it says so".to_owned() };
     let merged = Command::UpdateMade {
         base: commit(),
         base_tree: tree(unit),
@@ -129,7 +137,17 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("reproduced", reproduced(unit, Outcome::Passed)),
         ("reproduced-failed", reproduced(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
         ("reproduced-could-not", reproduced(unit, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
-        ("turn-ready", Command::TurnReady { turn: number }),
+        ("turn-ready", Command::TurnReady { turn: number, slices: 0 }),
+        ("agent-session", Command::AgentSession { agent: holder.clone(), turn: number, session: Some("s1".to_owned()) }),
+        ("sent", Command::Sent { notice }),
+        ("acknowledged", Command::Acknowledged { agent: holder.clone(), notice }),
+        ("undelivered", Command::Undelivered { notice, why: "nobody took it".to_owned() }),
+        ("active", Command::Active { agent: holder.clone() }),
+        ("stopped", Command::Stopped { agent: holder.clone() }),
+        ("wants-permission", hindered(Hindrance::Permission)),
+        ("shows-dialog", hindered(Hindrance::Dialog)),
+        ("failed", hindered(Hindrance::Failure)),
+        ("limited", hindered(Hindrance::Limit { until: None })),
         ("agent-ended", Command::AgentEnded { turn: number, how: "with exit code 3".to_owned() }),
         ("commit-made", Command::CommitMade { commit: commit(), old_tip: None }),
         ("commit-failed", Command::CommitFailed { reason: reason() }),
@@ -155,7 +173,8 @@ fn found(unit: &Unit, by: &AgentId) -> Command {
 
 fn converged(unit: &Unit, by: &AgentId, explanation: Option<Explanation>) -> Command {
     let summary = "nothing grave is left".to_owned();
-    Command::Converged { by: by.clone(), summary, refs: Vec::new(), explanation, seen: seen(unit), key: None }
+    let (refs, reviewed) = (Vec::new(), Vec::new());
+    Command::Converged { by: by.clone(), summary, refs, explanation, reviewed, seen: seen(unit), key: None }
 }
 
 fn explained() -> Explanation {

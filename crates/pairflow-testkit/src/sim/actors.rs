@@ -42,7 +42,7 @@ pub(super) fn next(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
         4 => Act::MoveBase,
         5 => Act::Edit,
         6 | 7 => astray(unit, rng),
-        8 => Act::Send(Command::Tick),
+        8 => Act::Send(Command::Tick { active: None }),
         _ => fitting(unit, world, rng),
     }
 }
@@ -92,6 +92,7 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
                 summary: words(rng),
                 refs: Vec::new(),
                 explanation: None,
+                reviewed: Vec::new(),
                 seen,
                 key: key(rng),
             })
@@ -154,7 +155,7 @@ fn answer(unit: &Unit, rng: &mut Rng) -> Act {
 }
 
 fn reply(open: &OpenQuestion, rng: &mut Rng) -> Command {
-    let decides = matches!(open.kind, QuestionKind::TieBreak | QuestionKind::CouldNotCheck) && rng.once_in(2);
+    let decides = (open.kind.is_tie_break() || open.kind == QuestionKind::CouldNotCheck) && rng.once_in(2);
     let decision = decides.then(|| if rng.once_in(3) { Decision::Continue } else { Decision::Accept });
     Command::Reply {
         message: words(rng),

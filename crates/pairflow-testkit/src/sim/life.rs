@@ -6,7 +6,7 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Envelope, Lifecycle};
 use pairflow_core::rules::{Agents, Check, DriverKind, Rules};
-use pairflow_core::unit::{Command, Effect, Unit, create, evolve, owed};
+use pairflow_core::unit::{Command, Unit, create, evolve, owed};
 use pairflow_engine::clock::Clock;
 use pairflow_engine::engine::{Applied, EngineError};
 use pairflow_engine::store::{Loaded, Storage, StoreError};
@@ -131,7 +131,7 @@ impl Life {
         let mut quiet = 0;
         loop {
             let unit = self.stand()?;
-            let payable = owed(&unit).into_iter().find(|effect| !matches!(effect, Effect::RunAgent { .. }));
+            let payable = owed(&unit).into_iter().find(|effect| !effect.lasts());
             let Some(effect) = payable else { return stuck(&unit).map_or(Ok(()), Err) };
             let command = self.world.perform(&unit, &effect, &mut self.rng);
             quiet += u32::from(self.send(&command)?);

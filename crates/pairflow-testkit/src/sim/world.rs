@@ -61,13 +61,13 @@ impl World {
                 Command::Reproduced { finding: *finding, receipt }
             }
             Effect::OpenTurn { turn } if unit.tree() == Some(&tree(self.worktree)) => {
-                Command::TurnReady { turn: *turn }
+                Command::TurnReady { turn: *turn, slices: 0 }
             }
             Effect::OpenTurn { .. } => Command::SnapshotTaken { snapshot: self.snapshot(Party::Human, unit) },
             Effect::Update => self.update(unit, rng),
             Effect::Commit(_) if rng.once_in(10) => Command::CommitFailed { reason: "a hook said no".to_owned() },
             Effect::Commit(_) => self.commit(unit),
-            Effect::RecordDone | Effect::RunAgent { .. } => Command::RecordDone,
+            Effect::RecordDone | Effect::RunAgent { .. } | Effect::Deliver { .. } => Command::RecordDone,
         }
     }
 

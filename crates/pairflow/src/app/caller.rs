@@ -1,14 +1,15 @@
 //! Who is calling: a person, or an agent in the environment that pairflow made for it.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::app::App;
 use crate::exit::{CommandError, Exit};
 
 /// The variables that mark the environment of an agent.
-const MARKS: [&str; 3] = ["PAIRFLOW_BUBBLE", "PAIRFLOW_AGENT", "PAIRFLOW_TOKEN"];
+const MARKS: [&str; 4] = ["PAIRFLOW_BUBBLE", "PAIRFLOW_AGENT", "PAIRFLOW_TOKEN", "PAIRFLOW_SOCKET"];
 
-/// What the environment says about the agent that is calling. Whether it is true, the token decides.
+/// What the environment says about the agent that is calling. Whether it is true, the token or the socket decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentCaller {
     /// The bubble that it works in.
@@ -17,6 +18,8 @@ pub struct AgentCaller {
     pub agent: Option<String>,
     /// Its proof.
     pub token: Option<String>,
+    /// The socket of its seat.
+    pub socket: Option<PathBuf>,
 }
 
 impl App {
@@ -25,8 +28,8 @@ impl App {
     /// One of the variables is enough, set to anything: an agent must not become a person by clearing the others.
     pub fn caller(&self) -> Option<AgentCaller> {
         let marked = MARKS.iter().any(|name| self.env.get(name).is_some());
-        let [bubble, agent, token] = MARKS.map(|name| self.env.text(name));
-        marked.then_some(AgentCaller { bubble, agent, token })
+        let [bubble, agent, token, socket] = MARKS.map(|name| self.env.text(name));
+        marked.then_some(AgentCaller { bubble, agent, token, socket: socket.map(PathBuf::from) })
     }
 }
 

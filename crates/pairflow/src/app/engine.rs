@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::log::Person;
-use pairflow_core::unit::{Refusal, Unit};
-use pairflow_engine::engine::{Bubble, Engine, EngineError, Listed, UserDirs, sentence};
-use pairflow_engine::git::GitError;
-use pairflow_engine::store::StoreError;
+use pairflow_core::unit::Unit;
+use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
 use pairflow_engine::supervise::Client;
 use pairflow_engine::verbs::{Hands, Place, locate};
 
@@ -124,56 +122,14 @@ impl App {
 impl From<EngineError> for CommandError {
     fn from(error: EngineError) -> Self {
         match &error {
-            EngineError::Refused { id, caller, refusal } => {
-                let exit = if matches!(**refusal, Refusal::LostRace(_)) { Exit::LostRace } else { Exit::Refused };
-                let told = Self::new(exit, format_args!("{id}: {refusal}"));
-                match refusal.next(id, *caller) {
-                    Some(next) => told.next(next),
-                    None => told,
-                }
-            }
-            EngineError::NoBubble { .. } => Self::refused(&error).next("pairflow list"),
-            EngineError::Exists { id, raced, .. } => {
-                let exit = if *raced { Exit::LostRace } else { Exit::Refused };
-                Self::new(exit, &error).next(format_args!("pairflow status {id}"))
-            }
-            EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(&error),
             EngineError::Config(errors) => errors.into(),
-            EngineError::Store(store) => from_store(store, &error),
-            EngineError::Git(git) if is_refusal(git) => Self::refused(sentence(&error)),
-            _ => Self::world(sentence(&error)),
+            other => Denial::from(other).into(),
         }
     }
 }
 
-/// Whether git was asked for something that is not there or must not be, rather than failing at it.
-fn is_refusal(git: &GitError) -> bool {
-    matches!(
-        git,
-        GitError::NotARepository { .. }
-            | GitError::Bare { .. }
-            | GitError::Empty { .. }
-            | GitError::NoMainCheckout { .. }
-            | GitError::UnknownBranch { .. }
-            | GitError::EmptyMessage
-            | GitError::Dirty { .. }
-            | GitError::NotOnBranch { .. }
-    )
-}
-
-fn from_store(store: &StoreError, error: &EngineError) -> CommandError {
-    let exit = match store {
-        StoreError::Damaged { .. }
-        | StoreError::Torn { .. }
-        | StoreError::Unterminated { .. }
-        | StoreError::Gone { .. } => Exit::LogDamaged,
-        StoreError::Missing { .. } | StoreError::Exists { .. } | StoreError::TooLarge { .. } => Exit::Refused,
-        _ => Exit::WorldFailed,
-    };
-    let told = CommandError::new(exit, sentence(error));
-    match store {
-        StoreError::Gone { .. } => told.next("pairflow doctor"),
-        _ if exit == Exit::LogDamaged => told.next("pairflow doctor --repair"),
-        _ => told,
+impl From<Denial> for CommandError {
+    fn from(denial: Denial) -> Self {
+        Self { exit: Exit::of_code(denial.exit), message: denial.message, hint: denial.next }
     }
 }

@@ -1,7 +1,7 @@
 //! Which states a verb is for: where no bubble is named, the one that is in such a state is meant.
 
-use pairflow_core::log::QuestionKind;
-use pairflow_core::unit::{OpenQuestion, Phase, Unit};
+use pairflow_core::rules::DriverKind;
+use pairflow_core::unit::{Phase, Unit};
 
 /// It can be started.
 pub(crate) fn startable(unit: &Unit) -> bool {
@@ -38,12 +38,15 @@ pub(crate) fn pausable(unit: &Unit) -> bool {
     unit.phase.turn().is_some() && !unit.paused
 }
 
-/// It goes on with `resume`: it is paused, or only pairflow's own notices are open.
+/// Its agents work in panes.
+pub(crate) fn attachable(unit: &Unit) -> bool {
+    unit.rules.driver == DriverKind::Tmux && unit.workspace.is_some() && !unit.phase.is_final()
+}
+
+/// It goes on with `resume`: it is paused, only pairflow's own notices are open, or a person may have worked in a pane.
 pub(crate) fn resumable(unit: &Unit) -> bool {
-    let by_resume = |open: &OpenQuestion| {
-        matches!(open.kind, QuestionKind::Watchdog | QuestionKind::AgentEnded | QuestionKind::Trouble)
-    };
-    unit.phase.turn().is_some() && (unit.paused || asking(unit)) && unit.questions.iter().all(by_resume)
+    let stopped = unit.paused || asking(unit) || attachable(unit);
+    unit.phase.turn().is_some() && stopped && unit.questions.iter().all(|open| open.kind.is_answered_by_resume())
 }
 
 /// It still goes on.

@@ -7,6 +7,7 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
 use pairflow_engine::engine::{Bubble, Token};
 use pairflow_engine::process::{MARK, Record, ancestors_include, records};
+use pairflow_engine::seat::attempted;
 
 use crate::app::{AgentCaller, App};
 use crate::exit::{CommandError, Exit};
@@ -27,8 +28,12 @@ impl App {
         Ok(())
     }
 
-    /// Records the attempt if the token proves who made it. Whoever proves nothing leaves no trace in a log.
+    /// Records the attempt if the token or the socket proves who made it. Whoever proves nothing leaves no trace in a
+    /// log.
     fn record_attempt(&self, caller: &AgentCaller, verb: &str) {
+        if let Some(socket) = &caller.socket {
+            return attempted(socket, verb);
+        }
         let Some((bubble, agent)) = self.proven(caller) else { return };
         let reason = format!("'{verb}' is for people");
         let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new(), explanation_asked: false };
@@ -64,6 +69,10 @@ impl App {
 /// Every process group that is on record for a bubble of the repository at `root`.
 fn recorded(root: &Path) -> Vec<Record> {
     let Ok(bubbles) = std::fs::read_dir(root.join(".pairflow/runtime")) else { return Vec::new() };
-    let registries = bubbles.flatten().map(|entry| entry.path().join("processes"));
+    let of_bubble = |dir: PathBuf| {
+        let panes = std::fs::read_dir(dir.join("panes")).into_iter().flatten().flatten().map(|pane| pane.path());
+        panes.chain([dir.join("processes")]).collect::<Vec<_>>()
+    };
+    let registries = bubbles.flatten().flat_map(|entry| of_bubble(entry.path()));
     registries.filter_map(|dir| records(&dir).ok()).flatten().collect()
 }

@@ -33,13 +33,13 @@ impl App {
 }
 
 /// A terminal that hands over every key at once, until this is dropped.
-struct Raw {
+pub(crate) struct Raw {
     before: Termios,
 }
 
 impl Raw {
     /// Returns nothing if stdin is no terminal.
-    fn enter() -> Option<Self> {
+    pub(crate) fn enter() -> Option<Self> {
         let before = tcgetattr(io::stdin()).ok()?;
         let mut raw = before.clone();
         // Ctrl-C has to arrive as a key: the process must not end while the terminal is in this mode.

@@ -17,6 +17,7 @@ mod text;
 
 pub use caller::AgentCaller;
 pub use context::App;
+pub(crate) use key::Raw;
 pub use make::Order;
 pub use reach::Reach;
 pub(crate) use reach::quoted;

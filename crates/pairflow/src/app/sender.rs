@@ -1,14 +1,15 @@
-//! The proven sender of an agent's verb.
+//! The sender of an agent's verb: proven by a token and writing itself, or behind the socket of its seat.
 
 use std::path::PathBuf;
 
 use pairflow_core::ids::{AgentId, BubbleId};
-use pairflow_core::unit::{Command, Refusal, Unit};
-use pairflow_engine::engine::{Applied, Bubble, EngineError, Token};
+use pairflow_core::unit::Refusal;
+use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
+use pairflow_engine::seat::{Lost, Words, say};
 use pairflow_engine::supervise::{Client, Line};
-use pairflow_engine::verbs::{Place, locate};
+use pairflow_engine::verbs::{AgentSays, Heard};
 
-use crate::app::App;
+use crate::app::{AgentCaller, App};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -16,30 +17,50 @@ use crate::out::Out;
 const ABSENT: &str =
     "the supervisor is not running, so nothing goes on: tell the person to run `pairflow supervise`, then wait";
 
-/// An agent that has proven who it is.
-pub struct Sender {
-    /// Its bubble.
-    pub bubble: Bubble,
-    /// Its name.
-    pub agent: AgentId,
-    /// The bubble's state when it was proven.
-    pub unit: Unit,
-    /// Whether a supervisor is there to open turns.
-    pub attended: bool,
+/// An agent that has something to say.
+pub enum Sender {
+    /// One that has proven who it is, and writes itself.
+    Own(Box<Proven>),
+    /// One that pairflow has started: it is who its socket says.
+    Seat(Seated),
+}
+
+/// An agent that has shown its token.
+pub struct Proven {
+    bubble: Bubble,
+    agent: AgentId,
     line: Option<Line>,
 }
 
+/// An agent behind the socket of its seat.
+pub struct Seated {
+    socket: PathBuf,
+    id: Option<String>,
+    cwd: Option<PathBuf>,
+}
+
 impl App {
-    /// Returns the agent that is calling, proven by its token. `named` has to be the bubble that it works in.
+    /// Returns the agent that is calling. `named` has to be the bubble that it works in.
     pub fn sender(&self, named: Option<&str>) -> Result<Sender, CommandError> {
         let caller = self.caller().ok_or_else(not_an_agent)?;
+        if let (Some(bubble), Some(other)) =
+            (&caller.bubble, named.filter(|other| caller.bubble.as_deref() != Some(other)))
+        {
+            return Err(Denial::other_bubble(bubble, other).into());
+        }
+        match caller.socket.clone() {
+            Some(socket) => {
+                let id = caller.bubble.or_else(|| named.map(str::to_owned));
+                Ok(Sender::Seat(Seated { socket, id, cwd: self.cwd().ok().map(PathBuf::from) }))
+            }
+            None => self.prove(&caller).map(|proven| Sender::Own(Box::new(proven))),
+        }
+    }
+
+    fn prove(&self, caller: &AgentCaller) -> Result<Proven, CommandError> {
         let (Some(bubble), Some(agent), Some(token)) = (&caller.bubble, &caller.agent, &caller.token) else {
             return Err(not_an_agent());
         };
-        if let Some(other) = named.filter(|other| other != bubble) {
-            let message = format!("this agent works in bubble {bubble}, not in '{other}'.");
-            return Err(CommandError::refused(message).next(format_args!("pairflow status {bubble}")));
-        }
         let id: BubbleId =
             bubble.parse().map_err(|why| CommandError::refused(format_args!("PAIRFLOW_BUBBLE: {why}.")))?;
         let agent: AgentId =
@@ -52,41 +73,43 @@ impl App {
         let bubble = engine.bubble(&repo, &id)?;
         let unit = bubble.load()?.unit;
         bubble.prove(&unit, &agent, &Token::shown(token.clone()))?;
-        self.at_its_place(&bubble, &unit)?;
+        if let Some(denial) = bubble.misplaced(&unit, self.cwd()?) {
+            return Err(denial.into());
+        }
         let line = Client::new(&engine.dirs).call();
-        Ok(Sender { bubble, agent, unit, attended: line.is_some(), line })
-    }
-}
-
-impl App {
-    /// Refuses an agent that is in the worktree of another bubble than its own.
-    fn at_its_place(&self, bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
-        let cwd = self.cwd()?;
-        if unit.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
-            return Ok(());
-        }
-        let Ok(Place { repo, bubble: Some(other) }) = locate(cwd) else { return Ok(()) };
-        if other == bubble.id && repo.root == bubble.control.repo() {
-            return Ok(());
-        }
-        let message =
-            format!("this agent works in bubble {}, and {} belongs to bubble {other}", bubble.id, cwd.display());
-        let own = unit.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
-        Err(CommandError::refused(message).next(format_args!("cd '{own}'")))
+        Ok(Proven { bubble, agent, line })
     }
 }
 
 impl Sender {
-    /// Records the agent's verb; while its own turn is still opening, it waits a little.
-    pub fn send(&self, command: &Command) -> Result<Applied, CommandError> {
-        let applied = self.bubble.apply_when_open(command, self.attended).map_err(|error| self.told(error))?;
+    /// Has the verb recorded; while the agent's own turn is still opening, that takes a little.
+    pub fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
+        match self {
+            Self::Own(proven) => proven.say(said),
+            Self::Seat(seated) => seated.say(said),
+        }
+    }
+
+    /// Warns that nobody is there to go on with what was recorded.
+    pub fn warn_if_alone(&self, out: &mut Out) {
+        if let Self::Own(proven) = self
+            && proven.line.is_none()
+        {
+            out.warn(format_args!("it is recorded, but {ABSENT}"));
+        }
+    }
+}
+
+impl Proven {
+    fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
+        let heard = self.bubble.hear(&self.agent, said, self.line.is_some()).map_err(|error| self.told(error))?;
         self.wake();
-        Ok(applied)
+        Ok(heard)
     }
 
     /// Tells the supervisor, if one is there, that something was recorded. It would see so itself, were files watched
     /// everywhere.
-    pub fn wake(&self) {
+    fn wake(&self) {
         if self.line.as_ref().is_some_and(|line| !line.wake(&self.bubble))
             && let Some(line) = Client::new(&self.bubble.engine.dirs).call()
         {
@@ -95,33 +118,44 @@ impl Sender {
         }
     }
 
-    /// Tells why a verb was refused; a turn that nobody opens is told with the way to have it opened.
-    pub fn told(&self, error: EngineError) -> CommandError {
-        match &error {
-            EngineError::Refused { refusal, .. } if matches!(**refusal, Refusal::StillOpening { .. }) => {
-                self.absent_hint(error.into())
-            }
-            _ => error.into(),
-        }
-    }
-
-    /// Checks the files that a message points to: artifacts of the bubble, or files of its worktree.
-    pub fn refs(&self, given: &[String]) -> Result<Vec<String>, CommandError> {
-        given.iter().map(|one| Ok(self.bubble.reference(&self.unit, one)?)).collect()
-    }
-
-    /// Says what to do when nobody is there to open the turn. Only a person can start a supervisor.
-    pub fn absent_hint(&self, error: CommandError) -> CommandError {
-        if self.attended {
+    /// Tells why a verb was refused; a turn that nobody opens is told with the way to have it opened. Only a person can
+    /// start a supervisor.
+    fn told(&self, error: EngineError) -> CommandError {
+        let opening = matches!(&error, EngineError::Refused { refusal, .. }
+            if matches!(**refusal, Refusal::StillOpening { .. }));
+        let error = CommandError::from(error);
+        if !opening || self.line.is_some() {
             return error;
         }
         CommandError { message: format!("{} ({ABSENT})", error.message), ..error }
     }
+}
 
-    /// Warns that nobody is there to go on with what was recorded.
-    pub fn warn_if_alone(&self, out: &mut Out) {
-        if !self.attended {
-            out.warn(format_args!("it is recorded, but {ABSENT}"));
+impl Seated {
+    fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
+        let words = Words { said, id: self.id.as_deref(), cwd: self.cwd.as_deref() };
+        say(&self.socket, words).map_err(|lost| self.told(lost))
+    }
+
+    fn told(&self, lost: Lost) -> CommandError {
+        let socket = self.socket.display();
+        let id = self.id.as_deref().unwrap_or("ID");
+        match lost {
+            Lost::Denied(denial) => denial.into(),
+            Lost::Absent(_) => CommandError::world(format_args!(
+                "no supervisor is running, so nothing was recorded; tell the person to run `pairflow supervise` or \
+                 `pairflow resume {id}`, then say it again."
+            )),
+            Lost::Forbidden(why) => CommandError::world(format_args!(
+                "this process may not connect to {socket} ({why}); tell the person that the agent's sandbox keeps it from pairflow."
+            )),
+            Lost::Unanswered(why) => CommandError::world(format_args!(
+                "the supervisor has not answered ({why}), so it is not known whether this is recorded; say it again with the \
+                 same words: they are recorded once."
+            )),
+            Lost::TooLong => {
+                CommandError::usage(format_args!("{lost}; put it into a file and point to that with --ref."))
+            }
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
-use pairflow_core::unit::Command;
-use pairflow_core::view::StateFields;
+use pairflow_engine::verbs::AgentSays;
 
 use crate::app::App;
 use crate::commands::common::said;
@@ -50,17 +49,14 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = AskHumanArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
-    let mut refs = sender.refs(&args.refs)?;
-    let question = sender.bubble.inline(&app.message("--question", &args.question)?, &mut refs)?;
-    let command = Command::AskHuman { by: sender.agent.clone(), question, refs, key: args.key.map(Key) };
-    let applied = sender.send(&command)?;
+    let question = app.message("--question", &args.question)?;
+    let heard = sender.say(AgentSays::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
     if args.json {
-        let state = StateFields::of(&applied.unit);
-        return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });
+        return out.json("recorded/1", &Recorded::of(&heard));
     }
-    let id = applied.id.as_ref().map_or("", |id| id.0.as_str());
-    let already = if applied.repeated { "Already asked" } else { "Asked" };
-    out.line(format_args!("{already} as {id} in bubble {}", applied.unit.id))?;
+    let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
+    let already = if heard.repeated { "Already asked" } else { "Asked" };
+    out.line(format_args!("{already} as {id} in bubble {}", heard.state.bubble_id))?;
     out.note(format_args!("Wait for the answer: the bubble stands still until a person has replied."));
     Ok(())
 }

@@ -74,6 +74,8 @@ pub enum WorkModeArg {
 /// How agents are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DriverArg {
+    /// Interactive agents in the panes of a tmux session
+    Tmux,
     /// Deterministic agents out of a file
     Script,
     /// Nothing is started; agents join with `pairflow env`
@@ -112,7 +114,7 @@ same_names! {
     IntentArg => Intent { Task, Review, FixRequest },
     DecisionArg => Decision { Accept, Continue },
     WorkModeArg => WorkMode { Worktree, Clone },
-    DriverArg => DriverKind { Script, External },
+    DriverArg => DriverKind { Tmux, Script, External },
     KindArg => BubbleKind { Code, Implementation, Document },
 }
 

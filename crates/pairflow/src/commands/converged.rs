@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
-use pairflow_core::view::StateFields;
-use pairflow_engine::verbs::Claim;
+use pairflow_engine::verbs::AgentSays;
 
 use crate::app::App;
 use crate::commands::common::said;
@@ -29,6 +28,9 @@ pub struct ConvergedArgs {
     /// A Markdown file that tells the person what changed, why, the risks and a manual test plan, one heading each
     #[arg(long, value_name = "FILE")]
     pub explain: Option<PathBuf>,
+    /// The slices of a long change that were read, as `1,2,3`
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub reviewed: Vec<u32>,
     /// The bubble; has to be the one that this agent works in
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
@@ -55,19 +57,15 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ConvergedArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
-    let mut refs = sender.refs(&args.refs)?;
-    let summary = sender.bubble.inline(&app.message("--summary", &args.summary)?, &mut refs)?;
+    let summary = app.message("--summary", &args.summary)?;
     let explanation = explanation(app, args.explain.as_deref())?;
-    let claim = Claim { by: sender.agent.clone(), summary, refs, explanation, key: args.key.map(Key) };
-    let claimed = sender.bubble.converged(claim, sender.attended);
-    let applied = claimed.map_err(|error| sender.told(error))?;
-    sender.wake();
+    let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(Key));
+    let heard = sender.say(AgentSays::Converged { summary, refs, explanation, reviewed, key })?;
     sender.warn_if_alone(out);
     if args.json {
-        let state = StateFields::of(&applied.unit);
-        return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });
+        return out.json("recorded/1", &Recorded::of(&heard));
     }
-    let id = applied.id.as_ref().map_or("", |id| id.0.as_str());
-    let already = if applied.repeated { "Already recorded" } else { "Converged, recorded" };
-    out.line(format_args!("{already} as {id}; bubble {} is {}.", applied.unit.id, applied.unit.phase.name()))
+    let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
+    let already = if heard.repeated { "Already recorded" } else { "Converged, recorded" };
+    out.line(format_args!("{already} as {id}; bubble {} is {}.", heard.state.bubble_id, heard.state.state))
 }

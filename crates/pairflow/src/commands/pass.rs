@@ -7,9 +7,8 @@ use pairflow_core::ids::{FindingId, MsgId};
 use pairflow_core::log::Key;
 use pairflow_core::rounds::feedback::{self, Claim, Feedback};
 use pairflow_core::rounds::{Answers, Dispute, Explanation, Finding, Step};
-use pairflow_core::unit::{Command, PassCommand, Unit};
 use pairflow_core::view::StateFields;
-use pairflow_engine::perform::head_seen;
+use pairflow_engine::verbs::{AgentSays, Handover, Heard};
 use serde::Serialize;
 
 use crate::app::App;
@@ -87,6 +86,9 @@ pub struct ReviewArgs {
     /// A step of a document review: contradictions=…, dry-run=…, adversarial=… (can be repeated)
     #[arg(long = "step", value_name = "NAME=RESULT")]
     pub steps: Vec<Step>,
+    /// The slices of a long change that were read, as `1,2,3`
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub reviewed: Vec<u32>,
 }
 
 /// What an implementer says.
@@ -119,58 +121,59 @@ pub const ENTRY: CommandEntry = CommandEntry {
 /// What `pass`, `ask-human` and `converged` print for programs.
 #[derive(Serialize)]
 pub(crate) struct Recorded<'a> {
-    pub(crate) id: Option<&'a MsgId>,
-    pub(crate) repeated: bool,
+    id: Option<&'a MsgId>,
+    repeated: bool,
     #[serde(flatten)]
-    pub(crate) state: StateFields,
+    state: &'a StateFields,
+}
+
+impl<'a> Recorded<'a> {
+    /// What is told of a verb that was heard.
+    pub(crate) fn of(heard: &'a Heard) -> Self {
+        Self { id: heard.id.as_ref(), repeated: heard.repeated, state: &heard.state }
+    }
 }
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = PassArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
-    let mut refs = sender.refs(&args.refs)?;
-    let summary = sender.bubble.inline(&app.message("--summary", &args.summary)?, &mut refs)?;
-    let reviewed = reviewed(app, &args.review)?;
-    let answers = answers(&args, &reviewed)?;
-    let findings =
-        reviewed.findings.map(|found| sender.bubble.locate(&sender.unit, &sender.agent, found)).transpose()?;
-    let command = Command::Pass(PassCommand {
-        refs,
-        intent: args.intent.map(Into::into),
-        findings,
-        answers,
-        explanation: explanation(app, args.explain.as_deref())?,
-        steps: args.review.steps,
-        discuss: reviewed.discuss,
-        key: args.key.map(Key),
-        ..PassCommand::new(sender.agent.clone(), summary, head_seen(sender.unit.workspace.as_ref()))
-    });
-    let applied = sender.send(&command)?;
+    let heard = sender.say(AgentSays::Pass(Box::new(handover(app, &args)?)))?;
     sender.warn_if_alone(out);
     if args.json {
-        let state = StateFields::of(&applied.unit);
-        return out.json("recorded/1", &Recorded { id: applied.id.as_ref(), repeated: applied.repeated, state });
+        return out.json("recorded/1", &Recorded::of(&heard));
     }
-    let (unit, id) = (&applied.unit, applied.id.as_ref().map_or("", |id| id.0.as_str()));
-    let already = if applied.repeated { "Already recorded" } else { "Recorded" };
-    match unit.phase.turn() {
-        Some(turn) if turn.agent != sender.agent => out.line(format_args!(
-            "{already} as {id}: {} is next, as {} of round {}",
-            turn.agent, turn.seat, unit.round
-        ))?,
-        _ => out.line(format_args!("{already} as {id} in bubble {}", unit.id))?,
+    let (state, id) = (&heard.state, heard.id.as_ref().map_or("", |id| id.0.as_str()));
+    let already = if heard.repeated { "Already recorded" } else { "Recorded" };
+    match (&state.active_agent, state.active_role) {
+        (Some(agent), Some(seat)) if *agent != heard.by => {
+            out.line(format_args!("{already} as {id}: {agent} is next, as {seat} of round {}", state.round))?;
+        }
+        _ => out.line(format_args!("{already} as {id} in bubble {}", state.bubble_id))?,
     }
-    left_open(out, unit)
-}
-
-/// Says which answered findings a review has neither taken nor refused: they keep the work from being accepted.
-fn left_open(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
-    let waits = unit.ledger.blocking().filter(|row| row.answered).map(|row| row.id.to_string());
-    let waits: Vec<_> = waits.collect();
-    if waits.is_empty() || unit.phase.turn().is_some_and(|turn| turn.seat == pairflow_core::unit::Seat::Critic) {
+    let unsettled: Vec<_> = heard.unsettled.iter().map(ToString::to_string).collect();
+    if unsettled.is_empty() {
         return Ok(());
     }
-    out.line(format_args!("Still open although answered: {}; settle with --confirm or --reopen", waits.join(", ")))
+    out.line(format_args!("Still open although answered: {}; settle with --confirm or --reopen", unsettled.join(", ")))
+}
+
+/// Puts together what is said, from flags and files.
+fn handover(app: &App, args: &PassArgs) -> Result<Handover, CommandError> {
+    let summary = app.message("--summary", &args.summary)?;
+    let reviewed = reviewed(app, &args.review)?;
+    Ok(Handover {
+        summary,
+        refs: args.refs.clone(),
+        intent: args.intent.map(Into::into),
+        answers: answers(args, &reviewed)?,
+        findings: reviewed.findings,
+        explanation: explanation(app, args.explain.as_deref())?,
+        steps: args.review.steps.clone(),
+        discuss: reviewed.discuss,
+        insists: reviewed.insists,
+        reviewed: args.review.reviewed.clone(),
+        key: args.key.clone().map(Key),
+    })
 }
 
 /// What a review declared, from flags and file together.
@@ -179,15 +182,17 @@ struct Declared {
     confirm: Vec<FindingId>,
     reopen: Vec<FindingId>,
     discuss: bool,
+    insists: bool,
 }
 
 fn reviewed(app: &App, args: &ReviewArgs) -> Result<Declared, CommandError> {
     let mut findings = args.findings.clone();
     let (mut confirm, mut reopen) = (args.confirm.clone(), args.reopen.clone());
-    let mut discuss = false;
+    let (mut discuss, mut insists) = (false, false);
     if let Some(file) = &args.findings_file {
         let text = app.file_or_stdin("--findings", file)?;
         let read = feedback::read(&text).map_err(|why| CommandError::usage(format_args!("{file}: {why}")))?;
+        insists = read.insists();
         let Feedback { claim, findings: more, confirm: taken, reopen: refused, .. } = read;
         discuss = claim == Claim::NeedsDiscussion;
         findings.extend(more);
@@ -195,7 +200,7 @@ fn reviewed(app: &App, args: &ReviewArgs) -> Result<Declared, CommandError> {
         reopen.extend(refused);
     }
     let declared = args.no_findings || !findings.is_empty() || args.findings_file.is_some();
-    Ok(Declared { findings: declared.then_some(findings), confirm, reopen, discuss })
+    Ok(Declared { findings: declared.then_some(findings), confirm, reopen, discuss, insists })
 }
 
 fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError> {

@@ -40,7 +40,7 @@ pub struct SetupArgs {
     /// How agents are run
     #[arg(long, value_name = "DRIVER")]
     pub driver: Option<DriverArg>,
-    /// The agents' script, for `--driver script`
+    /// The agents' script; has them played from it unless `--driver` says otherwise
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
     /// How the work is checked

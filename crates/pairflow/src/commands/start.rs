@@ -11,13 +11,14 @@ use pairflow_core::view::status::{SCHEMA, Status};
 use pairflow_engine::engine::Bubble;
 
 use crate::app::{App, fits};
+use crate::commands::attach::attach;
 use crate::commands::common::{BubbleArg, DriverArg};
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = "Examples:
-  pairflow start login-race
+  pairflow start login-race --attach
   pairflow start login-race --driver script --script agents.yaml
 
 A script has each agent's turns, and each turn is a list of steps; docs/script.md has all of them:
@@ -41,9 +42,12 @@ pub struct StartArgs {
     /// How agents are run
     #[arg(long, value_name = "DRIVER")]
     pub driver: Option<DriverArg>,
-    /// The agents' script, for `--driver script`
+    /// The agents' script; has them played from it unless `--driver` says otherwise
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// Show the panes of the agents once the bubble runs
+    #[arg(long, conflicts_with = "json")]
+    pub attach: bool,
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
@@ -77,7 +81,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if args.json {
         return out.json(SCHEMA, &Status::of(&unit, app.clock.now()));
     }
-    tell(out, &unit)
+    tell(out, &unit)?;
+    if args.attach { attach(&bubble, &unit) } else { Ok(()) }
 }
 
 /// Reads the configuration once more and starts the bubble with it.
@@ -114,6 +119,7 @@ pub(crate) fn tell(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
     out.line(format_args!("Started bubble {id} on branch {}", unit.rules.bubble_branch))?;
     out.line(format_args!("Worktree: {worktree}"))?;
     match unit.rules.driver {
+        DriverKind::Tmux => out.next(format_args!("pairflow attach {id}")),
         DriverKind::Script => out.next(format_args!("pairflow log {id}")),
         DriverKind::External => {
             out.note(format_args!("Agents join by themselves, each in a shell of its own in the worktree:"));

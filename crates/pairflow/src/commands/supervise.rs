@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_agents::ScriptDriver;
+use pairflow_agents::Drivers;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
@@ -71,7 +71,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 fn stay(app: &App) -> Result<(), CommandError> {
     let setup = Setup {
         engine: app.engine()?,
-        driver: Arc::new(ScriptDriver { program: app.program()? }),
+        driver: Arc::new(Drivers::new(app.program()?)),
+        program: app.program()?,
         say: herald(app.clock.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };

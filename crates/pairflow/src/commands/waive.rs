@@ -1,4 +1,4 @@
-//! `pairflow waive`: the person lives with a finding, or with a check that does not pass.
+//! `pairflow waive`: the person lives with a finding, or with a check that does not pass; or does so no longer.
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Waivable;
@@ -12,12 +12,13 @@ use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow waive --id login-race F3 --reason "known; ticket 412"
-  pairflow waive --id login-race lint --reason "the linter does not know the new syntax""#;
+  pairflow waive --id login-race lint --reason "the linter does not know the new syntax"
+  pairflow waive --id login-race lint --withdraw"#;
 
 /// Live with a finding, or with a check that does not pass
 ///
-/// The waiver and its reason stand in the log, the certificate and the package. A waived check stays waived in this
-/// bubble.
+/// The waiver and its reason stand in the log, the certificate and the package. A waiver of a check holds for this tree
+/// and later ones. Taken back with --withdraw, the finding is open again, and the check has to pass again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WaiveArgs {
@@ -25,8 +26,12 @@ pub struct WaiveArgs {
     #[arg(value_name = "FINDING|CHECK", value_parser = said)]
     pub what: String,
     /// Why
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
-    pub reason: String,
+    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true,
+          required_unless_present = "withdraw")]
+    pub reason: Option<String>,
+    /// Take the waiver back
+    #[arg(long)]
+    pub withdraw: bool,
     /// The bubble; the beginning of its id is enough, and none is needed if only one can be meant
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
@@ -54,7 +59,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         Ok(id) => Waivable::Finding(id),
         Err(_) => Waivable::Check(args.what),
     };
-    bubble.apply(&Command::Waive { what: what.clone(), reason: args.reason })?;
+    let reason = args.reason.unwrap_or_default();
+    let (command, done) = if args.withdraw {
+        (Command::Withdraw { what: what.clone(), reason }, "Withdrew the waiver of")
+    } else {
+        (Command::Waive { what: what.clone(), reason }, "Waived")
+    };
+    bubble.apply(&command)?;
     app.hands().wake(&bubble)?;
-    out.line(format_args!("Waived {what} in bubble {}", bubble.id))
+    out.line(format_args!("{done} {what} in bubble {}", bubble.id))
 }

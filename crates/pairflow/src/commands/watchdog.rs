@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::unit::{Command, StateName, Unit};
-use pairflow_core::view::status::Status;
+use pairflow_engine::supervise::last_seen;
 use serde::Serialize;
 
 use crate::app::App;
@@ -49,9 +49,12 @@ struct Watched {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = WatchdogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "watchdog")?;
-    let applied = bubble.apply(&Command::Tick)?;
+    let active = last_seen(&bubble, &bubble.load()?.unit);
+    let applied = bubble.apply(&Command::Tick { active })?;
     let escalated = applied.id.is_some();
-    let watched = watched(&applied.unit, escalated, Status::of(&applied.unit, app.clock.now()).watchdog_left_secs);
+    let now = app.clock.now();
+    let left = applied.unit.silence_ends(active).map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000);
+    let watched = watched(&applied.unit, escalated, left);
     if args.json {
         return out.json("watchdog/1", &watched);
     }

@@ -1,6 +1,7 @@
 //! Colours, and whether to use them.
 
 use clap::ArgMatches;
+use pairflow_core::view::pane::Shade;
 use pairflow_core::view::safe::{safe, safe_line};
 
 use crate::world::Env;
@@ -78,6 +79,19 @@ impl Paint {
     }
 }
 
+impl From<Shade> for Paint {
+    fn from(shade: Shade) -> Self {
+        match shade {
+            Shade::Plain => Self::Plain,
+            Shade::Strong => Self::Bold,
+            Shade::Faint => Self::Dim,
+            Shade::Good => Self::Good,
+            Shade::Warn => Self::Warn,
+            Shade::Bad => Self::Bad,
+        }
+    }
+}
+
 impl Line {
     /// Makes an empty line.
     pub fn new() -> Self {
@@ -93,6 +107,12 @@ impl Line {
     /// pass for a line of pairflow's own.
     pub fn add(self, paint: Paint, text: impl AsRef<str>) -> Self {
         self.lines(paint, text.as_ref(), "\n> ")
+    }
+
+    /// Adds a piece that is one line already; the blanks at its ends stay.
+    pub(crate) fn piece(mut self, paint: Paint, text: &str) -> Self {
+        self.pieces.push((paint, safe(text).replace('\n', " ")));
+        self
     }
 
     /// Adds text whose line feeds are pairflow's own.

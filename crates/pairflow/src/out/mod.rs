@@ -3,15 +3,14 @@
 //! Results go to stdout, everything else to stderr. Every text is made safe on its way out, whoever wrote it; colours
 //! are added here, after that, and only where a person looks.
 
-mod age;
 mod color;
 mod grid;
 mod herald;
 mod json;
 mod printer;
 
-pub(crate) use age::age;
 pub use color::{ColorChoice, Line, Paint};
 pub use grid::Grid;
 pub use herald::herald;
+pub(crate) use pairflow_core::view::age;
 pub use printer::Out;

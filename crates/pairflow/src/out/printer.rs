@@ -85,6 +85,28 @@ impl Out {
         if self.color_out { self.result(format_args!("{}", text.ansi())) } else { self.result(format_args!("{plain}")) }
     }
 
+    /// Shows lines from the top of the screen on, instead of what was there; `anew` clears all of it first.
+    pub(crate) fn redraw(&mut self, lines: &[Line], anew: bool) -> Result<(), CommandError> {
+        let clear = if anew { "\u{1b}[2J" } else { "" };
+        // The end of each line is cleared after it was written, so that nothing flickers.
+        let lines: Vec<_> = lines.iter().map(|line| format!("{}\u{1b}[K", line.render(self.color_out))).collect();
+        self.result(format_args!("{clear}\u{1b}[H{}\u{1b}[J", lines.join("\r\n")))?;
+        self.flush()
+    }
+
+    /// Hides the cursor, or shows it again on a line of its own.
+    pub(crate) fn cursor(&mut self, shown: bool) {
+        let sequence = if shown { "\u{1b}[?25h\r\n" } else { "\u{1b}[?25l" };
+        // A terminal that is gone has no cursor.
+        let _ = self.stdout.write_all(sequence.as_bytes()).and_then(|()| self.stdout.flush());
+    }
+
+    /// Rings the terminal's bell.
+    pub(crate) fn bell(&mut self) -> Result<(), CommandError> {
+        self.result(format_args!("\u{7}"))?;
+        self.flush()
+    }
+
     /// Says something that is not part of the result.
     pub fn note(&mut self, text: fmt::Arguments<'_>) {
         let text = text.to_string();

@@ -24,7 +24,8 @@ pub struct TestChange {
 }
 
 impl TestChange {
-    pub(super) fn new(path: &str, line: u32, kind: TestChangeKind, what: &str) -> Self {
+    /// One change, with as much of `what` as is reported.
+    pub fn new(path: &str, line: u32, kind: TestChangeKind, what: &str) -> Self {
         let what = what.trim().chars().take(LONGEST_WHAT).collect();
         Self { path: path.to_owned(), line, kind, what }
     }
@@ -42,6 +43,8 @@ pub enum TestChangeKind {
     Weakened,
     /// An assertion stays and expects another value. This is for information: most fixes do so.
     Expectation,
+    /// What changed could not be read whole, so nobody knows. Whoever reads the diff reports it, never the diff itself.
+    Unread,
 }
 
 /// Returns the tests that a diff deletes, skips or weakens, in order of path and line.

@@ -21,4 +21,4 @@ mod skipped;
 mod survey;
 
 pub use change::{TestChange, TestChangeKind, adds_tests, new_tests, weakened};
-pub use paths::is_test_file;
+pub use paths::{is_test_file, may_hold_tests};

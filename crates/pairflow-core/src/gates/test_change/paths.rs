@@ -48,6 +48,11 @@ pub fn is_test_file(path: &str) -> bool {
     }
 }
 
+/// Says whether a file can hold tests that are read: a test file, or Rust, where tests stand beside the code.
+pub fn may_hold_tests(path: &str) -> bool {
+    is_test_file(path) || Language::of(path) == Some(Language::Rust)
+}
+
 fn below(path: &str, folders: &[&str]) -> bool {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     folder.split('/').any(|part| folders.contains(&part))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assertion::Assertion;
-use super::paths::{Language, is_test_file};
+use super::paths::{Language, is_test_file, may_hold_tests};
 use super::side::{self, Side, Sort};
 use crate::gates::diff::FileDiff;
 
@@ -109,11 +109,8 @@ impl<'a> Survey<'a> {
         let mut hunks = 0;
         for file in files.iter().filter(|file| !file.binary) {
             let path = file.path();
-            let Some(language) = Language::of(path) else { continue };
+            let Some(language) = Language::of(path).filter(|_| may_hold_tests(path)) else { continue };
             let test_file = is_test_file(path);
-            if !test_file && language != Language::Rust {
-                continue;
-            }
             survey.files.push(FileSeen { path: path.to_owned(), language, deleted: file.new_path.is_none() });
             for hunk in &file.hunks {
                 survey.hunk(hunks, &side::read(hunk, language, test_file));

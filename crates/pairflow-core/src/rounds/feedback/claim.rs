@@ -53,6 +53,12 @@ pub const EXAMPLE: &str = r#"{
 "#;
 
 impl Feedback {
+    /// Whether it says in a word of its own that the work has to change. Opening rows again, which only pairflow's own
+    /// form can, says of those rows what is wrong, and nothing of the work as a whole.
+    pub fn insists(&self) -> bool {
+        self.claim == Claim::RequestChanges && self.reopen.is_empty()
+    }
+
     /// Puts together what was read; an approval beside a finding that blocks is none.
     pub(super) fn of(claim: Claim, summary: String, findings: Vec<Finding>) -> Self {
         let blocked = findings.iter().any(|finding| finding.severity.blocks());

@@ -19,8 +19,10 @@ pub(super) fn read(top: &Fields<'_>) -> Result<Feedback, BadFeedback> {
     let mut findings = fields::items(&top.need("issues")?)?.iter().map(issue).collect::<Result<Vec<_>, _>>()?;
     let conditions = conditions(top, verdict)?;
     known_types(top)?;
-    if verdict != Claim::Approve && findings.is_empty() {
-        findings = conditions;
+    // Without an issue that blocks, it is the conditions that do.
+    if verdict != Claim::Approve && !findings.iter().any(|finding| finding.severity.blocks()) {
+        findings.extend(conditions);
+        fields::not_too_many(&top.path, findings.len())?;
     }
     if verdict == Claim::RequestChanges && findings.is_empty() {
         findings.push(fields::claimed(Severity::P1, &words)?);

@@ -121,6 +121,15 @@ impl Ledger {
         self.change(id, false, waived);
     }
 
+    /// Takes over that the person no longer lives with a finding.
+    pub(crate) fn withdraw(&mut self, id: FindingId, round: u32, reason: &str) {
+        let Some(row) = self.get_mut(id).filter(|row| row.state == RowState::Waived) else { return };
+        row.answered = false;
+        let note = if reason.trim().is_empty() { String::new() } else { format!(": {reason}") };
+        let note = format!("the waiver was withdrawn{note}");
+        row.become_state(change(round, &Party::Human, RowState::Reopened, &note));
+    }
+
     /// Takes over the person's wish that a finding is dealt with after all.
     pub(crate) fn demand(&mut self, id: FindingId, round: u32) {
         let Some(row) = self.get_mut(id) else { return };

@@ -4,9 +4,10 @@ use crate::ids::Party;
 use crate::log::{Body, Envelope, Evidence, Lifecycle};
 use crate::rules::Rules;
 use crate::time::Moment;
+use crate::unit::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
 use crate::unit::evolve::turns::{
-    begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, snapshot_taken,
+    begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, sent_back, snapshot_taken,
 };
 use crate::unit::{Approval, CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Unit};
 
@@ -28,6 +29,9 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
     if !matches!(event.body, Body::ProtocolWarning(_)) {
         unit.warnings.clear();
         unit.last_command_at = at.ts;
+    }
+    if let (Party::Agent(agent), false) = (&event.sender, matches!(event.body, Body::ProtocolWarning(_))) {
+        has_read(unit, agent);
     }
     match &event.body {
         Body::Lifecycle(fact) => lifecycle(unit, fact, at),
@@ -65,14 +69,17 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
                 unit.phase = Phase::Done(committed.clone());
             }
         }
-        Body::Control(control) => controlled(unit, control, at),
+        Body::Control(control) => {
+            controlled(unit, control, at);
+            intervened(unit, control, &event.recipient, at);
+        }
         Body::ProtocolWarning(warning) => warned(unit, &event.recipient, warning, at),
         Body::Task(task) => {
             unit.task.clone_from(&task.task);
             unit.acceptance_criteria.clone_from(&task.acceptance_criteria);
             unit.rules.scope.clone_from(&task.scope);
         }
-        Body::Delivery(_) => {}
+        Body::Delivery(delivery) => delivered(unit, &event.recipient, delivery, at),
     }
 }
 
@@ -95,7 +102,12 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             unit.start_failed = Some(reason.clone());
             unit.phase = Phase::Created;
         }
-        Lifecycle::TurnOpened { turn: number, .. } => opened(unit, *number, at),
+        Lifecycle::TurnOpened { turn: number, slices, .. } => {
+            opened(unit, *number, *slices, at);
+            notify_holder(unit);
+        }
+        Lifecycle::SentBack { .. } => sent_back(unit, at),
+        Lifecycle::AgentSession { agent, turn, session } => session_known(unit, agent, *turn, session.as_ref()),
         Lifecycle::TokenMinted { agent, token_sha256 } => {
             unit.tokens.insert(agent.clone(), token_sha256.clone());
         }

@@ -1,7 +1,9 @@
 //! The consequences of a fact. The only place that changes a state; it cannot fail, because a recorded fact is true.
 
 mod fold;
+mod notices;
 mod people;
 mod turns;
+mod waivers;
 
 pub use fold::{advance, evolve};

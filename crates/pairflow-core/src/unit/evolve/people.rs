@@ -2,11 +2,12 @@
 
 use crate::ids::{AgentId, Party};
 use crate::log::{
-    ApprovalDecision, Control, ControlAction, Decision, Envelope, Question, QuestionKind, Reply, Verdict, Waivable,
-    Warning,
+    ApprovalDecision, Control, ControlAction, Decision, Envelope, Question, QuestionKind, Reply, Verdict, Warning,
 };
 use crate::time::Moment;
+use crate::unit::evolve::notices::notify_holder;
 use crate::unit::evolve::turns::{begin_round, begin_turn};
+use crate::unit::evolve::waivers::{waived, withdrawn};
 use crate::unit::{
     Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Stage, Turn, Unit, WARNINGS_KEPT,
 };
@@ -22,7 +23,8 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         at: envelope.at.ts,
     });
     if let Phase::Running(turn) = &unit.phase {
-        unit.phase = Phase::WaitingHuman(turn.clone());
+        let overdue = turn.overdue || question.kind == QuestionKind::LongTurn;
+        unit.phase = Phase::WaitingHuman(Turn { overdue, ..turn.clone() });
     }
 }
 
@@ -42,14 +44,21 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.could_not.clear(),
         _ => {}
     }
-    if !reply.message.trim().is_empty() {
+    let by_person = envelope.event.sender == Party::Human;
+    if by_person && !reply.message.trim().is_empty() {
         noted(unit, format!("{} -> {}", asked.question, reply.message));
     }
     if !unit.questions.is_empty() {
         return;
     }
     if let Phase::WaitingHuman(turn) = &unit.phase {
-        unit.phase = Phase::Running(Turn { heard: envelope.at, ..turn.clone() });
+        let back = Turn { heard: envelope.at, ..turn.clone() };
+        if by_person {
+            unit.phase = Phase::Running(Turn { uninterrupted: envelope.at, nudges: 0, ..back });
+            notify_holder(unit);
+        } else {
+            unit.phase = Phase::Running(back);
+        }
     }
 }
 
@@ -60,7 +69,7 @@ fn comprehended(unit: &mut Unit, reply: &Reply, at: Moment) {
         return;
     }
     unit.streak.clear();
-    unit.reviews = 0;
+    unit.renew_budget();
     let seats = unit.seats.clone();
     begin_round(unit, seats);
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
@@ -90,7 +99,7 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
     unit.certificate = None;
     unit.understood = None;
     unit.streak.clear();
-    unit.reviews = 0;
+    unit.renew_budget();
     let seats = unit.seats.clone();
     begin_round(unit, seats);
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
@@ -101,18 +110,19 @@ pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
         ControlAction::Halt => unit.paused = true,
         ControlAction::Resume => {
             unit.paused = false;
+            unit.parked = None;
             if let Some(turn) = unit.phase.turn_mut() {
-                turn.heard = at;
+                (turn.heard, turn.uninterrupted) = (at, at);
             }
+            notify_holder(unit);
         }
-        ControlAction::Waive => match &control.waived {
-            Some(Waivable::Finding(id)) => unit.ledger.waive(*id, unit.round, &control.reason),
-            Some(Waivable::Check(name)) => {
-                unit.waived_checks.insert(name.clone(), control.reason.clone());
-            }
-            None => {}
-        },
-        ControlAction::Nudge | ControlAction::Escalate => {}
+        ControlAction::Waive => waived(unit, control),
+        ControlAction::Withdraw => withdrawn(unit, control, at),
+        ControlAction::Nudge
+        | ControlAction::Escalate
+        | ControlAction::Restart
+        | ControlAction::Park
+        | ControlAction::Unpark => {}
     }
 }
 

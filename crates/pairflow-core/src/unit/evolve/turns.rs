@@ -14,6 +14,7 @@ use crate::unit::{CHECK_TRIES, Handover, Phase, SUPERSEDED_KEPT, Seat, Seats, St
 /// Counts a new round with these seats.
 pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
     unit.round += 1;
+    unit.sent_back = 0;
     let roles = RoundRoles { round: unit.round, implementer: seats.producer.clone(), reviewer: seats.critic.clone() };
     unit.history.push(roles);
     unit.seats = seats;
@@ -23,16 +24,17 @@ pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
 pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) {
     unit.turns += 1;
     let agent = unit.seats.agent(seat).clone();
-    let turn = Turn { number: unit.turns, seat, agent, since: at, heard: at, stage };
+    let turn =
+        Turn { number: unit.turns, seat, agent, since: at, heard: at, stage, slices: 0, uninterrupted: at, nudges: 0, overdue: false };
     let waiting = matches!(unit.phase, Phase::WaitingHuman(_));
     unit.phase = if waiting { Phase::WaitingHuman(turn) } else { Phase::Running(turn) };
 }
 
-pub(super) fn opened(unit: &mut Unit, number: u32, at: Moment) {
+pub(super) fn opened(unit: &mut Unit, number: u32, slices: u32, at: Moment) {
     let Some(turn) = unit.phase.turn_mut().filter(|turn| turn.number == number) else { return };
     turn.stage = Stage::Open;
-    turn.since = at;
-    turn.heard = at;
+    turn.slices = slices;
+    (turn.since, turn.heard, turn.uninterrupted) = (at, at, at);
     let held = unit.phase.turn().map(|turn| turn.agent.clone()).map(|agent| unit.held.entry(agent).or_default());
     if let Some(held) = held.filter(|held| held.last != number) {
         held.count += 1;
@@ -64,6 +66,7 @@ fn reviewed(unit: &mut Unit, mut handover: Handover, pass: &Pass, at: Moment) {
     unit.review(&handover.by, handover.round, Some(pass));
     unit.steps.clone_from(&pass.steps);
     unit.reviews += 1;
+    unit.reviews_in_all += 1;
     handover.clean = strict::is_clean(unit) && !pass.discuss;
     let mut streak = unit.streak.clone();
     if handover.clean {
@@ -170,7 +173,7 @@ fn supersede(unit: &mut Unit) {
 }
 
 /// Writes the present seats into the present round's entry of the role history.
-fn correct_roles(unit: &mut Unit) {
+pub(super) fn correct_roles(unit: &mut Unit) {
     if let Some(roles) = unit.history.last_mut() {
         roles.implementer = unit.seats.producer.clone();
         roles.reviewer = unit.seats.critic.clone();
@@ -181,6 +184,12 @@ fn set_stage(unit: &mut Unit, stage: Stage) {
     if let Some(turn) = unit.phase.turn_mut() {
         turn.stage = stage;
     }
+}
+
+/// The work goes back to its producer, in the same round.
+pub(super) fn sent_back(unit: &mut Unit, at: Moment) {
+    unit.sent_back += 1;
+    begin_turn(unit, Seat::Producer, Stage::Opening, at);
 }
 
 pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
@@ -214,7 +223,7 @@ pub(super) fn review_anew(unit: &mut Unit, at: Moment) {
     let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
     if accepted {
         unit.certificate = None;
-        unit.reviews = 0;
+        unit.renew_budget();
     }
     if accepted || settled {
         let seats = unit.seats.clone();

@@ -56,9 +56,16 @@ fn kind(kind: QuestionKind) -> &'static str {
         QuestionKind::TieBreak => "rounds used up",
         QuestionKind::Late => "late findings",
         QuestionKind::Reversal => "reversal",
+        QuestionKind::Unproven => "unproven findings",
         QuestionKind::Comprehension => "comprehension",
         QuestionKind::CouldNotCheck => "could not check",
         QuestionKind::Trouble => "trouble",
+        QuestionKind::LongTurn => "long turn",
+        QuestionKind::Idle => "idle",
+        QuestionKind::Undelivered => "not delivered",
+        QuestionKind::Permission => "permission",
+        QuestionKind::Dialog => "dialog",
+        QuestionKind::Limit => "usage limit",
     }
 }
 

@@ -6,7 +6,7 @@ use crate::unit::StateName;
 use crate::view::Tone;
 use crate::view::safe::{safe_line, width};
 use crate::view::status::{CheckShown, FindingShown, Stand, Status};
-use crate::view::words::{called, count, span};
+use crate::view::words::{called, count, span, wrapped};
 
 /// How many columns labels take, the gap included.
 pub const LABEL_COLUMNS: usize = 13;
@@ -69,7 +69,7 @@ impl Lines {
     fn sentences(&mut self, label: &'static str, sentences: &[(String, Tone)]) {
         let mut label = label;
         for (sentence, tone) in sentences.iter().take(SENTENCES) {
-            for line in wrapped(&safe_line(sentence, VALUE_COLUMNS * WRAPPED)) {
+            for line in wrapped(&safe_line(sentence, VALUE_COLUMNS * WRAPPED), VALUE_COLUMNS) {
                 self.one(std::mem::take(&mut label), &line, *tone);
             }
         }
@@ -155,23 +155,6 @@ fn missing(status: &Status) -> Vec<(String, Tone)> {
     let looping = matches!(status.fields.state, StateName::Running | StateName::WaitingHuman);
     let shown = status.missing_for_convergence.iter().filter(|_| looping);
     shown.map(|criterion| (criterion.clone(), Tone::Plain)).collect()
-}
-
-/// Breaks a line between words; a word that is wider than a line stays whole here.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is a line from the start");
-        if line.is_empty() {
-            line.push_str(word);
-        } else if width(line) + 1 + width(word) > VALUE_COLUMNS {
-            lines.push(word.to_owned());
-        } else {
-            line.push(' ');
-            line.push_str(word);
-        }
-    }
-    lines
 }
 
 fn checks(status: &Status) -> Vec<(String, Tone)> {

@@ -181,7 +181,9 @@ impl Status {
             clean_reviews: unit.streak.clone(),
             questions: questions(unit),
             missing_for_convergence: missing(unit),
-            watchdog_left_secs: unit.silence_ends().map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000),
+            watchdog_left_secs: unit
+                .silence_ends(None)
+                .map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000),
             commit: commit(unit),
             merged: unit.merged.clone(),
             failure: failure(unit),

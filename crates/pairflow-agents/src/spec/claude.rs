@@ -1,0 +1,203 @@
+//! Claude Code.
+//!
+//! Our hooks and permission rules stand in a settings file of the bubble that `--settings` adds to the person's own;
+//! their files are neither read nor changed.
+
+use std::collections::BTreeSet;
+
+use pairflow_core::rules::{Check, HookKind, Permissions, PromptBy};
+use pairflow_core::time::Timestamp;
+use pairflow_engine::driver::{Dialog, SeatStart, Trouble, TroubleKind, private_file};
+use serde_json::{Map, Value, json};
+
+use super::environment::EnvNames;
+use super::hooks::{HOOK_EVENTS, command};
+use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
+
+/// Describes Claude Code.
+pub(super) fn spec() -> AgentSpec {
+    let opening = |first| Opening { command: words(["claude"]), first, last: Vec::new() };
+    AgentSpec {
+        fresh: opening(words(["--session-id", "{session}"])),
+        resume: Some(opening(words(["--resume", "{session}"]))),
+        args: Vec::new(),
+        always: Vec::new(),
+        permissions: PermissionWords {
+            // Older versions do not know its new name, `manual`.
+            ask: words(["--permission-mode", "default"]),
+            edits: words(["--permission-mode", "acceptEdits"]),
+        },
+        prompt: PromptBy::Argument,
+        hooks: HookKind::Claude,
+        env: env(),
+        dialogs: dialogs(),
+    }
+}
+
+fn env() -> EnvNames {
+    EnvNames {
+        names: &[
+            "API_TIMEOUT_MS",
+            "MAX_THINKING_TOKENS",
+            "MAX_MCP_OUTPUT_TOKENS",
+            "MCP_TIMEOUT",
+            "MCP_TOOL_TIMEOUT",
+            "USE_BUILTIN_RIPGREP",
+        ],
+        prefixes: &["ANTHROPIC_", "CLAUDE_", "DISABLE_", "BASH_DEFAULT_", "BASH_MAX_"],
+        with: &[
+            ("CLAUDE_CODE_USE_BEDROCK", &["AWS_"]),
+            ("CLAUDE_CODE_USE_VERTEX", &["GOOGLE_", "VERTEX_", "CLOUD_ML_REGION", "GCLOUD_"]),
+        ],
+        outer: &[
+            "CLAUDE_PID",
+            "CLAUDE_EFFORT",
+            "CLAUDE_ENV_FILE",
+            "CLAUDE_PROJECT_DIR",
+            "CLAUDE_PLUGIN_",
+            "CLAUDE_JOB_",
+            "CLAUDE_CODE_SESSION_",
+            "CLAUDE_CODE_ENTRYPOINT",
+            "CLAUDE_CODE_SSE_PORT",
+            "CLAUDE_CODE_MESSAGING_",
+            "CLAUDE_CODE_CHILD_",
+            "CLAUDE_CODE_EXECPATH",
+            "CLAUDE_CODE_REMOTE",
+        ],
+        added: Vec::new(),
+    }
+}
+
+/// Each mark was on a real screen of it, but for `setup`, `login` and `limit`: those come only with a real account, and
+/// their marks are out of the program itself.
+fn dialogs() -> Vec<Dialog> {
+    vec![
+        dialog(
+            "trust",
+            ["Yes, I trust this folder", "Enter to confirm"],
+            "Claude Code asks whether it may work in this folder. Answer in its pane.",
+        ),
+        dialog(
+            "setup",
+            ["Choose the text style that looks best with your terminal"],
+            "Claude Code was never set up for this user. Go through its first questions in its pane.",
+        ),
+        dialog("login", ["Select login method"], "Claude Code has no account. Log in, in its pane."),
+        dialog(
+            "key",
+            ["Detected a custom API key in your environment", "Do you want to use this API key?"],
+            "Claude Code asks whether it may use the API key of your environment. Answer in its pane.",
+        ),
+        dialog(
+            "settings",
+            ["Exit and fix manually", "Enter to confirm"],
+            "Claude Code does not understand your own settings. Answer in its pane.",
+        ),
+        dialog(
+            "mcp",
+            ["MCP servers may execute code or access system resources", "Enter to confirm"],
+            "Claude Code asks about an MCP server of this repository. Answer in its pane.",
+        ),
+        dialog(
+            "imports",
+            ["Allow external CLAUDE.md file imports?", "Enter to confirm"],
+            "Claude Code asks whether CLAUDE.md may include files from elsewhere. Answer in its pane.",
+        ),
+        dialog(
+            "limit",
+            ["What do you want to do?", "Stop and wait for limit to reset"],
+            "The account of Claude Code is used up for a while. Choose in its pane how to go on.",
+        ),
+        dialog(
+            "permission",
+            ["Do you want to", "❯ 1. Yes", "Esc to cancel"],
+            "Claude Code asks for a permission. Answer in its pane.",
+        ),
+    ]
+}
+
+/// Writes the settings file and returns the words that name it.
+pub(super) fn hook_words(seat: &SeatStart) -> Result<Vec<String>, String> {
+    let file = seat.runtime_dir.join(format!("{}.settings.json", seat.agent));
+    let failed = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
+    private_file(&file, settings(seat).to_string().as_bytes()).map_err(failed)?;
+    let file = file.to_str().ok_or_else(|| format!("the path {} is not UTF-8", file.display()))?;
+    Ok(words(["--settings", file]))
+}
+
+fn settings(seat: &SeatStart) -> Value {
+    let entry = |event| {
+        let handler =
+            json!({"type": "command", "command": command(&seat.program, event), "timeout": event.timeout_secs});
+        (event.name.to_owned(), json!([{"hooks": [handler]}]))
+    };
+    let hooks: Map<String, Value> = HOOK_EVENTS.iter().filter(|event| event.claude).map(entry).collect();
+    // Questions to a person belong into the record: the agent asks them with `pairflow ask-human`.
+    json!({"hooks": hooks, "permissions": {"allow": allowed(seat), "deny": ["AskUserQuestion"]}})
+}
+
+/// The commands that need no question, as rules of Claude Code.
+fn allowed(seat: &SeatStart) -> BTreeSet<String> {
+    let checks: &[String] = if seat.permissions == Permissions::Edits { &seat.allowed } else { &[] };
+    let checks = checks.iter().filter(|line| *line != Check::BUILT_IN).flat_map(|line| simple_commands(line));
+    checks.map(|command| rule(&command)).chain(["Bash(pairflow:*)".to_owned()]).collect()
+}
+
+/// Words may follow a command, but not a bare name: `sh` alone is harmless, `sh` with anything after it is everything.
+fn rule(command: &str) -> String {
+    let named = command.contains([' ', '/']);
+    if named { format!("Bash({command}:*)") } else { format!("Bash({command})") }
+}
+
+/// Claude Code notes a failed request as a message of the model with the failure beside it.
+pub(super) fn trouble(record_end: &str) -> Option<Trouble> {
+    let is_said = |line: &Value| matches!(line["type"].as_str(), Some("assistant" | "user"));
+    let last = lines_from_end(record_end).find(is_said).filter(|line| line["isApiErrorMessage"] == true)?;
+    let kind = match last["error"].as_str() {
+        Some("rate_limit") => TroubleKind::Limit,
+        Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed") => TroubleKind::Account,
+        _ => TroubleKind::Model,
+    };
+    let until = last["quotaLimits"]["resetsAt"].as_i64();
+    let text = last["message"]["content"][0]["text"].as_str().unwrap_or("the model could not be reached");
+    Some(Trouble { kind, until: until.map(|secs| Timestamp::from_millis(secs * 1000)), text: text.to_owned() })
+}
+
+/// Splits a command line into the commands that Claude Code judges one by one. What a rule cannot say is left out, and
+/// so is what reads from a pipe: with `sh` allowed at its end, everything would be. The agent is asked about those.
+fn simple_commands(line: &str) -> Vec<String> {
+    let mut parts = vec![Part::default()];
+    let mut quote = None;
+    for c in line.chars() {
+        let last = parts.last_mut().expect("there is always a last part");
+        match (quote, c) {
+            (None, '|') if last.is_pipe() => last.piped = false,
+            (None, '&') if last.is_pipe() => {}
+            (None, '&' | '|' | ';' | '\n') => parts.push(Part { text: String::new(), piped: c == '|' }),
+            _ => last.text.push(c),
+        }
+        quote = match (quote, c) {
+            (None, '\'' | '"') => Some(c),
+            (Some(open), c) if open == c => None,
+            (quote, _) => quote,
+        };
+    }
+    let sayable = |part: &&str| !part.is_empty() && !part.contains(['(', ')', '<', '>', '`', '$', '*', '\\', '\n']);
+    let parts = parts.iter().filter(|part| !part.piped).map(|part| part.text.trim());
+    parts.filter(sayable).map(str::to_owned).collect()
+}
+
+/// A command of a command line.
+#[derive(Default)]
+struct Part {
+    text: String,
+    /// Whether it reads what the one before it prints.
+    piped: bool,
+}
+
+impl Part {
+    /// Whether nothing but the pipe has been read of it.
+    fn is_pipe(&self) -> bool {
+        self.piped && self.text.is_empty()
+    }
+}

@@ -1,0 +1,166 @@
+//! Codex.
+//!
+//! Our hooks are part of the command line, and so is the trust in exactly them: Codex runs a hook only if its hash is
+//! known as trusted, and reads that from the same layers as everything else. So nothing of the person's configuration
+//! is touched, their own hooks stay as trusted or untrusted as they are, and the switch that turns the check off for
+//! all hooks is not needed. A version that computes another hash shows its review of hooks, which is one of the
+//! dialogs here.
+
+use pairflow_core::hash::sha256;
+use pairflow_core::rules::{HookKind, PromptBy};
+use pairflow_core::time::Timestamp;
+use pairflow_engine::driver::{Dialog, SeatStart, Trouble, TroubleKind};
+use serde_json::{Value, json};
+
+use super::environment::EnvNames;
+use super::hooks::{HOOK_EVENTS, HookEvent, command};
+use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
+
+/// The file that Codex gives as the source of what the command line says.
+const FLAGS: &str = "/<session-flags>/config.toml";
+
+/// Describes Codex.
+pub(super) fn spec() -> AgentSpec {
+    let opening = |first, last| Opening { command: words(["codex"]), first, last };
+    AgentSpec {
+        fresh: opening(Vec::new(), Vec::new()),
+        resume: Some(opening(words(["resume"]), words(["{session}"]))),
+        args: Vec::new(),
+        always: always(),
+        permissions: permissions(),
+        prompt: PromptBy::Argument,
+        hooks: HookKind::Codex,
+        env: env(),
+        dialogs: dialogs(),
+    }
+}
+
+/// Its shared server would outlive the pane; a login shell of Debian sets another PATH, without pairflow; and whoever
+/// types into a pane must not meet an offer that takes the next Enter for a yes.
+fn always() -> Vec<String> {
+    let settings =
+        ["allow_login_shell=false", "check_for_update_on_startup=false", "notice.hide_rate_limit_model_nudge=true"];
+    let settings = settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting.to_owned()]);
+    std::iter::once("--no-daemon".to_owned()).chain(settings).collect()
+}
+
+/// Its sandbox is the permission: what works inside needs no question. The network is open because agents reach
+/// pairflow through a socket.
+fn permissions() -> PermissionWords {
+    let reading = r#"permissions.pairflow={extends=":read-only",network={enabled=true}}"#;
+    let network = "sandbox_workspace_write.network_access=true";
+    PermissionWords {
+        ask: words(["-a", "on-request", "-c", reading, "-c", r#"default_permissions="pairflow""#]),
+        edits: words(["-a", "on-request", "-s", "workspace-write", "-c", network]),
+    }
+}
+
+fn env() -> EnvNames {
+    EnvNames {
+        names: &[],
+        prefixes: &["OPENAI_", "CODEX_", "AZURE_OPENAI_"],
+        with: &[],
+        outer: &[
+            "CODEX_THREAD_ID",
+            "CODEX_SESSION_ID",
+            "CODEX_TOOL_CALL_ID",
+            "CODEX_SANDBOX",
+            "CODEX_CI",
+            "CODEX_VERSION",
+            "CODEX_APPLY_PATCH_",
+            "CODEX_INTERNAL_",
+        ],
+        added: Vec::new(),
+    }
+}
+
+/// Each mark was on a real screen of it, but for those of `update`, which our words turn off.
+fn dialogs() -> Vec<Dialog> {
+    vec![
+        dialog(
+            "trust",
+            ["Trust this folder?", "Trust and continue"],
+            "Codex asks whether it may work in this folder. Answer in its pane.",
+        ),
+        dialog(
+            "login",
+            ["Sign in with ChatGPT", "Press enter to continue"],
+            "Codex has no account. Log in, in its pane.",
+        ),
+        dialog(
+            "hooks",
+            ["Hooks need review", "Continue without trusting"],
+            "Codex asks whether it may run hooks. Answer in its pane; those of pairflow call `pairflow hook`.",
+        ),
+        dialog(
+            "update",
+            ["Update available!", "Update now"],
+            "Codex offers a new version of itself. Answer in its pane.",
+        ),
+        dialog(
+            "model",
+            ["Approaching rate limits", "Keep current model"],
+            "Codex offers another model because its account is nearly used up. Answer in its pane.",
+        ),
+        dialog(
+            "permission",
+            ["Would you like to", "enter to confirm", "esc to cancel"],
+            "Codex asks for a permission. Answer in its pane.",
+        ),
+    ]
+}
+
+/// Returns the words that install our hooks, have Codex trust them, and hand pairflow's variables to its shell whatever
+/// the person's policy for variables is.
+pub(super) fn hook_words(seat: &SeatStart) -> Vec<String> {
+    let ours = || HOOK_EVENTS.iter().filter(|event| event.codex).map(|event| (event, command(&seat.program, event)));
+    let hook = |(event, command): (&HookEvent, String)| {
+        let (command, timeout) = (toml(&command), event.timeout_secs);
+        format!("hooks.{}=[{{hooks=[{{type=\"command\",command={command},timeout={timeout}}}]}}]", event.name)
+    };
+    let trust = |(event, command): (&HookEvent, String)| {
+        let key = toml(&format!("{FLAGS}:{}:0:0", event.label));
+        format!("{key}={{trusted_hash={}}}", toml(&fingerprint(event, &command)))
+    };
+    let trusted = ours().map(trust).collect::<Vec<_>>().join(",");
+    let told = seat.env.iter().filter(|(name, _)| name.starts_with("PAIRFLOW_"));
+    let told = told.map(|(name, value)| format!("shell_environment_policy.set.{name}={}", toml(value)));
+    let settings = ours().map(hook).chain([format!("hooks.state={{{trusted}}}")]).chain(told);
+    settings.flat_map(|setting| ["-c".to_owned(), setting]).collect()
+}
+
+/// Codex notes the end of each turn with its failure, and before it how much of the account is used up.
+pub(super) fn trouble(record_end: &str) -> Option<Trouble> {
+    let ends = |line: &Value| matches!(line["payload"]["type"].as_str(), Some("task_started" | "task_complete"));
+    let error =
+        lines_from_end(record_end).find(ends)?["payload"].get("error").filter(|error| !error.is_null())?.clone();
+    let kind = match error["codex_error_info"].as_str() {
+        Some("usage_limit_exceeded" | "rate_limit_exceeded") => TroubleKind::Limit,
+        Some("unauthorized") => TroubleKind::Account,
+        _ => TroubleKind::Model,
+    };
+    let until = (kind == TroubleKind::Limit).then(|| resets_at(record_end)).flatten();
+    let text = error["message"].as_str().unwrap_or("the model could not be reached").to_owned();
+    Some(Trouble { kind, until: until.map(|secs| Timestamp::from_millis(secs * 1000)), text })
+}
+
+/// When the last of the used-up windows begins anew, in seconds since 1970.
+fn resets_at(record_end: &str) -> Option<i64> {
+    let limits =
+        lines_from_end(record_end).map(|line| line["payload"]["rate_limits"].clone()).find(Value::is_object)?;
+    let windows = [&limits["primary"], &limits["secondary"]].into_iter();
+    let used_up = windows.filter(|window| window["used_percent"].as_f64().is_some_and(|used| used >= 100.0));
+    used_up.filter_map(|window| window["resets_at"].as_i64()).max()
+}
+
+/// What Codex knows a hook by: the hash of its description with sorted keys.
+fn fingerprint(event: &HookEvent, command: &str) -> String {
+    let handler = json!({"async": false, "command": command, "timeout": event.timeout_secs, "type": "command"});
+    let identity = json!({"event_name": event.label, "hooks": [handler]});
+    format!("sha256:{}", sha256(identity.to_string().as_bytes()))
+}
+
+/// Writes a text as TOML does. JSON escapes the same way, but for one character.
+fn toml(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+}

@@ -1,0 +1,70 @@
+//! Agents out of the configuration: `[agent.NAME]` describes a program of its own, or adds to one that is known.
+//!
+//! ```toml
+//! [agent.codex]                 # a known agent: only what is added
+//! env = ["MY_PROVIDER_KEY"]
+//!
+//! [agent.work-claude]           # Claude Code under another name: everything else is Claude Code's
+//! command = ["/opt/claude-at-work"]
+//! hooks = "claude"
+//!
+//! [agent.other]                 # any other program; it is heard of by its commands alone
+//! command = ["other", "--chat", "{session}"]
+//! resume = ["other", "--go-on", "{session}"]
+//! prompt = "paste"
+//! ```
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::rules::{CustomAgent, HookKind, PromptBy};
+
+use super::environment::EnvNames;
+use super::model::{AgentSpec, Opening, PermissionWords};
+
+/// Joins what is known of an agent with what the configuration says.
+pub(super) fn spec(
+    agent: &AgentId,
+    known: Option<AgentSpec>,
+    custom: Option<&CustomAgent>,
+) -> Result<AgentSpec, String> {
+    let Some(custom) = custom else {
+        return known.ok_or_else(|| {
+            format!("pairflow does not know it; say how it is started in `[agent.{agent}]`, with `command = [\"…\"]`")
+        });
+    };
+    let mut spec = match (known, custom.command.is_empty()) {
+        (Some(known), _) => known,
+        (None, true) => {
+            return Err(format!("`[agent.{agent}]` does not say how it is started; add `command = [\"…\"]`"));
+        }
+        (None, false) => AgentSpec::of_kind(custom.hooks).unwrap_or_else(plain),
+    };
+    if !custom.command.is_empty() {
+        spec.fresh.command.clone_from(&custom.command);
+        let resume = spec.resume.iter_mut();
+        resume.for_each(|opening| opening.command.clone_from(&custom.command));
+    }
+    if !custom.resume.is_empty() {
+        spec.resume = Some(Opening { command: custom.resume.clone(), ..Opening::default() });
+    }
+    if custom.prompt == PromptBy::Paste {
+        spec.prompt = PromptBy::Paste;
+    }
+    spec.args.extend(custom.args.iter().cloned());
+    spec.env.added.extend(custom.env.iter().cloned());
+    Ok(spec)
+}
+
+/// A program of which nothing is known but its words.
+fn plain() -> AgentSpec {
+    AgentSpec {
+        fresh: Opening::default(),
+        resume: None,
+        args: Vec::new(),
+        always: Vec::new(),
+        permissions: PermissionWords::default(),
+        prompt: PromptBy::Argument,
+        hooks: HookKind::None,
+        env: EnvNames::default(),
+        dialogs: Vec::new(),
+    }
+}

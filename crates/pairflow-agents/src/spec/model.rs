@@ -1,0 +1,167 @@
+//! The form of an agent's description, and which description an agent has.
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::rules::{CustomAgent, HookKind, Permissions, PromptBy};
+use pairflow_engine::driver::{Dialog, SeatStart, Session, Trouble};
+use serde_json::Value;
+
+use super::environment::EnvNames;
+use super::{claude, codex, generic};
+
+/// What stands for the name of a conversation in the words of an [`Opening`].
+const SESSION: &str = "{session}";
+
+/// How one agent program is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSpec {
+    /// How a new conversation is begun.
+    pub fresh: Opening,
+    /// How an earlier conversation goes on; `None` if the program cannot do that.
+    pub resume: Option<Opening>,
+    /// What the person adds to every start.
+    pub args: Vec<String>,
+    /// What every start needs.
+    pub always: Vec<String>,
+    /// What it may do without asking.
+    pub permissions: PermissionWords,
+    /// How the first prompt gets there.
+    pub prompt: PromptBy,
+    /// Whose hooks it understands.
+    pub hooks: HookKind,
+    /// Which variables of the person it gets.
+    pub env: EnvNames,
+    /// What it may show instead of working.
+    pub dialogs: Vec<Dialog>,
+}
+
+/// The words of a start around those that every start has; `{session}` stands for the name of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Opening {
+    /// The program, with words that belong to it.
+    pub command: Vec<String>,
+    /// What comes right after the program.
+    pub first: Vec<String>,
+    /// What comes last, before the prompt.
+    pub last: Vec<String>,
+}
+
+/// The words for each level of permissions that needs no sandbox around the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PermissionWords {
+    /// For [`Permissions::Ask`].
+    pub ask: Vec<String>,
+    /// For [`Permissions::Edits`].
+    pub edits: Vec<String>,
+}
+
+/// Texts that turn a program's own protection off; no word of a start may have one in it.
+const BYPASS: [&str; 5] = ["dangerously", "bypassPermissions", "danger-full-access", "bypass_hook_trust", "--yolo"];
+
+/// Finds the description of an agent: its own name, or what the configuration says about it.
+pub fn spec_of(agent: &AgentId, custom: Option<&CustomAgent>) -> Result<AgentSpec, String> {
+    let known = match agent.as_str() {
+        "claude" => Some(claude::spec()),
+        "codex" => Some(codex::spec()),
+        _ => None,
+    };
+    generic::spec(agent, known, custom)
+}
+
+impl AgentSpec {
+    /// Returns the description of the program whose hooks are of this kind.
+    pub(super) fn of_kind(kind: HookKind) -> Option<Self> {
+        match kind {
+            HookKind::Claude => Some(claude::spec()),
+            HookKind::Codex => Some(codex::spec()),
+            HookKind::None => None,
+        }
+    }
+
+    /// Returns the program and its arguments, and writes the files that they name.
+    pub fn argv(&self, seat: &SeatStart) -> Result<Vec<String>, String> {
+        let opening = self.opening(&seat.session);
+        let session = match &seat.session {
+            Session::Fresh(name) | Session::Resume(name) => name,
+        };
+        let mut argv = filled(&opening.command, session);
+        argv.extend(filled(&opening.first, session));
+        argv.extend(self.args.iter().cloned());
+        if let Some(word) = argv.iter().find(|word| BYPASS.iter().any(|text| word.contains(text))) {
+            return Err(format!("`{word}` turns off its own protection, and there is no sandbox around it"));
+        }
+        argv.extend(self.always.iter().cloned());
+        argv.extend(self.permission_words(seat.permissions)?.iter().cloned());
+        argv.extend(self.hook_words(seat)?);
+        argv.extend(filled(&opening.last, session));
+        argv.extend(self.prompts(seat).then(|| seat.prompt.clone()));
+        Ok(argv)
+    }
+
+    /// Returns the name of the conversation, if it is known before the program says it.
+    pub fn session(&self, session: &Session) -> Option<String> {
+        let opening = self.opening(session);
+        let named =
+            [&opening.command, &opening.first, &opening.last].into_iter().flatten().any(|word| word.contains(SESSION));
+        let (Session::Fresh(name) | Session::Resume(name)) = session;
+        named.then(|| name.clone())
+    }
+
+    /// Whether the first prompt is one of the arguments.
+    pub fn prompts(&self, seat: &SeatStart) -> bool {
+        self.prompt == PromptBy::Argument && !seat.prompt.is_empty()
+    }
+
+    /// Says why the last turn failed, out of the end of the program's own record of the conversation.
+    pub fn trouble(&self, record_end: &str) -> Option<Trouble> {
+        match self.hooks {
+            HookKind::Claude => claude::trouble(record_end),
+            HookKind::Codex => codex::trouble(record_end),
+            HookKind::None => None,
+        }
+    }
+
+    /// A program that cannot go on with a conversation begins a new one.
+    fn opening(&self, session: &Session) -> &Opening {
+        match session {
+            Session::Fresh(_) => &self.fresh,
+            Session::Resume(_) => self.resume.as_ref().unwrap_or(&self.fresh),
+        }
+    }
+
+    fn permission_words(&self, permissions: Permissions) -> Result<&[String], String> {
+        match permissions {
+            Permissions::Ask => Ok(&self.permissions.ask),
+            Permissions::Edits => Ok(&self.permissions.edits),
+            Permissions::All => Err("`permissions = \"all\"` needs a sandbox around the agent, and pairflow has none \
+                                     yet; set `permissions = \"edits\"`"
+                .to_owned()),
+        }
+    }
+
+    fn hook_words(&self, seat: &SeatStart) -> Result<Vec<String>, String> {
+        match self.hooks {
+            HookKind::Claude => claude::hook_words(seat),
+            HookKind::Codex => Ok(codex::hook_words(seat)),
+            HookKind::None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Owns some words.
+pub(super) fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).to_vec()
+}
+
+/// Makes a dialog.
+pub(super) fn dialog<const N: usize>(name: &str, marks: [&str; N], advice: &str) -> Dialog {
+    Dialog { name: name.to_owned(), marks: words(marks), advice: advice.to_owned() }
+}
+
+/// Reads the end of a file of JSON lines, newest first; what is cut off or no JSON is left out.
+pub(super) fn lines_from_end(text: &str) -> impl Iterator<Item = Value> {
+    text.lines().rev().filter_map(|line| serde_json::from_str(line).ok())
+}
+
+fn filled(words: &[String], session: &str) -> Vec<String> {
+    words.iter().map(|word| word.replace(SESSION, session)).collect()
+}

@@ -1,0 +1,308 @@
+//! Agents as running programs: what they are to be told, whether they are heard of, and what keeps them from going on.
+//!
+//! What a program shows on its screen decides nothing here. Hooks and commands are signs of life; the rules below turn
+//! their absence into one question to a person, and their return into the end of that question.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, Party};
+use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, QuestionKind, Reply};
+use crate::rules::DriverKind;
+use crate::time::{Moment, Timestamp};
+use crate::unit::human::own_question;
+use crate::unit::lifecycle::own;
+use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Turn, Unit, converge, decide};
+
+/// How often an agent is reminded in one turn that it has not handed over.
+pub const NUDGES: u32 = 2;
+/// How often a notice is sent before a person is asked.
+pub const ATTEMPTS: u32 = 3;
+
+/// A notice to an agent that is not known to have reached it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// Its number, counted over the whole life of the bubble.
+    pub number: u64,
+    /// To whom.
+    pub agent: AgentId,
+    /// In which turn.
+    pub turn: u32,
+    /// How often it was sent.
+    pub attempts: u32,
+    /// When it was last sent.
+    pub sent: Option<Moment>,
+}
+
+/// The session of an agent's program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSession {
+    /// For which turn the program was started; 0 before the agent's first one.
+    pub turn: u32,
+    /// By which name the session can be taken up again.
+    pub id: Option<String>,
+    /// How often a person had wanted the agents started again by then.
+    pub restarts: u32,
+}
+
+/// An agent of which nothing is expected for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// Which.
+    pub agent: AgentId,
+    /// Since when.
+    pub since: Moment,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+impl Parked {
+    /// Returns how many milliseconds it lasts.
+    pub fn lasts(&self) -> u64 {
+        u64::try_from(self.until.millis().saturating_sub(self.since.ts.millis())).unwrap_or(0)
+    }
+}
+
+/// What keeps an agent from going on until a person does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hindrance {
+    /// It asks for a permission.
+    Permission,
+    /// It shows a dialog.
+    Dialog,
+    /// Its model could not be reached, or something else failed that it does not get over by itself.
+    Failure,
+    /// It has used up what its account allows.
+    Limit {
+        /// Until when, if it says so.
+        until: Option<Timestamp>,
+    },
+}
+
+impl Unit {
+    /// Returns when the agent whose turn it is will have been silent for too long, if it was last `active` then.
+    pub fn silence_ends(&self, active: Option<Moment>) -> Option<(Moment, u64)> {
+        let turn = self.watched()?;
+        let heard = later(turn.heard, active);
+        Some((heard, u64::from(self.rules.watchdog_timeout_minutes) * 60_000))
+    }
+
+    /// Returns when the present turn will have taken too long; nothing if a person knows that already.
+    pub fn turn_ends(&self) -> Option<(Moment, u64)> {
+        let turn = self.watched().filter(|turn| !turn.overdue)?;
+        Some((turn.uninterrupted, u64::from(self.rules.max_turn_minutes) * 60_000))
+    }
+
+    /// Returns the notice that waits for `agent`.
+    pub fn notice_for(&self, agent: &AgentId) -> Option<&Notice> {
+        self.outbox.iter().find(|notice| notice.agent == *agent)
+    }
+
+    /// Whether an agent has an open turn that nobody has interrupted.
+    pub(crate) fn is_at_work(&self) -> bool {
+        matches!(&self.phase, Phase::Running(turn) if turn.is_open()) && !self.paused
+    }
+
+    fn watched(&self) -> Option<&Turn> {
+        self.phase.turn().filter(|_| self.is_at_work() && self.parked.is_none())
+    }
+}
+
+fn later(heard: Moment, active: Option<Moment>) -> Moment {
+    match active {
+        // Of two uptimes the larger one is later, unless the machine was started again in between.
+        Some(active) if active.since(heard) > 0 && heard.since(active) == 0 => active,
+        _ => heard,
+    }
+}
+
+/// Time went by: an agent that was silent for too long, or has the turn for too long, becomes a question, once.
+pub(super) fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
+    if let Some(parked) = unit.parked.as_ref().filter(|parked| unit.is_at_work() && now.since(parked.since) >= parked.lasts()) {
+        return Decided::one(unpark(unit, parked));
+    }
+    let Some(turn) = unit.watched() else { return Decided::default() };
+    let gone = |limit: Option<(Moment, u64)>| limit.is_some_and(|(since, limit)| now.since(since) >= limit);
+    let (agent, round, seat, id) = (&turn.agent, unit.round, turn.seat, &unit.id);
+    if gone(unit.silence_ends(active)) {
+        let question = format!(
+            "{agent} has not sent a pairflow command for {} minutes (round {round}, as {seat}). Go on with 'pairflow resume {id}' when it is back at work.",
+            unit.rules.watchdog_timeout_minutes
+        );
+        return Decided::one(own_question(unit, QuestionKind::Watchdog, question));
+    }
+    if gone(unit.turn_ends()) {
+        let question = format!(
+            "{agent} has had the turn for {} minutes (round {round}, as {seat}) and is still at work. Let it go on with 'pairflow resume {id}', or stop it with 'pairflow pause {id}'.",
+            unit.rules.max_turn_minutes
+        );
+        return Decided::one(own_question(unit, QuestionKind::LongTurn, question));
+    }
+    Decided::default()
+}
+
+/// A notice is about to be sent.
+pub(super) fn sent(unit: &Unit, number: u64) -> Result<Decided, Refusal> {
+    let notice = unit.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
+    if notice.attempts >= ATTEMPTS {
+        return Err(Refusal::NotOwed);
+    }
+    Ok(Decided::one(delivery(unit, notice, notice.attempts + 1, false)))
+}
+
+/// An agent is known to have a notice. That it was silent before needs no answer any more.
+pub(super) fn acknowledged(unit: &Unit, agent: &AgentId, number: u64) -> Result<Decided, Refusal> {
+    let mine = |notice: &&Notice| notice.number == number && notice.agent == *agent;
+    let notice = unit.outbox.iter().find(mine).ok_or(Refusal::NotOwed)?;
+    let mut events = withdrawals(unit, agent, |_| true);
+    events.push(delivery(unit, notice, 0, true));
+    Ok(Decided::of(events))
+}
+
+/// A notice was sent as often as makes sense.
+pub(super) fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided, Refusal> {
+    let notice = unit.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
+    if asked(unit, QuestionKind::Undelivered) {
+        return Ok(Decided::default());
+    }
+    let question = format!(
+        "notice {number} did not reach {}: {why}. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'.",
+        notice.agent,
+        id = unit.id
+    );
+    Ok(Decided::one(own_question(unit, QuestionKind::Undelivered, question)))
+}
+
+/// A program was started, or its session became known.
+pub(super) fn session(unit: &Unit, agent: &AgentId, turn: u32, session: Option<&String>) -> Result<Decided, Refusal> {
+    if !unit.rules.agents.contain(agent) || unit.phase.is_final() {
+        return Err(Refusal::NotOwed);
+    }
+    let known = unit.sessions.get(agent);
+    if known.is_some_and(|known| known.turn == turn && known.id.as_ref() == session && known.restarts == unit.restarts)
+    {
+        return Ok(Decided::default());
+    }
+    let fact = Lifecycle::AgentSession { agent: agent.clone(), turn, session: session.cloned() };
+    Ok(Decided::one(own(unit, fact)))
+}
+
+/// A sign of life that is no command: what was asked because of its absence is withdrawn.
+pub(super) fn active(unit: &Unit, agent: &AgentId) -> Decided {
+    // Being busy does not make a turn shorter.
+    let mut events = withdrawals(unit, agent, |kind| kind != QuestionKind::LongTurn);
+    events.extend(unit.parked.iter().filter(|parked| parked.agent == *agent).map(|parked| unpark(unit, parked)));
+    Decided::of(events)
+}
+
+/// An agent wants to end its turn without a hand-over: it is reminded, and then a person is asked.
+pub(super) fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
+    // Whoever has not read the newest notice yet ends what came before it, and that is right.
+    let behind = unit.notice_for(agent).is_some();
+    let Some(turn) = unit.watched().filter(|turn| turn.agent == *agent && !behind) else { return Decided::default() };
+    if turn.nudges < NUDGES {
+        let reason = "it ended its turn without a pairflow command".to_owned();
+        let control = Control { action: ControlAction::Nudge, reason, waived: None, until: None };
+        let mut event = Event::own(unit.round, Body::Control(control));
+        event.recipient = Party::Agent(agent.clone());
+        return Decided::one(event);
+    }
+    let question = format!(
+        "{agent} has stopped without handing over (round {}, as {}), although it was reminded. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'.",
+        unit.round,
+        turn.seat,
+        id = unit.id
+    );
+    Decided::one(own_question(unit, QuestionKind::Idle, question))
+}
+
+/// Something keeps an agent from going on.
+pub(super) fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str) -> Decided {
+    let id = &unit.id;
+    let (kind, question) = match by {
+        Hindrance::Limit { until: Some(until) } => {
+            if unit.parked.is_some() {
+                return Decided::default();
+            }
+            let control =
+                Control { action: ControlAction::Park, reason: what.to_owned(), waived: None, until: Some(until) };
+            let mut event = Event::own(unit.round, Body::Control(control));
+            event.recipient = Party::Agent(agent.clone());
+            return Decided::one(event);
+        }
+        Hindrance::Limit { until: None } => (
+            QuestionKind::Limit,
+            format!(
+                "{agent} has used up what its account allows: {what}. Go on with 'pairflow resume {id}' when it can work again."
+            ),
+        ),
+        Hindrance::Failure => (
+            QuestionKind::Idle,
+            format!("{agent} has stopped: {what}. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'."),
+        ),
+        Hindrance::Permission => (
+            QuestionKind::Permission,
+            format!("{agent} asks for a permission in its pane: {what}. Answer it there: pairflow attach {id}"),
+        ),
+        Hindrance::Dialog => (
+            QuestionKind::Dialog,
+            format!("{agent} shows a dialog in its pane: {what}. Answer it there: pairflow attach {id}"),
+        ),
+    };
+    if asked(unit, kind) {
+        return Decided::default();
+    }
+    Decided::one(own_question(unit, kind, question))
+}
+
+/// An agent's command arrives while only its own silence is asked about: that is withdrawn, and the command is decided
+/// as if nobody had been asked.
+pub(super) fn come_back(unit: &Unit, command: &Command, now: Moment) -> Option<Result<Decided, Refusal>> {
+    let agent = command.agent()?;
+    let holder = unit.phase.turn().is_some_and(|turn| turn.agent == *agent);
+    let only_presence = unit.questions.iter().all(|open| open.kind.is_about_presence());
+    if !holder || !only_presence || unit.paused {
+        return None;
+    }
+    let mut events = withdrawals(unit, agent, |_| true);
+    let after = converge::fold(unit, &events, now);
+    Some(decide(&after, command, now).map(|mut decided| {
+        events.append(&mut decided.events);
+        Decided { events, artifacts: decided.artifacts }
+    }))
+}
+
+/// The answers with which pairflow takes back what it asked about `agent`, if all that is open is about presence.
+pub(super) fn withdrawals(unit: &Unit, agent: &AgentId, which: impl Fn(QuestionKind) -> bool) -> Vec<Event> {
+    let holder = unit.phase.turn().is_some_and(|turn| turn.agent == *agent);
+    let taken_back = |open: &&OpenQuestion| holder && open.kind.is_about_presence() && which(open.kind);
+    let open = unit.questions.iter().filter(taken_back);
+    let back = |open: &OpenQuestion| {
+        let message = format!("{agent} is at work again");
+        let mut event = Event::own(unit.round, Body::HumanReply(Reply { message, decision: None }));
+        event.in_reply_to = Some(open.id.clone());
+        event
+    };
+    open.map(back).collect()
+}
+
+/// Whether agents of this bubble are told by notices.
+pub(crate) fn notified(unit: &Unit) -> bool {
+    unit.rules.driver == DriverKind::Tmux
+}
+
+fn asked(unit: &Unit, kind: QuestionKind) -> bool {
+    unit.questions.iter().any(|open| open.kind == kind)
+}
+
+fn delivery(unit: &Unit, notice: &Notice, attempt: u32, acknowledged: bool) -> Event {
+    let mut event = Event::own(unit.round, Body::Delivery(Delivery { notice: notice.number, attempt, acknowledged }));
+    event.recipient = Party::Agent(notice.agent.clone());
+    event
+}
+
+fn unpark(unit: &Unit, parked: &Parked) -> Event {
+    let control = Control { action: ControlAction::Unpark, reason: String::new(), waived: None, until: None };
+    let mut event = Event::own(unit.round, Body::Control(control));
+    event.recipient = Party::Agent(parked.agent.clone());
+    event
+}

@@ -1,0 +1,45 @@
+//! Evidence goes before opinions: work on which a check or a reproducer fails goes back to its producer before a review is
+//! paid for that could not be clean.
+
+use crate::ids::Party;
+use crate::log::Lifecycle;
+use crate::time::Moment;
+use crate::unit::lifecycle::own;
+use crate::unit::{CheckState, Decided, Seat, Stage, Unit, converge, missing_checks};
+
+/// How often in a row work goes back without a review; after that a critic looks at it all the same.
+pub const SEND_BACKS: u32 = 3;
+
+/// Returns what pairflow ran itself and keeps the newest tree from being accepted, each as a sentence.
+pub fn failing(unit: &Unit) -> Vec<String> {
+    let failed = |name: &str| matches!(unit.check(name), CheckState::Failed(_));
+    let checks = unit.rules.checks.iter().filter(|check| failed(&check.name));
+    let checks = checks.map(|check| format!("the check '{}' fails", check.name));
+    let shown = unit.ledger.blocking().filter(|row| row.proven());
+    checks.chain(shown.map(|row| format!("the reproducer of {} still fails", row.id))).collect()
+}
+
+/// Appends to a decision that the work goes back, if the evidence that it completes says so.
+pub(super) fn send_back(unit: &Unit, mut decided: Decided, now: Moment) -> Decided {
+    let handed_over = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic);
+    if !handed_over || unit.sent_back >= SEND_BACKS || !converge::moves(&decided.events) {
+        return decided;
+    }
+    let after = converge::fold(unit, &decided.events, now);
+    let why = failing(&after);
+    if is_next(&after) && !why.is_empty() {
+        let agent = after.seats.producer.clone();
+        let mut event = own(&after, Lifecycle::SentBack { agent: agent.clone(), why });
+        event.recipient = Party::Agent(agent);
+        decided.events.push(event);
+    }
+    decided
+}
+
+/// Whether a critic is about to review what the producer left, and all evidence about it is there.
+fn is_next(unit: &Unit) -> bool {
+    let opening = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Opening);
+    let author = unit.snapshot.as_ref().map(|snapshot| &snapshot.author);
+    let produced = author == Some(&Party::Agent(unit.seats.producer.clone()));
+    opening && produced && missing_checks(unit).is_empty() && unit.to_reproduce().next().is_none()
+}

@@ -1,0 +1,104 @@
+//! The questions with which a loop stops that would not end well by itself.
+
+use crate::log::{Event, QuestionKind};
+use crate::rounds::{Row, RowState, Severity};
+use crate::time::Moment;
+use crate::unit::human::own_question;
+use crate::unit::refusal::list;
+use crate::unit::{FILED_KEPT, Filed, Seat, Stage, Turn, Unit, converge};
+
+/// The one question with which a loop stops that does not get anywhere: a finding that wants an earlier one undone,
+/// two reviews in a row that brought only what could have been said before, no reviews left, or word against word.
+pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
+    let after = converge::fold(unit, events, Moment::default());
+    let turn = after.phase.turn()?;
+    let settled = turn.stage == Stage::Settled;
+    let asked = after.questions.iter().any(|open| open.kind.is_tie_break());
+    if settled || asked || after.to_reproduce().next().is_some() {
+        return None;
+    }
+    if turn.seat == Seat::Producer {
+        if let Some(row) = after.ledger.open().find(|row| row.state == RowState::Reversal && row.severity.blocks()) {
+            return Some(reversal(&after, row));
+        }
+        if only_late(&after) {
+            return Some(late(&after));
+        }
+    }
+    tie_break(&after).or_else(|| unproven(&after, turn))
+}
+
+fn reversal(unit: &Unit, row: &Row) -> Event {
+    let why = row.history.last().map_or("asks to undo an earlier finding", |change| change.note.as_str());
+    let question = format!(
+        "{} {why}, so that the loop would go round in circles. Accept the work as it is, or continue? Say which of the \
+         two findings holds.",
+        row.short()
+    );
+    own_question(unit, QuestionKind::Reversal, question)
+}
+
+/// Whether the two newest reviews each brought P1 findings, and nothing but such that their reviewers had missed
+/// when they reviewed the same lines before.
+fn only_late(unit: &Unit) -> bool {
+    let late = |filed: &Filed| {
+        let rows = filed.findings.iter().filter_map(|id| unit.ledger.get(*id));
+        let grave: Vec<_> = rows.filter(|row| row.severity.blocks()).collect();
+        !filed.reopened && !grave.is_empty() && grave.iter().all(|row| row.severity == Severity::P1 && row.late())
+    };
+    unit.filed.len() >= FILED_KEPT && unit.filed.iter().all(late)
+}
+
+fn late(unit: &Unit) -> Event {
+    let ids: Vec<_> = unit.filed.iter().flat_map(|filed| &filed.findings).map(ToString::to_string).collect();
+    let question = format!(
+        "two reviews in a row brought only findings on lines that the same reviewers had seen before ({}). Accept the \
+         work as it is, or continue?",
+        ids.join(", ")
+    );
+    own_question(unit, QuestionKind::Late, question)
+}
+
+/// The question that stops a loop whose reviews are used up.
+fn tie_break(after: &Unit) -> Option<Event> {
+    if after.reviews_left() > 0 {
+        return None;
+    }
+    let open = match after.ledger.blocking().count() {
+        0 => "no P0/P1 finding is open".to_owned(),
+        1 => "one P0/P1 finding is open".to_owned(),
+        n => format!("{n} P0/P1 findings are open"),
+    };
+    let reviews = match after.reviews {
+        1 => "one review has".to_owned(),
+        n => format!("{n} reviews have"),
+    };
+    let question = format!(
+        "{reviews} not brought an agreement; {open}. Accept the work as it is, or continue with a fresh budget?"
+    );
+    Some(own_question(after, QuestionKind::TieBreak, question))
+}
+
+/// The question that stops a loop in which only word is left against word: no check fails, and no command shows any of
+/// the findings that are in the way. What is shown by a command goes back to the producer without a question.
+fn unproven(after: &Unit, turn: &Turn) -> Option<Event> {
+    let from = after.rules.ask_unproven_after;
+    // The person has decided on what older reviews left.
+    let due = from > 0 && after.reviews_in_all >= from && after.reviews > 0;
+    let reviewed = turn.seat == Seat::Producer && after.sent_back == 0 && after.reviewed.as_ref() == after.tree();
+    let discussed = after.questions.iter().any(|open| open.kind == QuestionKind::Question);
+    let rows: Vec<_> = after.ledger.blocking().collect();
+    let shown = rows.iter().any(|row| row.proven()) || !after.checks_not_passed().is_empty();
+    if !due || !reviewed || discussed || shown || rows.is_empty() {
+        return None;
+    }
+    let (stand, them) = if rows.len() == 1 { ("one finding stands", "it") } else { ("findings stand", "them") };
+    let names: Vec<_> = rows.into_iter().map(Row::short).collect();
+    let question = format!(
+        "{stand} in the way, and nothing that pairflow can run shows {them}: {}. Accept the work as it is, or continue, so \
+         that {} answers {them}?",
+        list(&names),
+        turn.agent
+    );
+    Some(own_question(after, QuestionKind::Unproven, question))
+}

@@ -1,0 +1,81 @@
+//! The end of a brief: the command lines that can end the turn, as they have to be typed in this bubble.
+
+use crate::rounds::Row;
+use crate::rules::BubbleKind;
+use crate::unit::{Turn, Unit};
+use crate::view::markdown::Page;
+
+/// How many findings a command line names.
+const NAMED: usize = 20;
+
+/// Adds the last section of a brief. Nothing follows it.
+pub(super) fn end(page: &mut Page, lines: &[String]) {
+    page.section("How your turn ends");
+    let names = |option: &str| lines.iter().any(|line| line.contains(option));
+    if names(" --fixed ") {
+        page.line("Leave out what is not mended; where a finding is wrong, `--dispute F1 --reason '…'` takes the place of");
+        page.line("`--fixed F1`.");
+    }
+    if names(" --confirm ") {
+        page.line("Leave out what you have not looked at; where an answer is not right, `--reopen F1` takes the place of");
+        page.line("`--confirm F1`.");
+    }
+    page.line("Run exactly one of these in the worktree, then stop:");
+    page.line("");
+    page.block(&lines.join("\n"));
+}
+
+/// Returns the lines that end a producer's turn.
+pub(super) fn of_producer(unit: &Unit) -> Vec<String> {
+    let id = &unit.id;
+    let fixed = named("--fixed", unit.ledger.open().filter(|row| !row.answered || row.blocks()));
+    vec![format!("pairflow pass --id {id} --summary '…'{fixed} --explain FILE"), ask(unit)]
+}
+
+/// Returns the lines that end a critic's turn. `slices` is how many of them the change was cut into, and `last` whether
+/// a clean review would be the last one needed.
+pub(super) fn of_critic(unit: &Unit, slices: u32, last: bool) -> Vec<String> {
+    let id = &unit.id;
+    let confirm = named("--confirm", unit.ledger.open().filter(|row| row.answered && !row.proven()));
+    let (all, steps) = (reviewed(slices), steps(unit));
+    let found = format!("pairflow pass --id {id} --summary '…' --findings FILE{confirm}{steps}{all}");
+    let clean = format!("pairflow pass --id {id} --summary '…' --no-findings{steps}{all}");
+    let converged = format!("pairflow converged --id {id} --summary '…'{all}");
+    [found, clean].into_iter().chain(last.then_some(converged)).chain([ask(unit)]).collect()
+}
+
+/// Returns the lines that may come up for an agent, whichever seat it gets.
+pub(super) fn of_anyone(unit: &Unit) -> Vec<String> {
+    let id = &unit.id;
+    vec![
+        format!("pairflow pass --id {id} --summary '…'"),
+        format!("pairflow converged --id {id} --summary '…'"),
+        ask(unit),
+    ]
+}
+
+fn ask(unit: &Unit) -> String {
+    format!("pairflow ask-human --id {} --question '…'", unit.id)
+}
+
+fn named<'a>(option: &str, rows: impl Iterator<Item = &'a Row>) -> String {
+    rows.take(NAMED).map(|row| format!(" {option} {}", row.id)).collect()
+}
+
+fn reviewed(slices: u32) -> String {
+    let numbers: Vec<_> = (1..=slices).map(|number| number.to_string()).collect();
+    if numbers.is_empty() { String::new() } else { format!(" --reviewed {}", numbers.join(",")) }
+}
+
+/// The steps that the review of a document has to go through, as options.
+fn steps(unit: &Unit) -> &'static str {
+    match unit.rules.kind {
+        BubbleKind::Document => " --step contradictions='…' --step dry-run='…' --step adversarial='…'",
+        _ => "",
+    }
+}
+
+/// Returns how many slices the change of this turn was cut into: as gathered now, or as the turn was opened with.
+pub(super) fn slices(turn: &Turn, gathered: u32) -> u32 {
+    if gathered > 0 { gathered } else { turn.slices }
+}

@@ -1,0 +1,220 @@
+//! The brief of whoever reviews.
+
+use crate::ids::Party;
+use crate::rounds::policy::strict;
+use crate::rounds::{Row, RowState, feedback};
+use crate::rules::BubbleKind;
+use crate::unit::{Seat, Turn, Unit};
+use crate::view::brief::severity::severities;
+use crate::view::brief::{BriefMaterial, Diff, Slice, Standard, commands, parts};
+use crate::view::markdown::Page;
+use crate::view::words::{count, one_line};
+
+/// How many rows are listed that nobody has to look at any more.
+const SETTLED: usize = 50;
+/// How many files of a slice are named.
+const FILES: usize = 12;
+/// How many characters of one line of a difference are shown.
+const COLUMNS: usize = 600;
+
+/// Returns the brief of a critic.
+pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> String {
+    let mut page = parts::page(unit, turn);
+    opening(&mut page, unit, turn);
+    parts::task(&mut page, unit);
+    parts::notes(&mut page, unit);
+    standards(&mut page, unit, &material.standards);
+    parts::place(&mut page, unit);
+    parts::handed_over(&mut page, unit, turn);
+    open_findings(&mut page, unit);
+    settled_findings(&mut page, unit);
+    parts::checks(&mut page, unit);
+    parts::changed(&mut page, unit, Seat::Critic);
+    since_last(&mut page, unit, turn, material.since_last.as_ref());
+    let slices = commands::slices(turn, material.slices());
+    whole(&mut page, unit, material.whole.as_ref(), slices);
+    work(&mut page, unit, slices);
+    severities(&mut page, unit.rules.kind);
+    let last = would_be_last(unit, turn);
+    report(&mut page, last);
+    commands::end(&mut page, &commands::of_critic(unit, slices, last));
+    page.finish()
+}
+
+fn opening(page: &mut Page, unit: &Unit, turn: &Turn) {
+    let own = if unit.authors.contains(&Party::Agent(turn.agent.clone())) {
+        " You wrote part of it yourself: review it as if somebody else had."
+    } else {
+        ""
+    };
+    let (agent, id) = (&turn.agent, &unit.id);
+    page.line(&format!("You are {agent}, the reviewer of bubble {id}. Review the tree in the worktree.{own}"));
+}
+
+/// Adds what the project expects of every change. The base speaks, not the work that is under review.
+fn standards(page: &mut Page, unit: &Unit, standards: &[Standard]) {
+    if standards.is_empty() {
+        return;
+    }
+    page.section("Project standards");
+    page.line("The work has to follow these; a violation is a finding. They are quoted as the base has them.");
+    for standard in standards {
+        let path = one_line(&standard.path);
+        page.line("");
+        page.line(&format!("### {path}"));
+        page.line("");
+        if standard.changed {
+            page.line(
+                "THE WORK CHANGES THIS FILE. Make sure that the task asks for it; what it says here still holds.",
+            );
+            page.line("");
+        }
+        page.quote(&standard.text);
+        if standard.cut {
+            page.line("");
+            let base = unit.workspace.as_ref().map_or("HEAD", |workspace| workspace.base.short());
+            page.line(&format!("There is more of it; read it with: git show {base}:{path}"));
+        }
+    }
+}
+
+fn open_findings(page: &mut Page, unit: &Unit) {
+    if unit.ledger.open().next().is_none() {
+        return;
+    }
+    page.section("Open findings");
+    for row in unit.ledger.open() {
+        page.item(&parts::digest(row));
+        if row.state == RowState::Disputed {
+            parts::claim_at_length(page, row);
+        }
+    }
+    page.line("");
+    page.line(
+        "Look at each again. `--no-findings` takes every answer and settles every P0 and P1. If you report anything, \
+         settle each of these by its name: `--confirm F1` if the answer is right, `--reopen F1` if it is not. Do not \
+         report them as new findings.",
+    );
+}
+
+/// Adds what is closed, so that nobody claims it a second time without knowing.
+fn settled_findings(page: &mut Page, unit: &Unit) {
+    let settled = |row: &&Row| !row.is_open() && row.state != RowState::Duplicate;
+    let rows: Vec<_> = unit.ledger.rows.iter().filter(settled).collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.section("Settled findings");
+    page.line("Closed in earlier rounds. `--reopen F1` opens one again that came back, unless a person waived it.");
+    page.line("");
+    page.items(rows.iter().rev().take(SETTLED).rev().map(|row| parts::digest(row)));
+    let more = rows.len().saturating_sub(SETTLED);
+    page.items((more > 0).then(|| format!("and {more} older")));
+}
+
+fn since_last(page: &mut Page, unit: &Unit, turn: &Turn, diff: Option<&Diff>) {
+    let Some((diff, reviewed)) = diff.zip(unit.reviewed_by.get(&turn.agent)) else { return };
+    page.section(&format!("The difference since your last review (round {})", reviewed.round));
+    match diff {
+        Diff::Inline(patch) if patch.trim().is_empty() => page.line("Nothing: it is the tree that you reviewed then."),
+        Diff::Inline(patch) => page.block(&shortened(patch)),
+        Diff::Apart(slices) => {
+            page.line("It is long; read it in these files first:");
+            page.line("");
+            page.items(slices.iter().map(listed));
+        }
+    }
+}
+
+/// Adds the whole difference, or where its slices are.
+fn whole(page: &mut Page, unit: &Unit, diff: Option<&Diff>, slices: u32) {
+    if unit.snapshot.is_none() {
+        return;
+    }
+    match diff {
+        Some(Diff::Inline(patch)) if patch.trim().is_empty() => {}
+        Some(Diff::Inline(patch)) => {
+            page.section("The whole difference");
+            page.block(&shortened(patch));
+        }
+        Some(Diff::Apart(files)) => {
+            page.section(&format!("The whole difference, in {}", count(files.len(), "slice")));
+            page.line("It is too long to be read at once. Read every slice on its own, look at the files around it, and write");
+            page.line("down what you find before you open the next one:");
+            page.line("");
+            let numbered = files.iter().enumerate().map(|(at, slice)| format!("slice {}: {}", at + 1, listed(slice)));
+            page.items(numbered);
+        }
+        // What was cut stays cut, also where its files cannot be named now.
+        None if slices > 0 => {
+            page.section(&format!("The whole difference, in {}", count(slices as usize, "slice")));
+            page.line(&format!("They are numbered 1 to {slices}; their files are beside this one, in `review/`."));
+        }
+        None => {}
+    }
+}
+
+fn listed(slice: &Slice) -> String {
+    let names: Vec<_> = slice.files.iter().take(FILES).map(|file| one_line(file)).collect();
+    let more = match slice.files.len().saturating_sub(FILES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{} ({}: {}{more})", one_line(&slice.path), count(slice.changed, "changed line"), names.join(", "))
+}
+
+/// Cuts lines that no eye would follow to their end.
+fn shortened(patch: &str) -> String {
+    let short = |line: &str| match line.char_indices().nth(COLUMNS) {
+        Some((end, _)) => format!("{} … [cut: {} characters]", &line[..end], line.chars().count()),
+        None => line.to_owned(),
+    };
+    patch.split('\n').map(short).collect::<Vec<_>>().join("\n")
+}
+
+fn work(page: &mut Page, unit: &Unit, slices: u32) {
+    page.section("What to do");
+    page.item("Do not edit any file: if you do, a clean review does not count.");
+    page.item("Look for what is wrong, missing, unsafe or untested; check every acceptance criterion.");
+    parts::approved(page, unit, "Hold it against the approved document");
+    page.item(
+        "Report each problem once, with its file and line. Report all of them now: what you say only later about",
+    );
+    page.line("  lines that you have seen counts as late.");
+    if slices > 0 {
+        page.item(
+            "Confirm the slices that you have read: `--reviewed 1,2`. A review that finds nothing grave has to confirm",
+        );
+        page.line("  all of them; one that sends the work back may name those that it got to.");
+    }
+    if unit.rules.kind == BubbleKind::Document {
+        page.item("Go through these three steps, and say what came of each:");
+        page.line("  - contradictions: do scope, requirements and acceptance criteria contradict one another?");
+        page.line("  - dry-run: outline how it would be implemented; what blocks it?");
+        page.line("  - adversarial: which edge cases and risks are left open?");
+    }
+}
+
+/// Whether a clean review by the holder of this turn would complete what is needed.
+fn would_be_last(unit: &Unit, turn: &Turn) -> bool {
+    let mut streak = unit.streak.clone();
+    streak.push(strict::review_by(unit, &turn.agent, unit.round));
+    strict::suffices(&unit.rules, &streak) && unit.checks_not_passed().is_empty()
+}
+
+fn report(page: &mut Page, last: bool) {
+    page.section("How findings are reported");
+    page.line(
+        "For each problem `--finding 'P1:title'`, or all of them as a JSON file with `--findings FILE`; the file lies",
+    );
+    page.line("outside the worktree (or is `-` for stdin). A `reproducer` is a command that fails as long as the fault is there;");
+    page.line("pairflow runs it, and says by itself when the fault is gone:");
+    page.line("");
+    page.block(feedback::EXAMPLE.trim_end());
+    page.line("");
+    page.line(if last {
+        "Your clean review would be the last one needed: `converged` and `pass --no-findings` both complete it."
+    } else {
+        "`converged` is refused for now: one more agent has to find this tree clean, or a check has to pass first."
+    });
+}

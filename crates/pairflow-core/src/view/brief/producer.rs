@@ -1,0 +1,80 @@
+//! The brief of whoever makes the change.
+
+use crate::rules::BubbleKind;
+use crate::unit::{Seat, Turn, Unit, failing};
+use crate::view::brief::{commands, parts};
+use crate::view::markdown::Page;
+use crate::view::words::one_line;
+
+/// Returns the brief of a producer.
+pub(super) fn brief(unit: &Unit, turn: &Turn) -> String {
+    let mut page = parts::page(unit, turn);
+    page.line(&format!(
+        "You are {}, the implementer of bubble {}. {} reviews what you hand over.",
+        turn.agent, unit.id, unit.seats.critic
+    ));
+    sent_back(&mut page, unit);
+    parts::task(&mut page, unit);
+    parts::notes(&mut page, unit);
+    parts::handed_over(&mut page, unit, turn);
+    findings(&mut page, unit);
+    parts::checks(&mut page, unit);
+    parts::changed(&mut page, unit, Seat::Producer);
+    parts::place(&mut page, unit);
+    work(&mut page, unit);
+    explain(&mut page);
+    commands::end(&mut page, &commands::of_producer(unit));
+    page.finish()
+}
+
+/// Says that the last hand-over has not been reviewed, and why.
+fn sent_back(page: &mut Page, unit: &Unit) {
+    let why = failing(unit);
+    if unit.sent_back == 0 || why.is_empty() {
+        return;
+    }
+    page.line("");
+    page.line(&format!("**Your last hand-over has not been reviewed: {}.**", one_line(&why.join(", "))));
+    page.line("Mend that first.");
+}
+
+fn findings(page: &mut Page, unit: &Unit) {
+    if unit.ledger.open().next().is_none() {
+        return;
+    }
+    page.section("Open findings");
+    for row in unit.ledger.open() {
+        page.item(&parts::digest(row));
+        parts::claim_at_length(page, row);
+    }
+    page.line("");
+    page.line(
+        "Mend every P0 and P1, and answer each finding by its name when you hand over: `--fixed F1` if it is mended, \
+         `--dispute F1 --reason '…'` if it is wrong. What you do not answer stays open.",
+    );
+}
+
+fn work(page: &mut Page, unit: &Unit) {
+    page.section("What to do");
+    if unit.rules.kind == BubbleKind::Document {
+        page.item("Write the document in the worktree: scope, non-goals, requirements (numbered), acceptance criteria");
+        page.line("  (each naming its requirement), risks, rollout. No vague word without a number beside it.");
+    } else {
+        page.item("Make the change in the worktree, with tests. Keep it to the task.");
+    }
+    parts::approved(page, unit, "Follow the approved document");
+    if unit.rules.checks.iter().any(|check| !check.is_own()) {
+        page.item("Run the checks yourself before you hand over.");
+    }
+    page.item("You need not commit: pairflow records the tree that you leave.");
+}
+
+/// Says what the person wants to be told.
+fn explain(page: &mut Page) {
+    page.line("");
+    page.line(
+        "`--explain` takes a Markdown file for the person, with the headings What changed, Why, Risks and Manual test",
+    );
+    page.line("plan. Keep that file outside the worktree, or pipe it in with `--explain -`. Name files, findings and checks in");
+    page.line("it: a statement without any is marked as one without evidence.");
+}

@@ -1,0 +1,73 @@
+//! The agents of a bubble: who sits where, and what each does.
+
+use crate::ids::AgentId;
+use crate::rules::DriverKind;
+use crate::unit::{Phase, Unit};
+use crate::view::pane::sections::{Section, labelled};
+use crate::view::pane::{PaneLine, Scene, SeatNow, SeatStatus, Shade};
+use crate::view::safe::width;
+use crate::view::words::age;
+
+/// How many columns a role takes.
+const ROLE: usize = 11;
+
+/// Returns a line for each agent.
+pub(super) fn agents(scene: &Scene<'_>) -> Section {
+    let unit = scene.unit;
+    let mut names: Vec<&AgentId> = Vec::new();
+    for agent in unit.rules.agents.all() {
+        if !names.contains(&agent) {
+            names.push(agent);
+        }
+    }
+    let columns = names.iter().map(|name| width(name.as_str())).max().unwrap_or(0);
+    let lines: Vec<_> = names.iter().map(|agent| line(scene, agent, columns)).collect();
+    Section::new(3, lines.len(), labelled("Agents", lines))
+}
+
+fn line(scene: &Scene<'_>, agent: &AgentId, columns: usize) -> PaneLine {
+    let unit = scene.unit;
+    let turn = unit.phase.turn().filter(|turn| turn.agent == *agent && matches!(unit.phase, Phase::Running(_)));
+    let name = if turn.is_some() { Shade::Strong } else { Shade::Plain };
+    let line = PaneLine::of(name, agent.as_str()).pad(columns + 2);
+    let line = line.join(PaneLine::of(Shade::Plain, role(unit, agent)).pad(ROLE + 2));
+    let seat = scene.seats.and_then(|seats| seats.iter().find(|seat| seat.agent == *agent));
+    let status = match seat {
+        Some(seat) => status(seat, scene),
+        None if unit.rules.driver == DriverKind::Tmux => PaneLine::of(Shade::Faint, SeatStatus::Unknown.name()),
+        None if turn.is_some() => PaneLine::of(Shade::Plain, "has the turn"),
+        None => PaneLine::of(Shade::Faint, "waits for its turn"),
+    };
+    match unit.notice_for(agent) {
+        Some(notice) => {
+            let sent = if notice.attempts == 0 { "not sent yet" } else { "not acknowledged yet" };
+            line.join(status).add(Shade::Warn, format!(", notice {} {sent}", notice.number))
+        }
+        None => line.join(status),
+    }
+}
+
+fn role(unit: &Unit, agent: &AgentId) -> &'static str {
+    match agent {
+        _ if *agent == unit.seats.producer => "implementer",
+        _ if *agent == unit.seats.critic => "reviewer",
+        _ => "stand-by",
+    }
+}
+
+fn status(seat: &SeatNow, scene: &Scene<'_>) -> PaneLine {
+    let shade = match seat.status {
+        SeatStatus::Ready | SeatStatus::Stopped => Shade::Plain,
+        SeatStatus::Busy => Shade::Good,
+        SeatStatus::WaitingForPermission => Shade::Warn,
+        SeatStatus::Gone => Shade::Bad,
+        SeatStatus::Unknown => Shade::Faint,
+    };
+    let line = PaneLine::of(shade, seat.status.name()).add(Shade::Faint, format!(" {}", age(seat.since, scene.now.ts)));
+    match &seat.pane {
+        Some(pane) if seat.status == SeatStatus::WaitingForPermission => {
+            line.add(Shade::Warn, format!(", answer it in pane {pane}"))
+        }
+        _ => line,
+    }
+}

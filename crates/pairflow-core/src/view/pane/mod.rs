@@ -1,0 +1,18 @@
+//! The status view: where one bubble stands, on as many columns and rows as there are.
+//!
+//! A pure function of the state, of what the supervisor last wrote about the agents, and of the time. It knows neither a
+//! terminal nor colours; it only says how each piece is meant. No line is wider than the view, there are never more lines
+//! than rows, and what matters most goes last when it gets narrow.
+
+mod agents;
+mod blocks;
+mod layout;
+mod line;
+mod scene;
+mod seat;
+mod sections;
+
+pub use layout::render;
+pub use line::{PaneLine, Shade};
+pub use scene::{Alarm, Scene, Size, pace, silence_left};
+pub use seat::{SeatNow, SeatStatus, seats};

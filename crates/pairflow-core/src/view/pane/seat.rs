@@ -1,0 +1,101 @@
+//! What the supervisor last wrote about the agents of a bubble, in `runtime/<id>/seats.json`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::AgentId;
+use crate::time::Timestamp;
+use crate::unit::Seat;
+
+/// An agent as the supervisor sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeatNow {
+    /// Which agent.
+    pub agent: AgentId,
+    /// Its seat; nothing for one that waits for its first turn outside of both.
+    #[serde(default)]
+    pub seat: Option<Seat>,
+    /// What it does.
+    pub status: SeatStatus,
+    /// Since when.
+    pub since: Timestamp,
+    /// By which name its session can be taken up again.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// The pane that shows it.
+    #[serde(default)]
+    pub pane: Option<String>,
+    /// Its process.
+    #[serde(default)]
+    pub pid: Option<i32>,
+    /// The notice that it is not known to have.
+    #[serde(default)]
+    pub notice: Option<u64>,
+    /// When it last gave a sign of life, in milliseconds of the machine's uptime.
+    #[serde(default)]
+    pub active: Option<u64>,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeatStatus {
+    /// It waits for a prompt.
+    Ready,
+    /// It works.
+    Busy,
+    /// It waits for a permission, or at a dialog, for a person.
+    #[serde(alias = "waiting for permission", alias = "permission", alias = "dialog")]
+    WaitingForPermission,
+    /// It has ended its turn.
+    Stopped,
+    /// Its process is gone.
+    Gone,
+    /// Nobody knows.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+impl SeatStatus {
+    /// The words for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Busy => "busy",
+            Self::WaitingForPermission => "waiting for permission",
+            Self::Stopped => "stopped",
+            Self::Gone => "gone",
+            Self::Unknown => "status unknown",
+        }
+    }
+}
+
+/// Reads the file; one that is no such file says nothing.
+pub fn seats(json: &str) -> Option<Vec<SeatNow>> {
+    serde_json::from_str(json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_with_or_without_its_optional_parts() {
+        let json = r#"[
+            {"agent": "codex", "seat": "implementer", "status": "busy", "since": "2026-02-21T12:00:00Z",
+             "session": "abc", "pane": "%1", "pid": 7, "notice": 3, "active": 5000},
+            {"agent": "claude", "status": "asleep", "since": "2026-02-21T12:00:00Z", "new": true}]"#;
+        let read = seats(json).unwrap();
+        assert_eq!((read[0].status, read[0].seat, read[0].active), (SeatStatus::Busy, Some(Seat::Producer), Some(5000)));
+        assert_eq!((read[1].status, read[1].seat), (SeatStatus::Unknown, None));
+        let again = serde_json::to_string(&read).unwrap();
+        assert_eq!(seats(&again).unwrap(), read, "what is written can be read");
+    }
+
+    #[test]
+    fn anything_else_says_nothing() {
+        for text in ["", "{}", "[{}]", "[{\"agent\":\"codex\"", "\u{1b}[2J"] {
+            assert_eq!(seats(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The status view: what it shows in the states that matter, at every size, whatever the texts are. The captures in
+//! `docs/status-view.md` are made here.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+#![allow(dead_code, reason = "the player is shared with other tests")]
+
+use std::path::Path;
+
+use pairflow_core::rounds::Finding;
+use pairflow_core::time::Timestamp;
+use pairflow_core::unit::{Command, Seat, Unit};
+use pairflow_core::view::pane::{Alarm, PaneLine, Scene, SeatNow, SeatStatus, Shade, Size, render, silence_left};
+use pairflow_core::view::safe::{steers, width};
+use pairflow_testkit::script::compare_document;
+
+mod bubble_play;
+
+use bubble_play::{Play, finding, ids, rules};
+
+const TASK: &str = "# Save safely\n\nWrite to a temporary file first, then rename it.";
+
+/// The middle of a bubble's life: a review has found something, and the implementer is at it again.
+fn running() -> Play {
+    let mut play = Play::started("save-safely", TASK, rules());
+    play.produce("codex", "write to a temporary file, then rename", &[], "aaaa");
+    play.review("claude", "three problems", vec![
+        finding("P1:a failed rename leaves the temporary file behind", "src/save.rs", 42),
+        finding("P2:the directory is not synced after the rename", "src/save.rs", 57),
+        finding("P3:`tmp2` would read better as `backup_path`", "src/save.rs", 31),
+    ]);
+    play.seconds += 252;
+    play
+}
+
+/// The same bubble, with two questions to the person.
+fn waiting() -> Play {
+    let mut play = running();
+    let asks = |by: &str, question: &str| Command::AskHuman {
+        by: by.parse().unwrap(),
+        question: question.to_owned(),
+        refs: Vec::new(),
+        key: None,
+    };
+    play.run(asks("codex", "May the file format change? A checksum in the first line would let a reader tell half a file from a whole one, but older versions could not read it any more."));
+    play.seconds += 95;
+    play
+}
+
+fn seats(play: &Play) -> Vec<SeatNow> {
+    let seat = |agent: &str, seat, status, ago: u64| SeatNow {
+        agent: agent.parse().unwrap(),
+        seat: Some(seat),
+        status,
+        since: Timestamp::from_millis(play.now().ts.millis() - i64::try_from(ago * 1000).unwrap()),
+        session: None,
+        pane: Some("%1".to_owned()),
+        pid: Some(4711),
+        notice: None,
+        active: Some(play.now().up - ago * 1000),
+    };
+    vec![seat("codex", Seat::Producer, SeatStatus::Busy, 38), seat("claude", Seat::Critic, SeatStatus::Stopped, 250)]
+}
+
+fn shown(play: &Play, alarms: &[Alarm], columns: usize, rows: usize) -> Vec<PaneLine> {
+    let seats = seats(play);
+    let scene = Scene { unit: &play.unit, seats: Some(&seats), story: &play.rows, now: play.now(), alarms };
+    render(&scene, Size { columns, rows })
+}
+
+fn text(lines: &[PaneLine]) -> String {
+    lines.iter().map(|line| format!("{}\n", line.text().trim_end())).collect()
+}
+
+#[test]
+fn the_captures_in_the_document_are_what_the_view_shows() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/status-view.md");
+    let stored = std::fs::read_to_string(&path).unwrap();
+    let captures = [
+        ("running 80x24", text(&shown(&running(), &[], 80, 24))),
+        ("running 200x10", text(&shown(&running(), &[], 200, 10))),
+        ("running 200x50", text(&shown(&running(), &[], 200, 50))),
+        ("waiting 80x24", text(&shown(&waiting(), &[], 80, 24))),
+        ("waiting 200x50", text(&shown(&waiting(), &[], 200, 50))),
+    ];
+    let document = captures.iter().fold(stored, |text, (name, capture)| replaced(&text, name, capture));
+    compare_document(&path, &document);
+}
+
+/// Puts a capture into the block that follows its mark.
+fn replaced(document: &str, name: &str, capture: &str) -> String {
+    let mark = format!("<!-- capture: {name} -->\n```text\n");
+    let (before, rest) = document.split_once(&mark).unwrap_or_else(|| panic!("the document has no {mark}"));
+    let (_, after) = rest.split_once("```\n").unwrap();
+    format!("{before}{mark}{capture}```\n{after}")
+}
+
+#[test]
+fn what_matters_most_stands_in_a_few_lines() {
+    let lines = text(&shown(&waiting(), &[], 80, 6));
+    assert_eq!(
+        lines,
+        "save-safely  WAITING_HUMAN  round 2, 1 of 8 reviews used
+Inbox     codex, 1 min ago: May the file format change? A checksum in the first
+          line would let a reader tell half a file from a whole one, but older
+          versions could not read it any more.
+            pairflow reply save-safely --message '…'
+Turn      codex as implementer since 12:01:59 UTC, 6 min, waits for you
+"
+    );
+}
+
+#[test]
+fn an_absent_supervisor_is_said_with_the_command() {
+    let alarms = [Alarm {
+        what: "The supervisor is not running, so nothing moves by itself.".to_owned(),
+        next: Some("pairflow supervise".to_owned()),
+    }];
+    let lines = shown(&running(), &alarms, 80, 10);
+    assert_eq!(lines[1].pieces, [(Shade::Bad, "The supervisor is not running, so nothing moves by itself.".to_owned())]);
+    assert_eq!(lines[2].text(), "  pairflow supervise");
+}
+
+#[test]
+fn the_count_down_follows_the_later_sign_of_life() {
+    let play = running();
+    let left = |active: Option<u64>| {
+        let mut seats = seats(&play);
+        seats[0].active = active;
+        let scene = Scene { unit: &play.unit, seats: Some(&seats), story: &[], now: play.now(), alarms: &[] };
+        (silence_left(&scene).unwrap() / 1000, text(&render(&scene, Size { columns: 80, rows: 8 })))
+    };
+    let limit = u64::from(play.unit.rules.watchdog_timeout_minutes) * 60;
+    let heard = play.unit.phase.turn().unwrap().heard.up;
+    let silent = (play.now().up - heard) / 1000;
+    assert_eq!(left(None).0, limit - silent);
+    assert_eq!(left(Some(heard - 5000)).0, limit - silent, "an older sign of life counts less than the log");
+    assert_eq!(left(Some(play.now().up - 2000)).0, limit - 2);
+    assert_eq!(left(Some(play.now().up + 9_000_000)).0, limit - silent, "of another run of the machine");
+    assert!(left(Some(play.now().up - 2000)).1.contains("asks you after 4 min of silence, after 55 min in any case"));
+    assert!(left(None).1.contains(&format!("asks you after {} s of silence", limit - silent)), "{}", left(None).1);
+}
+
+#[test]
+fn agents_are_shown_with_what_is_known_of_them() {
+    let play = running();
+    let mut all = seats(&play);
+    all[0].status = SeatStatus::WaitingForPermission;
+    all[1].status = SeatStatus::Gone;
+    let view = |seats: Option<&[SeatNow]>, unit: &Unit| {
+        let scene = Scene { unit, seats, story: &[], now: play.now(), alarms: &[] };
+        text(&render(&scene, Size { columns: 100, rows: 12 }))
+    };
+    let known = view(Some(&all), &play.unit);
+    assert!(known.contains("codex   implementer  waiting for permission 38 s, answer it in pane %1\n"), "{known}");
+    assert!(known.contains("claude  reviewer     gone 4 min\n"), "{known}");
+    let unknown = view(None, &play.unit);
+    assert!(unknown.contains("codex   implementer  status unknown\n"), "{unknown}");
+    let mut external = play.unit.clone();
+    external.rules.driver = pairflow_core::rules::DriverKind::External;
+    let joined = view(None, &external);
+    assert!(joined.contains("codex   implementer  has the turn\n"), "{joined}");
+    assert!(joined.contains("claude  reviewer     waits for its turn\n"), "{joined}");
+    assert!(!joined.contains("attach"), "there is nothing to attach to: {joined}");
+}
+
+#[test]
+fn a_notice_that_is_not_acknowledged_is_shown_at_its_agent() {
+    let mut play = running();
+    play.run(Command::Pass(bubble_play::pass("codex", "again")));
+    play.run(Command::SnapshotTaken { snapshot: bubble_play::snapshot("codex", "aaaa", false) });
+    let turn = play.unit.phase.turn().unwrap().number;
+    play.run(Command::TurnReady { turn, slices: 0 });
+    let before = text(&shown(&play, &[], 100, 12));
+    assert!(before.contains("claude  reviewer     stopped 4 min, notice 4 not sent yet\n"), "{before}");
+    play.run(Command::Sent { notice: 4 });
+    let sent = text(&shown(&play, &[], 100, 12));
+    assert!(sent.contains("notice 4 not acknowledged yet\n"), "{sent}");
+}
+
+#[test]
+fn every_state_has_a_line_that_says_what_it_is() {
+    let mut play = running();
+    let line = |play: &Play| text(&shown(play, &[], 120, 20));
+    play.run(Command::Pause { reason: "lunch".to_owned() });
+    let paused = line(&play);
+    assert!(paused.starts_with("save-safely  RUNNING, paused  round 2"), "{paused}");
+    assert!(paused.contains("pairflow resume save-safely"), "{paused}");
+    assert!(!paused.contains("Watchdog"), "nobody is waited for: {paused}");
+    play.run(Command::Resume);
+    let answers = pairflow_core::rounds::Answers { fixed: ids(&[1]), ..Default::default() };
+    play.run(Command::Pass(pairflow_core::unit::PassCommand { answers, ..bubble_play::pass("codex", "mended") }));
+    assert!(line(&play).contains(", opening: the tree is recorded"), "{}", line(&play));
+    play.run(Command::SnapshotTaken { snapshot: bubble_play::snapshot("codex", "bbbb", true) });
+    assert!(line(&play).contains(", opening: check test runs"), "{}", line(&play));
+    play.run(Command::Stop { reason: "enough".to_owned() });
+    let stopped = line(&play);
+    assert!(stopped.contains("CANCELLED") && stopped.contains("stopped for good"), "{stopped}");
+}
+
+#[test]
+fn a_package_that_waits_is_in_the_inbox_with_its_commands() {
+    let mut play = Play::started("save-safely", TASK, rules());
+    play.produce("codex", "done", &[], "aaaa");
+    play.review("claude", "clean", Vec::new());
+    play.review("codex", "clean", Vec::new());
+    let lines = text(&shown(&play, &[], 80, 24));
+    assert!(lines.contains("READY_FOR_APPROVAL"), "{lines}");
+    assert!(lines.contains("pairflow ok save-safely\n"), "{lines}");
+    assert!(lines.contains("Turn      tree aaaa waits for your approval\n"), "{lines}");
+}
+
+#[test]
+fn no_size_is_too_small_and_no_line_too_wide() {
+    let (running, waiting) = (running(), waiting());
+    let alarms = [Alarm { what: "The log cannot be read at the moment.".to_owned(), next: None }];
+    for columns in (0..24).chain([40, 79, 80, 81, 119, 139, 140, 141, 200, 400]) {
+        for rows in (0..12).chain([15, 16, 17, 24, 50, 120]) {
+            for (play, alarms) in [(&running, &alarms[..]), (&waiting, &[][..])] {
+                let lines = shown(play, alarms, columns, rows);
+                assert!(lines.len() <= rows, "{columns}x{rows}: {} lines", lines.len());
+                let widest = lines.iter().map(|line| width(&line.text())).max().unwrap_or(0);
+                assert!(widest <= columns, "{columns}x{rows}: {widest} columns");
+                assert!(lines.iter().all(|line| line.width() == width(&line.text())));
+                assert!(rows == 0 || columns < 11 || lines[0].text().starts_with("save-safel"), "{columns}x{rows}");
+            }
+        }
+    }
+}
+
+#[test]
+fn foreign_text_neither_steers_the_terminal_nor_breaks_the_columns() {
+    let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\r\n日本語\u{202e}\u{200b} #{pane_id} %1 \u{9b}31m";
+    let mut play = Play::started("save-safely", &format!("# {evil}"), rules());
+    play.produce("codex", evil, &[], "aaaa");
+    let claim = Finding { detail: evil.to_owned(), ..finding("P1:x", "a\u{1b}[31m.rs", 3) };
+    play.review("claude", evil, vec![Finding { title: evil.to_owned(), ..claim }]);
+    let ask = |question: String| Command::AskHuman { by: "codex".parse().unwrap(), question, refs: Vec::new(), key: None };
+    play.run(ask(evil.repeat(50)));
+    play.run(ask("x".repeat(60_000)));
+    let alarms = [Alarm { what: evil.to_owned(), next: Some(evil.to_owned()) }];
+    for (columns, rows) in [(80, 24), (200, 10), (200, 50), (33, 7)] {
+        let lines = shown(&play, &alarms, columns, rows);
+        for line in &lines {
+            let text = line.text();
+            assert!(!text.contains(|c: char| steers(c) || c == '\n' || c == '\t'), "{text:?}");
+            assert!(width(&text) <= columns, "{text:?}");
+        }
+    }
+    let wide = shown(&play, &[], 200, 30);
+    let bars: Vec<_> = wide[2..].iter().map(|line| width(line.text().split('│').next().unwrap())).collect();
+    assert!(bars.iter().all(|at| *at == 101), "the bar between the columns stands straight: {bars:?}");
+}

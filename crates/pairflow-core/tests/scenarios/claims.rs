@@ -1,0 +1,93 @@
+//! Claims and what they are worth: one that asks for changes is never a clean review, and a certificate says what
+//! follows from the log, and nothing else.
+
+use pairflow_core::log::Body;
+use pairflow_core::rounds::Certificate;
+use pairflow_core::unit::{Unfounded, recompute};
+use pairflow_testkit::script::{Play, broken, check, play};
+
+#[test]
+fn a_review_that_asks_for_changes_and_names_nothing_grave_is_refused() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean insists
+         claude: pass P2 'naming' P3 'a comma' insists
+         claude: pass P2 'naming' P3 'a comma'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
+         refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
+         #3 RUNNING codex reviewer round 2 clean: claude open: F1 P2 naming, F2 P3 a comma",
+    );
+}
+
+#[test]
+fn a_review_that_asks_for_changes_is_taken_where_something_blocks() {
+    check(
+        "given checks test, lint
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' P2 'naming' insists
+         codex: pass fixes F1
+         claude: pass P2 'naming' reopens F1 insists
+         lint fails
+         codex edits a.rs
+         codex: pass fixes F1
+         claude: pass P3 'a comma' confirms F1 insists",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback, F2 P2 naming
+         #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed], F2 P2 naming
+         #5 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened], F2 P2 naming
+         #6 RUNNING claude reviewer round 3 failing: lint open: F1 P1 no rollback [fixed], F2 P2 naming
+         #7 RUNNING codex implementer round 4 failing: lint open: F2 P2 naming, F3 P3 a comma",
+    );
+}
+
+/// Changes what the certificate of an accepted bubble says, and returns what comes of it.
+fn forged(play: &Play, change: fn(&mut Certificate)) -> (Option<Result<(), Unfounded>>, Vec<String>) {
+    let mut log = play.log.clone();
+    for envelope in &mut log {
+        if let Body::Convergence(claim) = &mut envelope.event.body {
+            change(&mut claim.certificate);
+        }
+    }
+    (recompute(&play.unit.id, &log), broken(&play.unit, &log))
+}
+
+#[test]
+fn a_certificate_is_recomputed_from_the_log_whatever_it_says() {
+    let ready = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P3 'naming'
+         codex: pass clean",
+    );
+    let rule = ["the certificate can be recomputed from the log".to_owned()];
+    assert_eq!(forged(&ready, |_| {}), (Some(Ok(())), Vec::new()));
+    let differs = Some(Err(Unfounded::Differs));
+    assert_eq!(forged(&ready, |one| one.open.clear()), (differs.clone(), rule.to_vec()));
+    assert_eq!(forged(&ready, |one| one.notes.push("all good".into())), (differs, rule.to_vec()));
+    assert_eq!(forged(&ready, |one| one.waived.push("nothing".into())), (Some(Err(Unfounded::Waivers)), rule.to_vec()));
+    assert_eq!(recompute(&ready.unit.id, &ready.log[..3]), None);
+}
+
+#[test]
+fn a_certificate_that_a_person_has_not_waived_for_needs_every_criterion() {
+    let waived = play(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         human: reply accept",
+    );
+    assert_eq!(forged(&waived, |_| {}), (Some(Ok(())), Vec::new()));
+    let (recomputed, _) = forged(&waived, |one| one.waived.clear());
+    let Some(Err(Unfounded::Missing(missing))) = recomputed else { panic!("{recomputed:?}") };
+    assert_eq!(missing[0].to_string(), "open P0/P1 findings: F1 P1 no rollback");
+}

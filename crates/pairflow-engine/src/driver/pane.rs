@@ -1,0 +1,182 @@
+//! What the engine and a driver tell each other about an agent in a pane: who sits there, and how its program is started.
+//!
+//! The pane's process is `pairflow launch FILE`: it reads the file, becomes the program and leaves nothing behind, so
+//! that no secret stands in the arguments of a process or in the environment of the terminal server.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::rules::{CustomAgent, Permissions};
+use pairflow_core::time::Timestamp;
+use pairflow_core::unit::Seat;
+use serde::{Deserialize, Serialize};
+
+/// A launch file is never larger than this: arguments and environment of a process have a limit of their own.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A seat whose agent is to be started in a pane.
+#[derive(Debug, Clone)]
+pub struct SeatStart {
+    /// Which bubble.
+    pub bubble_id: BubbleId,
+    /// The repository's root.
+    pub repo: PathBuf,
+    /// Which agent.
+    pub agent: AgentId,
+    /// Which seat it holds.
+    pub seat: Seat,
+    /// Where the agent works.
+    pub worktree: PathBuf,
+    /// The bubble's `runtime` directory.
+    pub runtime_dir: PathBuf,
+    /// What pairflow tells the agent: the `PAIRFLOW_*` variables and the leased ports.
+    pub env: Vec<(String, String)>,
+    /// The environment of the person who started the bubble; little of it is handed on.
+    pub person: Vec<(String, String)>,
+    /// Which conversation.
+    pub session: Session,
+    /// The first prompt; empty for none.
+    pub prompt: String,
+    /// What the agent may do without asking.
+    pub permissions: Permissions,
+    /// The commands of the bubble's checks, which the agent may run without asking.
+    pub allowed: Vec<String>,
+    /// The pairflow binary.
+    pub program: PathBuf,
+    /// What `[agent.NAME]` of the configuration says about this agent.
+    pub spec: Option<CustomAgent>,
+}
+
+/// Which conversation an agent is started with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Session {
+    /// A new one; this UUID becomes its name if the program lets us choose.
+    Fresh(String),
+    /// The earlier one of this name.
+    Resume(String),
+}
+
+/// How the program of a pane is started, and how to know how it fares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// The name of the conversation, if it is known before the program says it.
+    pub session: Option<String>,
+    /// Whether the program reports by hooks.
+    pub hooks: bool,
+    /// Whether the first prompt is part of the arguments; if not, it has to be pasted.
+    pub prompted: bool,
+    /// The dialogs that the program may wait in.
+    pub dialogs: Vec<Dialog>,
+}
+
+/// A dialog that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dialog {
+    /// What it is about: `trust`, `login`.
+    pub name: String,
+    /// The texts that are all on the screen while it waits.
+    pub marks: Vec<String>,
+    /// What the person is told.
+    pub advice: String,
+}
+
+impl Dialog {
+    /// Whether `screen` shows the dialog. Lines that a narrow pane has wrapped count as one.
+    pub fn is_on(&self, screen: &str) -> bool {
+        let screen = one_line(screen);
+        !self.marks.is_empty() && self.marks.iter().all(|mark| screen.contains(&one_line(mark)))
+    }
+}
+
+/// Returns the first of `dialogs` that `screen`, the visible part of a pane, shows.
+///
+/// What an agent prints can contain the same words: a dialog that is found is a reason to ask the person to look, never
+/// a reason to press a key.
+pub fn dialog_on<'a>(screen: &str, dialogs: &'a [Dialog]) -> Option<&'a Dialog> {
+    dialogs.iter().find(|dialog| dialog.is_on(screen))
+}
+
+/// Why an agent's turn ended without its doing, as its program noted it in its own record of the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// What it is about.
+    pub kind: TroubleKind,
+    /// When it is over, if the program was told.
+    pub until: Option<Timestamp>,
+    /// What the program says about it.
+    pub text: String,
+}
+
+/// What a trouble is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// The account is used up for a while.
+    Limit,
+    /// The account is not known, or has to be paid for.
+    Account,
+    /// The model could not be reached, or did not answer.
+    Model,
+}
+
+/// What `pairflow launch` reads: the part of a launch that makes a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchFile {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+    /// Where it works.
+    pub cwd: PathBuf,
+}
+
+impl LaunchFile {
+    /// Writes the file so that only its owner can read it. `pairflow launch` removes it: every start needs a new one.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        private_file(path, &serde_json::to_vec(self)?)
+    }
+
+    /// Reads the file and removes it, also when it makes no sense.
+    pub fn take(path: &Path) -> io::Result<Self> {
+        let mut bytes = Vec::new();
+        let file = OpenOptions::new().read(true).open(path)?;
+        let read = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes);
+        std::fs::remove_file(path)?;
+        read?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
+impl From<&Launch> for LaunchFile {
+    fn from(launch: &Launch) -> Self {
+        Self { argv: launch.argv.clone(), env: launch.env.clone(), cwd: launch.cwd.clone() }
+    }
+}
+
+/// Puts a file into place that only its owner can read; whoever reads it sees the old one or the new one.
+pub fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
+    name.push(format!(".{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    // What a killed process left under this name may have other rights.
+    match std::fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    file.write_all(bytes)?;
+    std::fs::rename(&beside, path)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

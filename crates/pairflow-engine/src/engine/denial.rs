@@ -1,0 +1,124 @@
+//! An ending as the caller is told: exit code, sentence, and the command that goes on. It can travel over a socket.
+
+use std::path::Path;
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::unit::{Refusal, Unit};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Bubble, EngineError, sentence};
+use crate::git::GitError;
+use crate::store::StoreError;
+use crate::verbs::{Place, locate};
+
+/// The rules say no.
+const REFUSED: u8 = 1;
+/// Something outside failed.
+const WORLD_FAILED: u8 = 3;
+/// Somebody else was faster.
+const LOST_RACE: u8 = 4;
+/// The log is damaged.
+const LOG_DAMAGED: u8 = 5;
+
+/// Why a command was not done, in the words and with the exit code that its caller gets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Denial {
+    /// What the calling process ends with.
+    pub exit: u8,
+    /// What went wrong, as a sentence.
+    pub message: String,
+    /// The one command that goes on from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl Denial {
+    /// The rules say no.
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self { exit: REFUSED, message: message.into(), next: None }
+    }
+
+    /// The agent of bubble `own` has named another one.
+    pub fn other_bubble(own: &str, named: &str) -> Self {
+        Self::refused(format!("this agent works in bubble {own}, not in '{named}'."))
+            .next(format!("pairflow status {own}"))
+    }
+
+    /// Adds the command that goes on from here.
+    pub fn next(self, command: String) -> Self {
+        Self { next: Some(command), ..self }
+    }
+}
+
+impl From<&EngineError> for Denial {
+    fn from(error: &EngineError) -> Self {
+        match error {
+            EngineError::Refused { id, caller, refusal } => {
+                let exit = if matches!(**refusal, Refusal::LostRace(_)) { LOST_RACE } else { REFUSED };
+                Self { exit, message: format!("{id}: {refusal}"), next: refusal.next(id, *caller) }
+            }
+            EngineError::NoBubble { .. } => Self::refused(error.to_string()).next("pairflow list".to_owned()),
+            EngineError::Exists { id, raced, .. } => {
+                let exit = if *raced { LOST_RACE } else { REFUSED };
+                Self { exit, message: error.to_string(), next: Some(format!("pairflow status {id}")) }
+            }
+            EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(error.to_string()),
+            EngineError::Store(store) => of_store(store, error),
+            EngineError::Git(git) if is_refusal(git) => Self::refused(sentence(error)),
+            _ => Self { exit: WORLD_FAILED, message: sentence(error), next: None },
+        }
+    }
+}
+
+impl Bubble {
+    /// Says why an agent of this bubble may not speak from `cwd`: that is the worktree of another bubble.
+    pub fn misplaced(&self, unit: &Unit, cwd: &Path) -> Option<Denial> {
+        if unit.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
+            return None;
+        }
+        let Ok(Place { repo, bubble: Some(other) }) = locate(cwd) else { return None };
+        if other == self.id && repo.root == self.control.repo() {
+            return None;
+        }
+        Some(elsewhere(&self.id, unit, cwd, &other))
+    }
+}
+
+fn elsewhere(id: &BubbleId, unit: &Unit, cwd: &Path, other: &BubbleId) -> Denial {
+    let message = format!("this agent works in bubble {id}, and {} belongs to bubble {other}", cwd.display());
+    let own = unit.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
+    Denial::refused(message).next(format!("cd '{own}'"))
+}
+
+/// Whether git was asked for something that is not there or must not be, rather than failing at it.
+fn is_refusal(git: &GitError) -> bool {
+    matches!(
+        git,
+        GitError::NotARepository { .. }
+            | GitError::Bare { .. }
+            | GitError::Empty { .. }
+            | GitError::NoMainCheckout { .. }
+            | GitError::UnknownBranch { .. }
+            | GitError::EmptyMessage
+            | GitError::Dirty { .. }
+            | GitError::NotOnBranch { .. }
+    )
+}
+
+fn of_store(store: &StoreError, error: &EngineError) -> Denial {
+    let exit = match store {
+        StoreError::Damaged { .. }
+        | StoreError::Torn { .. }
+        | StoreError::Unterminated { .. }
+        | StoreError::Gone { .. } => LOG_DAMAGED,
+        StoreError::Missing { .. } | StoreError::Exists { .. } | StoreError::TooLarge { .. } => REFUSED,
+        _ => WORLD_FAILED,
+    };
+    let next = match store {
+        StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
+        _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
+        _ => None,
+    };
+    Denial { exit, message: sentence(error), next }
+}

@@ -1,0 +1,141 @@
+//! What a critic's brief shows of the repository: the project's standards as the base has them, and the differences, long
+//! ones cut into files of their own.
+
+use std::collections::BTreeMap;
+
+use pairflow_core::ids::{AgentId, TreeId};
+use pairflow_core::unit::{Seat, Unit};
+use pairflow_core::view::brief::{BriefMaterial, Diff, SLICE_LINES, Slice, Standard, changed_lines, pieces};
+
+use crate::engine::{Bubble, EngineError};
+use crate::git::{Call, Git, diff_text, line_diff};
+
+/// The files in which projects say how work is done, the most binding first.
+const STANDARDS: [&str; 5] =
+    ["CONSTITUTION.md", "constitution.md", ".specify/memory/constitution.md", "AGENTS.md", "CLAUDE.md"];
+/// How many lines of a standard are quoted, and how many bytes of it are read.
+const QUOTED: (usize, usize) = (200, 32 * 1024);
+/// The longest difference that is shown, in bytes.
+const LONGEST: usize = 8 * 1024 * 1024;
+/// The longest difference that stands in the brief itself, in bytes.
+const INLINE: usize = 128 * 1024;
+/// The mode of a symbolic link.
+const LINK: &str = "120000";
+
+impl Bubble {
+    /// Gathers what the brief of the present turn needs, and writes the slices of a long difference.
+    pub(super) fn material(&self, unit: &Unit) -> Result<BriefMaterial, EngineError> {
+        let turn = unit.phase.turn().filter(|turn| turn.seat == Seat::Critic);
+        let (Some(turn), Some(record), Some(tree)) = (turn, &unit.workspace, unit.tree()) else {
+            return Ok(BriefMaterial::default());
+        };
+        let git = self.workspace(unit)?.git();
+        let place = |what: &str| format!("review/{}-{}-{what}", unit.round, turn.agent);
+        let since_last = match seen_before(unit, &turn.agent) {
+            Some(seen) => Some(self.laid_out(&patch(&git, seen, tree)?, &place("since"))?),
+            None => None,
+        };
+        Ok(BriefMaterial {
+            standards: standards(&git, &record.base_tree, tree)?,
+            since_last,
+            whole: Some(self.laid_out(&patch(&git, &record.base_tree, tree)?, &place("slice"))?),
+        })
+    }
+
+    /// A difference as the brief has it: itself, or the files that it was cut into.
+    fn laid_out(&self, patch: &str, name: &str) -> Result<Diff, EngineError> {
+        if changed_lines(patch) <= SLICE_LINES && patch.len() <= INLINE {
+            return Ok(Diff::Inline(patch.to_owned()));
+        }
+        let mut slices = Vec::new();
+        for (at, piece) in pieces(patch).into_iter().enumerate() {
+            let name = format!("{name}-{}.diff", at + 1);
+            self.log.project_artifact(&name, piece.text.as_bytes())?;
+            let path = self.dir().join("artifacts").join(&name).display().to_string();
+            slices.push(Slice { path, files: piece.files, changed: piece.changed });
+        }
+        Ok(Diff::Apart(slices))
+    }
+}
+
+/// The tree that an agent reviewed last.
+fn seen_before<'a>(unit: &'a Unit, agent: &AgentId) -> Option<&'a TreeId> {
+    unit.reviewed_by.get(agent).map(|reviewed| &reviewed.tree)
+}
+
+/// The difference between two trees as text. A file that only an attribute calls binary is shown all the same: nothing
+/// that an agent writes into `.gitattributes` hides its work from the reviewer.
+fn patch(git: &Git, from: &TreeId, to: &TreeId) -> Result<String, EngineError> {
+    let mut patch = String::from_utf8_lossy(&diff_text(git, from, to, LONGEST)?).into_owned();
+    let binary = |line: &&str| line.starts_with("Binary files ");
+    if !patch.lines().any(|line| binary(&line)) {
+        return Ok(patch);
+    }
+    let called = crate::git::changes(git, from, to)?.into_iter().filter(|file| file.added.is_none());
+    let called: Vec<_> = called.map(|file| file.path).collect();
+    for paths in called.chunks(100) {
+        let paths: Vec<_> = paths.iter().map(String::as_str).collect();
+        let read = line_diff(git, (from, to), &paths, LONGEST)?;
+        let text = String::from_utf8_lossy(&read.stdout);
+        let files = text.split("\ndiff --git ").map(|file| file.strip_prefix("diff --git ").unwrap_or(file));
+        // What is no text has a byte of zero, or is none in UTF-8.
+        let readable = files.filter(|file| !file.is_empty() && !file.contains(['\0', '\u{fffd}']));
+        readable.for_each(|file| patch.push_str(&format!("diff --git {}\n", file.trim_end_matches('\n'))));
+        if patch.len() > LONGEST {
+            break;
+        }
+    }
+    Ok(patch)
+}
+
+/// The standards of the base, with what the work does to them.
+fn standards(git: &Git, base: &TreeId, tree: &TreeId) -> Result<Vec<Standard>, EngineError> {
+    let (before, now) = (entries(git, base)?, entries(git, tree)?);
+    let mut standards: Vec<Standard> = Vec::new();
+    for path in STANDARDS {
+        let Some((mode, blob)) = before.get(path) else { continue };
+        let Some((text, cut)) = text(git, base, (path, mode, blob))? else { continue };
+        let told = standards.iter().any(|other| other.text == text);
+        if !told && !text.trim().is_empty() {
+            standards.push(Standard { path: path.to_owned(), text, cut, changed: now.get(path) != before.get(path) });
+        }
+    }
+    Ok(standards)
+}
+
+/// The mode and the blob of each standard that a tree has, by path.
+fn entries(git: &Git, tree: &TreeId) -> Result<BTreeMap<String, (String, String)>, EngineError> {
+    let call = Call::new(["ls-tree", "-z", "--full-tree", &tree.0, "--"]);
+    let answer = git.run(STANDARDS.iter().fold(call, Call::arg))?;
+    let entry = |part: &[u8]| {
+        let line = String::from_utf8_lossy(part).into_owned();
+        let (facts, path) = line.split_once('\t')?;
+        let mut facts = facts.split(' ');
+        let (mode, kind, blob) = (facts.next()?, facts.next()?, facts.next()?);
+        (kind == "blob").then(|| (path.to_owned(), (mode.to_owned(), blob.to_owned())))
+    };
+    Ok(answer.parts().filter_map(entry).collect())
+}
+
+/// The beginning of a standard, and whether there is more of it; a link is followed within its own directory.
+fn text(
+    git: &Git,
+    base: &TreeId,
+    (path, mode, blob): (&str, &str, &str),
+) -> Result<Option<(String, bool)>, EngineError> {
+    let (lines, bytes) = QUOTED;
+    let read = |object: &str| git.run(Call::new(["cat-file", "blob", object]).accept(&[0, 128]).cut_at(bytes));
+    let mut answer = read(blob)?;
+    if mode == LINK {
+        let target = String::from_utf8_lossy(&answer.stdout).into_owned();
+        if target.contains(['/', '\n', '\0']) || target.starts_with("..") {
+            return Ok(None);
+        }
+        let beside = path.rsplit_once('/').map_or(target.clone(), |(dir, _)| format!("{dir}/{target}"));
+        answer = read(&format!("{base}:{beside}"))?;
+    }
+    let whole = String::from_utf8_lossy(&answer.stdout).into_owned();
+    let quoted: Vec<_> = whole.lines().take(lines).collect();
+    let cut = answer.cut || whole.lines().count() > lines;
+    Ok((answer.code == 0).then(|| (quoted.join("\n"), cut)))
+}

@@ -1,0 +1,55 @@
+//! What a person was told of one bubble: remembered beside it, so that a supervisor that is started again does not
+//! tell it twice. The file can be deleted at any time; then what still waits is told once more.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pairflow_core::unit::Unit;
+use pairflow_core::view::notify::{Told, news};
+
+use super::channel::{Channels, Order, Person, Say};
+use crate::engine::Bubble;
+
+/// The news of one bubble.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// Nothing until the bubble was looked at for the first time.
+    told: Option<Told>,
+    channels: Channels,
+}
+
+impl News {
+    /// Tells `person` what is new in the bubble, if its rules say so. Returns at once.
+    pub(crate) fn look(&mut self, bubble: &Arc<Bubble>, unit: &Unit, person: Person<'_>, say: &Say) {
+        let now = Told::all_of(unit);
+        let told = self.told.get_or_insert_with(|| read(bubble));
+        if *told == now {
+            return;
+        }
+        if let Some(notification) = news(told, unit).filter(|_| unit.rules.notifications.enabled) {
+            self.channels.tell(&Order::new(bubble, notification, &unit.rules.notifications, person), say);
+        }
+        if let Err(error) = write(bubble, &now) {
+            say(&format!("{}: cannot note what its person was told: {error}", bubble.id));
+        }
+        self.told = Some(now);
+    }
+}
+
+fn path(bubble: &Bubble) -> PathBuf {
+    bubble.control.runtime(&bubble.id).join("told.json")
+}
+
+fn read(bubble: &Bubble) -> Told {
+    let bytes = std::fs::read(path(bubble)).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+fn write(bubble: &Bubble, told: &Told) -> std::io::Result<()> {
+    // Nothing is left behind for a bubble that was deleted meanwhile.
+    if !bubble.dir().exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(bubble.control.runtime(&bubble.id))?;
+    std::fs::write(path(bubble), serde_json::to_vec(told)?)
+}

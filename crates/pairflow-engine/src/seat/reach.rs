@@ -1,0 +1,161 @@
+//! The agent's end of its seat's socket.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+use super::call::{HookAnswer, HookCall};
+use super::wire::{LONGEST, Lines, Reply, Request, write};
+use crate::engine::Denial;
+use crate::verbs::{AgentSays, Heard};
+
+/// How long a verb calls a supervisor that is not there: it may be starting again.
+const CALL: Duration = Duration::from_secs(10);
+/// How long a verb waits for its answer.
+const ANSWER: Duration = Duration::from_secs(30);
+/// How long an event that must not get lost calls a supervisor that is not there.
+const INSIST: Duration = Duration::from_secs(3);
+/// How long an event that needs no answer waits until it was taken, so that the next one comes after it.
+const HANDED_ON: Duration = Duration::from_millis(200);
+/// How long writing a line may take.
+const WRITE: Duration = Duration::from_secs(5);
+/// How long to wait before calling again.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A verb on its way, and where it is said.
+#[derive(Debug, Clone)]
+pub struct Words<'a> {
+    /// What is said.
+    pub said: AgentSays,
+    /// The bubble that the caller believes to work in.
+    pub id: Option<&'a str>,
+    /// Where the caller is.
+    pub cwd: Option<&'a Path>,
+}
+
+/// Why a verb did not come through.
+#[derive(Debug, thiserror::Error)]
+pub enum Lost {
+    /// It was heard, and refused.
+    #[error("{}", .0.message)]
+    Denied(Denial),
+    /// Nobody listens.
+    #[error("nobody listens: {0}")]
+    Absent(io::Error),
+    /// The system does not let the caller connect.
+    #[error("{0}")]
+    Forbidden(io::Error),
+    /// Too much was said at once.
+    #[error("that is longer than the {} MiB that can be said at once", LONGEST / 1024 / 1024)]
+    TooLong,
+    /// It was taken, and then nothing came back: whether it is recorded is not known.
+    #[error("it was taken, but there was no answer: {0}")]
+    Unanswered(io::Error),
+}
+
+/// Says a verb through the socket at `socket` and returns what became of it.
+///
+/// A line that breaks is called again, also in the middle: what was heard already is not recorded twice.
+pub fn say(socket: &Path, words: Words<'_>) -> Result<Heard, Lost> {
+    let cwd = words.cwd.and_then(Path::to_str).map(str::to_owned);
+    let mut request = Request { said: Some(words.said), id: words.id.map(str::to_owned), cwd, ..Request::default() };
+    let mut until = Instant::now() + CALL;
+    loop {
+        let (taken, broken) = match say_once(socket, &request) {
+            Ok(reply) => return reply.map_err(Lost::Denied),
+            Err((taken, broken)) => (taken, broken),
+        };
+        if taken.is_some() && request.since.is_none() {
+            // It was there a moment ago: the next one has the whole time to come.
+            until = Instant::now() + CALL;
+        }
+        request.since = request.since.or(taken);
+        let again = matches!(
+            broken.kind(),
+            ErrorKind::NotFound
+                | ErrorKind::ConnectionRefused
+                | ErrorKind::ConnectionReset
+                | ErrorKind::BrokenPipe
+                | ErrorKind::UnexpectedEof
+                | ErrorKind::WouldBlock
+        );
+        if !again || Instant::now() >= until {
+            return Err(lost(broken, request.since.is_some()));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Reports an event and returns what the hook tells its CLI; nothing whenever anything is not as it should be.
+pub fn report(socket: &Path, call: HookCall) -> Option<HookAnswer> {
+    let (event, call) = (call.event, call.bounded());
+    let request = Request { hook: Some(Box::new(call)), ..Request::default() };
+    let began = Instant::now();
+    let calls = if event.insists() { INSIST } else { Duration::ZERO };
+    let waits = event.patience().unwrap_or(HANDED_ON);
+    loop {
+        let left = waits.saturating_sub(began.elapsed());
+        match report_once(socket, &request, left) {
+            Ok(answer) => return Some(answer),
+            Err(error) if error.kind() == ErrorKind::TimedOut || began.elapsed() >= calls => return None,
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Has it recorded that the agent tried a verb of people.
+pub fn attempted(socket: &Path, verb: &str) {
+    let request = Request { attempted: Some(verb.to_owned()), ..Request::default() };
+    // It is refused whether or not that can be recorded. The end of the line says that it was.
+    let _ = report_once(socket, &request, Duration::from_secs(2));
+}
+
+/// Says a verb once. A line that breaks tells since when the verb may have been heard.
+fn say_once(socket: &Path, request: &Request) -> Result<Result<Heard, Denial>, (Option<u64>, io::Error)> {
+    let stream = dial(socket).and_then(|stream| write(&stream, request).map(|()| stream));
+    let stream = stream.map_err(|error| (None, error))?;
+    let mut lines = Lines::new(&stream, ANSWER);
+    let mut taken = None;
+    loop {
+        match lines.read::<Reply>().map_err(|error| (taken, error))? {
+            Reply::Taken { since } => taken = Some(since),
+            Reply::Heard(heard) => return Ok(Ok(*heard)),
+            Reply::Refused(denial) => return Ok(Err(denial)),
+            Reply::Answer(_) => return Err((taken, ErrorKind::InvalidData.into())),
+        }
+    }
+}
+
+fn report_once(socket: &Path, request: &Request, patience: Duration) -> io::Result<HookAnswer> {
+    let stream = dial(socket)?;
+    write(&stream, request)?;
+    match Lines::new(&stream, patience).read::<Reply>()? {
+        Reply::Answer(answer) => Ok(answer),
+        _ => Err(ErrorKind::InvalidData.into()),
+    }
+}
+
+fn lost(error: io::Error, taken: bool) -> Lost {
+    match error.kind() {
+        ErrorKind::FileTooLarge => Lost::TooLong,
+        ErrorKind::PermissionDenied => Lost::Forbidden(error),
+        _ if taken => Lost::Unanswered(error),
+        ErrorKind::TimedOut | ErrorKind::InvalidData => Lost::Unanswered(error),
+        _ => Lost::Absent(error),
+    }
+}
+
+/// Connects without ever waiting: a supervisor that stands still takes no callers, and its queue may be full.
+fn dial(socket: &Path) -> io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(socket)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&fd, &address)?;
+    let stream = UnixStream::from(fd);
+    stream.set_nonblocking(false)?;
+    stream.set_write_timeout(Some(WRITE))?;
+    Ok(stream)
+}

@@ -1,0 +1,147 @@
+//! What the hooks of an agent's program say: signs of life, acknowledgements, the wish to stop.
+
+use std::time::Instant;
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::unit::{Command, Hindrance, Phase, Unit};
+use pairflow_core::view::safe::safe_line;
+
+use super::limit::limit_in;
+use super::notice;
+use super::play::Play;
+use super::seat::{Prompted, Status};
+use crate::seat::{HookAnswer, HookCall, HookName, SeatCall};
+
+/// How much of what an agent shows is told to a person.
+const SHOWN: usize = 200;
+
+impl Play {
+    /// Takes what a hook says, and answers it.
+    pub(super) fn heard(&mut self, call: SeatCall) {
+        let SeatCall { agent, call, answer } = call;
+        let now = self.bubble().engine.clock.now();
+        self.props.activity.note(&agent, now);
+        self.seat(&agent).heard = Some(Instant::now());
+        self.identify(&agent, &call);
+        let says = self.react(&agent, &call);
+        // A hook that does not wait any more needs no answer.
+        let _ = answer.send(says);
+    }
+
+    fn react(&mut self, agent: &AgentId, call: &HookCall) -> HookAnswer {
+        let now = self.bubble().engine.clock.now().ts;
+        match call.event {
+            HookName::SessionStart => {
+                self.seat(agent).becomes(Status::Ready, now);
+            }
+            HookName::UserPromptSubmit => self.prompted(agent, call),
+            HookName::PreToolUse | HookName::PostToolUse => {
+                self.seat(agent).becomes(Status::Busy, now);
+                self.is_active(agent);
+            }
+            HookName::PermissionRequest => self.wants_permission(agent, call),
+            HookName::Stop => return self.stops(agent),
+            HookName::StopFailure => self.failed(agent, call),
+            HookName::Interrupt => {
+                let seat = self.seat(agent);
+                seat.becomes(Status::Ready, now);
+                seat.kept.prompted = Prompted::Person;
+            }
+            HookName::Notification => {}
+            HookName::SessionEnd => {
+                self.seat(agent).becomes(Status::Gone, now);
+            }
+        }
+        HookAnswer::Nothing
+    }
+
+    /// Keeps the name of the session and the place of its record.
+    fn identify(&mut self, agent: &AgentId, call: &HookCall) {
+        if let Some(transcript) = &call.transcript {
+            self.seat(agent).kept.transcript = Some(transcript.clone());
+        }
+        let known = self.unit.as_ref().and_then(|unit| unit.sessions.get(agent));
+        let (Some(session), Some(known)) = (&call.session, known) else { return };
+        if known.id.as_ref() != Some(session) {
+            let (turn, session) = (known.turn, Some(session.clone()));
+            self.report(&Command::AgentSession { agent: agent.clone(), turn, session });
+        }
+    }
+
+    fn prompted(&mut self, agent: &AgentId, call: &HookCall) {
+        let now = self.bubble().engine.clock.now().ts;
+        let number = call.prompt.as_deref().and_then(notice::number_in);
+        let seat = self.seat(agent);
+        seat.becomes(Status::Busy, now);
+        seat.kept.prompted = if number.is_some() { Prompted::Pairflow } else { Prompted::Person };
+        match number {
+            Some(number) => {
+                self.report(&Command::Acknowledged { agent: agent.clone(), notice: number });
+            }
+            None => self.is_active(agent),
+        }
+    }
+
+    /// A sign of life withdraws what was asked because there was none.
+    fn is_active(&mut self, agent: &AgentId) {
+        let asked = |unit: &Unit| !unit.questions.is_empty() || unit.parked.is_some();
+        if self.unit.as_ref().is_some_and(asked) {
+            self.report(&Command::Active { agent: agent.clone() });
+        }
+    }
+
+    fn wants_permission(&mut self, agent: &AgentId, call: &HookCall) {
+        let now = self.bubble().engine.clock.now().ts;
+        self.seat(agent).becomes(Status::Permission, now);
+        let tool = call.tool.as_deref().unwrap_or("a tool");
+        let what = safe_line(&format!("{tool} {}", call.tool_text.as_deref().unwrap_or_default()), SHOWN);
+        self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Permission, what });
+    }
+
+    /// An agent that wants to stop in its own turn without a hand-over is told to go on, a few times.
+    ///
+    /// Spec: never while paused, and never after a person's prompt.
+    fn stops(&mut self, agent: &AgentId) -> HookAnswer {
+        let now = self.bubble().engine.clock.now().ts;
+        let seat = self.seat(agent);
+        seat.becomes(Status::Ready, now);
+        if seat.kept.prompted != Prompted::Pairflow {
+            return HookAnswer::Nothing;
+        }
+        let before = self.bubble().load().map_or(0, |loaded| nudges(&loaded.unit));
+        let unit = self.report(&Command::Stopped { agent: agent.clone() });
+        let Some(unit) = unit.filter(|unit| nudges(unit) > before) else { return HookAnswer::Nothing };
+        self.seat(agent).becomes(Status::Busy, now);
+        let seat = unit.phase.turn().map_or(String::new(), |turn| turn.seat.to_string());
+        HookAnswer::Block {
+            reason: format!(
+                "You have the turn in pairflow bubble {} (round {}, {seat}) and have not handed over. Run `pairflow brief` \
+                 again, which prints {}, and end your turn with the pairflow command that it names. If you cannot go on without a person, run: \
+                 pairflow ask-human --question \"...\"",
+                unit.id,
+                unit.round,
+                self.bubble().brief(agent).display()
+            ),
+        }
+    }
+
+    /// The model could not be reached, or refuses to work for a while.
+    fn failed(&mut self, agent: &AgentId, call: &HookCall) {
+        let now = self.bubble().engine.clock.now();
+        self.seat(agent).becomes(Status::Ready, now.ts);
+        let said =
+            [call.error.as_deref(), call.message.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let by = match limit_in(&said, now.ts) {
+            Some(until) => Hindrance::Limit { until },
+            None => Hindrance::Failure,
+        };
+        self.report(&Command::Hindered { agent: agent.clone(), by, what: safe_line(&said, SHOWN) });
+    }
+}
+
+fn nudges(unit: &Unit) -> u32 {
+    match &unit.phase {
+        Phase::Running(turn) => turn.nudges,
+        _ => 0,
+    }
+}

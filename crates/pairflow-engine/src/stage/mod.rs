@@ -1,0 +1,24 @@
+//! Interactive agents: one tmux session a bubble, a pane for the status view and one for each agent.
+//!
+//! The log says whose turn it is and which notices are out; a stage brings the panes in line with that, and reports what
+//! it saw as commands. It is a thread of the supervisor. Nothing that it remembers is needed: after a crash the next
+//! one finds the same session by its name, the panes by their tags and the rest in the log.
+
+mod activity;
+mod door;
+mod ended;
+mod hooks;
+mod limit;
+mod notice;
+mod overview;
+mod play;
+mod room;
+mod seat;
+mod start;
+mod tell;
+
+pub use activity::Activity;
+pub use notice::{number_in, text as notice_text};
+pub use overview::{Shown, session_name, tmux_socket};
+
+pub(crate) use door::{Props, Stage};

@@ -1,0 +1,71 @@
+//! The one text that pairflow ever types into a pane.
+//!
+//! It is a fixed template. Numbers, names that were parsed and a path of pairflow's own are all that varies, so nothing
+//! that an agent or a task says can get onto a command line or into another agent's input this way.
+
+use std::path::Path;
+
+use pairflow_core::ids::BubbleId;
+use pairflow_core::unit::{Notice, Seat};
+
+/// What stands before the number.
+const OPENING: &str = "[pairflow ";
+
+/// Returns the text of a notice. `brief` is the file that says what is to be done.
+pub fn text(notice: &Notice, bubble: &BubbleId, place: (u32, Seat), brief: &Path) -> String {
+    let (round, seat) = place;
+    let number = notice.number;
+    let brief = plain(brief);
+    format!(
+        "{OPENING}{number}] Round {round}: you are the {seat} of bubble {bubble}. Run `pairflow brief`, which prints \
+         {brief}, and do what it says; end your turn with the pairflow command that it names."
+    )
+}
+
+/// Returns the text with which an agent is started whose turn is still to come.
+pub(super) fn standby(bubble: &BubbleId, briefing: &Path) -> String {
+    let briefing = plain(briefing);
+    format!(
+        "{OPENING}0] You take part in bubble {bubble}. Read {briefing}, then wait: do nothing else until a notice from \
+         pairflow gives you the turn."
+    )
+}
+
+/// Returns the number of the first notice in a prompt; nothing if it holds none.
+pub fn number_in(prompt: &str) -> Option<u64> {
+    let (_, after) = prompt.split_once(OPENING)?;
+    after.split_once(']')?.0.parse().ok()
+}
+
+/// A path as it can be typed: what could be taken for a key or a command is left out, and the reader is told by the gap.
+fn plain(path: &Path) -> String {
+    path.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice() -> Notice {
+        Notice { number: 7, agent: "claude".parse().unwrap(), turn: 3, attempts: 0, sent: None }
+    }
+
+    #[test]
+    fn a_notice_is_found_again_in_what_was_submitted() {
+        let bubble = "b1".parse().unwrap();
+        let text = text(&notice(), &bubble, (2, Seat::Critic), Path::new("/r/brief-claude.md"));
+        assert!(text.starts_with("[pairflow 7] Round 2: you are the reviewer of bubble b1. Run `pairflow brief`"));
+        assert!(text.contains("/r/brief-claude.md"));
+        assert_eq!(number_in(&text), Some(7));
+        assert_eq!(number_in(&format!("half a line that a person typed {text}")), Some(7));
+        assert_eq!(number_in("no notice, though it says pairflow 7]"), None);
+        assert_eq!(number_in("[pairflow x]"), None);
+    }
+
+    #[test]
+    fn hostile_paths_bring_no_keys_into_a_pane() {
+        let bubble = "b1".parse().unwrap();
+        let text = text(&notice(), &bubble, (2, Seat::Critic), Path::new("/r\n; rm -rf /\u{1b}[A/x.md"));
+        assert!(!text.contains(char::is_control), "{text:?}");
+    }
+}

@@ -1,0 +1,102 @@
+//! Files for onlookers: who runs where. They are made from what is seen, and nothing depends on them but the display.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::hash::sha256;
+use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Control;
+use crate::seat::fitting;
+
+/// One agent's program, for the status view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Which agent.
+    pub agent: AgentId,
+    /// How it is: `ready`, `busy`, `permission`, `dialog`, `starting`, `gone` or `unknown`.
+    pub status: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Its session, by which it can be taken up again.
+    pub session: Option<String>,
+    /// Its pane.
+    pub pane: Option<String>,
+    /// Its process.
+    pub pid: Option<i32>,
+    /// The notice that it is not known to have read yet.
+    pub notice: Option<u64>,
+    /// The machine's uptime when its hooks last said anything, in milliseconds.
+    pub active: Option<u64>,
+}
+
+/// One running session, for `runtime/sessions.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Running {
+    bubble_id: BubbleId,
+    session: String,
+    socket: PathBuf,
+    agents: Vec<Shown>,
+}
+
+/// Returns the name of a bubble's session: its id, and what tells it from the same id in another repository.
+pub fn session_name(repo: &Path, id: &BubbleId) -> String {
+    let hash = sha256(repo.as_os_str().as_encoded_bytes());
+    format!("pf-{id}-{}", &hash[..6])
+}
+
+/// Returns the socket of a bubble's own tmux server.
+pub fn tmux_socket(control: &Control, id: &BubbleId) -> PathBuf {
+    fitting(&control.runtime(id).join("tmux.sock"))
+}
+
+/// Writes what the status view shows of the agents of one bubble, and the overview of all.
+pub(super) fn show(control: &Control, id: &BubbleId, agents: &[Shown]) -> std::io::Result<()> {
+    let runtime = control.runtime(id);
+    replace(&runtime.join("seats.json"), &json(agents))?;
+    rebuild(control)
+}
+
+/// Returns what is shown of the agents of one bubble; nothing if nobody shows anything.
+pub(super) fn read(control: &Control, id: &BubbleId) -> Vec<Shown> {
+    let text = std::fs::read_to_string(control.runtime(id).join("seats.json"));
+    text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Forgets the agents of a bubble whose session is gone.
+pub(super) fn forget(control: &Control, id: &BubbleId) -> std::io::Result<()> {
+    match std::fs::remove_file(control.runtime(id).join("seats.json")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => rebuild(control),
+    }
+}
+
+/// Makes `runtime/sessions.json` anew out of the files of the bubbles; a session whose socket is gone has no entry.
+fn rebuild(control: &Control) -> std::io::Result<()> {
+    let runtime = control.dir().join("runtime");
+    let mut running = Vec::new();
+    for entry in std::fs::read_dir(&runtime)?.flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<BubbleId>().ok()) else { continue };
+        let Ok(text) = std::fs::read_to_string(entry.path().join("seats.json")) else { continue };
+        let Ok(agents) = serde_json::from_str(&text) else { continue };
+        let socket = tmux_socket(control, &id);
+        if socket.exists() {
+            running.push(Running { session: session_name(control.repo(), &id), bubble_id: id, socket, agents });
+        }
+    }
+    running.sort_by(|a, b| a.bubble_id.cmp(&b.bubble_id));
+    replace(&runtime.join("sessions.json"), &json(&running))
+}
+
+fn json<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+    serde_json::to_vec_pretty(value).expect("the overview holds text and numbers only")
+}
+
+/// Replaces a file in one step; two who do so at once leave the work of one of them.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let staged = path.with_file_name(format!(".{name}.{:?}", std::thread::current().id()));
+    std::fs::write(&staged, bytes)?;
+    std::fs::rename(&staged, path)
+}

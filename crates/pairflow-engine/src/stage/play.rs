@@ -1,0 +1,290 @@
+//! The thread of a stage: cues in, one step after each, and after a while without any.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::rules::DriverKind;
+use pairflow_core::unit::{Command, Phase, Unit};
+
+use super::door::{Cue, Props};
+use super::overview::{self, Shown};
+use super::room::Room;
+use super::seat::{Kept, SeatNow, Status};
+use crate::engine::{Bubble, EngineError};
+use crate::seat::{SeatCall, SeatSocket, seat_path};
+use crate::tmux::TmuxError;
+
+/// How long to wait after a failure, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// How often the same failure is met before a person is asked.
+const TRIES: u32 = 3;
+
+/// One stage.
+pub(super) struct Play {
+    pub props: Props,
+    pub cues: Sender<Cue>,
+    /// What the log said last.
+    pub unit: Option<Unit>,
+    pub room: Option<Room>,
+    pub seats: BTreeMap<AgentId, SeatNow>,
+    pub sockets: BTreeMap<AgentId, SeatSocket>,
+    /// Whether anything happened that panes may have changed by.
+    stirred: bool,
+    /// The environment in which agents are started.
+    pub person: Vec<(String, String)>,
+    shown: Vec<Shown>,
+    retry: Option<Instant>,
+    failures: u32,
+}
+
+/// What a stage cannot do.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StageError {
+    /// The terminal.
+    #[error(transparent)]
+    Tmux(#[from] TmuxError),
+    /// The log, or an agent that cannot be started.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A file or a socket.
+    #[error("{what}: {source}")]
+    World {
+        /// What was tried.
+        what: String,
+        /// What came of it.
+        source: std::io::Error,
+    },
+}
+
+impl StageError {
+    pub(super) fn world(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::World { what, source }
+    }
+}
+
+impl Play {
+    /// A stage that has not looked at anything yet.
+    pub(super) fn new(props: Props, cues: Sender<Cue>) -> Self {
+        let person = std::env::vars().collect();
+        Self {
+            props,
+            cues,
+            unit: None,
+            room: None,
+            seats: BTreeMap::new(),
+            sockets: BTreeMap::new(),
+            stirred: true,
+            person,
+            shown: Vec::new(),
+            retry: None,
+            failures: 0,
+        }
+    }
+
+    /// Runs until the bubble is over or the supervisor ends.
+    pub(super) fn run(mut self, cues: &Receiver<Cue>) {
+        loop {
+            let cue = match self.due() {
+                None => cues.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(at) => cues.recv_timeout(at.saturating_duration_since(Instant::now())),
+            };
+            // Hooks come in dozens, and no pane changes by them.
+            self.stirred |= !matches!(cue, Ok(Cue::Call(_)) | Err(RecvTimeoutError::Timeout));
+            match cue {
+                Ok(Cue::Look(unit)) => self.unit = Some(*unit),
+                Ok(Cue::Person(env)) => self.person = env,
+                Ok(Cue::Call(call)) => self.heard(call),
+                Ok(Cue::Gone(agent, pid)) => self.gone(&agent, pid),
+                Ok(Cue::Leave) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.unit.as_ref().is_some_and(|unit| unit.phase.is_final()) {
+                return self.close();
+            }
+            self.bring_in_line();
+        }
+    }
+
+    /// Does what is to be done now; what fails is tried again, and then a person is asked.
+    fn bring_in_line(&mut self) {
+        if self.retry.is_some_and(|at| at > Instant::now()) {
+            return;
+        }
+        match self.step() {
+            Ok(()) => (self.failures, self.retry) = (0, None),
+            Err(error) => self.set_back(&error),
+        }
+        if let Err(error) = self.show() {
+            (self.props.say)(&format!("{}: {error}", self.bubble().id));
+        }
+    }
+
+    fn set_back(&mut self, error: &StageError) {
+        if matches!(error, StageError::Tmux(TmuxError::NoServer { .. })) {
+            // The next step makes a new session.
+            self.lost();
+        }
+        self.stirred = true;
+        let pause = PAUSES.0.saturating_mul(1 << self.failures.min(16)).min(PAUSES.1);
+        self.retry = Some(Instant::now() + pause);
+        self.failures += 1;
+        (self.props.say)(&format!("{}: {error}; it is tried again", self.bubble().id));
+        if self.failures == TRIES {
+            let id = &self.bubble().id;
+            let reason = format!("{error}. Mend it, then go on with 'pairflow resume {id}'.");
+            self.report(&Command::Trouble { reason });
+        }
+    }
+
+    /// Brings session, panes, agents and notices in line with the log.
+    fn step(&mut self) -> Result<(), StageError> {
+        let Some(unit) = self.unit.clone() else { return Ok(()) };
+        let begun = !matches!(unit.phase, Phase::Created | Phase::Preparing) && unit.workspace.is_some();
+        if unit.rules.driver != DriverKind::Tmux || !begun {
+            return Ok(());
+        }
+        self.listen(&unit)?;
+        if self.stirred || self.room.is_none() {
+            self.enter(&unit)?;
+            self.stirred = false;
+        }
+        let Phase::Running(turn) = &unit.phase else { return Ok(()) };
+        if unit.paused || unit.parked.is_some() || !turn.is_open() {
+            return Ok(());
+        }
+        match unit.notice_for(&turn.agent) {
+            Some(notice) => self.tell(&unit, turn, notice)?,
+            None => self.told(&turn.agent),
+        }
+        self.stand_by(&unit, turn)
+    }
+
+    /// Opens the sockets through which the agents speak.
+    fn listen(&mut self, unit: &Unit) -> Result<(), StageError> {
+        for agent in unit.rules.agents.all() {
+            if self.sockets.contains_key(agent) {
+                continue;
+            }
+            let path = seat_path(&self.bubble().control, &self.bubble().id, agent);
+            let (heard, calls) = std::sync::mpsc::channel::<SeatCall>();
+            let cues = self.cues.clone();
+            let opened = SeatSocket::open(self.props.bubble.clone(), agent.clone(), path, heard);
+            let socket = opened.map_err(StageError::world(format!("cannot open the socket of {agent}")))?;
+            let forward = move || {
+                for call in calls {
+                    if cues.send(Cue::Call(call)).is_err() {
+                        return;
+                    }
+                }
+            };
+            let thread = std::thread::Builder::new().name("hooks".to_owned()).spawn(forward);
+            thread.map_err(StageError::world("cannot listen to hooks"))?;
+            self.sockets.insert(agent.clone(), socket);
+        }
+        Ok(())
+    }
+
+    /// When there is something to do without a cue.
+    fn due(&self) -> Option<Instant> {
+        let seats = self.seats.values().filter_map(SeatNow::due).min();
+        match self.retry {
+            Some(retry) => Some(seats.map_or(retry, |at| at.max(retry))),
+            None => seats,
+        }
+    }
+
+    /// The bubble is over: nothing of its session stays.
+    fn close(mut self) {
+        self.sockets.clear();
+        let bubble = self.bubble().clone();
+        if let Err(error) = Room::close(&bubble) {
+            (self.props.say)(&format!("{}: {error}", bubble.id));
+        }
+        let _ = overview::forget(&bubble.control, &bubble.id);
+        let _ = std::fs::remove_file(self.kept_path());
+    }
+
+    /// Records what was seen; what the log does not want to know any more is no failure.
+    pub(super) fn report(&mut self, command: &Command) -> Option<Unit> {
+        match self.bubble().apply(command) {
+            Ok(applied) => {
+                self.unit = Some(applied.unit.clone());
+                applied.id.map(|_| applied.unit)
+            }
+            Err(EngineError::Refused { .. }) => None,
+            Err(error) => {
+                (self.props.say)(&format!("{}: cannot record '{}': {error}", self.bubble().id, command.name()));
+                None
+            }
+        }
+    }
+
+    pub(super) fn bubble(&self) -> &Arc<Bubble> {
+        &self.props.bubble
+    }
+
+    pub(super) fn seat(&mut self, agent: &AgentId) -> &mut SeatNow {
+        self.seats.entry(agent.clone()).or_default()
+    }
+
+    /// Where a later supervisor finds what this one knew of the programs.
+    pub(super) fn kept_path(&self) -> PathBuf {
+        self.bubble().control.runtime(&self.bubble().id).join("stage.json")
+    }
+
+    /// Takes over what an earlier supervisor knew.
+    pub(super) fn remember(&mut self) {
+        let Ok(text) = std::fs::read_to_string(self.kept_path()) else { return };
+        let Ok(kept) = serde_json::from_str::<BTreeMap<AgentId, Kept>>(&text) else { return };
+        for (agent, kept) in kept {
+            let seat = self.seat(&agent);
+            if seat.status == Status::Unknown {
+                (seat.status, seat.kept) = (kept.status, kept);
+            }
+        }
+    }
+
+    /// Writes the files for onlookers and for a later supervisor, if they would say anything new.
+    fn show(&mut self) -> std::io::Result<()> {
+        let Some(unit) = self.unit.as_ref().filter(|_| self.room.is_some()) else { return Ok(()) };
+        let shown: Vec<_> = self.seats.iter().map(|(agent, seat)| self.shown_of(unit, agent, seat)).collect();
+        if shown == self.shown {
+            return Ok(());
+        }
+        let kept: BTreeMap<_, _> = self.seats.iter().map(|(agent, seat)| (agent, &seat.kept)).collect();
+        let json = serde_json::to_vec(&kept).expect("what is kept holds text only");
+        overview::replace(&self.kept_path(), &json)?;
+        overview::show(&self.bubble().control, &self.bubble().id, &shown)?;
+        self.shown = shown;
+        Ok(())
+    }
+
+    fn shown_of(&self, unit: &Unit, agent: &AgentId, seat: &SeatNow) -> Shown {
+        let status = match seat.status {
+            Status::Unknown => "unknown",
+            Status::Starting => "starting",
+            Status::Ready => "ready",
+            Status::Busy => "busy",
+            Status::Permission => "permission",
+            Status::Dialog => "dialog",
+            Status::Gone => "gone",
+        };
+        // Minutes are enough for a count-down, and not every hook is worth a new file.
+        let active = self.props.activity.of(agent).map(|at| at.up / 30_000 * 30_000);
+        Shown {
+            agent: agent.clone(),
+            status: status.to_owned(),
+            since: seat.since,
+            session: unit.sessions.get(agent).and_then(|session| session.id.clone()),
+            pane: seat.pane.as_ref().map(ToString::to_string),
+            pid: seat.pid,
+            notice: unit.notice_for(agent).map(|notice| notice.number),
+            active,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What is known of one agent's program.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use pairflow_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::driver::Dialog;
+use crate::tmux::PaneId;
+
+/// How an agent's program is, as far as its hooks tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Status {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// It was started and has not said anything yet.
+    Starting,
+    /// It waits for a prompt.
+    Ready,
+    /// It works.
+    Busy,
+    /// It waits for a permission.
+    Permission,
+    /// It shows a dialog.
+    Dialog,
+    /// It has ended.
+    Gone,
+}
+
+/// Whose words an agent is working on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Prompted {
+    /// Nobody's yet.
+    #[default]
+    Nobody,
+    /// Pairflow's notice.
+    Pairflow,
+    /// A person's who typed into the pane.
+    Person,
+}
+
+/// One agent's program.
+#[derive(Debug, Default)]
+pub(super) struct SeatNow {
+    pub status: Status,
+    pub since: Timestamp,
+    pub pid: Option<i32>,
+    pub pane: Option<PaneId>,
+    pub kept: Kept,
+    /// The notice that is on its way.
+    pub telling: Option<Telling>,
+    /// Since when a notice waits for the program to be free.
+    pub waiting: Option<Instant>,
+    /// When hooks last said anything.
+    pub heard: Option<Instant>,
+}
+
+/// What a later supervisor wants to know of a program that it did not start itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub status: Status,
+    pub hooks: bool,
+    pub dialogs: Vec<Dialog>,
+    pub transcript: Option<PathBuf>,
+    pub prompted: Prompted,
+}
+
+/// A notice on its way.
+#[derive(Debug, Clone)]
+pub(super) struct Telling {
+    pub notice: u64,
+    pub by: Way,
+    /// Since when the program had the chance to take it.
+    pub at: Instant,
+    /// How often Enter was pressed for it.
+    pub entered: u32,
+    /// When the screen is looked at next.
+    pub look: Instant,
+}
+
+/// How a notice is handed to a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// As the first prompt, with its start.
+    Start,
+    /// Pasted into its pane.
+    Paste,
+}
+
+impl SeatNow {
+    /// Notes a new status; says whether it is another one.
+    pub(super) fn becomes(&mut self, status: Status, now: Timestamp) -> bool {
+        let news = self.status != status;
+        if news {
+            (self.status, self.since, self.kept.status) = (status, now, status);
+        }
+        news
+    }
+
+    /// Whether a person has to do something in the pane before anything else may be typed there.
+    pub(super) fn is_blocked(&self) -> bool {
+        matches!(self.status, Status::Permission | Status::Dialog)
+    }
+}

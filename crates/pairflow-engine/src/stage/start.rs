@@ -1,0 +1,144 @@
+//! Starts an agent's program in its pane.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::rules::ContextMode;
+use pairflow_core::time::Moment;
+use pairflow_core::unit::{Command, Notice, Seat, Turn, Unit};
+
+use super::door::Cue;
+use super::notice;
+use super::play::{Play, StageError};
+use super::room::records_of;
+use super::seat::{Prompted, Status};
+use crate::driver::{Launch, LaunchFile, SeatStart, Session};
+use crate::engine::{EngineError, interactive_environment};
+use crate::process::{MARK, enrol, fresh_mark, reap, when_gone};
+
+/// A program that is to be started.
+pub(super) struct Wanted<'a> {
+    pub agent: &'a AgentId,
+    pub seat: Seat,
+    /// For which turn; 0 before the agent's first one.
+    pub turn: u32,
+    pub session: Session,
+    pub prompt: String,
+}
+
+impl Play {
+    /// Starts the program of whoever has the turn, with the notice as its first prompt.
+    pub(super) fn start_for(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
+        let brief = self.bubble().brief(&turn.agent);
+        let prompt = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
+        let fresh = turn.seat == Seat::Critic && unit.rules.reviewer_context_mode == ContextMode::Fresh;
+        let known = unit.sessions.get(&turn.agent).and_then(|session| session.id.clone());
+        let began = unit.sessions.get(&turn.agent).is_some_and(|session| session.turn == turn.number);
+        let session = match known {
+            // A review that was interrupted goes on; it is still the same review.
+            Some(id) if !fresh || began => Session::Resume(id),
+            _ => Session::Fresh(uuid()?),
+        };
+        self.start(unit, &Wanted { agent: &turn.agent, seat: turn.seat, turn: turn.number, session, prompt })
+    }
+
+    /// Starts the agents whose first turn is still to come, each with a briefing.
+    ///
+    /// Spec: the start of a bubble briefs both panes.
+    pub(super) fn stand_by(&mut self, unit: &Unit, turn: &Turn) -> Result<(), StageError> {
+        let others = unit.rules.agents.all().filter(|agent| **agent != turn.agent);
+        let others: Vec<_> = others.filter(|agent| !unit.sessions.contains_key(*agent)).cloned().collect();
+        for agent in others {
+            let briefing = self.bubble().dir().join(format!("artifacts/briefing-{agent}.md"));
+            let prompt = notice::standby(&self.bubble().id, &briefing);
+            let session = Session::Fresh(uuid()?);
+            self.start(unit, &Wanted { agent: &agent, seat: Seat::Critic, turn: 0, session, prompt })?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, unit: &Unit, wanted: &Wanted<'_>) -> Result<(), StageError> {
+        let bubble = self.bubble().clone();
+        let runtime = bubble.control.runtime(&bubble.id);
+        let records = records_of(&runtime, wanted.agent);
+        reap(&records).map_err(|error| StageError::world("cannot end an agent")(std::io::Error::other(error)))?;
+        let mark = fresh_mark();
+        let mut launch = self.launch(unit, wanted, &runtime)?;
+        launch.env.push((MARK.to_owned(), mark.clone()));
+        let file = runtime.join(format!("{}.launch", wanted.agent));
+        let written = LaunchFile::from(&launch).write(&file);
+        written.map_err(StageError::world(format!("cannot write {}", file.display())))?;
+        let (Some(room), Some(pane)) = (&self.room, self.seats.get(wanted.agent).and_then(|seat| seat.pane.clone()))
+        else {
+            return Ok(());
+        };
+        let argv = [self.props.program.display().to_string(), "launch".to_owned(), file.display().to_string()];
+        room.tmux.respawn(&pane, &argv, &launch.cwd)?;
+        let pid = room.tmux.panes()?.into_iter().find(|one| one.id == pane).map(|one| one.pid);
+        let Some(pid) = pid else { return Ok(()) };
+        let what = format!("{} as {}", wanted.agent, wanted.seat);
+        enrol(&records, pid, &mark, &what)
+            .map_err(|error| StageError::world("cannot record an agent")(std::io::Error::other(error)))?;
+        self.begun(wanted, &launch, pid, bubble.engine.clock.now());
+        Ok(())
+    }
+
+    fn begun(&mut self, wanted: &Wanted<'_>, launch: &Launch, pid: i32, now: Moment) {
+        let agent = wanted.agent;
+        self.props.activity.note(agent, now);
+        let seat = self.seat(agent);
+        seat.becomes(Status::Starting, now.ts);
+        seat.pid = Some(pid);
+        seat.kept.hooks = launch.hooks;
+        seat.kept.dialogs.clone_from(&launch.dialogs);
+        seat.kept.transcript = None;
+        seat.kept.prompted = Prompted::Pairflow;
+        (seat.telling, seat.waiting, seat.heard) = (None, None, None);
+        self.attend(agent, pid);
+        let session = match &wanted.session {
+            Session::Resume(id) => Some(id.clone()),
+            Session::Fresh(_) => launch.session.clone(),
+        };
+        self.report(&Command::AgentSession { agent: agent.clone(), turn: wanted.turn, session });
+    }
+
+    fn launch(&self, unit: &Unit, wanted: &Wanted<'_>, runtime: &Path) -> Result<Launch, StageError> {
+        let bubble = self.bubble();
+        let worktree = unit.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.path)).unwrap_or_default();
+        let start = SeatStart {
+            bubble_id: bubble.id.clone(),
+            repo: bubble.control.repo().to_owned(),
+            agent: wanted.agent.clone(),
+            seat: wanted.seat,
+            worktree,
+            runtime_dir: runtime.to_owned(),
+            env: interactive_environment(bubble, unit, wanted.agent),
+            person: self.person.clone(),
+            session: wanted.session.clone(),
+            prompt: wanted.prompt.clone(),
+            permissions: unit.rules.permissions,
+            allowed: unit.rules.checks.iter().map(|check| check.command.clone()).collect(),
+            program: self.props.program.clone(),
+            spec: unit.rules.agents_custom.get(wanted.agent).cloned(),
+        };
+        let launch = self.props.driver.launch(&start);
+        Ok(launch.map_err(|error| EngineError::Effect(error.to_string()))?)
+    }
+
+    /// Waits for the end of a program in the background.
+    pub(super) fn attend(&self, agent: &AgentId, pid: i32) {
+        let (cues, agent) = (self.cues.clone(), agent.clone());
+        let tell = move || drop(cues.send(Cue::Gone(agent, pid)));
+        if let Err(error) = when_gone(pid, tell) {
+            (self.props.say)(&format!("{}: cannot wait for process {pid}: {error}", self.bubble().id));
+        }
+    }
+}
+
+/// Draws a random UUID.
+fn uuid() -> Result<String, StageError> {
+    let drawn = crate::engine::Token::draw()?;
+    let hex = drawn.reveal();
+    let variant = ["8", "9", "a", "b"][usize::from(hex.as_bytes()[19] % 4)];
+    Ok(format!("{}-{}-4{}-{variant}{}-{}", &hex[..8], &hex[8..12], &hex[12..15], &hex[16..19], &hex[20..32]))
+}

@@ -1,0 +1,191 @@
+//! Gets a notice to an agent: as the first prompt of its program, or pasted into its pane, until the agent is known to
+//! have it. What is pasted is never pasted again before everything else was tried: two notices are worse than a late one.
+
+use std::time::{Duration, Instant};
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::unit::{ATTEMPTS, Command, Hindrance, Notice, Turn, Unit};
+
+use super::notice;
+use super::play::{Play, StageError};
+use super::seat::{SeatNow, Status, Telling, Way};
+use crate::tmux::PaneId;
+
+/// Codex takes an Enter that follows a burst of keys for a line break.
+const BEFORE_ENTER: Duration = Duration::from_millis(250);
+/// How often a screen is looked at while a notice is on its way.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long a notice that was pasted, or came with the start, may take to be acknowledged by a program that is not busy.
+const PATIENCE: (Duration, Duration) = (Duration::from_secs(12), Duration::from_secs(60));
+/// How long a busy program is waited for before a notice is put into its queue, if it is quiet, and at most.
+const BUSY: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(120));
+/// How often Enter is pressed for one paste.
+const ENTERS: u32 = 3;
+/// How many lines of a screen are looked at.
+const LINES: usize = 60;
+/// What both programs show while they work.
+const AT_WORK: &str = "esc to interrupt";
+
+impl SeatNow {
+    /// When there is something to do for this seat without a cue.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let told = self.telling.as_ref().filter(|_| self.kept.hooks).map(|telling| telling.look);
+        told.or_else(|| self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + LOOK))
+    }
+}
+
+impl Play {
+    /// Does the next thing that brings `notice` to whoever has the turn.
+    pub(super) fn tell(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
+        let agent = &turn.agent;
+        let session = unit.sessions.get(agent);
+        let began = session.is_some_and(|session| session.turn == turn.number);
+        let outdated = session.is_none_or(|session| session.restarts != unit.restarts);
+        let fresh = turn.seat == pairflow_core::unit::Seat::Critic
+            && unit.rules.reviewer_context_mode == pairflow_core::rules::ContextMode::Fresh
+            && !began;
+        let Some(pane) = self.living(agent).filter(|_| !outdated && !fresh) else {
+            return self.with_start(unit, turn, notice);
+        };
+        let telling = self.seat(agent).telling.clone().filter(|telling| telling.notice == notice.number);
+        match telling {
+            Some(telling) => self.follow(unit, notice, &pane, &telling),
+            None if notice.attempts == 0 => self.paste(unit, turn, notice, &pane),
+            None => {
+                // An earlier supervisor sent it; the agent may have it for long.
+                let now = Instant::now();
+                let way = Telling { notice: notice.number, by: Way::Paste, at: now, entered: ENTERS, look: now + LOOK };
+                self.seat(agent).telling = Some(way);
+                Ok(())
+            }
+        }
+    }
+
+    /// The agent has nothing to read.
+    pub(super) fn told(&mut self, agent: &AgentId) {
+        let seat = self.seat(agent);
+        (seat.telling, seat.waiting) = (None, None);
+    }
+
+    fn with_start(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
+        if notice.attempts > 0 && unit.sessions.get(&turn.agent).is_some_and(|session| session.turn == turn.number) {
+            // It was started with this very notice and is gone: a person is asked, and goes on with another notice.
+            return Ok(());
+        }
+        if notice.attempts < ATTEMPTS && self.report(&Command::Sent { notice: notice.number }).is_none() {
+            return Ok(());
+        }
+        self.start_for(unit, turn, notice)?;
+        let now = Instant::now();
+        let telling = Telling { notice: notice.number, by: Way::Start, at: now, entered: 0, look: now + LOOK };
+        self.seat(&turn.agent).telling = Some(telling);
+        Ok(())
+    }
+
+    fn paste(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
+        let now = Instant::now();
+        let seat = self.seat(&turn.agent);
+        let since = *seat.waiting.get_or_insert(now);
+        if seat.is_blocked() {
+            return Ok(());
+        }
+        let quiet = seat.heard.is_none_or(|heard| now - heard >= BUSY.0);
+        let busy = matches!(seat.status, Status::Busy | Status::Starting) && seat.kept.hooks;
+        if busy && !quiet && now - since < BUSY.1 {
+            return Ok(());
+        }
+        if self.hindrance(&turn.agent, pane)?.is_some() {
+            return Ok(());
+        }
+        if self.report(&Command::Sent { notice: notice.number }).is_none() {
+            return Ok(());
+        }
+        let brief = self.bubble().brief(&turn.agent);
+        let text = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
+        let Some(room) = &self.room else { return Ok(()) };
+        room.tmux.paste(pane, &text)?;
+        std::thread::sleep(BEFORE_ENTER);
+        room.tmux.enter(pane)?;
+        let now = Instant::now();
+        let seat = self.seat(&turn.agent);
+        seat.waiting = None;
+        let (number, by) = (notice.number, Way::Paste);
+        seat.telling = Some(Telling { notice: number, by, at: now, entered: 1, look: now + LOOK });
+        Ok(())
+    }
+
+    /// Waits for the acknowledgement, and helps it along.
+    fn follow(&mut self, unit: &Unit, notice: &Notice, pane: &PaneId, telling: &Telling) -> Result<(), StageError> {
+        let (now, agent) = (Instant::now(), &notice.agent);
+        // Without hooks only the agent's next command tells; the watchdog counts meanwhile.
+        if now < telling.look || !self.seat(agent).kept.hooks {
+            return Ok(());
+        }
+        let mut next = Telling { look: now + LOOK, ..telling.clone() };
+        let screen = self.hindrance(agent, pane)?;
+        if self.has_read(notice) {
+            self.report(&Command::Acknowledged { agent: agent.clone(), notice: notice.number });
+            return Ok(());
+        }
+        let on_screen = match (&screen, &self.room) {
+            (None, Some(room)) => room.tmux.capture(pane, LINES)?,
+            _ => String::new(),
+        };
+        if screen.is_some() || on_screen.contains(AT_WORK) {
+            // Its time counts from when it is free.
+            next.at = now;
+            self.seat(agent).telling = Some(next);
+            return Ok(());
+        }
+        let typed = on_screen.contains(&format!("[pairflow {}]", notice.number));
+        if telling.by == Way::Paste && typed && telling.entered < ENTERS {
+            if let Some(room) = &self.room {
+                room.tmux.enter(pane)?;
+            }
+            next.entered += 1;
+        } else if now - telling.at >= if telling.by == Way::Start { PATIENCE.1 } else { PATIENCE.0 } {
+            return self.again(unit, notice, pane);
+        }
+        self.seat(agent).telling = Some(next);
+        Ok(())
+    }
+
+    fn again(&mut self, unit: &Unit, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
+        let Some(turn) = unit.phase.turn() else { return Ok(()) };
+        if notice.attempts < ATTEMPTS {
+            self.seat(&notice.agent).becomes(Status::Unknown, unit.last_command_at);
+            return self.paste(unit, turn, notice, pane);
+        }
+        self.seat(&notice.agent).telling = None;
+        let why = "it was sent three times, and the agent did not take it".to_owned();
+        self.report(&Command::Undelivered { notice: notice.number, why });
+        Ok(())
+    }
+
+    /// Looks whether the screen shows something that only a person may answer; then a person is asked.
+    fn hindrance(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<String>, StageError> {
+        let Some(room) = &self.room else { return Ok(None) };
+        let screen = room.tmux.capture(pane, LINES)?;
+        let now = self.bubble().engine.clock.now().ts;
+        let seat = self.seats.entry(agent.clone()).or_default();
+        let Some(dialog) = seat.kept.dialogs.iter().find(|dialog| dialog.is_on(&screen)).cloned() else {
+            if seat.status == Status::Dialog {
+                seat.becomes(Status::Unknown, now);
+            }
+            return Ok(None);
+        };
+        if seat.becomes(Status::Dialog, now) {
+            let what = format!("{} ({})", dialog.name, dialog.advice);
+            self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Dialog, what });
+        }
+        Ok(Some(dialog.name))
+    }
+
+    /// Whether the agent's own record of its conversation holds the notice: its hook may have found nobody to tell.
+    fn has_read(&mut self, notice: &Notice) -> bool {
+        let mark = format!("[pairflow {}]", notice.number);
+        let seat = self.seat(&notice.agent);
+        let tail = seat.kept.transcript.as_deref().and_then(|path| crate::process::end_of(path, 256 * 1024));
+        tail.is_some_and(|text| text.contains(&mark))
+    }
+}

@@ -1,0 +1,92 @@
+//! When an agent was last seen at work: by its hooks, or by the files that it changes.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pairflow_core::time::{Moment, Timestamp};
+use pairflow_core::unit::Unit;
+
+use crate::engine::Bubble;
+use crate::stage::Activity;
+
+/// How many files and directories are looked at; a worktree with more counts as unchanged beyond them.
+const MOST: usize = 200_000;
+
+/// Returns when the agent whose turn it is was last seen at work, and notes it.
+pub(super) fn at_work(bubble: &Bubble, unit: &Unit, activity: &Activity) -> Option<Moment> {
+    let agent = &unit.phase.turn()?.agent;
+    let now = bubble.engine.clock.now();
+    let worktree = unit.workspace.as_ref().map(|workspace| Path::new(&workspace.path))?;
+    let touched = newest(worktree).and_then(|at| moment(at, now));
+    let hooks = activity.of(agent);
+    let newest = touched.into_iter().chain(hooks).max_by_key(|at| at.up)?;
+    activity.note(agent, newest);
+    Some(newest)
+}
+
+/// Returns when the agent whose turn it is was last seen at work, as far as anyone can tell who is not its supervisor.
+pub fn last_seen(bubble: &Bubble, unit: &Unit) -> Option<Moment> {
+    at_work(bubble, unit, &Activity::shown(&bubble.control, &bubble.id, bubble.engine.clock.now()))
+}
+
+/// When anything in the worktree was last changed, its git data left aside.
+fn newest(worktree: &Path) -> Option<SystemTime> {
+    let mut rooms = vec![worktree.to_owned()];
+    let (mut newest, mut seen) = (None, 0);
+    while let Some(room) = rooms.pop() {
+        for entry in std::fs::read_dir(&room).into_iter().flatten().flatten() {
+            seen += 1;
+            let Ok(known) = entry.metadata() else { continue };
+            if entry.file_name() == ".git" || seen > MOST {
+                continue;
+            }
+            newest = newest.max(known.modified().ok());
+            if known.is_dir() {
+                rooms.push(entry.path());
+            }
+        }
+    }
+    newest
+}
+
+/// The moment at which the wall clock showed `time`; nothing for a time to come or before the machine was started.
+fn moment(time: SystemTime, now: Moment) -> Option<Moment> {
+    let millis = i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
+    let ago = u64::try_from(now.ts.millis().checked_sub(millis)?).ok()?;
+    Some(Moment { ts: Timestamp::from_millis(millis), up: now.up.checked_sub(ago)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_file_is_a_sign_of_life_and_git_data_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("src/deep")).unwrap();
+        std::fs::create_dir(dir.path().join(".git")).unwrap();
+        let file = dir.path().join("src/deep/a.rs");
+        std::fs::write(&file, "x").unwrap();
+        let later = SystemTime::now() + std::time::Duration::from_secs(60);
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
+        assert_eq!(newest(dir.path()), Some(later));
+        std::fs::write(dir.path().join(".git/index"), "x").unwrap();
+        let even_later = later + std::time::Duration::from_secs(60);
+        std::fs::File::options()
+            .write(true)
+            .open(dir.path().join(".git/index"))
+            .unwrap()
+            .set_modified(even_later)
+            .unwrap();
+        assert_eq!(newest(dir.path()), Some(later));
+    }
+
+    #[test]
+    fn a_time_to_come_is_no_sign_of_life() {
+        let now = Moment { ts: Timestamp::from_millis(1_000_000), up: 500_000 };
+        let at = |millis: u64| UNIX_EPOCH + std::time::Duration::from_millis(millis);
+        assert_eq!(moment(at(990_000), now), Some(Moment { ts: Timestamp::from_millis(990_000), up: 490_000 }));
+        assert_eq!(moment(at(1_000_001), now), None);
+        assert_eq!(moment(at(1), now), None, "before the machine was started");
+    }
+}

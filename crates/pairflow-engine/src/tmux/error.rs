@@ -1,0 +1,97 @@
+//! What can go wrong with tmux, as sentences with a way on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::pane::PaneId;
+
+/// Why tmux did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum TmuxError {
+    /// There is no tmux on the search path.
+    #[error(
+        "tmux was not found; install tmux 3.2 or newer (`apt install tmux`, `dnf install tmux`, `brew install tmux`) \
+         and make sure that it is on PATH"
+    )]
+    NotInstalled,
+    /// This tmux lacks what we need.
+    #[error("{found} is too old; install tmux 3.2 or newer")]
+    TooOld {
+        /// What it said of itself.
+        found: String,
+    },
+    /// Nobody listens on the socket: the server was never started, or is dead with everything in it.
+    #[error("no tmux server is running on {}", .socket.display())]
+    NoServer {
+        /// Where nobody listens.
+        socket: PathBuf,
+    },
+    /// The pane is gone; a person may have closed it.
+    #[error("there is no pane {pane}")]
+    NoPane {
+        /// The pane that was meant.
+        pane: PaneId,
+    },
+    /// The pane is there, but nobody in it reads.
+    #[error("pane {pane} takes no input: its program has ended, or its input is switched off")]
+    Deaf {
+        /// The pane that was meant.
+        pane: PaneId,
+    },
+    /// tmux did not answer in time; the client was killed.
+    #[error("tmux {call} did not end within {millis} ms and was stopped")]
+    TimedOut {
+        /// What was asked.
+        call: String,
+        /// How long it was waited for.
+        millis: u128,
+    },
+    /// tmux refused.
+    #[error("tmux {call} failed{}: {stderr}", .code.map_or_else(|| " by a signal".to_owned(), |code| format!(" with {code}")))]
+    Failed {
+        /// What was asked.
+        call: String,
+        /// The exit code; nothing if a signal ended it.
+        code: Option<i32>,
+        /// What it said, cut.
+        stderr: String,
+    },
+    /// tmux answered in a form that is not its documented one.
+    #[error("tmux {call} answered {said:?}, which was not expected")]
+    Unexpected {
+        /// What was asked.
+        call: String,
+        /// The beginning of the answer.
+        said: String,
+    },
+    /// The caller gave something that must not reach tmux.
+    #[error("this cannot be given to tmux: {why}")]
+    Refused {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file, a directory or a program could not be used.
+    #[error("cannot {what} {}: {source}", .path.display())]
+    Io {
+        /// What was tried, as a verb.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl TmuxError {
+    pub(super) fn io(what: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        Self::Io { what, path: path.to_owned(), source: source.into() }
+    }
+
+    pub(super) fn refused(why: impl Into<String>) -> Self {
+        Self::Refused { why: why.into() }
+    }
+
+    pub(super) fn unexpected(call: &str, said: &str) -> Self {
+        Self::Unexpected { call: call.to_owned(), said: said.chars().take(200).collect() }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a pane shows, as text; and a copy of what its program writes, for whoever looks for a fault. Neither is ever a
+//! reason to decide anything about the work.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::argv::Script;
+use super::error::TmuxError;
+use super::pane::PaneId;
+use super::server::{About, Tmux};
+
+/// How many lines are captured at most.
+const MOST_LINES: usize = 500;
+/// How many bytes are captured at most: wrapped lines are joined, so that a line may be long.
+const MOST_BYTES: usize = 256 * 1024;
+/// How much of a program's output is copied, in the blocks of 512 bytes in which shells count files.
+const COPIED_BLOCKS: usize = 8 * 1024 * 1024 / 512;
+
+impl Tmux {
+    /// Returns the last `lines` lines of what the program in `pane` shows, wrapped lines joined, also while a person is
+    /// in copy mode there. At most 500 lines and 256 KiB.
+    pub fn capture(&self, pane: &PaneId, lines: usize) -> Result<String, TmuxError> {
+        let lines = lines.min(MOST_LINES);
+        let from = format!("-{lines}");
+        let script = Script::of(["capture-pane", "-p", "-J", "-t", pane.as_str(), "-S", &from]);
+        let said = self.call_at(pane, &script, About::default())?;
+        Ok(last(&said, lines, MOST_BYTES))
+    }
+
+    /// Copies what the program in `pane` writes from now on into a new `file`, the first 8 MiB of it; without a file
+    /// the copying ends.
+    pub fn pipe(&self, pane: &PaneId, file: Option<&Path>) -> Result<(), TmuxError> {
+        let mut words = vec!["pipe-pane".to_owned(), "-t".to_owned(), pane.to_string()];
+        if let Some(file) = file {
+            make(file)?;
+            words.push(copier(file));
+        }
+        self.call_at(pane, &Script::of(words), About::default()).map(drop)
+    }
+}
+
+fn last(text: &str, lines: usize, bytes: usize) -> String {
+    let kept: Vec<&str> = text.trim_end().lines().rev().take(lines).map(str::trim_end).collect();
+    let mut joined = kept.into_iter().rev().collect::<Vec<_>>().join("\n");
+    let mut cut = joined.len().saturating_sub(bytes);
+    while !joined.is_char_boundary(cut) {
+        cut += 1;
+    }
+    joined.drain(..cut);
+    joined
+}
+
+/// Makes `file` new, and readable for nobody else.
+fn make(file: &Path) -> Result<(), TmuxError> {
+    let unusable = |source| TmuxError::io("write", file, source);
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unusable(error)),
+        _ => {}
+    }
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map(drop).map_err(unusable)
+}
+
+/// Returns a line for the shell that copies its input into `file`. tmux expands formats and times in it, and the shell
+/// expands the rest, so the path comes as numbers, which mean nothing to either.
+fn copier(file: &Path) -> String {
+    let path: String = file.as_os_str().as_bytes().iter().map(|byte| format!("\\{byte:03o}")).collect();
+    // The shell cuts line feeds off the end of a path, hence the dot, which it is told to cut as well.
+    let file = format!("file=$(printf '{path}.')");
+    format!("{file}; ulimit -c 0; ulimit -f {COPIED_BLOCKS}; exec cat >> \"${{file%.}}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_screen_is_kept_without_its_empty_lines() {
+        assert_eq!(last("a  \n\nb \nc\n\n\n", 3, 100), "\nb\nc");
+        assert_eq!(last("a\nb\n", 0, 100), "");
+        assert_eq!(last("ää", 5, 3), "ä");
+    }
+}

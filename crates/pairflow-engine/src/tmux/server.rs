@@ -1,0 +1,226 @@
+//! The server as a whole: how it is called, whether it is there, and its end.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::argv::Script;
+use super::error::TmuxError;
+use super::pane::PaneId;
+use super::run::{Said, run};
+use super::session::exact;
+use super::socket::knock;
+use crate::process::Process;
+
+/// How long one call may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server is given to end, each time it is asked more firmly.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(5);
+const STDERR_SHOWN: usize = 500;
+
+/// What the server may know of the environment: enough to find programs and the person's configuration.
+const VARIABLES: &str = "PATH HOME USER LOGNAME SHELL TERM COLORTERM LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME";
+const VARIABLE_PREFIX: &str = "LC_";
+
+/// A tmux server with a socket of its own, which may or may not be running.
+#[derive(Debug, Clone)]
+pub struct Tmux {
+    socket: PathBuf,
+    program: PathBuf,
+    env: Vec<(String, String)>,
+    patience: Duration,
+}
+
+impl Tmux {
+    /// Describes the server on `socket`; its directory has to exist and to be closed to others. Of `env`, the
+    /// environment of the person, only what names places, languages and the terminal goes to the server: everything in
+    /// its panes could read more.
+    pub fn new(socket: impl Into<PathBuf>, env: impl IntoIterator<Item = (String, String)>) -> Self {
+        let known = |name: &str| VARIABLES.split(' ').any(|one| one == name) || name.starts_with(VARIABLE_PREFIX);
+        let env = env.into_iter().filter(|(name, _)| known(name)).collect();
+        Self { socket: socket.into(), program: "tmux".into(), env, patience: PATIENCE }
+    }
+
+    /// Uses another program than the `tmux` on the search path.
+    pub fn with_program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = program.into();
+        self
+    }
+
+    /// Waits longer, or less, than usual for an answer.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Returns the socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Whether a server is running.
+    pub fn is_there(&self) -> bool {
+        knock(&self.socket).is_ok_and(|listener| listener.is_some())
+    }
+
+    /// Ends the server and with it every pane, also when it answers no more. It is no error if there is none.
+    pub fn kill_server(&self) -> Result<(), TmuxError> {
+        let Some(listener) = knock(&self.socket)? else { return self.clean() };
+        let process = listener.process();
+        drop(listener);
+        let asked = self.call_within(&Script::of(["kill-server"]), LAST_WORDS);
+        // A server that does not listen is not waited for; for any other, what counts is whether it is gone.
+        let listens = !matches!(asked, Err(TmuxError::TimedOut { .. }));
+        for signal in [None, Some(Signal::TERM), Some(Signal::KILL)].into_iter().skip(usize::from(!listens)) {
+            if let (Some((pid, _)), Some(signal)) = (&process, signal) {
+                // An error means that it is gone already.
+                let _ = rustix::process::kill_process(*pid, signal);
+            }
+            if self.is_gone_within(LAST_WORDS, process.as_ref().map(|(_, process)| process))? {
+                return self.clean();
+            }
+        }
+        Err(TmuxError::TimedOut { call: "kill-server".into(), millis: LAST_WORDS.as_millis() * 3 })
+    }
+
+    /// Returns the words of a command that shows `session` to a person. It works inside another tmux as well.
+    pub fn attach_argv(&self, session: &str) -> Vec<OsString> {
+        // tmux refuses to be started inside of tmux, which is what it takes us for when `$TMUX` is set.
+        let mut words: Vec<OsString> = ["env", "-u", "TMUX", "-u", "TMUX_PANE"].map(OsString::from).to_vec();
+        words.extend([self.program.clone().into(), "-N".into(), "-S".into(), self.socket.clone().into()]);
+        words.extend(["attach-session", "-t", &exact(session)].map(OsString::from));
+        words
+    }
+
+    /// Has a running server do `script`.
+    pub(super) fn call(&self, script: &Script) -> Result<String, TmuxError> {
+        self.call_within(script, self.patience)
+    }
+
+    /// Has a running server do `script`, which is about `pane`.
+    pub(super) fn call_at(&self, pane: &PaneId, script: &Script, about: About<'_>) -> Result<String, TmuxError> {
+        let failed = match self.answer(script, about, self.patience) {
+            Err(failed @ TmuxError::Failed { .. }) => failed,
+            answer => return answer,
+        };
+        let there = self.list()?.iter().any(|one| one.id == *pane);
+        Err(if there { failed } else { TmuxError::NoPane { pane: pane.clone() } })
+    }
+
+    /// Returns what tmux is, as it says of itself.
+    pub(super) fn version(&self) -> Result<String, TmuxError> {
+        let said = self.run("-V", self.client(&["-V".into()]), &[], self.patience)?;
+        Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+    }
+
+    /// Does `script`, starting a server for it if there is none.
+    pub(super) fn call_starting(&self, script: &Script, config: Option<&Path>) -> Result<String, TmuxError> {
+        let mut words: Vec<OsString> = config.iter().flat_map(|file| ["-f".into(), file.into()]).collect();
+        words.extend(script.words().iter().cloned());
+        // A configuration that starts plugins takes its time.
+        let said = self.run(&script.call(), self.client(&words), &[], self.patience * 2)?;
+        self.judge(script, said)
+    }
+
+    /// Has a running server do `script`, with what it needs beside its words.
+    pub(super) fn ask(&self, script: &Script, about: About<'_>) -> Result<String, TmuxError> {
+        self.answer(script, about, self.patience)
+    }
+
+    fn call_within(&self, script: &Script, limit: Duration) -> Result<String, TmuxError> {
+        self.answer(script, About::default(), limit)
+    }
+
+    fn answer(&self, script: &Script, about: About<'_>, limit: Duration) -> Result<String, TmuxError> {
+        if knock(&self.socket)?.is_none() {
+            return Err(self.no_server());
+        }
+        let mut words: Vec<OsString> = vec!["-N".into()];
+        words.extend(script.words().iter().cloned());
+        let mut client = self.client(&words);
+        if let Some(cwd) = about.cwd {
+            // A client that cannot enter its directory looks like a missing tmux.
+            std::fs::read_dir(cwd).map_err(|source| TmuxError::io("start a program in", cwd, source))?;
+            client.current_dir(cwd);
+        }
+        let said = self.run(&script.call(), client, about.input, limit)?;
+        self.judge(script, said)
+    }
+
+    fn judge(&self, script: &Script, said: Said) -> Result<String, TmuxError> {
+        if said.status.success() {
+            return Ok(String::from_utf8_lossy(&said.stdout).into_owned());
+        }
+        if knock(&self.socket)?.is_none() {
+            return Err(self.no_server());
+        }
+        let stderr = String::from_utf8_lossy(&said.stderr).trim().chars().take(STDERR_SHOWN).collect();
+        Err(TmuxError::Failed { call: script.call(), code: said.status.code(), stderr })
+    }
+
+    fn run(&self, call: &str, command: Command, input: &[u8], limit: Duration) -> Result<Said, TmuxError> {
+        match run(command, input, limit) {
+            Ok(Some(said)) => Ok(said),
+            Ok(None) => Err(TmuxError::TimedOut { call: call.to_owned(), millis: limit.as_millis() }),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(TmuxError::NotInstalled),
+            Err(source) => Err(TmuxError::io("run", &self.program, source)),
+        }
+    }
+
+    fn client(&self, words: &[OsString]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
+        if !self.env.iter().any(|(name, _)| name == "PATH") {
+            // Without any search path a tmux that is not in one of the system's own directories would not be found.
+            command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        }
+        // `-u`: without it names and titles lose every letter that the client's language does not have.
+        command.arg("-u").arg("-S").arg(&self.socket).args(words).current_dir("/");
+        command
+    }
+
+    fn no_server(&self) -> TmuxError {
+        TmuxError::NoServer { socket: self.socket.clone() }
+    }
+
+    fn is_gone_within(&self, limit: Duration, process: Option<&Process>) -> Result<bool, TmuxError> {
+        let deadline = Instant::now() + limit;
+        while knock(&self.socket)?.is_some() || process.is_some_and(|process| !process.is_gone()) {
+            if Instant::now() >= deadline {
+                return Ok(false);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Ok(true)
+    }
+
+    /// Removes what a server leaves behind: its socket, and the lock under which it was started.
+    fn clean(&self) -> Result<(), TmuxError> {
+        let mut lock = self.socket.clone().into_os_string();
+        lock.push(".lock");
+        for file in [&self.socket, Path::new(&lock)] {
+            match std::fs::remove_file(file) {
+                Err(source) if source.kind() != ErrorKind::NotFound => {
+                    return Err(TmuxError::io("remove", file, source));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a call needs beside its words.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct About<'a> {
+    /// What the client reads; less than a pipe holds.
+    pub(super) input: &'a [u8],
+    /// Where the client is, which is where a program that it starts will be.
+    pub(super) cwd: Option<&'a Path>,
+}

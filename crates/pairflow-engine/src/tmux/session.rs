@@ -1,0 +1,157 @@
+//! Makes the session: with the person's configuration if anything usable comes of it, and without it otherwise.
+
+use std::path::{Path, PathBuf};
+
+use super::argv::{Script, program};
+use super::error::TmuxError;
+use super::pane::PaneId;
+use super::server::{About, Tmux};
+use super::settings;
+
+/// The oldest tmux that knows all we ask for.
+const OLDEST: (u32, u32) = (3, 2);
+
+/// A session as it shall be.
+#[derive(Debug, Clone)]
+pub struct SessionPlan {
+    /// Its name: `A-Z a-z 0-9 _ -`, for tmux changes other names.
+    pub name: String,
+    /// Where its first program starts.
+    pub cwd: PathBuf,
+    /// Its first program, as words.
+    pub argv: Vec<String>,
+    /// How many columns it has as long as nobody looks at it.
+    pub width: u16,
+    /// How many lines it has as long as nobody looks at it.
+    pub height: u16,
+    /// Whether to leave the person's configuration alone from the start.
+    pub plain: bool,
+}
+
+/// What came of [`Tmux::ensure_session`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ensured {
+    /// The session was there already; [`Tmux::panes`] says with what.
+    There,
+    /// It was made.
+    Made {
+        /// Its first pane.
+        pane: PaneId,
+        /// Why the person's configuration is not in force, as a sentence; nothing if it is, or was not wanted.
+        without_config: Option<String>,
+    },
+}
+
+impl Tmux {
+    /// Makes the session of `plan`, and the server if there is none. A session that is there stays as it is.
+    pub fn ensure_session(&self, plan: &SessionPlan) -> Result<Ensured, TmuxError> {
+        check(plan)?;
+        new_enough(&self.version()?)?;
+        if self.has_session(&plan.name)? {
+            return Ok(Ensured::There);
+        }
+        if plan.plain {
+            let pane = self.make(plan, Config::Nobody)?;
+            return Ok(Ensured::Made { pane, without_config: None });
+        }
+        let running = self.is_there();
+        let failed = match self.make(plan, Config::Person) {
+            Ok(pane) => return Ok(Ensured::Made { pane, without_config: None }),
+            Err(failed) if running => return Err(failed),
+            Err(failed) => failed,
+        };
+        self.kill_server()?;
+        let pane = self.make(plan, Config::Nobody)?;
+        let why = format!("tmux was started without the person's configuration, since with it: {failed}");
+        Ok(Ensured::Made { pane, without_config: Some(why) })
+    }
+
+    /// Whether there is a session of exactly this name.
+    pub fn has_session(&self, name: &str) -> Result<bool, TmuxError> {
+        match self.call(&Script::of(["has-session", "-t", &exact(name)])) {
+            Ok(_) => Ok(true),
+            Err(TmuxError::NoServer { .. } | TmuxError::Failed { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn make(&self, plan: &SessionPlan, config: Config) -> Result<PaneId, TmuxError> {
+        let fresh = !self.is_there();
+        let hooks = self.call_starting(&settings::begin(), config.file())?;
+        let size = [plan.width.to_string(), plan.height.to_string()];
+        let words = program(&plan.argv)?;
+        let head = ["new-session", "-d", "-P", "-F", "#{pane_id}", "-s", &plan.name, "-n", "pairflow"];
+        let head = head.into_iter().chain(["-x", &size[0], "-y", &size[1], "-c", "", "--"]);
+        let script = settings::without_hooks(&hooks).then(head.chain(words.iter().map(String::as_str)));
+        let mut script = settings::settle(script, plan);
+        if fresh {
+            script = script.then(["kill-session", "-a", "-t", &exact(&plan.name)]);
+        }
+        let said = self.ask(&script, About { cwd: Some(&plan.cwd), ..About::default() })?;
+        let pane: PaneId = said.trim_end().parse().map_err(|_| TmuxError::unexpected("new-session", &said))?;
+        let there = self.panes()?.into_iter().any(|one| one.id == pane && one.session == plan.name);
+        if there { Ok(pane) } else { Err(TmuxError::NoPane { pane }) }
+    }
+}
+
+/// Whose configuration a new server reads.
+#[derive(Clone, Copy)]
+enum Config {
+    Person,
+    Nobody,
+}
+
+impl Config {
+    fn file(self) -> Option<&'static Path> {
+        match self {
+            Self::Person => None,
+            Self::Nobody => Some(Path::new("/dev/null")),
+        }
+    }
+}
+
+/// Names the session `name` and no other.
+pub(super) fn exact(name: &str) -> String {
+    format!("={name}")
+}
+
+/// Names the current window, or pane, of the session `name` and of no other.
+pub(super) fn inside(name: &str) -> String {
+    format!("={name}:")
+}
+
+fn check(plan: &SessionPlan) -> Result<(), TmuxError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if plan.name.is_empty() || plan.name.starts_with('-') || !plan.name.chars().all(plain) {
+        return Err(TmuxError::refused(format!("the session name {:?}", plan.name)));
+    }
+    if plan.width == 0 || plan.height == 0 {
+        return Err(TmuxError::refused("a session without any room"));
+    }
+    std::fs::read_dir(&plan.cwd).map_err(|source| TmuxError::io("start a program in", &plan.cwd, source))?;
+    program(&plan.argv).map(drop)
+}
+
+/// Refuses what is surely too old. What cannot be read is a build from source, and new.
+fn new_enough(version: &str) -> Result<(), TmuxError> {
+    let number = version.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let mut parts = number.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let (Some(Ok(major)), Some(Ok(minor))) = (parts.next(), parts.next()) else { return Ok(()) };
+    if (major, minor) < OLDEST { Err(TmuxError::TooOld { found: version.to_owned() }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_tmux_is_told_from_a_new_one() {
+        for version in ["tmux 3.2", "tmux 3.2a", "tmux 3.3a", "tmux next-3.6", "tmux 4.0", "tmux master", "tmux 10.1"] {
+            assert!(new_enough(version).is_ok(), "{version}");
+        }
+        for version in ["tmux 3.1c", "tmux 2.9a", "tmux 1.8"] {
+            let error = new_enough(version).unwrap_err().to_string();
+            assert_eq!(error, format!("{version} is too old; install tmux 3.2 or newer"));
+        }
+    }
+}

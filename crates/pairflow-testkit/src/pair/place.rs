@@ -1,0 +1,165 @@
+//! One machine of its own for interactive bubbles.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::minds::Minds;
+use crate::clis::{AgentHome, agent_clis};
+use crate::home::{Home, Ran};
+use crate::model::{Kind, Mock};
+
+/// How long a bubble may take for the next thing that a test waits for.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long to wait before looking again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A home with both real CLIs and a mock model.
+pub struct Pair {
+    /// The home of pairflow and its repository.
+    pub home: Home,
+    /// The model.
+    pub mock: Mock,
+    minds: Minds,
+    _private: TempDir,
+}
+
+impl Pair {
+    /// Makes a machine for the program at `program`, with models that do what `minds` says. The directories of the CLIs
+    /// lie beneath `dir`, which is not the system's temporary directory.
+    ///
+    /// # Panics
+    /// If the CLIs cannot be installed, with the reason.
+    pub fn new(program: impl Into<PathBuf>, dir: &Path, minds: Minds) -> Self {
+        let clis = agent_clis().unwrap_or_else(|why| panic!("the agent CLIs are missing: {why}"));
+        std::fs::create_dir_all(dir).expect("the test directory can be made");
+        let private = TempDir::with_prefix_in("home-", dir).expect("a temporary directory can be made");
+        let mut home = Home::new(program);
+        let mock = Mock::start(minds.scripts());
+        let mut agents = AgentHome::new(private.path(), mock.url(), &home.repo);
+        agents.repos.push(home.root().join("work"));
+        agents.write().expect("a new home is writable");
+        std::fs::copy(home.root().join("home/.gitconfig"), private.path().join(".gitconfig")).expect("a new home is writable");
+        let config = "driver = \"tmux\"\n[agent.codex]\nenv = [\"MOCK_API_KEY\"]\n[notifications]\nenabled = false\n";
+        std::fs::write(home.root().join("config/pairflow/config.toml"), config).expect("the home is writable");
+        home.set_env(agents.env(&[&clis.bin]));
+        Self { home, mock, minds, _private: private }
+    }
+
+    /// Makes a bubble with one test command, and starts it.
+    #[track_caller]
+    pub fn start(&self, bubble: &str, task: &str) {
+        let create = ["create", "--id", bubble, "--task", task, "--test", "true", "--yes"];
+        self.home.pairflow(&create).ok();
+        self.home.pairflow(&["start", bubble]).ok();
+    }
+
+    /// Runs a verb of the person.
+    pub fn pairflow(&self, args: &[&str]) -> Ran {
+        self.home.pairflow(args)
+    }
+
+    /// Waits until `done` says yes to the status of a bubble.
+    #[track_caller]
+    pub fn wait_for(&self, bubble: &str, what: &str, done: impl Fn(&Value) -> bool) -> Value {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let status = self.home.status(bubble);
+            if done(&status) {
+                return status;
+            }
+            let log = || self.home.pairflow(&["log", bubble]).stdout;
+            assert!(Instant::now() < until, "never saw {what}:\n{status:#}\n{}\n{}", log(), self.screens(bubble));
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until a bubble is in `state`.
+    #[track_caller]
+    pub fn wait_for_state(&self, bubble: &str, state: &str) -> Value {
+        self.wait_for(bubble, state, |status| status["state"] == state)
+    }
+
+    /// Makes a machine whose agents live the story.
+    pub fn of_stories(program: impl Into<PathBuf>, dir: &Path) -> Self {
+        Self::new(program, dir, super::story::minds())
+    }
+
+    /// Makes a machine whose agents ask the person whatever they are told.
+    pub fn of_questions(program: impl Into<PathBuf>, dir: &Path) -> Self {
+        Self::new(program, dir, super::notices::minds())
+    }
+
+    /// Whether the model of `kind` has read `text` in the output of a command.
+    pub fn has_read(&self, kind: Kind, text: &str) -> bool {
+        let requests = self.mock.requests();
+        let mut turns = requests.iter().filter_map(|request| request.turn()).filter(|seen| seen.kind == kind);
+        turns.any(|seen| seen.tool_results().iter().any(|result| result.text.contains(text)))
+    }
+
+    /// Returns how many lines the log of a bubble has.
+    pub fn lines(&self, bubble: &str) -> u64 {
+        let log = self.home.repo.join(format!(".pairflow/bubbles/{bubble}/transcript.ndjson"));
+        std::fs::read(log).map_or(0, |bytes| bytes.iter().filter(|byte| **byte == b'\n').count() as u64)
+    }
+
+    /// Returns the processes that still have the bubble in their environment.
+    pub fn processes(&self, bubble: &str) -> Vec<String> {
+        let (repo, id) = (format!("PAIRFLOW_REPO={}", self.home.repo.display()), format!("PAIRFLOW_BUBBLE={bubble}"));
+        let ours = |environ: &[u8]| {
+            let mut variables = environ.split(|byte| *byte == 0);
+            variables.clone().any(|one| one == repo.as_bytes()) && variables.any(|one| one == id.as_bytes())
+        };
+        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let left = all.filter(|entry| std::fs::read(entry.path().join("environ")).is_ok_and(|bytes| ours(&bytes)));
+        let line = |path: PathBuf| String::from_utf8_lossy(&std::fs::read(path.join("cmdline")).unwrap_or_default()).into_owned();
+        left.map(|entry| line(entry.path())).collect()
+    }
+
+    /// Returns what the models were asked to act on.
+    pub fn minds(&self) -> &Minds {
+        &self.minds
+    }
+
+    /// Returns the command that shows a bubble's session, as words.
+    #[track_caller]
+    pub fn attach(&self, bubble: &str) -> Vec<String> {
+        let line = self.home.pairflow(&["attach", bubble, "--print"]).ok().stdout;
+        line.split_whitespace().map(|word| word.trim_matches('\'').to_owned()).collect()
+    }
+
+    /// Runs tmux on the server of a bubble; nothing comes back if there is none.
+    pub fn tmux(&self, bubble: &str, words: &[&str]) -> Option<String> {
+        let socket = self.home.repo.join(".pairflow/runtime/sessions.json");
+        let sessions: Value = serde_json::from_str(&std::fs::read_to_string(socket).ok()?).ok()?;
+        let session = sessions.as_array()?.iter().find(|one| one["bubble_id"] == bubble)?.clone();
+        let mut command = Command::new("tmux");
+        command.args(["-N", "-S", session["socket"].as_str()?]).args(words).env_clear().env("PATH", "/usr/bin:/bin");
+        let output = command.output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Returns what every pane of a bubble shows, for the message of a test that fails.
+    pub fn screens(&self, bubble: &str) -> String {
+        let panes = self.tmux(bubble, &["list-panes", "-a", "-F", "#{pane_id}"]).unwrap_or_default();
+        let shown = |pane: &str| {
+            let screen = self.tmux(bubble, &["capture-pane", "-p", "-t", pane]).unwrap_or_default();
+            format!("--- pane {pane}\n{}\n", screen.trim_end())
+        };
+        panes.lines().map(shown).collect()
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // Panes outlive a supervisor on purpose, but not the machine that they belong to.
+        let bubbles = std::fs::read_dir(self.home.repo.join(".pairflow/bubbles")).into_iter().flatten().flatten();
+        for bubble in bubbles {
+            let id = bubble.file_name().to_string_lossy().into_owned();
+            let _ = self.home.command(&["stop", &id, "--yes"]).output();
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Lines about agents as programs in panes: what they read, and what becomes of them.
+//!
+//! ```text
+//! given panes                     given turns 60                    notice sent         notice undelivered 'why'
+//! codex: reads                    codex: is active                  codex: stops        codex: runs 's1'
+//! codex: wants 'Bash rm'          codex: shows 'trust'              codex: fails 'why'  codex: limited 'why' [for 2h]
+//! wait 6m active
+//! ```
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::time::Timestamp;
+use pairflow_core::unit::{Command, Hindrance};
+
+use super::lines::millis;
+use super::play::{Play, Sent};
+use super::words::Words;
+
+impl Play {
+    /// What an agent's program does.
+    pub(super) fn program(&mut self, agent: AgentId, what: &str, words: &mut Words) -> Sent {
+        let turn = self.unit.phase.turn().map_or(0, |turn| turn.number);
+        let notice = self.unit.notice_for(&agent).map_or(0, |notice| notice.number);
+        let command = match what {
+            "reads" => Command::Acknowledged { agent, notice },
+            "is" if words.take("active") => Command::Active { agent },
+            "stops" => Command::Stopped { agent },
+            "runs" => Command::AgentSession { agent, turn, session: words.quoted() },
+            "wants" => hindered(agent, Hindrance::Permission, words),
+            "shows" => hindered(agent, Hindrance::Dialog, words),
+            "fails" => hindered(agent, Hindrance::Failure, words),
+            "limited" => {
+                let what = words.need_quoted("what it says");
+                let until = words.take("for").then(|| {
+                    Timestamp::from_millis(self.world.now.ts.millis() + millis(words))
+                });
+                Command::Hindered { agent, by: Hindrance::Limit { until }, what }
+            }
+            _ => words.reject("pass, converged, asks, reads, is active, stops, runs, wants, shows, fails or limited"),
+        };
+        self.send(&command)
+    }
+
+    /// What the supervisor does with the notice that is out.
+    pub(super) fn notice(&mut self, words: &mut Words) -> Sent {
+        let notice = self.unit.outbox.first().map_or(0, |notice| notice.number);
+        let command = match words.need("sent or undelivered").as_str() {
+            "sent" => Command::Sent { notice },
+            "undelivered" => Command::Undelivered { notice, why: words.need_quoted("why") },
+            _ => words.reject("sent or undelivered"),
+        };
+        self.send(&command)
+    }
+}
+
+fn hindered(agent: AgentId, by: Hindrance, words: &mut Words) -> Command {
+    Command::Hindered { agent, by, what: words.need_quoted("what") }
+}

@@ -1,0 +1,67 @@
+//! `pairflow attach`: shows the agents at work.
+
+use std::os::unix::process::CommandExt;
+use std::time::Duration;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Unit;
+use pairflow_engine::engine::Bubble;
+
+use crate::app::{App, fits};
+use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
+
+/// How long a session may take to appear.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Show the panes of a bubble: the status view and both agents
+///
+/// What you type there goes to the agent. Leave with your tmux prefix and d; the agents go on.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  pairflow attach login-race\n  pairflow attach login-race --print")]
+pub struct AttachArgs {
+    /// Which bubble
+    #[command(flatten)]
+    pub bubble: BubbleArg,
+    /// Print the command instead of running it
+    #[arg(long)]
+    pub print: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "attach",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Show the panes of a bubble: the status view and both agents",
+    hidden: false,
+    human_only: |_| true,
+    args: AttachArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = AttachArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let bubble = app.bubble_that(fits::attachable, &args.bubble, "attach")?;
+    let unit = bubble.load()?.unit;
+    if args.print {
+        let words = bubble.attachable(&unit, Duration::ZERO)?;
+        let words: Vec<_> = words.iter().map(|word| crate::app::quoted(&word.to_string_lossy())).collect();
+        return out.line(format_args!("{}", words.join(" ")));
+    }
+    // A supervisor that is there anyway makes the session again if it was lost.
+    app.hands().wake(&bubble)?;
+    attach(&bubble, &unit)
+}
+
+/// Becomes the program that shows the session.
+pub(crate) fn attach(bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
+    let id = &bubble.id;
+    let words = bubble.attachable(unit, PATIENCE);
+    let words = words.map_err(|error| CommandError::from(error).or_next(format_args!("pairflow resume {id}")))?;
+    let Some((program, rest)) = words.split_first() else { return Ok(()) };
+    let failed = std::process::Command::new(program).args(rest).exec();
+    Err(CommandError::world(format_args!("cannot run tmux: {failed}.")))
+}

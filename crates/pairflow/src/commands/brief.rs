@@ -1,0 +1,56 @@
+//! `pairflow brief`: what the present turn is about.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::view::safe::safe;
+
+use crate::app::{App, fits};
+use crate::commands::common::BubbleArg;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group, anyone};
+
+/// Print what the present turn is about
+///
+/// An agent gets its own brief: task, findings, checks, and the commands that end its turn.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  pairflow brief\n  pairflow brief login-race")]
+pub struct BriefArgs {
+    /// Which bubble
+    #[command(flatten)]
+    pub bubble: BubbleArg,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "brief",
+    aliases: &[],
+    group: Group::Agent,
+    about: "Print what the present turn is about",
+    hidden: false,
+    human_only: anyone,
+    args: BriefArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = BriefArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let file = match app.env.text("PAIRFLOW_BRIEF") {
+        Some(own) => PathBuf::from(own),
+        None => {
+            let bubble = app.bubble_that(fits::pausable, &args.bubble, "brief")?;
+            let unit = bubble.load()?.unit;
+            let turn = unit.phase.turn();
+            let Some(turn) = turn else {
+                let message = format!("nobody has the turn in bubble {}, so there is no brief.", bubble.id);
+                return Err(CommandError::refused(message).next(format_args!("pairflow status {}", bubble.id)));
+            };
+            bubble.brief(&turn.agent)
+        }
+    };
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        CommandError::world(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
+    })?;
+    out.line(format_args!("{}", safe(text.trim_end())))
+}

@@ -1,0 +1,83 @@
+//! `pairflow hook`: what an agent's CLI reports while it works.
+//!
+//! It stands in the way of every tool that the agent uses. So it never disturbs: whatever goes wrong, it prints nothing
+//! and ends with 0. It looks at no configuration, no repository and no log.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_engine::seat::{HookAnswer, HookCall, HookName, report};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group, anyone};
+
+/// How much of the input is looked at, in bytes.
+const LOOKED_AT: u64 = 1024 * 1024;
+
+/// Report an event of an agent's CLI
+///
+/// The event's JSON comes on stdin. Without a supervisor nothing happens.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow hook Stop < event.json")]
+pub struct HookArgs {
+    /// The event, as the CLI names it
+    // Anything is taken: a usage error would mean something to the CLI.
+    #[arg(value_name = "EVENT", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
+    pub event: Vec<OsString>,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "hook",
+    aliases: &[],
+    group: Group::Agent,
+    about: "Report an event of an agent's CLI",
+    hidden: true,
+    human_only: anyone,
+    args: HookArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let input = input(app);
+    let event = HookArgs::from_arg_matches(matches).ok().and_then(|args| args.event.first()?.to_str()?.parse().ok());
+    let socket = app.env.get("PAIRFLOW_SOCKET").map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
+    let (Some(event), Some(socket)) = (event, socket) else { return Ok(()) };
+    let answer = report(&socket, HookCall::read(event, &input));
+    if let Some(told) = answer.and_then(|answer| told(event, &answer)) {
+        // A CLI that does not listen any more has ended its hook.
+        let _ = out.raw(format!("{told}\n").as_bytes());
+    }
+    Ok(())
+}
+
+/// Reads all of stdin, so that the CLI gets rid of it, and keeps the beginning.
+fn input(app: &App) -> Vec<u8> {
+    let mut kept = Vec::new();
+    if app.terminal.stdin {
+        return kept;
+    }
+    let mut stdin = app.stdin.borrow_mut();
+    let _ = stdin.by_ref().take(LOOKED_AT).read_to_end(&mut kept);
+    let _ = std::io::copy(&mut *stdin, &mut std::io::sink());
+    kept
+}
+
+/// What the CLI is told, in the form that both CLIs understand.
+fn told(event: HookName, answer: &HookAnswer) -> Option<Value> {
+    let decision =
+        |decision: Value| json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
+    match (event, answer) {
+        (HookName::Stop, HookAnswer::Block { reason }) => Some(json!({"decision": "block", "reason": reason})),
+        (HookName::PermissionRequest, HookAnswer::Allow) => Some(decision(json!({"behavior": "allow"}))),
+        (HookName::PermissionRequest, HookAnswer::Deny { message }) => {
+            Some(decision(json!({"behavior": "deny", "message": message})))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,49 @@
+//! `pairflow launch`: becomes the program of a pane.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_engine::driver::LaunchFile;
+
+use crate::app::App;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group, anyone};
+
+/// Become the program of a pane
+///
+/// The file says which program, with which environment and where; it is read once and removed.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow launch codex.launch.json")]
+pub struct LaunchArgs {
+    /// What the supervisor wrote for this pane
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "launch",
+    aliases: &[],
+    group: Group::Other,
+    about: "Become the program of a pane",
+    hidden: true,
+    human_only: anyone,
+    args: LaunchArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, _: &App, _: &mut Out) -> Result<(), CommandError> {
+    let args = LaunchArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let file = LaunchFile::take(&args.file)
+        .map_err(|error| CommandError::world(format_args!("cannot read {}: {error}.", args.file.display())))?;
+    let (program, words) = file
+        .argv
+        .split_first()
+        .ok_or_else(|| CommandError::world(format_args!("{} names no program.", args.file.display())))?;
+    // Nothing of the terminal's environment goes on: what the program gets is in the file.
+    let error = Command::new(program).args(words).env_clear().envs(file.env).current_dir(&file.cwd).exec();
+    Err(CommandError::world(format_args!("cannot start {program} in {}: {error}.", file.cwd.display())))
+}

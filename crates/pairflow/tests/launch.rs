@@ -1,0 +1,87 @@
+//! `pairflow launch`: the process of a pane becomes the program that its file names, and nothing else of it stays.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use pairflow_engine::driver::LaunchFile;
+use tempfile::TempDir;
+
+struct Bench {
+    dir: TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { dir: TempDir::with_prefix("pf-").unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("codex.launch")
+    }
+
+    /// Writes the file for `argv`, with two variables, to be run in the directory itself.
+    fn file(&self, argv: &[&str]) {
+        let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        let env = [("PAIRFLOW_AGENT", "codex"), ("KEY", "secret \"'$HOME\nvalue")];
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        LaunchFile { argv, env, cwd: self.dir.path().canonicalize().unwrap() }.write(&self.path()).unwrap();
+    }
+
+    fn launch(&self) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pairflow"));
+        command.arg("launch").arg(self.path()).env("OUTER", "1").current_dir("/");
+        command.output().unwrap()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_program_gets_its_words_its_environment_and_its_place() {
+    let bench = Bench::new();
+    bench.file(&["/bin/sh", "-c", r#"printf '%s|' "$0" "$@"; pwd; env -0; exit 7"#, "a b", "#{c}", "", "$HOME;d"]);
+    let ended = bench.launch();
+    assert_eq!(ended.status.code(), Some(7), "{ended:?}");
+    let said = text(&ended.stdout);
+    let (words, env) = said.split_once('\n').unwrap();
+    assert_eq!(words, format!("a b|#{{c}}||$HOME;d|{}", bench.dir.path().canonicalize().unwrap().display()));
+    // These three are what every shell makes for itself.
+    let mut env: Vec<_> = env.split('\0').filter(|pair| !pair.is_empty()).collect();
+    env.retain(|pair| !["PWD=", "_=", "SHLVL="].iter().any(|own| pair.starts_with(own)));
+    env.sort_unstable();
+    assert_eq!(env, ["KEY=secret \"'$HOME\nvalue", "PAIRFLOW_AGENT=codex"]);
+    assert!(!bench.path().exists(), "the file holds secrets");
+}
+
+#[test]
+fn the_process_of_the_pane_becomes_the_program() {
+    let bench = Bench::new();
+    bench.file(&["/bin/sh", "-c", "echo $$"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pairflow"));
+    let child = command.arg("launch").arg(bench.path()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    assert_eq!(text(&child.wait_with_output().unwrap().stdout).trim(), pid.to_string());
+}
+
+#[test]
+fn what_cannot_be_started_is_said_in_the_pane() {
+    let bench = Bench::new();
+    let said = |ended: &Output| {
+        assert_eq!(ended.status.code(), Some(3), "{ended:?}");
+        text(&ended.stderr)
+    };
+    assert!(said(&bench.launch()).contains("cannot read"));
+    bench.file(&[]);
+    assert!(said(&bench.launch()).contains("names no program"));
+    bench.file(&["/nowhere/codex", "word"]);
+    let ended = said(&bench.launch());
+    assert!(ended.contains("cannot start /nowhere/codex"), "{ended}");
+    assert!(!ended.contains("secret"), "{ended}");
+    std::fs::write(bench.path(), r#"{"argv": ["/bin/true"]"#).unwrap();
+    assert!(said(&bench.launch()).contains("cannot read"));
+    assert!(!bench.path().exists());
+}
