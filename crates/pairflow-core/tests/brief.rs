@@ -30,15 +30,19 @@ fn started() -> Play {
 fn answered() -> Play {
     let mut play = started();
     play.produce("codex", "write to a temporary file, then rename", &[], "aaaa");
-    play.review("claude", "three problems", vec![
-        Finding {
-            detail: "If rename() fails, save() returns and `tmp` stays in the directory.".to_owned(),
-            suggestion: "Remove it on every way out.".to_owned(),
-            ..finding("P1:a failed rename leaves the temporary file behind", "src/save.rs", 42)
-        },
-        finding("P2:the directory is not synced after the rename", "src/save.rs", 57),
-        finding("P3:`tmp2` would read better as `backup_path`", "src/save.rs", 31),
-    ]);
+    play.review(
+        "claude",
+        "three problems",
+        vec![
+            Finding {
+                detail: "If rename() fails, save() returns and `tmp` stays in the directory.".to_owned(),
+                suggestion: "Remove it on every way out.".to_owned(),
+                ..finding("P1:a failed rename leaves the temporary file behind", "src/save.rs", 42)
+            },
+            finding("P2:the directory is not synced after the rename", "src/save.rs", 57),
+            finding("P3:`tmp2` would read better as `backup_path`", "src/save.rs", 31),
+        ],
+    );
     play
 }
 
@@ -187,7 +191,10 @@ fn the_ledger_is_told_without_names() {
     let text = told(&play, &material());
     let (open, settled) = (section(&text, "Open findings"), section(&text, "Settled findings"));
     assert!(open.contains("- F5 P1 the mode of the file is lost [fixed]\n"), "{open}");
-    assert!(settled.contains("- F1 P1 a failed rename") && settled.contains("- F4 P1 a symlink is followed"), "{settled}");
+    assert!(
+        settled.contains("- F1 P1 a failed rename") && settled.contains("- F4 P1 a symlink is followed"),
+        "{settled}"
+    );
     for name in ["claude", "codex"] {
         assert!(!open.contains(name) && !settled.contains(name), "{name} is named in {open} {settled}");
     }
@@ -197,7 +204,10 @@ fn the_ledger_is_told_without_names() {
 fn standards_are_the_base_s_and_a_change_of_them_is_called_out() {
     let text = told(&disputed(), &material());
     let standards = section(&text, "Project standards");
-    assert!(standards.contains("### CONSTITUTION.md\n\n> # Constitution\n>\n> Every write is atomic.\n"), "{standards}");
+    assert!(
+        standards.contains("### CONSTITUTION.md\n\n> # Constitution\n>\n> Every write is atomic.\n"),
+        "{standards}"
+    );
     assert!(standards.contains("### AGENTS.md\n\nTHE WORK CHANGES THIS FILE."), "{standards}");
     assert!(standards.contains("There is more of it; read it with: git show 0123456789ab:AGENTS.md"), "{standards}");
     assert!(!told(&disputed(), &BriefMaterial::default()).contains("Project standards"));
@@ -262,6 +272,8 @@ fn a_review_in_slices_is_clean_only_if_all_were_read() {
     assert_eq!(play.attempt(review(&[], &[3, 1, 2])), Ok(()));
     let json = play.log.last().unwrap().event.body.to_json();
     assert!(json.contains("\"reviewed\":[3,1,2]"), "{json}");
+    let message = pairflow_core::view::messages::message_file(play.log.last().unwrap()).unwrap();
+    assert!(message.text.contains("- slices read: 3, 1, 2\n"), "{}", message.text);
 }
 
 #[test]

@@ -23,11 +23,15 @@ const TASK: &str = "# Save safely\n\nWrite to a temporary file first, then renam
 fn running() -> Play {
     let mut play = Play::started("save-safely", TASK, rules());
     play.produce("codex", "write to a temporary file, then rename", &[], "aaaa");
-    play.review("claude", "three problems", vec![
-        finding("P1:a failed rename leaves the temporary file behind", "src/save.rs", 42),
-        finding("P2:the directory is not synced after the rename", "src/save.rs", 57),
-        finding("P3:`tmp2` would read better as `backup_path`", "src/save.rs", 31),
-    ]);
+    play.review(
+        "claude",
+        "three problems",
+        vec![
+            finding("P1:a failed rename leaves the temporary file behind", "src/save.rs", 42),
+            finding("P2:the directory is not synced after the rename", "src/save.rs", 57),
+            finding("P3:`tmp2` would read better as `backup_path`", "src/save.rs", 31),
+        ],
+    );
     play.seconds += 252;
     play
 }
@@ -116,7 +120,10 @@ fn an_absent_supervisor_is_said_with_the_command() {
         next: Some("pairflow supervise".to_owned()),
     }];
     let lines = shown(&running(), &alarms, 80, 10);
-    assert_eq!(lines[1].pieces, [(Shade::Bad, "The supervisor is not running, so nothing moves by itself.".to_owned())]);
+    assert_eq!(
+        lines[1].pieces,
+        [(Shade::Bad, "The supervisor is not running, so nothing moves by itself.".to_owned())]
+    );
     assert_eq!(lines[2].text(), "  pairflow supervise");
 }
 
@@ -144,7 +151,7 @@ fn the_count_down_follows_the_later_sign_of_life() {
 fn agents_are_shown_with_what_is_known_of_them() {
     let play = running();
     let mut all = seats(&play);
-    all[0].status = SeatStatus::WaitingForPermission;
+    all[0].status = SeatStatus::Permission;
     all[1].status = SeatStatus::Gone;
     let view = |seats: Option<&[SeatNow]>, unit: &Unit| {
         let scene = Scene { unit, seats, story: &[], now: play.now(), alarms: &[] };
@@ -234,7 +241,8 @@ fn foreign_text_neither_steers_the_terminal_nor_breaks_the_columns() {
     play.produce("codex", evil, &[], "aaaa");
     let claim = Finding { detail: evil.to_owned(), ..finding("P1:x", "a\u{1b}[31m.rs", 3) };
     play.review("claude", evil, vec![Finding { title: evil.to_owned(), ..claim }]);
-    let ask = |question: String| Command::AskHuman { by: "codex".parse().unwrap(), question, refs: Vec::new(), key: None };
+    let ask =
+        |question: String| Command::AskHuman { by: "codex".parse().unwrap(), question, refs: Vec::new(), key: None };
     play.run(ask(evil.repeat(50)));
     play.run(ask("x".repeat(60_000)));
     let alarms = [Alarm { what: evil.to_owned(), next: Some(evil.to_owned()) }];

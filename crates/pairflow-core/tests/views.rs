@@ -127,8 +127,15 @@ impl Play {
 
     fn reviewed() -> Self {
         let mut play = Self::started();
-        play.pass("codex", "first cut", None, ("aaaa", Outcome::Failed { exit: Some(101), timed_out: false }));
+        play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
         play.pass("claude", "no rollback", Some(&["P1:no rollback", "P2:long name"]), ("aaaa", Outcome::Passed));
+        play
+    }
+
+    /// Reviewed, mended, and sent back because a check fails.
+    fn sent_back() -> Self {
+        let mut play = Self::reviewed();
+        play.pass("codex", "renamed after the write", None, ("bbbb", failed()));
         play
     }
 
@@ -219,7 +226,7 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 1 pairflow opens the turn of codex, implementer
 1 codex hands over: first cut
 1 pairflow snapshot aaaa by codex, 2 files +10 -10
-1 pairflow check test failed with exit code 101 after 0.4 s
+1 pairflow check test passed in 0.4 s
 1 pairflow opens the turn of claude, reviewer
 1 claude finds P1 no rollback (F1), P2 long name (F2)
 2 pairflow round 2 begins: codex implements, claude reviews
@@ -384,7 +391,7 @@ fn decisions_and_the_done_package_have_files() {
 
 #[test]
 fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
-    let mut play = Play::reviewed();
+    let mut play = Play::sent_back();
     play.ask("codex", "which disk?");
     play.run(Command::Reply {
         message: "any disk".to_owned(),
@@ -450,11 +457,11 @@ fn there_is_no_brief_where_no_agent_has_the_turn() {
 #[test]
 fn status_shows_turn_findings_and_what_is_missing() {
     assert_eq!(
-        Play::reviewed().status(),
+        Play::sent_back().status(),
         "State        RUNNING
 Task         Save safely
 Criteria     a failed write leaves nothing behind
-Turn         codex as implementer, since 12:00:11 UTC
+Turn         codex as implementer, since 12:00:16 UTC
 Round        2, 1 of 8 reviews used
 Now          codex: hand over (you are asked in 4 min 59 s)
 Waiting for  open P0/P1 findings: F1 P1 no rollback
@@ -466,7 +473,7 @@ Waiting for  open P0/P1 findings: F1 P1 no rollback
 Checks       test: failed (cargo test)
 Findings     F1 P1 no rollback (claude, round 1)
              F2 P2 long name (claude, round 1)
-Files        2 files +10 -10, tree aaaa
+Files        2 files +10 -10, tree bbbb
 Worktree     /home/me/wt/demo
 Branch       bubble/demo from main
 Next         eval \"$(pairflow env demo --agent codex)\"
@@ -510,7 +517,7 @@ fn status_names_the_next_command_in_every_state() {
 
 #[test]
 fn status_json_has_the_state_fields_beside_its_own() {
-    let play = Play::reviewed();
+    let play = Play::sent_back();
     let json = serde_json::to_value(Status::of(&play.unit, play.now())).unwrap();
     for (field, value) in [
         ("bubble_id", serde_json::json!("demo")),
@@ -611,20 +618,24 @@ fn hostile_play(text: &str) -> Play {
     taken.changed[0].path = text.to_owned();
     taken.since_last[1].path = text.to_owned();
     play.run(Command::SnapshotTaken { snapshot: taken.clone() });
-    let receipt = |outcome| Receipt {
+    let receipt = |tree: &str, outcome| Receipt {
         check: "test".to_owned(),
         command: "cargo test".to_owned(),
-        tree: TreeId("aaaa".to_owned()),
+        tree: TreeId(tree.to_owned()),
         outcome,
         duration_ms: 1,
         output: None,
         tail: text.to_owned(),
     };
-    play.run(Command::Checked { receipt: receipt(Outcome::CouldNotCheck { why: text.to_owned() }) });
-    play.run(Command::Checked { receipt: receipt(failed()) });
+    play.run(Command::Checked { receipt: receipt("aaaa", Outcome::CouldNotCheck { why: text.to_owned() }) });
+    play.run(Command::Checked { receipt: receipt("aaaa", Outcome::Passed) });
     play.open();
     play.hand_over("claude", text, Some(&[&format!("P1:{text}")]));
-    play.run(Command::SnapshotTaken { snapshot: Snapshot { author: "claude".parse().unwrap(), ..taken } });
+    play.run(Command::SnapshotTaken { snapshot: Snapshot { author: "claude".parse().unwrap(), ..taken.clone() } });
+    play.open();
+    play.hand_over("codex", text, None);
+    play.run(Command::SnapshotTaken { snapshot: Snapshot { tree: TreeId("bbbb".to_owned()), ..taken } });
+    play.run(Command::Checked { receipt: receipt("bbbb", failed()) });
     play.open();
     let refs = vec![text.to_owned()];
     play.run(Command::AskHuman { by: "codex".parse().unwrap(), question: text.to_owned(), refs, key: None });
@@ -651,7 +662,7 @@ fn hostile_text_in_any_field_is_shown_safely_and_cannot_pass_for_ours() {
     play.run(Command::GiveUp { reason: HOSTILE.to_owned() });
     let after = play.status();
     let messages = play.messages();
-    assert_eq!(messages.len(), 6);
+    assert_eq!(messages.len(), 7);
     for text in [&status, &page, &play.story(), &after].into_iter().chain(messages.iter().map(|file| &file.text)) {
         harmless(text);
     }

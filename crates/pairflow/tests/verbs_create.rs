@@ -190,3 +190,19 @@ fn a_script_driver_needs_its_script() {
     home.pairflow(&line).ends(2).says("agents.yaml:3:");
     assert_eq!(home.status("b1")["state"], "CREATED");
 }
+
+#[test]
+fn agents_run_in_panes_unless_something_else_is_said() {
+    let home = home();
+    std::fs::remove_dir_all(home.root().join("config/pairflow")).unwrap();
+    let driver = |id: &str, more: &[&str]| {
+        home.pairflow(&[&["create", "--id", id, "--task", "x", "--test", "true"], more].concat()).ok();
+        home.status(id)["driver"].clone()
+    };
+    assert_eq!(driver("b1", &[]), "tmux");
+    assert_eq!(driver("b2", &["--driver", "external"]), "external");
+    assert_eq!(driver("b3", &["--script", "agents.yaml"]), "script", "whoever names a script wants it played");
+    assert_eq!(driver("b4", &["--script", "agents.yaml", "--driver", "external"]), "external");
+    home.configure("");
+    assert_eq!(driver("b5", &[]), "external");
+}

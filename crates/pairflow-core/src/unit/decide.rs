@@ -3,7 +3,8 @@
 use crate::log::{Body, Event, Lifecycle};
 use crate::time::Moment;
 use crate::unit::{
-    Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, send_back, turn, work,
+    Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, send_back, turn,
+    work,
 };
 
 /// What a command leads to: facts to record, and files that must be on disk before them.

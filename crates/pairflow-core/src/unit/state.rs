@@ -362,6 +362,11 @@ impl Unit {
         here.into_iter().flat_map(|tree| self.ledger.to_reproduce(tree)).map(|(row, command)| (row.id, command))
     }
 
+    /// The name under which the tries of a reproducer are counted in `could_not`.
+    pub(crate) fn tries_of(finding: FindingId) -> String {
+        format!("reproducer of {finding}")
+    }
+
     /// Returns the turn number that a retry of `agent`'s last command would name.
     pub fn last_turn_of(&self, agent: &AgentId) -> u32 {
         self.held.get(agent).map_or(0, |held| held.last)

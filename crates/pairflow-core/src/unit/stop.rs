@@ -92,7 +92,10 @@ fn unproven(after: &Unit, turn: &Turn) -> Option<Event> {
     if !due || !reviewed || discussed || shown || rows.is_empty() {
         return None;
     }
-    let (stand, them) = if rows.len() == 1 { ("one finding stands", "it") } else { ("findings stand", "them") };
+    let (stand, them) = match rows.len() {
+        1 => ("one finding is".to_owned(), "it"),
+        n => (format!("{n} findings are"), "them"),
+    };
     let names: Vec<_> = rows.into_iter().map(Row::short).collect();
     let question = format!(
         "{stand} in the way, and nothing that pairflow can run shows {them}: {}. Accept the work as it is, or continue, so \

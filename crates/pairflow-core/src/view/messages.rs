@@ -116,6 +116,10 @@ fn write_pass(page: &mut Page, pass: &Pass) {
         Intent::FixRequest => "mend this",
     };
     page.item(&format!("asks to: {asked}"));
+    if !pass.reviewed.is_empty() {
+        let numbers: Vec<_> = pass.reviewed.iter().map(u32::to_string).collect();
+        page.item(&format!("slices read: {}", numbers.join(", ")));
+    }
     said(page, "Summary", &pass.summary);
     write_answers(page, &pass.answers);
     if let Some(findings) = &pass.findings {

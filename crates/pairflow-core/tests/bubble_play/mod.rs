@@ -45,7 +45,10 @@ impl Play {
 
     pub(crate) fn now(&self) -> Moment {
         let millis = 1000 * self.seconds;
-        Moment { ts: Timestamp::from_millis(1_771_675_200_000 + i64::try_from(millis).unwrap()), up: 5_000_000 + millis }
+        Moment {
+            ts: Timestamp::from_millis(1_771_675_200_000 + i64::try_from(millis).unwrap()),
+            up: 5_000_000 + millis,
+        }
     }
 
     pub(crate) fn record(&mut self, events: Vec<Event>) {

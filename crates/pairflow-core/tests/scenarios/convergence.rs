@@ -98,10 +98,16 @@ fn converged_is_refused_with_every_unmet_criterion_at_once() {
          test fails
          codex edits a.rs
          codex: pass
+         codex: pass 'still red'
+         codex: pass 'red again'
+         codex: pass 'I give up'
          claude edits b.rs, c.rs
          claude: converged",
         "#1 RUNNING codex implementer round 1
-         #2 RUNNING claude reviewer round 1 failing: test
+         #2 RUNNING codex implementer round 1 failing: test
+         #3 RUNNING codex implementer round 1 failing: test
+         #4 RUNNING codex implementer round 1 failing: test
+         #5 RUNNING claude reviewer round 1 failing: test
          refused: not converged yet: the check 'test' fails on this tree; a second clean review of this tree by another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history); files changed during the review: b.rs, c.rs",
     );
 }

@@ -1,9 +1,11 @@
-//! What could have been said before: it blocks all the same, but two reviews of nothing else stop the loop.
+//! What could have been said before: it blocks all the same, but two reviews of nothing else stop the loop. Nobody is
+//! asked about unproven findings here, which would come first most of the time.
 
 use pairflow_core::log::QuestionKind;
 use pairflow_testkit::script::{check, play};
 
-const TWICE: &str = "start
+const TWICE: &str = "given asks 0
+    start
     codex edits a.rs
     codex: pass
     claude: pass P1 'no rollback'
@@ -27,7 +29,8 @@ fn two_rounds_in_a_row_that_bring_only_late_p1s_stop_the_loop_with_one_question(
 #[test]
 fn a_late_p1_blocks_like_any_other() {
     check(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P1 'no rollback'
@@ -74,8 +77,10 @@ fn a_reproducer_that_proves_nothing_does_not_break_the_row() {
 #[test]
 fn a_claim_that_was_made_in_time_is_not_late_when_it_is_made_again() {
     let again = "codex edits b.rs\ncodex: pass fixes F1\nclaude: pass P1 'no rollback' late\n";
-    let play =
-        play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\n{}", again.repeat(3)));
+    let play = play(&format!(
+        "given asks 0\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\n{}",
+        again.repeat(3)
+    ));
     assert!(play.unit.questions.is_empty(), "{:?}", play.unit.questions);
     assert!(!play.unit.ledger.rows[0].late());
 }
@@ -83,7 +88,8 @@ fn a_claim_that_was_made_in_time_is_not_late_when_it_is_made_again() {
 #[test]
 fn a_clean_review_between_two_late_ones_breaks_the_row() {
     let play = play(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P1 'leaks memory' late

@@ -9,9 +9,11 @@ pub(crate) fn rows(play: &Play) -> Vec<String> {
     play.unit.ledger.rows.iter().map(|row| format!("{}: {}{}", row.short(), row.state, closed(row.settled))).collect()
 }
 
-/// A script whose first review files one P1 in `a.rs`.
+/// A script whose first review files one P1 in `a.rs`; nobody is asked about findings without proof.
 fn filed(rest: &str) -> Play {
-    play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' at a.rs:3\n{rest}"))
+    play(&format!(
+        "given asks 0\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' at a.rs:3\n{rest}"
+    ))
 }
 
 #[test]
@@ -150,7 +152,8 @@ fn a_dispute_stays_open_until_the_critic_takes_it() {
 #[test]
 fn rows_that_a_pass_leaves_unanswered_stay_open_and_the_pass_is_accepted_also_with_an_unchanged_tree() {
     check(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P1 'no rollback' P1 'leaks memory'
@@ -268,7 +271,8 @@ fn each_seat_answers_in_its_own_way() {
 #[test]
 fn what_a_critic_that_changed_files_called_settled_is_open_again() {
     check(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P1 'no rollback'
@@ -306,7 +310,8 @@ fn the_ledger_is_bounded_and_keeps_what_is_grave_and_proven_longest() {
     let mut play =
         play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P0 'drops the table' by './repro' P3 'nit'");
     for round in 0..7 {
-        play.line("codex: pass");
+        // What is proven comes back three times before anyone reviews it again.
+        (0..4).for_each(|pass| play.line(&format!("codex: pass 'try {pass} of {round}'")));
         let found: Vec<_> = (0..100).map(|n| format!("P1 'no rollback' at r{round}/{n}.rs")).collect();
         play.line(&format!("claude: pass {}", found.join(" ")));
         play.line("human: reply continue");

@@ -182,7 +182,8 @@ fn a_retried_agent_verb_is_the_same_record() {
 #[test]
 fn the_same_words_in_a_later_turn_are_a_new_record() {
     check(
-        "start
+        "given asks 0
+         start
          codex: pass 'x'
          claude: pass 'y' P1 'no rollback'
          codex: pass 'x'

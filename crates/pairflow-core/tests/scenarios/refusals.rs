@@ -53,6 +53,8 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::WorktreeGone { worktree: text() },
         Refusal::NotReviewer { by: agent(), seat: Seat::Producer, round: 1 },
         Refusal::NotConverged { unmet: vec![Unmet::NothingHandedOver] },
+        Refusal::SlicesMissing { missing: vec![2], of: 3 },
+        Refusal::NoSuchSlice { number: 4, of: 3 },
         Refusal::NoQuestion,
         Refusal::WhichQuestion { open: vec![msg(), msg()] },
         Refusal::UnknownQuestion { id: msg(), open: Vec::new() },

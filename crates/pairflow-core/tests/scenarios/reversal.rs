@@ -5,7 +5,8 @@ use pairflow_testkit::script::{check, play};
 
 use crate::ledger::rows;
 
-const UNDOES: &str = "start
+const UNDOES: &str = "given asks 0
+    start
     codex edits a.rs
     codex: pass
     claude: pass P1 'no lock around the write'
@@ -48,7 +49,8 @@ fn the_persons_words_reach_the_implementer() {
 #[test]
 fn an_old_row_that_is_claimed_again_to_undo_a_newer_one_is_a_reversal_too() {
     let play = play(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P1 'no lock around the write'
@@ -84,7 +86,8 @@ fn a_nitpick_that_undoes_something_does_not_stop_the_loop() {
 #[test]
 fn a_finding_that_names_itself_or_nothing_that_is_there_undoes_nothing() {
     let play = play(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P1 'no lock around the write' undoes F7

@@ -7,7 +7,8 @@ use crate::ledger::rows;
 #[test]
 fn a_p2_of_a_risky_class_has_to_be_answered_once_and_a_fix_is_an_answer() {
     check(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P2 'logs the token' class security

@@ -46,7 +46,8 @@ fn p0_keeps_the_loop_going() {
 #[test]
 fn a_finding_that_the_next_review_does_not_mention_stays_open_until_one_finds_nothing() {
     check(
-        "start
+        "given asks 0
+         start
          codex: pass
          claude: pass P1 'no rollback'
          codex edits a.rs
@@ -101,6 +102,7 @@ fn a_second_review_that_finds_something_makes_the_new_implementer_fix_and_the_fi
          codex: pass
          claude: pass clean
          codex: pass P1 'no rollback'
+         human: reply continue
          claude edits a.rs
          claude: pass 'rolls back'
          codex: pass clean
@@ -108,10 +110,11 @@ fn a_second_review_that_finds_something_makes_the_new_implementer_fix_and_the_fi
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING claude implementer round 3 open: F1 P1 no rollback
-         #5 RUNNING codex reviewer round 3 open: F1 P1 no rollback
-         #6 RUNNING claude reviewer round 4 clean: codex
-         #7 READY_FOR_APPROVAL round 4 tree2",
+         #4 WAITING_HUMAN claude implementer round 3 opening open: F1 P1 no rollback asks: orchestrator: one finding is in the way, and nothing that pairflow can run shows it: F1 P1 no rollback. Accept the work as it is, or continue, so that claude answers it?
+         #5 RUNNING claude implementer round 3 open: F1 P1 no rollback
+         #6 RUNNING codex reviewer round 3 open: F1 P1 no rollback
+         #7 RUNNING claude reviewer round 4 clean: codex
+         #8 READY_FOR_APPROVAL round 4 tree2",
     );
 }
 
@@ -134,19 +137,26 @@ fn a_review_with_p2_and_p3_only_is_clean() {
 fn a_failing_check_makes_a_clean_review_not_clean_and_the_implementer_is_next() {
     check(
         "start
-         test fails
          codex edits a.rs
-         codex: pass
+         codex: pass (hold)
+         step
+         step
+         human edits b.rs
+         test fails
+         settle
          claude: pass clean
          test passes
          codex edits a.rs
          codex: pass
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
-         #2 RUNNING claude reviewer round 1 failing: test
-         #3 RUNNING codex implementer round 2 failing: test
-         #4 RUNNING claude reviewer round 2
-         #5 RUNNING codex reviewer round 3 clean: claude",
+         #2 RUNNING claude reviewer round 1 closing
+         #3 RUNNING claude reviewer round 1 opening unchecked: test
+         #4 RUNNING claude reviewer round 1 opening
+         #5 RUNNING claude reviewer round 1 failing: test
+         #6 RUNNING codex implementer round 2 failing: test
+         #7 RUNNING claude reviewer round 2
+         #8 RUNNING codex reviewer round 3 clean: claude",
     );
 }
 
@@ -157,7 +167,6 @@ fn a_failed_check_runs_again_when_the_implementer_passes_the_same_tree() {
          test fails
          codex edits a.rs
          codex: pass
-         claude: pass clean
          test passes
          codex: pass 'that was the network'",
     );
@@ -198,7 +207,7 @@ fn every_changed_tree_is_checked_before_the_next_turn_opens() {
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1 closing
          refused: claude's turn is still opening: the tree that codex left is not recorded yet
-         #3 RUNNING claude reviewer round 1 failing: lint",
+         #3 RUNNING codex implementer round 1 failing: lint",
     );
 }
 
@@ -259,6 +268,7 @@ fn edits_of_a_person_between_turns_are_the_persons_and_are_checked() {
          codex edits a.rs
          codex: pass (hold)
          step
+         step
          human edits b.rs
          test fails
          settle",
@@ -317,8 +327,9 @@ fn a_third_agent_takes_the_second_review_and_the_seats_stay() {
          codex edits a.rs
          codex: pass
          claude: pass clean
-         gemini: pass P1 'no rollback'
+         gemini: pass P1 'no rollback' by './repro'
          codex edits a.rs
+         F1 reproducer passes
          codex: pass
          gemini: pass clean
          claude: pass clean",
@@ -326,7 +337,7 @@ fn a_third_agent_takes_the_second_review_and_the_seats_stay() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING gemini reviewer round 2 clean: claude
          #4 RUNNING codex implementer round 3 open: F1 P1 no rollback
-         #5 RUNNING gemini reviewer round 3 open: F1 P1 no rollback
+         #5 RUNNING gemini reviewer round 3
          #6 RUNNING claude reviewer round 4 clean: gemini
          #7 READY_FOR_APPROVAL round 4 tree2",
     );
@@ -449,8 +460,8 @@ fn a_turn_that_is_opening_names_the_check_that_is_still_running_not_the_one_that
          #3 RUNNING claude reviewer round 1 opening unchecked: test, lint
          #4 RUNNING claude reviewer round 1 opening failing: test unchecked: lint
          refused: claude's turn is still opening: the check 'lint' has not finished
-         #5 RUNNING claude reviewer round 1 opening failing: test
-         refused: claude's turn is still opening: the notice is not out yet",
+         #5 RUNNING codex implementer round 1 opening failing: test
+         refused: round 1 is codex's turn, as implementer; claude has nothing to hand over",
     );
 }
 

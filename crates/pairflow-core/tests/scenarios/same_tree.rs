@@ -59,7 +59,8 @@ fn a_finding_that_is_repeated_is_one_row() {
 #[test]
 fn on_another_tree_the_rows_of_the_first_stay_open_until_they_are_settled() {
     check(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P1 'no rollback' P2 'naming'
@@ -82,7 +83,8 @@ fn on_another_tree_the_rows_of_the_first_stay_open_until_they_are_settled() {
 #[test]
 fn on_the_same_tree_only_a_review_without_anything_grave_settles_what_was_grave() {
     check(
-        "start
+        "given asks 0
+         start
          codex edits a.rs
          codex: pass
          claude: pass P1 'no rollback' P2 'naming'

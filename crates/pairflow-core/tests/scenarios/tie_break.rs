@@ -1,5 +1,6 @@
 //! When the reviews are used up, or a check cannot be run: one question, two answers.
 
+use pairflow_core::log::QuestionKind;
 use pairflow_testkit::script::{check, play};
 
 #[test]
@@ -24,14 +25,24 @@ fn at_the_cap_a_person_is_asked_once() {
     );
 }
 
+/// A review that brings a new fault with its proof, and the work in which it is mended.
+fn proven(n: usize) -> (String, String) {
+    let review =
+        format!("F{n} reproducer fails\nclaude: pass P1 'fault {n} of another kind' at f{n}.rs:1 by './repro {n}'\n");
+    (review, format!("F{n} reproducer passes\ncodex edits f{n}.rs\ncodex: pass 'mended {n}'\n"))
+}
+
 #[test]
 fn a_new_bubble_has_eight_reviews_and_no_ninth_without_the_person() {
-    let again = "codex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\n";
-    let asked = play(&format!("start\n{}", again.repeat(8)));
+    let rounds = |most: usize| -> String { (1..=most).map(proven).map(|(review, mended)| review + &mended).collect() };
+    let start = "start\ncodex edits a.rs\ncodex: pass\n";
+    let asked = play(&format!("{start}{}", rounds(8)));
     assert_eq!((asked.unit.reviews, asked.unit.phase.name().as_str()), (8, "WAITING_HUMAN"));
-    let ninth = play(&format!("start\n{}", again.repeat(9)));
+    assert_eq!(asked.unit.questions[0].kind, QuestionKind::TieBreak);
+    let ninth = play(&format!("{start}{}", rounds(9)));
     assert_eq!(ninth.unit.reviews, 8, "nobody granted it");
-    let granted = play(&format!("start\n{}human: reply continue\n{again}", again.repeat(8)));
+    let (mended, again) = (proven(8).1, proven(9).0);
+    let granted = play(&format!("{start}{}human: reply continue\n{mended}{again}", rounds(8)));
     assert_eq!((granted.unit.reviews, granted.unit.round), (1, 10));
 }
 
@@ -124,17 +135,24 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
     check(
         "given max_rounds 1
          start
-         test fails
          codex edits a.rs
-         codex: pass
+         codex: pass (hold)
+         step
+         step
+         human edits b.rs
+         test fails
+         settle
          claude: pass clean
          human: reply accept
          human: reply continue",
         "#1 RUNNING codex implementer round 1
-         #2 RUNNING claude reviewer round 1 failing: test
-         #3 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #2 RUNNING claude reviewer round 1 closing
+         #3 RUNNING claude reviewer round 1 opening unchecked: test
+         #4 RUNNING claude reviewer round 1 opening
+         #5 RUNNING claude reviewer round 1 failing: test
+         #6 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
          refused: the work cannot be accepted as it is: the required check 'test' has not passed on this tree
-         #4 RUNNING codex implementer round 2 failing: test",
+         #7 RUNNING codex implementer round 2 failing: test",
     );
 }
 
@@ -234,7 +252,8 @@ fn accept_records_the_check_as_not_available_for_this_tree_only() {
          codex: pass
          human: reply accept
          claude: pass clean
-         codex: pass P1 'no rollback'
+         codex: pass P1 'no rollback' by './repro'
+         F1 reproducer passes
          claude edits a.rs
          claude: pass",
         "#1 RUNNING codex implementer round 1
@@ -242,7 +261,7 @@ fn accept_records_the_check_as_not_available_for_this_tree_only() {
          #3 RUNNING claude reviewer round 1 not available: test
          #4 RUNNING codex reviewer round 2 clean: claude not available: test
          #5 RUNNING claude implementer round 3 not available: test open: F1 P1 no rollback
-         #6 WAITING_HUMAN codex reviewer round 3 opening unchecked: test open: F1 P1 no rollback asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?",
+         #6 WAITING_HUMAN codex reviewer round 3 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?",
     );
 }
 

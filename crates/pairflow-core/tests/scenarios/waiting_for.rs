@@ -67,7 +67,7 @@ Waiting for  findings that have to be answered (--fixed or --dispute): F1 P2
 fn a_check_that_failed() {
     shows(
         &format!("test fails\n{HANDED_OVER}"),
-        "Now          claude: hand over (you are asked in 5 min 0 s)
+        "Now          codex: hand over (you are asked in 5 min 0 s)
 Waiting for  the check 'test' fails on this tree
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet (round_role_history)
@@ -172,8 +172,9 @@ fn files_that_a_reviewer_changed_are_seen_by_converged_alone() {
 
 #[test]
 fn every_criterion_is_shown_and_refused_in_the_same_words() {
-    let mut play = play("test fails\ngiven risk **\nstart");
-    for line in ["codex edits a.rs", "codex: pass", "claude: pass P2 'unclear' at a.rs:1", "codex: pass"] {
+    let mut play = play("given risk **\nstart\ncodex edits a.rs\ncodex: pass");
+    let red = ["test fails", "codex: pass 'a'", "codex: pass 'b'", "codex: pass 'c'", "codex: pass 'd'"];
+    for line in ["claude: pass P2 'unclear' at a.rs:1", "codex edits a.rs"].into_iter().chain(red) {
         play.line(line);
     }
     let shown = Status::of(&play.unit, play.log.last().unwrap().at).missing_for_convergence;

@@ -32,6 +32,7 @@ impl Bubble {
         let git = self.workspace(unit)?.git();
         let place = |what: &str| format!("review/{}-{}-{what}", unit.round, turn.agent);
         let since_last = match seen_before(unit, &turn.agent) {
+            Some(seen) if seen == tree => Some(Diff::Inline(String::new())),
             Some(seen) => Some(self.laid_out(&patch(&git, seen, tree)?, &place("since"))?),
             None => None,
         };
@@ -90,7 +91,8 @@ fn patch(git: &Git, from: &TreeId, to: &TreeId) -> Result<String, EngineError> {
 
 /// The standards of the base, with what the work does to them.
 fn standards(git: &Git, base: &TreeId, tree: &TreeId) -> Result<Vec<Standard>, EngineError> {
-    let (before, now) = (entries(git, base)?, entries(git, tree)?);
+    let before = entries(git, base)?;
+    let now = if before.is_empty() { BTreeMap::new() } else { entries(git, tree)? };
     let mut standards: Vec<Standard> = Vec::new();
     for path in STANDARDS {
         let Some((mode, blob)) = before.get(path) else { continue };

@@ -6,7 +6,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::Unit;
 
 use super::activity::Activity;
 use super::play::Play;
@@ -17,7 +16,7 @@ use crate::seat::SeatCall;
 /// What reaches a stage.
 pub(super) enum Cue {
     /// The log has changed.
-    Look(Box<Unit>),
+    Look,
     /// The environment of the person who works with the bubble.
     Person(Vec<(String, String)>),
     /// A hook of an agent.
@@ -59,9 +58,9 @@ impl Stage {
         Ok(Self { cues, thread })
     }
 
-    /// Tells it what the log says now. A stage that has ended needs no telling.
-    pub(crate) fn look(&self, unit: &Unit) {
-        let _ = self.cues.send(Cue::Look(Box::new(unit.clone())));
+    /// Tells it that the log has changed. A stage that has ended needs no telling.
+    pub(crate) fn look(&self) {
+        let _ = self.cues.send(Cue::Look);
     }
 
     /// Tells it in which environment agents are to be started from here on.

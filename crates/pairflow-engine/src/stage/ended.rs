@@ -1,50 +1,56 @@
 //! The end of an agent's program.
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{Command, Phase};
+use pairflow_core::unit::{Command, Turn, Unit};
 
 use super::play::Play;
+use super::room::started;
 use super::seat::Status;
 use crate::tmux::Pane;
 
 impl Play {
-    /// A program is gone. In its own open turn that is a question to a person; crash and exit are told apart.
+    /// A program is gone; the next step sees what that means.
     pub(super) fn gone(&mut self, agent: &AgentId, pid: i32) {
         if self.seats.get(agent).is_none_or(|seat| seat.pid != Some(pid)) {
             // Another one has taken its place.
             return;
         }
         let now = self.bubble().engine.clock.now().ts;
-        let how = self.how(agent);
         let seat = self.seat(agent);
         seat.pid = None;
         seat.becomes(Status::Gone, now);
         (seat.telling, seat.waiting) = (None, None);
-        let Ok(loaded) = self.bubble().load() else { return };
-        let unit = loaded.unit;
-        let holder = match &unit.phase {
-            Phase::Running(turn) if turn.agent == *agent && turn.is_open() && !unit.paused => Some(turn.number),
-            _ => None,
-        };
-        self.unit = Some(unit);
-        if let Some(turn) = holder {
-            self.report(&Command::AgentEnded { turn, how });
+        if seat.kept.hooks && std::mem::take(&mut seat.resumed) {
+            // Its earlier conversation cannot be taken up; the next start is a fresh one.
+            self.report(&Command::AgentSession { agent: agent.clone(), turn: 0, session: None });
         }
     }
 
-    fn how(&mut self, agent: &AgentId) -> String {
-        let panes = self.room.as_ref().map(|room| room.tmux.panes());
-        match panes {
-            Some(Ok(panes)) => match panes.iter().find(|pane| pane.tag.as_deref() == Some(agent.as_str())) {
-                Some(Pane { status: Some(code), signal: None, .. }) => format!("with exit code {code}"),
-                Some(Pane { signal: Some(signal), .. }) => format!("by signal {signal}"),
-                Some(_) => "in an unknown way".to_owned(),
-                None => "with its pane".to_owned(),
-            },
-            _ => {
-                self.lost();
-                "with the tmux server".to_owned()
-            }
+    /// Says whether the program of whoever has the turn has ended in it, whoever was there to see it, and has a person
+    /// asked then. One that ended before its turn, or is to be started again, has not.
+    pub(super) fn has_died(&mut self, unit: &Unit, turn: &Turn) -> bool {
+        let agent = &turn.agent;
+        let session = unit.sessions.get(agent).filter(|session| session.restarts == unit.restarts);
+        let in_this_turn = match unit.notice_for(agent) {
+            None => true,
+            Some(notice) => notice.attempts > 0 && session.is_some_and(|session| session.turn == turn.number),
+        };
+        if session.is_none() || !in_this_turn || self.living(agent).is_some() {
+            return false;
+        }
+        let how = self.how(agent);
+        self.report(&Command::AgentEnded { turn: turn.number, how });
+        true
+    }
+
+    /// How a program ended, as part of a sentence. A pane that was made anew knows nothing of the one before.
+    fn how(&self, agent: &AgentId) -> String {
+        let panes = self.room.as_ref().and_then(|room| room.tmux.panes().ok()).unwrap_or_default();
+        let pane = panes.iter().find(|pane| pane.tag.as_deref() == Some(agent.as_str()));
+        match pane.filter(|pane| started(self.bubble(), agent, pane.pid)) {
+            Some(Pane { signal: Some(signal), .. }) => format!("by signal {signal}"),
+            Some(Pane { status: Some(code), .. }) => format!("with exit code {code}"),
+            _ => "together with its pane".to_owned(),
         }
     }
 }

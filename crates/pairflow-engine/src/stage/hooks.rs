@@ -61,7 +61,9 @@ impl Play {
             self.seat(agent).kept.transcript = Some(transcript.clone());
         }
         let known = self.unit.as_ref().and_then(|unit| unit.sessions.get(agent));
-        let (Some(session), Some(known)) = (&call.session, known) else { return };
+        // Before the first prompt there is no conversation that could be taken up again.
+        let spoken = call.event != HookName::SessionStart;
+        let (Some(session), Some(known)) = (call.session.as_ref().filter(|_| spoken), known) else { return };
         if known.id.as_ref() != Some(session) {
             let (turn, session) = (known.turn, Some(session.clone()));
             self.report(&Command::AgentSession { agent: agent.clone(), turn, session });
@@ -73,6 +75,7 @@ impl Play {
         let number = call.prompt.as_deref().and_then(notice::number_in);
         let seat = self.seat(agent);
         seat.becomes(Status::Busy, now);
+        seat.resumed = false;
         seat.kept.prompted = if number.is_some() { Prompted::Pairflow } else { Prompted::Person };
         match number {
             Some(number) => {

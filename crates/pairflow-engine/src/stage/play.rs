@@ -96,7 +96,7 @@ impl Play {
             // Hooks come in dozens, and no pane changes by them.
             self.stirred |= !matches!(cue, Ok(Cue::Call(_)) | Err(RecvTimeoutError::Timeout));
             match cue {
-                Ok(Cue::Look(unit)) => self.unit = Some(*unit),
+                Ok(Cue::Look) => self.refresh(),
                 Ok(Cue::Person(env)) => self.person = env,
                 Ok(Cue::Call(call)) => self.heard(call),
                 Ok(Cue::Gone(agent, pid)) => self.gone(&agent, pid),
@@ -107,6 +107,13 @@ impl Play {
                 return self.close();
             }
             self.bring_in_line();
+        }
+    }
+
+    /// Reads what the log says now. What cannot be read just now is as it was.
+    fn refresh(&mut self) {
+        if let Ok(loaded) = self.bubble().load() {
+            self.unit = Some(loaded.unit);
         }
     }
 
@@ -143,6 +150,7 @@ impl Play {
 
     /// Brings session, panes, agents and notices in line with the log.
     fn step(&mut self) -> Result<(), StageError> {
+        self.refresh();
         let Some(unit) = self.unit.clone() else { return Ok(()) };
         let begun = !matches!(unit.phase, Phase::Created | Phase::Preparing) && unit.workspace.is_some();
         if unit.rules.driver != DriverKind::Tmux || !begun {
@@ -155,6 +163,9 @@ impl Play {
         }
         let Phase::Running(turn) = &unit.phase else { return Ok(()) };
         if unit.paused || unit.parked.is_some() || !turn.is_open() {
+            return Ok(());
+        }
+        if self.has_died(&unit, turn) {
             return Ok(());
         }
         match unit.notice_for(&turn.agent) {

@@ -185,7 +185,7 @@ impl Play {
 }
 
 /// Whether `pid` is a program that pairflow has started for `agent`, and not the word that stands in for it.
-fn started(bubble: &Bubble, agent: &AgentId, pid: i32) -> bool {
+pub(super) fn started(bubble: &Bubble, agent: &AgentId, pid: i32) -> bool {
     let dir = records_of(&bubble.control.runtime(&bubble.id), agent);
     crate::process::records(&dir).is_ok_and(|records| records.iter().any(|record| record.pid == pid))
 }

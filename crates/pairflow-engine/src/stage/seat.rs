@@ -55,6 +55,8 @@ pub(super) struct SeatNow {
     pub telling: Option<Telling>,
     /// Since when a notice waits for the program to be free.
     pub waiting: Option<Instant>,
+    /// Whether it was started to go on with an earlier conversation, and has not taken a prompt since.
+    pub resumed: bool,
     /// When hooks last said anything.
     pub heard: Option<Instant>,
 }

@@ -94,10 +94,12 @@ impl Play {
         seat.kept.transcript = None;
         seat.kept.prompted = Prompted::Pairflow;
         (seat.telling, seat.waiting, seat.heard) = (None, None, None);
+        seat.resumed = matches!(wanted.session, Session::Resume(_));
         self.attend(agent, pid);
+        // A conversation in which nothing was said yet cannot be taken up again; with hooks its first prompt tells.
         let session = match &wanted.session {
             Session::Resume(id) => Some(id.clone()),
-            Session::Fresh(_) => launch.session.clone(),
+            Session::Fresh(_) => launch.session.clone().filter(|_| !launch.hooks),
         };
         self.report(&Command::AgentSession { agent: agent.clone(), turn: wanted.turn, session });
     }

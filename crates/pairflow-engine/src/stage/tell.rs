@@ -68,10 +68,6 @@ impl Play {
     }
 
     fn with_start(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
-        if notice.attempts > 0 && unit.sessions.get(&turn.agent).is_some_and(|session| session.turn == turn.number) {
-            // It was started with this very notice and is gone: a person is asked, and goes on with another notice.
-            return Ok(());
-        }
         if notice.attempts < ATTEMPTS && self.report(&Command::Sent { notice: notice.number }).is_none() {
             return Ok(());
         }

@@ -31,7 +31,7 @@ impl Supervisor {
             entry.stage = Some(stage);
         }
         if let Some(stage) = &entry.stage {
-            stage.look(unit);
+            stage.look();
         }
         Ok(())
     }

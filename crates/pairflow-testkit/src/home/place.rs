@@ -29,7 +29,7 @@ impl Home {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         let dir = TempDir::with_prefix("pf-").expect("a temporary directory can be made");
         let root = dir.path().canonicalize().expect("a new directory has a path");
-        for name in ["programs", "home", "run", "state", "config/pairflow", "tmp", "work/repo"] {
+        for name in ["programs", "home", "run", "state", "config", "tmp", "work/repo"] {
             std::fs::create_dir_all(root.join(name)).expect("a new directory is writable");
         }
         let identity = "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n";
@@ -105,8 +105,10 @@ impl Home {
     /// Sets what the person's own configuration says, besides that agents join by themselves.
     #[track_caller]
     pub fn configure(&self, text: &str) {
-        let file = self.root().join("config/pairflow/config.toml");
-        std::fs::write(file, format!("driver = \"external\"\n{text}")).expect("the home is writable");
+        let dir = self.root().join("config/pairflow");
+        let text = format!("driver = \"external\"\n{text}");
+        let written = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(dir.join("config.toml"), text));
+        written.expect("the home is writable");
     }
 
     /// Puts a program before all others of its name: a script for `sh`.

@@ -26,7 +26,9 @@ const USUAL: Size = Size { columns: 80, rows: 24 };
 /// Shows state, turn, count-down, agents, findings, inbox and the newest lines of the timeline. Only reads. Where the
 /// output is no terminal, it is shown once.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  pairflow view login-race\n  pairflow view login-race --once --width 100 --height 30")]
+#[command(
+    after_help = "Examples:\n  pairflow view login-race\n  pairflow view login-race --once --width 100 --height 30"
+)]
 pub struct ViewArgs {
     /// Which bubble
     #[command(flatten)]
@@ -71,13 +73,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 }
 
 /// Shows the bubble again whenever it changes, the terminal does, or time has gone by that is shown.
-fn follow(
-    args: &ViewArgs,
-    app: &App,
-    out: &mut Out,
-    watch: &mut Watch,
-    screen: &Screen,
-) -> Result<(), CommandError> {
+fn follow(args: &ViewArgs, app: &App, out: &mut Out, watch: &mut Watch, screen: &Screen) -> Result<(), CommandError> {
     let mut shown: Option<(Size, Vec<PaneLine>)> = None;
     let mut due = Instant::now();
     loop {

@@ -202,18 +202,13 @@ pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
 /// The reproducer of a finding was run. One that could not be run is tried again, then dropped.
 pub(super) fn reproduced(unit: &mut Unit, finding: FindingId, receipt: &Receipt) {
     if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
-        let tries = unit.could_not.entry(reproducer_of(finding)).or_default();
+        let tries = unit.could_not.entry(Unit::tries_of(finding)).or_default();
         *tries += 1;
         if *tries < CHECK_TRIES {
             return;
         }
     }
     unit.ledger.reproduced(finding, &receipt.tree, &receipt.outcome, unit.round);
-}
-
-/// The name under which the tries of a reproducer are counted.
-fn reproducer_of(finding: FindingId) -> String {
-    format!("reproducer of {finding}")
 }
 
 /// After the base was merged into work that was reviewed, a critic looks at the merged tree.

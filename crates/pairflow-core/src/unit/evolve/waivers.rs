@@ -32,8 +32,10 @@ pub(super) fn withdrawn(unit: &mut Unit, control: &Control, at: Moment) {
 }
 
 /// Reviews that were clean only thanks to the waiver are none any more; the producer is next where they had sufficed.
+/// The person wants it dealt with, so there is a fresh budget for that.
 fn unclean(unit: &mut Unit, at: Moment) {
     unit.streak.clear();
+    unit.reviews = 0;
     let seats = unit.seats.clone();
     match unit.phase.turn().map(|turn| turn.stage.clone()) {
         Some(Stage::Settled) => {

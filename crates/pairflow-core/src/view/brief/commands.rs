@@ -13,11 +13,15 @@ pub(super) fn end(page: &mut Page, lines: &[String]) {
     page.section("How your turn ends");
     let names = |option: &str| lines.iter().any(|line| line.contains(option));
     if names(" --fixed ") {
-        page.line("Leave out what is not mended; where a finding is wrong, `--dispute F1 --reason '…'` takes the place of");
+        page.line(
+            "Leave out what is not mended; where a finding is wrong, `--dispute F1 --reason '…'` takes the place of",
+        );
         page.line("`--fixed F1`.");
     }
     if names(" --confirm ") {
-        page.line("Leave out what you have not looked at; where an answer is not right, `--reopen F1` takes the place of");
+        page.line(
+            "Leave out what you have not looked at; where an answer is not right, `--reopen F1` takes the place of",
+        );
         page.line("`--confirm F1`.");
     }
     page.line("Run exactly one of these in the worktree, then stop:");

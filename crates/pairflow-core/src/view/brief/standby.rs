@@ -16,11 +16,12 @@ pub fn standby(unit: &Unit, agent: &AgentId) -> Option<String> {
     page.line(&format!("You are {agent}. {} It is not your turn.", role(unit, agent)));
     page.line("");
     page.line(
-        "**Do nothing until a notice comes.** It begins with `[pairflow`, and names the file to read then. Until that:",
+        "**Do nothing until a notice comes.** It begins with `[pairflow`, gives you the turn, and names your brief,",
     );
     page.line(
-        "read nothing, run nothing, change nothing. What you would change now would count as somebody else's work.",
+        "which `pairflow brief` prints. Until then read nothing else, run nothing and change nothing: what you change",
     );
+    page.line("now would count as somebody else's work.");
     page.section("What it is about");
     page.item(&format!("task: {}", one_line(title(&unit.task))));
     let brief = format!("{}/.pairflow/bubbles/{id}/artifacts/brief-{agent}.md", one_line(&unit.repo));

@@ -59,15 +59,17 @@ fn status(seat: &SeatNow, scene: &Scene<'_>) -> PaneLine {
     let shade = match seat.status {
         SeatStatus::Ready | SeatStatus::Stopped => Shade::Plain,
         SeatStatus::Busy => Shade::Good,
-        SeatStatus::WaitingForPermission => Shade::Warn,
+        SeatStatus::Permission | SeatStatus::Dialog => Shade::Warn,
         SeatStatus::Gone => Shade::Bad,
-        SeatStatus::Unknown => Shade::Faint,
+        SeatStatus::Starting | SeatStatus::Unknown => Shade::Faint,
     };
-    let line = PaneLine::of(shade, seat.status.name()).add(Shade::Faint, format!(" {}", age(seat.since, scene.now.ts)));
+    let line = PaneLine::of(shade, seat.status.name());
+    let line = match seat.status {
+        SeatStatus::Unknown => line,
+        _ => line.add(Shade::Faint, format!(" {}", age(seat.since, scene.now.ts))),
+    };
     match &seat.pane {
-        Some(pane) if seat.status == SeatStatus::WaitingForPermission => {
-            line.add(Shade::Warn, format!(", answer it in pane {pane}"))
-        }
+        Some(pane) if seat.status.wants_person() => line.add(Shade::Warn, format!(", answer it in pane {pane}")),
         _ => line,
     }
 }

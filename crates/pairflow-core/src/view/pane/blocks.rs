@@ -148,10 +148,7 @@ pub(super) fn watchdog(scene: &Scene<'_>) -> Section {
         .add(shade(silence), left(silence))
         .add(Shade::Plain, " of silence");
     let line = match turn_left(scene) {
-        Some(rest) => line
-            .add(Shade::Plain, ", after ")
-            .add(shade(rest), left(rest))
-            .add(Shade::Plain, " in any case"),
+        Some(rest) => line.add(Shade::Plain, ", after ").add(shade(rest), left(rest)).add(Shade::Plain, " in any case"),
         None => line,
     };
     Section::new(4, 1, labelled("Watchdog", vec![line]))
@@ -266,7 +263,8 @@ pub(super) fn help(unit: &Unit, status: &Status, columns: usize) -> Section {
         }
     }
     let mut lines = beside(&commands, columns.saturating_sub(LABEL));
-    let keys = if panes { "q leaves this view; tmux: prefix o next pane, z zoom, d detach" } else { "q leaves this view" };
+    let keys =
+        if panes { "q leaves this view; tmux: prefix o next pane, z zoom, d detach" } else { "q leaves this view" };
     lines.push(PaneLine::of(Shade::Faint, keys));
     Section::new(6, 1, labelled("Help", lines))
 }
@@ -286,12 +284,13 @@ fn beside(commands: &[String], columns: usize) -> Vec<PaneLine> {
     lines
 }
 
-/// The lines of the story, newest last. That a notice has arrived is seen at the agent itself.
-pub(super) fn story(rows: &[TimelineRow]) -> Vec<PaneLine> {
+/// The newest `most` lines of the story, newest last. That a notice has arrived is seen at the agent itself.
+pub(super) fn story(rows: &[TimelineRow], most: usize) -> Vec<PaneLine> {
     let told = |row: &TimelineRow| {
         PaneLine::of(Shade::Faint, format!("{} r{:<2} ", row.at.hms(), row.round))
             .join(PaneLine::of(Shade::Strong, &row.who).pad(9))
             .add(row.tone.into(), &row.what)
     };
-    rows.iter().filter(|row| row.kind != Some(Kind::Delivery)).map(told).collect()
+    let shown: Vec<_> = rows.iter().rev().filter(|row| row.kind != Some(Kind::Delivery)).take(most).collect();
+    shown.into_iter().rev().map(told).collect()
 }

@@ -32,7 +32,7 @@ fn narrow(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
     let (mut sections, help) = state(scene, size.columns);
     let heading = rule(" Timeline (UTC) ", size.columns);
     let least = if tall { 5 } else { 1 };
-    sections.push(Section::new(5, least, blocks::story(scene.story)).newest_last(heading));
+    sections.push(Section::new(5, least, blocks::story(scene.story, size.rows)).newest_last(heading));
     sections.push(help);
     lines.extend(stacked(sections, size.rows.saturating_sub(lines.len())));
     lines
@@ -50,13 +50,11 @@ fn wide(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
     let (mut sections, help) = state(scene, left);
     sections.push(help);
     let state = stacked(sections, rows);
-    let story = blocks::story(scene.story);
-    let skipped = story.len().saturating_sub(rows);
-    let mut story = story.into_iter().skip(skipped);
+    let mut story = blocks::story(scene.story, rows).into_iter();
     let mut state = state.into_iter();
     for _ in 0..rows {
-        let (Some(line), told) = (state.next().or_else(|| Some(PaneLine::default())), story.next()) else { break };
-        lines.push(line.pad(left).add(Shade::Faint, BETWEEN).join(told.unwrap_or_default().cut(right)));
+        let (line, told) = (state.next().unwrap_or_default(), story.next().unwrap_or_default());
+        lines.push(line.pad(left).add(Shade::Faint, BETWEEN).join(told.cut(right)));
     }
     lines
 }

@@ -39,13 +39,16 @@ pub struct SeatNow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeatStatus {
+    /// It was started and has not said anything yet.
+    Starting,
     /// It waits for a prompt.
     Ready,
     /// It works.
     Busy,
-    /// It waits for a permission, or at a dialog, for a person.
-    #[serde(alias = "waiting for permission", alias = "permission", alias = "dialog")]
-    WaitingForPermission,
+    /// It waits for a permission.
+    Permission,
+    /// It shows a dialog.
+    Dialog,
     /// It has ended its turn.
     Stopped,
     /// Its process is gone.
@@ -57,12 +60,19 @@ pub enum SeatStatus {
 }
 
 impl SeatStatus {
+    /// Whether it does not go on before a person has answered it in its pane.
+    pub fn wants_person(self) -> bool {
+        matches!(self, Self::Permission | Self::Dialog)
+    }
+
     /// The words for it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Starting => "starting",
             Self::Ready => "ready",
             Self::Busy => "busy",
-            Self::WaitingForPermission => "waiting for permission",
+            Self::Permission => "waiting for permission",
+            Self::Dialog => "waiting at a dialog",
             Self::Stopped => "stopped",
             Self::Gone => "gone",
             Self::Unknown => "status unknown",
@@ -86,10 +96,25 @@ mod tests {
              "session": "abc", "pane": "%1", "pid": 7, "notice": 3, "active": 5000},
             {"agent": "claude", "status": "asleep", "since": "2026-02-21T12:00:00Z", "new": true}]"#;
         let read = seats(json).unwrap();
-        assert_eq!((read[0].status, read[0].seat, read[0].active), (SeatStatus::Busy, Some(Seat::Producer), Some(5000)));
+        assert_eq!(
+            (read[0].status, read[0].seat, read[0].active),
+            (SeatStatus::Busy, Some(Seat::Producer), Some(5000))
+        );
         assert_eq!((read[1].status, read[1].seat), (SeatStatus::Unknown, None));
         let again = serde_json::to_string(&read).unwrap();
         assert_eq!(seats(&again).unwrap(), read, "what is written can be read");
+    }
+
+    #[test]
+    fn every_status_has_a_word_of_its_own() {
+        let words = ["starting", "ready", "busy", "permission", "dialog", "stopped", "gone", "unknown"];
+        let names: Vec<_> = words
+            .iter()
+            .map(|word| serde_json::from_str::<SeatStatus>(&format!("\"{word}\"")).unwrap().name())
+            .collect();
+        let wanted = ["starting", "ready", "busy", "waiting for permission", "waiting at a dialog", "stopped", "gone"];
+        assert_eq!(names[..7], wanted);
+        assert_eq!(names[7], "status unknown");
     }
 
     #[test]

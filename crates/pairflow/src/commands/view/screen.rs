@@ -48,7 +48,8 @@ impl Screen {
         }
         let stdin = io::stdin();
         while let Some(left) = until.checked_duration_since(Instant::now()) {
-            let wait = Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(1), tv_nsec: left.subsec_nanos().into() };
+            let wait =
+                Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(1), tv_nsec: left.subsec_nanos().into() };
             let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
             match poll(&mut ready, Some(&wait)) {
                 Ok(0) => return Key::None,
