@@ -26,6 +26,10 @@ fn a_question_is_told_once() {
     // A supervisor that is started again does not tell what was told.
     home.pairflow(&["supervisor", "stop"]).ok();
     home.pairflow(&["supervise"]).ok();
+    wait_until("the first look", || {
+        let supervisor = home.pairflow(&["supervisor", "status", "--json"]).ok().json();
+        supervisor["bubbles"] == 1 && supervisor["busy"] == 0
+    });
     home.pairflow(&["reply", "b1", "--message", "8080"]).ok();
     home.wait_for_turn("b1", "codex");
     asks(&home, "b1", "Which host?");
@@ -191,4 +195,26 @@ fn a_question_that_nobody_was_there_to_tell_is_told_later() {
     started(&home, "b2");
     asks(&home, "b2", "And here?");
     assert_eq!(hook.next()["question"], "And here?");
+}
+
+#[test]
+fn a_question_is_told_while_a_check_still_runs() {
+    let home = home();
+    let hook = Hook::open(&[200]);
+    home.configure(&format!("[notifications]\nwebhook = \"{}\"\n", hook.address()));
+    let (begun, go) = (home.root().join("begun"), home.root().join("go"));
+    let check = format!("touch '{}'; until test -f '{}'; do sleep 0.05; done", begun.display(), go.display());
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", &check]).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let codex = home.agent("b1", "codex");
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    wait_until("the check", || begun.exists());
+    codex.pairflow(&["ask-human", "--question", "Was that right?"]).ok();
+    assert_eq!(hook.next()["question"], "Was that right?");
+    assert!(!go.exists(), "the check is not over");
+    std::fs::write(&go, "").unwrap();
+    home.pairflow(&["reply", "b1", "--message", "Yes."]).ok();
+    home.wait_for_turn("b1", "claude");
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
+mod daily_support;
 mod verbs_support;
 
 use std::fs::File;
@@ -10,13 +11,12 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use daily_support::wait_until;
 use pairflow_testkit::home::Home;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use verbs_support::{handed_over, home, started};
 
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How many rows the terminal has at most.
 const ROWS: usize = 60;
 
@@ -64,26 +64,15 @@ impl Watched {
     /// Waits until the screen shows what `wanted` looks for, and returns it.
     #[track_caller]
     fn until(&self, what: &str, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
-        let began = Instant::now();
-        loop {
-            let lines = screen(&self.sent());
-            if wanted(&lines) {
-                return lines;
-            }
-            assert!(began.elapsed() < PATIENCE, "{what} never came: {lines:#?}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(what, || wanted(&screen(&self.sent())));
+        screen(&self.sent())
     }
 
     /// Presses a key that ends the view, and returns all that it ever sent.
     #[track_caller]
     fn leave(mut self, key: &str) -> String {
         self.master.write_all(key.as_bytes()).unwrap();
-        let began = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < PATIENCE, "the view never ended");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("the end of the view", || self.child.try_wait().unwrap().is_some());
         assert_eq!(self.child.wait().unwrap().code(), Some(0));
         self.until("the cursor", |_| self.sent().contains("\u{1b}[?25h"));
         self.sent()
@@ -264,9 +253,7 @@ fn an_idle_view_costs_next_to_nothing() {
     };
     let (before, began) = (ticks(), Instant::now());
     // Long enough for three looks; a loop that does not wait would burn three hundred ticks.
-    while began.elapsed() < Duration::from_secs(3) {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_until("the end of three seconds", || began.elapsed() >= Duration::from_secs(3));
     let used = ticks() - before;
     assert!(used <= 6, "{used} ticks in three seconds are more than two percent of a core");
     view.leave("q");

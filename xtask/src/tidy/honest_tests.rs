@@ -8,6 +8,7 @@ const MAY_SLEEP: &[(&str, &str)] = &[
     ("crates/pairflow/tests/daily_support/mod.rs", "looks again for the end of processes, with a deadline"),
     ("crates/pairflow-testkit/src/clis/hooks.rs", "looks again for a hook's event, with a deadline"),
     ("crates/pairflow-testkit/src/clis/panes.rs", "looks again for the end of a pane's program, with a deadline"),
+    ("crates/pairflow-testkit/src/pair/place.rs", "looks again for a bubble's state, with a deadline"),
     ("crates/pairflow-testkit/src/home/place.rs", "looks again for a bubble's state, with a deadline"),
     (
         "crates/pairflow-testkit/src/kill/random.rs",

@@ -31,7 +31,14 @@ pub struct Artifact {
 /// Says what `command` leads to, without doing any of it.
 pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
     limits::admit(command)?;
-    let decided = match (&unit.phase, command) {
+    let reported = presence::decide_presence(unit, command, now);
+    let decided = reported.unwrap_or_else(|| decide_command(unit, command, now))?;
+    Ok(converge::conclude(unit, decided, now))
+}
+
+/// The table proper.
+fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
+    match (&unit.phase, command) {
         (Phase::Created, Command::Start { rules }) => lifecycle::start(unit, rules),
         (Phase::Preparing, Command::WorkspaceReady { workspace }) => Ok(lifecycle::ready(unit, workspace)),
         (Phase::Preparing, Command::StartFailed { reason }) => Ok(lifecycle::start_failed(unit, reason)),
@@ -73,17 +80,6 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(unit, reason)),
         (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Restart { reason }) => human::restart(unit, reason),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Sent { notice }) => presence::sent(unit, *notice),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Acknowledged { agent, notice }) => {
-            presence::acknowledged(unit, agent, *notice)
-        }
-        (Phase::Running(_), Command::Undelivered { notice, why }) => presence::undelivered(unit, *notice, why),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Active { agent }) => Ok(presence::active(unit, agent)),
-        (Phase::Running(_), Command::Stopped { agent }) => Ok(presence::stopped(unit, agent)),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Hindered { agent, by, what }) => {
-            Ok(presence::hindered(unit, agent, *by, what))
-        }
-        (_, Command::AgentSession { agent, turn, session }) => presence::session(unit, agent, *turn, session.as_ref()),
 
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
         (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
@@ -102,7 +98,6 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         (phase, Command::GiveUp { reason }) if !phase.is_final() && *phase != Phase::Created => {
             Ok(lifecycle::give_up(unit, reason))
         }
-        (_, Command::Tick { active }) => Ok(presence::tick(unit, *active, now)),
         (_, result) if result.is_result() => Err(Refusal::NotOwed),
         (phase, _) => Err(wrong_state(unit, phase, command)),
     }?;

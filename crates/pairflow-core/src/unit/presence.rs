@@ -115,8 +115,25 @@ fn later(heard: Moment, active: Option<Moment>) -> Moment {
     }
 }
 
+/// The table of what is reported of agents' programs; nothing for any other command.
+pub(super) fn decide_presence(unit: &Unit, command: &Command, now: Moment) -> Option<Result<Decided, Refusal>> {
+    let waiting = matches!(unit.phase, Phase::WaitingHuman(_));
+    let going = waiting || matches!(unit.phase, Phase::Running(_));
+    Some(match command {
+        Command::Tick { active } => Ok(tick(unit, *active, now)),
+        Command::AgentSession { agent, turn, session: id } => session(unit, agent, *turn, id.as_ref()),
+        Command::Sent { notice } if going => sent(unit, *notice),
+        Command::Acknowledged { agent, notice } if going => acknowledged(unit, agent, *notice),
+        Command::Undelivered { notice, why } if going && !waiting => undelivered(unit, *notice, why),
+        Command::Active { agent } if going => Ok(active(unit, agent)),
+        Command::Stopped { agent } if going && !waiting => Ok(stopped(unit, agent)),
+        Command::Hindered { agent, by, what } if going => Ok(hindered(unit, agent, *by, what)),
+        _ => return None,
+    })
+}
+
 /// Time went by: an agent that was silent for too long, or has the turn for too long, becomes a question, once.
-pub(super) fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
+fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
     if let Some(parked) = unit.parked.as_ref().filter(|parked| unit.is_at_work() && now.since(parked.since) >= parked.lasts()) {
         return Decided::one(unpark(unit, parked));
     }
@@ -141,7 +158,7 @@ pub(super) fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided 
 }
 
 /// A notice is about to be sent.
-pub(super) fn sent(unit: &Unit, number: u64) -> Result<Decided, Refusal> {
+fn sent(unit: &Unit, number: u64) -> Result<Decided, Refusal> {
     let notice = unit.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
     if notice.attempts >= ATTEMPTS {
         return Err(Refusal::NotOwed);
@@ -150,7 +167,7 @@ pub(super) fn sent(unit: &Unit, number: u64) -> Result<Decided, Refusal> {
 }
 
 /// An agent is known to have a notice. That it was silent before needs no answer any more.
-pub(super) fn acknowledged(unit: &Unit, agent: &AgentId, number: u64) -> Result<Decided, Refusal> {
+fn acknowledged(unit: &Unit, agent: &AgentId, number: u64) -> Result<Decided, Refusal> {
     let mine = |notice: &&Notice| notice.number == number && notice.agent == *agent;
     let notice = unit.outbox.iter().find(mine).ok_or(Refusal::NotOwed)?;
     let mut events = withdrawals(unit, agent, |_| true);
@@ -159,7 +176,7 @@ pub(super) fn acknowledged(unit: &Unit, agent: &AgentId, number: u64) -> Result<
 }
 
 /// A notice was sent as often as makes sense.
-pub(super) fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided, Refusal> {
+fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided, Refusal> {
     let notice = unit.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
     if asked(unit, QuestionKind::Undelivered) {
         return Ok(Decided::default());
@@ -173,7 +190,7 @@ pub(super) fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided
 }
 
 /// A program was started, or its session became known.
-pub(super) fn session(unit: &Unit, agent: &AgentId, turn: u32, session: Option<&String>) -> Result<Decided, Refusal> {
+fn session(unit: &Unit, agent: &AgentId, turn: u32, session: Option<&String>) -> Result<Decided, Refusal> {
     if !unit.rules.agents.contain(agent) || unit.phase.is_final() {
         return Err(Refusal::NotOwed);
     }
@@ -187,7 +204,7 @@ pub(super) fn session(unit: &Unit, agent: &AgentId, turn: u32, session: Option<&
 }
 
 /// A sign of life that is no command: what was asked because of its absence is withdrawn.
-pub(super) fn active(unit: &Unit, agent: &AgentId) -> Decided {
+fn active(unit: &Unit, agent: &AgentId) -> Decided {
     // Being busy does not make a turn shorter.
     let mut events = withdrawals(unit, agent, |kind| kind != QuestionKind::LongTurn);
     events.extend(unit.parked.iter().filter(|parked| parked.agent == *agent).map(|parked| unpark(unit, parked)));
@@ -195,7 +212,7 @@ pub(super) fn active(unit: &Unit, agent: &AgentId) -> Decided {
 }
 
 /// An agent wants to end its turn without a hand-over: it is reminded, and then a person is asked.
-pub(super) fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
+fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
     // Whoever has not read the newest notice yet ends what came before it, and that is right.
     let behind = unit.notice_for(agent).is_some();
     let Some(turn) = unit.watched().filter(|turn| turn.agent == *agent && !behind) else { return Decided::default() };
@@ -216,7 +233,7 @@ pub(super) fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
 }
 
 /// Something keeps an agent from going on.
-pub(super) fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str) -> Decided {
+fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str) -> Decided {
     let id = &unit.id;
     let (kind, question) = match by {
         Hindrance::Limit { until: Some(until) } => {

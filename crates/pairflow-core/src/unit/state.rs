@@ -382,6 +382,12 @@ impl Unit {
         (self.reviews, self.reviews_in_all) = (0, 0);
     }
 
+    /// Whether findings that nothing proves are put to the person after that many reviews.
+    pub fn asks_about_unproven(&self, reviews: u32) -> bool {
+        let from = self.rules.ask_unproven_after;
+        from > 0 && reviews >= from
+    }
+
     /// Returns how many reviews are left before a person decides.
     pub fn reviews_left(&self) -> u32 {
         self.rules.max_rounds.saturating_sub(self.reviews)

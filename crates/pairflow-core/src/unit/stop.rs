@@ -82,9 +82,8 @@ fn tie_break(after: &Unit) -> Option<Event> {
 /// The question that stops a loop in which only word is left against word: no check fails, and no command shows any of
 /// the findings that are in the way. What is shown by a command goes back to the producer without a question.
 fn unproven(after: &Unit, turn: &Turn) -> Option<Event> {
-    let from = after.rules.ask_unproven_after;
     // The person has decided on what older reviews left.
-    let due = from > 0 && after.reviews_in_all >= from && after.reviews > 0;
+    let due = after.asks_about_unproven(after.reviews_in_all) && after.reviews > 0;
     let reviewed = turn.seat == Seat::Producer && after.sent_back == 0 && after.reviewed.as_ref() == after.tree();
     let discussed = after.questions.iter().any(|open| open.kind == QuestionKind::Question);
     let rows: Vec<_> = after.ledger.blocking().collect();

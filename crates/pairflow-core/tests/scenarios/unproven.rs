@@ -1,6 +1,7 @@
 //! Word against word: from the second review on, findings that nothing proves are put to the person.
 
 use pairflow_core::log::QuestionKind;
+use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{Play, check, play};
 
 /// Two reviews that each bring a P1 without proof.
@@ -159,4 +160,19 @@ fn once_the_person_waives_what_is_proven_the_rest_is_put_to_them() {
     let script = TWICE.replace("'leaks memory' reopens F1", "'leaks memory' by './repro' reopens F1 (hold)");
     let play = play(&format!("{script}\nstep\nhuman: waive F2 'we restart it every night'"));
     assert_eq!(asked(&play), [QuestionKind::Unproven]);
+}
+
+#[test]
+fn a_critic_is_told_from_which_review_on_a_proof_counts() {
+    let told = |script: &str| {
+        let text = brief(&play(script).unit, &BriefMaterial::default()).unwrap();
+        text.contains(
+            "From this review on, findings that are in the way and have no reproducer are put to the person first.",
+        )
+    };
+    let first = "start\ncodex edits a.rs\ncodex: pass";
+    let again = "claude: pass P1 'no rollback'\ncodex edits a.rs\ncodex: pass fixes F1";
+    assert!(!told(first));
+    assert!(told(&format!("{first}\n{again}")));
+    assert!(!told(&format!("given asks 0\n{first}\n{again}")));
 }

@@ -6,7 +6,6 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::unit::{Command, Hindrance, Phase, Unit};
 use pairflow_core::view::safe::safe_line;
 
-use super::limit::limit_in;
 use super::notice;
 use super::play::Play;
 use super::seat::{Prompted, Status};
@@ -72,17 +71,15 @@ impl Play {
 
     fn prompted(&mut self, agent: &AgentId, call: &HookCall) {
         let now = self.bubble().engine.clock.now().ts;
-        let number = call.prompt.as_deref().and_then(notice::number_in);
+        let numbers = call.prompt.as_deref().map(notice::numbers_in).unwrap_or_default();
         let seat = self.seat(agent);
         seat.becomes(Status::Busy, now);
         seat.resumed = false;
-        seat.kept.prompted = if number.is_some() { Prompted::Pairflow } else { Prompted::Person };
-        match number {
-            Some(number) => {
-                self.report(&Command::Acknowledged { agent: agent.clone(), notice: number });
-            }
-            None => self.is_active(agent),
+        seat.kept.prompted = if numbers.is_empty() { Prompted::Person } else { Prompted::Pairflow };
+        for notice in numbers {
+            self.report(&Command::Acknowledged { agent: agent.clone(), notice });
         }
+        self.is_active(agent);
     }
 
     /// A sign of life withdraws what was asked because there was none.
@@ -130,15 +127,11 @@ impl Play {
 
     /// The model could not be reached, or refuses to work for a while.
     fn failed(&mut self, agent: &AgentId, call: &HookCall) {
-        let now = self.bubble().engine.clock.now();
-        self.seat(agent).becomes(Status::Ready, now.ts);
-        let said =
-            [call.error.as_deref(), call.message.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(": ");
-        let by = match limit_in(&said, now.ts) {
-            Some(until) => Hindrance::Limit { until },
-            None => Hindrance::Failure,
-        };
-        self.report(&Command::Hindered { agent: agent.clone(), by, what: safe_line(&said, SHOWN) });
+        let said = [call.error.as_deref(), call.message.as_deref()].into_iter().flatten().collect::<Vec<_>>();
+        let said = if said.is_empty() { "its model did not answer".to_owned() } else { said.join(": ") };
+        if let Some(unit) = self.unit.clone() {
+            self.why_it_failed(&unit, agent, &said);
+        }
     }
 }
 

@@ -8,17 +8,17 @@ mod activity;
 mod door;
 mod ended;
 mod hooks;
-mod limit;
 mod notice;
 mod overview;
 mod play;
+mod record;
 mod room;
 mod seat;
 mod start;
 mod tell;
 
 pub use activity::Activity;
-pub use notice::{number_in, text as notice_text};
+pub use notice::{numbers_in, text as notice_text};
 pub use overview::{Shown, session_name, tmux_socket};
 
 pub(crate) use door::{Props, Stage};

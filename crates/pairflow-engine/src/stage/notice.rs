@@ -31,10 +31,9 @@ pub(super) fn standby(bubble: &BubbleId, briefing: &Path) -> String {
     )
 }
 
-/// Returns the number of the first notice in a prompt; nothing if it holds none.
-pub fn number_in(prompt: &str) -> Option<u64> {
-    let (_, after) = prompt.split_once(OPENING)?;
-    after.split_once(']')?.0.parse().ok()
+/// Returns the numbers of the notices in a prompt; a busy program joins what arrives meanwhile.
+pub fn numbers_in(prompt: &str) -> Vec<u64> {
+    prompt.split(OPENING).skip(1).filter_map(|after| after.split_once(']')?.0.parse().ok()).collect()
 }
 
 /// A path as it can be typed: what could be taken for a key or a command is left out, and the reader is told by the gap.
@@ -56,10 +55,10 @@ mod tests {
         let text = text(&notice(), &bubble, (2, Seat::Critic), Path::new("/r/brief-claude.md"));
         assert!(text.starts_with("[pairflow 7] Round 2: you are the reviewer of bubble b1. Run `pairflow brief`"));
         assert!(text.contains("/r/brief-claude.md"));
-        assert_eq!(number_in(&text), Some(7));
-        assert_eq!(number_in(&format!("half a line that a person typed {text}")), Some(7));
-        assert_eq!(number_in("no notice, though it says pairflow 7]"), None);
-        assert_eq!(number_in("[pairflow x]"), None);
+        assert_eq!(numbers_in(&text), [7]);
+        assert_eq!(numbers_in(&format!("half a line that a person typed {text}\n[pairflow 8] and so on")), [7, 8]);
+        assert!(numbers_in("no notice, though it says pairflow 7]").is_empty());
+        assert!(numbers_in("[pairflow x]").is_empty());
     }
 
     #[test]

@@ -170,7 +170,10 @@ impl Play {
         }
         match unit.notice_for(&turn.agent) {
             Some(notice) => self.tell(&unit, turn, notice)?,
-            None => self.told(&turn.agent),
+            None => {
+                self.told(&turn.agent);
+                self.look_for_failure(&unit, &turn.agent);
+            }
         }
         self.stand_by(&unit, turn)
     }

@@ -57,6 +57,8 @@ pub(super) struct SeatNow {
     pub waiting: Option<Instant>,
     /// Whether it was started to go on with an earlier conversation, and has not taken a prompt since.
     pub resumed: bool,
+    /// When its record was last looked at.
+    pub read: Option<Instant>,
     /// When hooks last said anything.
     pub heard: Option<Instant>,
 }

@@ -30,7 +30,8 @@ impl SeatNow {
     /// When there is something to do for this seat without a cue.
     pub(super) fn due(&self) -> Option<Instant> {
         let told = self.telling.as_ref().filter(|_| self.kept.hooks).map(|telling| telling.look);
-        told.or_else(|| self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + LOOK))
+        let waits = self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + LOOK);
+        told.or(waits).into_iter().chain(self.record_due()).min()
     }
 }
 
@@ -175,13 +176,5 @@ impl Play {
             self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Dialog, what });
         }
         Ok(Some(dialog.name))
-    }
-
-    /// Whether the agent's own record of its conversation holds the notice: its hook may have found nobody to tell.
-    fn has_read(&mut self, notice: &Notice) -> bool {
-        let mark = format!("[pairflow {}]", notice.number);
-        let seat = self.seat(&notice.agent);
-        let tail = seat.kept.transcript.as_deref().and_then(|path| crate::process::end_of(path, 256 * 1024));
-        tail.is_some_and(|text| text.contains(&mark))
     }
 }

@@ -8,7 +8,7 @@ mod place;
 mod story;
 
 pub use kills::{Killed, survive};
-pub use minds::{Minds, Turn};
+pub use minds::{Begun, Minds, Turn};
 pub use notices::{Told, tell};
 pub use place::Pair;
 pub use story::{ANSWER, FINDING, QUESTION, finish, live, minds};

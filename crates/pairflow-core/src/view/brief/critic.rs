@@ -36,7 +36,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> Strin
     work(&mut page, unit, slices);
     severities(&mut page, unit.rules.kind);
     let last = would_be_last(unit, turn);
-    report(&mut page, last);
+    report(&mut page, unit, last);
     commands::end(&mut page, &commands::of_critic(unit, slices, last));
     page.finish()
 }
@@ -202,7 +202,7 @@ fn would_be_last(unit: &Unit, turn: &Turn) -> bool {
     strict::suffices(&unit.rules, &streak) && unit.checks_not_passed().is_empty()
 }
 
-fn report(page: &mut Page, last: bool) {
+fn report(page: &mut Page, unit: &Unit, last: bool) {
     page.section("How findings are reported");
     page.line(
         "For each problem `--finding 'P1:title'`, or all of them as a JSON file with `--findings FILE`; the file lies",
@@ -212,6 +212,9 @@ fn report(page: &mut Page, last: bool) {
     page.line("");
     page.block(feedback::EXAMPLE.trim_end());
     page.line("");
+    if unit.asks_about_unproven(unit.reviews_in_all + 1) {
+        page.line("From this review on, findings that are in the way and have no reproducer are put to the person first.");
+    }
     page.line(if last {
         "Your clean review would be the last one needed: `converged` and `pass --no-findings` both complete it."
     } else {
