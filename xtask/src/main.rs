@@ -11,6 +11,7 @@ mod proof;
 mod say;
 mod sim;
 mod soak;
+mod soak_panes;
 mod test;
 mod tidy;
 mod tools;
@@ -48,7 +49,7 @@ const COMMANDS: &[Command] = &[
         about: "how the loop stops, with modelled agents [--params FILE] [--seeds N]",
         run: lab::run,
     },
-    Command { name: "soak", about: "the proofs at the sizes of a release [--hours H]", run: soak::run },
+    Command { name: "soak", about: "the proofs at the sizes of a release [--hours H | panes]", run: soak::run },
     Command { name: "tools", about: "the programs that tests need beside Rust and git", run: tools::run },
     Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: sim::run },
 ];

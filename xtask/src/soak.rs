@@ -9,7 +9,7 @@ use pairflow_testkit::kill::{Histogram, Landing};
 use pairflow_testkit::sim::Tally;
 
 use crate::proof::{INNER, number, run_optimised};
-use crate::{kill, say, sim};
+use crate::{kill, say, sim, soak_panes};
 
 /// What a release has to stand: lives, kills, rounds of races.
 const FULL: Done = Done { seeds: 10_000_000, kills: 1_000_000, races: 1_000_000, points: 1_000 };
@@ -29,11 +29,13 @@ struct Done {
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words.as_slice() {
+        ["panes", ..] => soak_panes::run(&arguments[1..]),
+        [INNER, "panes", ..] => soak_panes::run(&[&arguments[..1], &arguments[2..]].concat()),
         [INNER] => soak(None),
         [INNER, "--hours", hours] => soak(Some(Duration::from_secs(number(hours)? * 3600))),
         [INNER, "--minutes", minutes] => soak(Some(Duration::from_secs(number(minutes)? * 60))),
         [] | ["--hours" | "--minutes", _] => run_optimised("soak", arguments, &["pairflow", "pairflow-faulty"]),
-        _ => bail!("usage: cargo xtask soak [--hours H | --minutes M]"),
+        _ => bail!("usage: cargo xtask soak [--hours H | --minutes M | panes]"),
     }
 }
 

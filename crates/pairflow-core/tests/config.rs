@@ -373,7 +373,9 @@ fn every_wrong_type_is_refused_at_its_place() {
     for key in texts.into_iter().chain(nested).chain(more) {
         bad(key, "3", &format!("{key} must be a text in quotes, not a whole number"));
     }
-    for key in ["max_rounds", "ask_unproven_after", "watchdog_timeout_minutes", "max_turn_minutes", "check_timeout_secs"] {
+    for key in
+        ["max_rounds", "ask_unproven_after", "watchdog_timeout_minutes", "max_turn_minutes", "check_timeout_secs"]
+    {
         bad(key, "\"8\"", &format!("{key} must be a whole number, not a text"));
         bad(key, "8.5", &format!("{key} must be a whole number, not a number with a fraction"));
     }

@@ -33,7 +33,7 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
     limits::admit(command)?;
     let reported = presence::decide_presence(unit, command, now);
     let decided = reported.unwrap_or_else(|| decide_command(unit, command, now))?;
-    Ok(converge::conclude(unit, decided, now))
+    Ok(converge::conclude(unit, send_back::send_back(unit, decided, now), now))
 }
 
 /// The table proper.
@@ -100,8 +100,7 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         }
         (_, result) if result.is_result() => Err(Refusal::NotOwed),
         (phase, _) => Err(wrong_state(unit, phase, command)),
-    }?;
-    Ok(converge::conclude(unit, send_back::send_back(unit, decided, now), now))
+    }
 }
 
 /// Returns the first facts of a new bubble.

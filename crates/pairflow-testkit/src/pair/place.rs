@@ -100,6 +100,14 @@ impl Pair {
         turns.any(|seen| seen.tool_results().iter().any(|result| result.text.contains(text)))
     }
 
+    /// Returns how many messages of a type the log of a bubble has.
+    pub fn count(&self, bubble: &str, kind: &str) -> usize {
+        let log = self.home.repo.join(format!(".pairflow/bubbles/{bubble}/transcript.ndjson"));
+        let text = std::fs::read_to_string(log).unwrap_or_default();
+        let of = |line: &&str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["type"] == kind);
+        text.lines().filter(of).count()
+    }
+
     /// Returns how many lines the log of a bubble has.
     pub fn lines(&self, bubble: &str) -> u64 {
         let log = self.home.repo.join(format!(".pairflow/bubbles/{bubble}/transcript.ndjson"));

@@ -57,6 +57,10 @@ pub fn live(pair: &Pair, id: &str) {
     pair.pairflow(&["reply", id, "--message", ANSWER]).ok();
     pair.wait_for_state(id, "READY_FOR_APPROVAL");
     finish(pair, id);
+    // Briefings and notices are no messages of the protocol.
+    let count = |kind: &str| pair.count(id, kind);
+    let said = ["TASK", "PASS", "HUMAN_QUESTION", "HUMAN_REPLY", "CONVERGENCE", "APPROVAL_REQUEST"].map(count);
+    assert_eq!(said, [1, 5, 1, 1, 1, 1], "{}", pair.pairflow(&["log", id]).stdout);
     for (kind, text) in [(Kind::Codex, FINDING), (Kind::Codex, ANSWER), (Kind::Claude, "it rolls back")] {
         assert!(pair.has_read(kind, text), "{kind:?} never read {text:?} verbatim");
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use pairflow_core::log::scan::Head;
 use pairflow_core::time::Moment;
@@ -16,6 +17,8 @@ use pairflow_engine::supervise::Client;
 
 /// How many lines of the timeline are kept.
 const KEPT: usize = 300;
+/// How often the supervisor is asked for.
+const ASK: Duration = Duration::from_secs(9);
 /// At which look something is tried again that did not work.
 const AGAIN: u64 = 10;
 /// The longest file about the agents that is read, in bytes.
@@ -33,6 +36,7 @@ pub(super) struct Watch {
     seen: (Option<Stat>, Option<Stat>),
     seats: Option<Vec<SeatNow>>,
     supervised: bool,
+    asked: Option<Instant>,
     trouble: Option<Alarm>,
     alarms: Vec<Alarm>,
     looks: u64,
@@ -60,6 +64,7 @@ impl Watch {
             seen: (None, None),
             seats: None,
             supervised: true,
+            asked: None,
             trouble: None,
             alarms: Vec::new(),
             looks: 0,
@@ -92,8 +97,12 @@ impl Watch {
         news
     }
 
-    /// Finds out whether a supervisor is there.
+    /// Finds out whether a supervisor is there, unless that was asked a moment ago: asking wakes it.
     pub(super) fn ask_for_supervisor(&mut self) {
+        if self.asked.is_some_and(|asked| asked.elapsed() < ASK) {
+            return;
+        }
+        self.asked = Some(Instant::now());
         self.supervised = Client::new(&self.dirs).is_there();
         self.alarms = self.alarms();
     }

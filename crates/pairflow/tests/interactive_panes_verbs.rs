@@ -1,0 +1,98 @@
+//! The tmux driver with toy agents: what the person's verbs do to the panes.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod interactive_panes_support;
+
+use interactive_panes_support::{Machine, eventually};
+
+/// Each turn waits for a file of its own: `implementer-1`, `reviewer-1`, `reviewer-2`.
+const PLAY_GATED: &str = r#"
+act() {
+  gate "$seat-$round"
+  if [ "$seat" = implementer ]; then echo "$round" >work.txt; pairflow pass --summary 'worked on it';
+  else pairflow pass --summary 'read it' --no-findings; fi
+}
+"#;
+
+#[test]
+fn a_paused_bubble_tells_nobody_anything_until_it_is_resumed() {
+    let machine = Machine::new(PLAY_GATED, "");
+    let bubble = machine.start("paused");
+    let first = bubble.wait_for_note("codex", 0);
+    bubble.run("pause", &[]).ok();
+    assert_eq!(bubble.status()["paused"], true);
+    let before = bubble.processes().len();
+    machine.open("implementer-1");
+    machine.open("reviewer-1");
+    bubble.run("resume", &[]).ok();
+    assert!(before > 0, "the panes stay");
+    machine.open("reviewer-2");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    assert_eq!(bubble.notes("codex")[0].pid, first.pid);
+    bubble.stop();
+}
+
+#[test]
+fn restart_starts_both_programs_again_in_their_conversations() {
+    let machine = Machine::new(PLAY_GATED, "reviewer_context_mode = \"persistent\"");
+    let bubble = machine.start("again");
+    let first = bubble.wait_for_note("codex", 0);
+    let standby = bubble.wait_for_note("claude", 0);
+    let known = |agent: &str| bubble.session().unwrap()["agents"].as_array().unwrap().iter().any(|one| one["agent"] == agent && one["session"].is_string());
+    eventually("both conversations", || bubble.everything(), || (known("codex") && known("claude")).then_some(()));
+    bubble.run("restart", &[]).ok();
+    let second = bubble.wait_for_note("codex", 1);
+    assert_eq!((second.how.as_str(), &second.session, second.round), ("resume", &first.session, Some(1)));
+    assert_ne!(second.pid, first.pid);
+    assert!(!std::path::Path::new(&format!("/proc/{}", first.pid)).exists(), "the old program is gone");
+    machine.open("implementer-1");
+    let review = bubble.wait_for_note("claude", 1);
+    assert_eq!((review.how.as_str(), &review.session), ("resume", &standby.session));
+    assert_ne!(review.pid, standby.pid);
+    machine.open("reviewer-1");
+    machine.open("reviewer-2");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+#[test]
+fn a_second_start_is_refused_and_attach_names_the_one_session() {
+    let machine = Machine::new(PLAY_GATED, "");
+    let bubble = machine.start("once");
+    bubble.wait_for_note("codex", 0);
+    let again = bubble.run("start", &[]);
+    assert!(matches!(again.code, 1 | 4), "{again:?}");
+    let session = bubble.session().unwrap();
+    let printed = bubble.run("attach", &["--print"]).ok().stdout;
+    for part in ["tmux", session["socket"].as_str().unwrap(), session["session"].as_str().unwrap(), "attach"] {
+        assert!(printed.contains(part), "{part:?} in {printed}");
+    }
+    assert_eq!(bubble.tmux(&["list-sessions", "-F", "#{session_name}"]).unwrap(), session["session"].as_str().unwrap());
+    assert_eq!(bubble.notes("codex").len(), 1, "{}", bubble.everything());
+    bubble.stop();
+    bubble.run("attach", &["--print"]).ends(1);
+}
+
+#[test]
+fn panes_outlive_a_supervisor_and_the_next_one_goes_on_with_them() {
+    let machine = Machine::new(PLAY_GATED, "reviewer_context_mode = \"persistent\"");
+    let bubble = machine.start("outlives");
+    let first = bubble.wait_for_note("codex", 0);
+    let standby = bubble.wait_for_note("claude", 0);
+    let panes = || bubble.tmux(&["list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{@pairflow}"]).unwrap();
+    let before = panes();
+    machine.home.pairflow(&["supervisor", "stop"]).ok();
+    assert_eq!(panes(), before, "the panes stay");
+    // The program hands over while nobody is there; its command finds its way all the same.
+    machine.open("implementer-1");
+    bubble.run("resume", &[]).ok();
+    let review = bubble.wait_for_note("claude", 1);
+    assert_eq!((review.how.as_str(), review.pid), ("paste", standby.pid));
+    machine.open("reviewer-1");
+    machine.open("reviewer-2");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    assert_eq!(panes(), before, "all of it happened in the same programs");
+    assert!(bubble.notes("codex").iter().all(|note| note.pid == first.pid), "{:?}", bubble.notes("codex"));
+    bubble.stop();
+}
