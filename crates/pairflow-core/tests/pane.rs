@@ -78,7 +78,7 @@ fn text(lines: &[PaneLine]) -> String {
 #[test]
 fn the_captures_in_the_document_are_what_the_view_shows() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/status-view.md");
-    let stored = std::fs::read_to_string(&path).unwrap();
+    let stored = include_str!("../../../docs/status-view.md").to_owned();
     let captures = [
         ("running 80x24", text(&shown(&running(), &[], 80, 24))),
         ("running 200x10", text(&shown(&running(), &[], 200, 10))),

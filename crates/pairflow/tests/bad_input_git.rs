@@ -148,6 +148,7 @@ fn an_agent_on_another_branch_or_a_detached_head_is_refused_with_the_way_back() 
     codex.pairflow(&["pass", "--summary", "x"]).ends(1).says("detached HEAD").says(&way_back);
     assert_eq!(lines_of(&home, "b1", "PROTOCOL_WARNING").len(), 2);
     home.git_in(&codex.worktree, &["switch", "--quiet", "bubble/b1"]);
+    codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "claude");
 }
@@ -225,7 +226,8 @@ fn more_files_than_a_line_can_name_are_counted_and_listed_whole_beside_the_log()
     let codex = home.agent("b1", "codex");
     let dir = codex.worktree.join("generated");
     std::fs::create_dir(&dir).unwrap();
-    for n in 0..5000 {
+    codex.write("done.txt", "done\n");
+    for n in 0..4999 {
         std::fs::write(dir.join(format!("{}{n}", "long-name-".repeat(12))), "").unwrap();
     }
     codex.pairflow(&["pass", "--summary", "x"]).ok();

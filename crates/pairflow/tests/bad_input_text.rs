@@ -209,7 +209,7 @@ fn file_names_and_output_of_checks_are_printed_safely() {
     let codex = home.agent("b1", "codex");
     codex.write("evil\u{1b}]0;owned\u{7}\u{202e}.txt", "x");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
-    home.wait_for_turn("b1", "claude");
+    home.wait_for("b1", |status| status["checks"][0]["stand"] == "failed");
     sound(&home, "b1");
     let stat = home.pairflow(&["diff", "b1", "--stat"]).ok();
     assert!(!stat.stdout.contains(['\u{1b}', '\u{202e}', '\u{7}']), "{stat:?}");

@@ -107,6 +107,7 @@ fn a_reviewer_that_declares_nothing_and_an_implementer_with_findings_are_refused
     let codex = home.agent("b1", "codex");
     codex.pairflow(&["pass", "--summary", "x", "--finding", "P1:x"]).ends(1).says("not findings");
     codex.pairflow(&["pass", "--summary", "x", "--no-findings"]).ends(1).says("not findings");
+    codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "claude");
     let claude = home.agent("b1", "claude");
@@ -135,6 +136,11 @@ fn converged_without_evidence_is_refused_and_logged_with_every_unmet_criterion()
     let home = home();
     started(&home, "b1");
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    for n in 1..=3 {
+        codex.pairflow(&["pass", "--summary", &format!("without the file that the check wants, {n}")]).ok();
+        home.wait_for_turn("b1", "codex");
+    }
+    // What goes back too often is reviewed all the same.
     codex.pairflow(&["pass", "--summary", "without the file that the check wants"]).ok();
     home.wait_for_turn("b1", "claude");
     claude.write("stray.txt", "the reviewer's own\n");

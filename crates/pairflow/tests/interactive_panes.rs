@@ -116,6 +116,11 @@ fn hostile_text_reaches_no_pane() {
     bubble.run("request-rework", &["--message", &small]).ok();
     bubble.wait_for_note("codex", before);
     bubble.wait_for_state("READY_FOR_APPROVAL");
+    let log = std::fs::read_to_string(machine.home.repo.join(".pairflow/bubbles/hostile/transcript.ndjson")).unwrap();
+    for kind in ["HUMAN_QUESTION", "HUMAN_REPLY", "PASS", "APPROVAL_DECISION"] {
+        let said = log.lines().any(|line| line.contains(&format!("\"{kind}\"")) && line.contains("touch pwned"));
+        assert!(said, "{kind} was said, and is on record:\n{log}");
+    }
     for agent in ["codex", "claude"] {
         let given = String::from_utf8(bubble.given(agent)).unwrap();
         assert!(given.lines().count() >= 3, "{given}");

@@ -4,9 +4,10 @@
 
 mod interactive_panes_support;
 
-use std::sync::Mutex;
-
 use interactive_panes_support::{Machine, Own};
+
+/// How many bubbles of a crowd are started, or stopped, at the same time.
+const WORKERS: usize = 4;
 
 #[test]
 fn bubbles_with_similar_names_and_in_two_repositories_run_side_by_side() {
@@ -25,7 +26,11 @@ fn bubbles_with_similar_names_and_in_two_repositories_run_side_by_side() {
     for bubble in &bubbles {
         bubble.wait_for_state("READY_FOR_APPROVAL");
         assert_eq!(bubble.tags(), ["pairflow.view", "claude", "codex"], "{}", bubble.everything());
-        assert_eq!(bubble.tmux(&["show-options", "-gv", "pane-base-index"]).unwrap(), "1", "the person's own settings hold");
+        assert_eq!(
+            bubble.tmux(&["show-options", "-gv", "pane-base-index"]).unwrap(),
+            "1",
+            "the person's own settings hold"
+        );
         names.push(bubble.session().unwrap()["session"].as_str().unwrap().to_owned());
         is_told_its_own(bubble);
     }
@@ -59,26 +64,21 @@ fn is_told_its_own(bubble: &Own<'_>) {
 fn fifty_bubbles_at_once_get_to_their_approval_each_with_its_own_notices() {
     const BUBBLES: usize = 50;
     let machine = Machine::new("", "");
-    let ids = Mutex::new((0..BUBBLES).map(|number| format!("b{number}")).collect::<Vec<_>>());
-    let started = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                loop {
-                    let Some(id) = ids.lock().unwrap().pop() else { return };
-                    let bubble = machine.start(&id);
-                    started.lock().unwrap().push(bubble);
-                }
-            });
-        }
-    });
-    let bubbles = started.into_inner().unwrap();
-    assert_eq!(bubbles.len(), BUBBLES);
+    let ids: Vec<String> = (0..BUBBLES).map(|number| format!("b{number}")).collect();
+    let bubbles = side_by_side(&ids, |id| machine.start(id));
     for bubble in &bubbles {
         bubble.wait_for_state("READY_FOR_APPROVAL");
         is_told_its_own(bubble);
     }
-    for bubble in &bubbles {
-        bubble.stop();
-    }
+    side_by_side(&bubbles, Own::stop);
+}
+
+/// Does the same with all of `items`, a few at a time.
+fn side_by_side<'a, T: Sync, R: Send>(items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let parts = items.chunks(items.len().div_ceil(WORKERS));
+        let parts: Vec<_> = parts.map(|part| scope.spawn(move || part.iter().map(work).collect::<Vec<_>>())).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    })
 }

@@ -33,7 +33,9 @@ fn sent(bubble: &Own<'_>, agent: &str) -> usize {
     let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let mine = |event: &serde_json::Value| {
         let text = event.to_string();
-        text.contains("\"DELIVERY\"") && text.contains("\"acknowledged\":false") && text.contains(&format!("\"{agent}\""))
+        text.contains("\"DELIVERY\"")
+            && text.contains("\"acknowledged\":false")
+            && text.contains(&format!("\"{agent}\""))
     };
     lines.filter(mine).count()
 }
@@ -62,7 +64,9 @@ person() { hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"ls"}'; 
     eventually("a busy program", || bubble.everything(), || bubble.session().filter(busy));
     let before = sent(&bubble, "codex");
     machine.open("go");
-    bubble.wait("the next turn", |status| status["round"] == 2 && status["active_agent"] == "codex" && status["turn_state"] == "open");
+    bubble.wait("the next turn", |status| {
+        status["round"] == 2 && status["active_agent"] == "codex" && status["turn_state"] == "open"
+    });
     stays(&bubble, "nothing is typed into a busy program", || sent(&bubble, "codex") == before);
     machine.open("free");
     assert_eq!(bubble.wait_for_note("codex", 2).round, Some(2));
@@ -88,7 +92,7 @@ take() { if [[ $1 == *'Round 2: you are the implementer'* ]]; then echo "$1" >>"
     let (head, tail) = toy.split_once("\nbegun\n").unwrap();
     std::fs::write(machine.beside("toy"), format!("{head}\n{play}\nbegun\n{tail}")).unwrap();
     let bubble = machine.start("deaf");
-    let question = bubble.wait_for_question("undelivered");
+    let question = bubble.wait_for_question("pane");
     assert!(question.contains("did not reach codex"), "{question}");
     let given = String::from_utf8(bubble.given("codex")).unwrap();
     assert_eq!(given.matches("Round 2: you are the implementer").count(), 3, "{given}");
@@ -100,7 +104,7 @@ take() { if [[ $1 == *'Round 2: you are the implementer'* ]]; then echo "$1" >>"
 fn a_program_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked() {
     let machine = Machine::new("act() { :; }", "");
     let bubble = machine.start("idle");
-    let question = bubble.wait_for_question("idle");
+    let question = bubble.wait_for_question("watchdog");
     assert!(question.contains("codex has stopped without handing over"), "{question}");
     let stops = bubble.stops("codex");
     assert_eq!(stops.len(), 2, "{stops:?}");
@@ -148,7 +152,7 @@ act() {
 "#;
     let machine = Machine::new(play, "");
     let bubble = machine.start("permission");
-    let question = bubble.wait_for_question("permission");
+    let question = bubble.wait_for_question("pane");
     assert!(question.contains("codex asks for a permission") && question.contains("Bash rm -rf build"), "{question}");
     assert_eq!(bubble.questions(), 1);
     machine.open("answered");

@@ -39,7 +39,13 @@ fn restart_starts_both_programs_again_in_their_conversations() {
     let bubble = machine.start("again");
     let first = bubble.wait_for_note("codex", 0);
     let standby = bubble.wait_for_note("claude", 0);
-    let known = |agent: &str| bubble.session().unwrap()["agents"].as_array().unwrap().iter().any(|one| one["agent"] == agent && one["session"].is_string());
+    let known = |agent: &str| {
+        bubble.session().unwrap()["agents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["agent"] == agent && one["session"].is_string())
+    };
     eventually("both conversations", || bubble.everything(), || (known("codex") && known("claude")).then_some(()));
     bubble.run("restart", &[]).ok();
     let second = bubble.wait_for_note("codex", 1);

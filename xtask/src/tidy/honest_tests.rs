@@ -16,6 +16,10 @@ const MAY_SLEEP: &[(&str, &str)] = &[
     ),
     ("crates/pairflow/tests/faults_support/disk.rs", "a process waits for the test that holds it, with a deadline"),
     ("crates/pairflow/tests/faults_support/mod.rs", "looks again for what it waits for, with a deadline"),
+    (
+        "crates/pairflow/tests/interactive_panes_support/machine.rs",
+        "looks again for what it waits for, with a deadline",
+    ),
     ("crates/pairflow/tests/real_specs_support/mod.rs", "looks again at a real program, with a deadline"),
 ];
 
