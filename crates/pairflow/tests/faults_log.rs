@@ -107,6 +107,7 @@ fn of_eight_concurrent_passes_exactly_one_is_recorded() {
         let id = format!("b{trial}");
         started(&home, &id);
         let codex = home.agent(&id, "codex");
+        codex.write("done.txt", "done\n");
         let passes: Vec<_> = (0..8).map(|n| codex.command(&["pass", "--summary", &format!("attempt {n}")])).collect();
         let running: Vec<_> = passes.into_iter().map(|mut pass| pass.output_later()).collect();
         let codes: Vec<i32> = running.into_iter().map(|run| Ran::of(&run.wait_with_output().unwrap()).code).collect();

@@ -4,7 +4,7 @@
 
 mod interactive_panes_support;
 
-use interactive_panes_support::{Machine, eventually};
+use interactive_panes_support::{Machine, Own, eventually};
 
 /// Each turn waits for a file of its own: `implementer-1`, `reviewer-1`, `reviewer-2`.
 const PLAY_GATED: &str = r#"
@@ -22,14 +22,35 @@ fn a_paused_bubble_tells_nobody_anything_until_it_is_resumed() {
     let first = bubble.wait_for_note("codex", 0);
     bubble.run("pause", &[]).ok();
     assert_eq!(bubble.status()["paused"], true);
-    let before = bubble.processes().len();
+    let briefed = bubble.wait_for_note("claude", 0);
     machine.open("implementer-1");
+    // Whatever comes of its hand-over, it says so; the reviewer is not told before the person goes on.
+    let said = || std::fs::read_to_string(machine.beside("said")).ok().filter(|said| !said.is_empty());
+    let said = eventually("the hand-over", || bubble.everything(), said);
+    assert_eq!(bubble.notes("claude"), [briefed], "{said}");
+    assert_eq!(bubble.status()["round"], 1, "{said}");
     machine.open("reviewer-1");
-    bubble.run("resume", &[]).ok();
-    assert!(before > 0, "the panes stay");
     machine.open("reviewer-2");
+    bubble.run("resume", &[]).ok();
     bubble.wait_for_state("READY_FOR_APPROVAL");
     assert_eq!(bubble.notes("codex")[0].pid, first.pid);
+    bubble.stop();
+}
+
+#[test]
+fn a_program_that_takes_no_prompt_as_an_argument_has_it_typed() {
+    let machine = Machine::new("", "");
+    let config = machine.home.root().join("config/pairflow/config.toml");
+    let toy = machine.beside("toy").display().to_string();
+    let plain = format!("[agent.plain]\ncommand = [\"{toy}\"]\nprompt = \"paste\"\n");
+    std::fs::write(&config, std::fs::read_to_string(&config).unwrap() + &plain).unwrap();
+    let pair = ["--pair", "plain,claude", "--test", "true", "--yes", "--start"];
+    machine.home.pairflow(&[&["create", "--id", "typed", "--task", "Write work.txt"][..], &pair].concat()).ok();
+    let bubble = Own { machine: &machine, repo: machine.home.repo.clone(), id: "typed".to_owned() };
+    let first = bubble.wait_for_note("plain", 0);
+    assert_eq!((first.number, first.seat.as_str()), (Some(1), "implementer"));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    assert_eq!(bubble.given("plain").iter().filter(|byte| **byte == b'\n').count(), 2, "{}", bubble.everything());
     bubble.stop();
 }
 
@@ -101,4 +122,25 @@ fn panes_outlive_a_supervisor_and_the_next_one_goes_on_with_them() {
     assert_eq!(panes(), before, "all of it happened in the same programs");
     assert!(bubble.notes("codex").iter().all(|note| note.pid == first.pid), "{:?}", bubble.notes("codex"));
     bubble.stop();
+}
+
+#[test]
+fn the_output_of_panes_is_copied_only_where_it_is_wanted() {
+    for wanted in [true, false] {
+        let play = "act() { gate \"talk-$seat\"; echo captured-words >/dev/tty; gate never; }";
+        let machine = Machine::new(play, &format!("capture_output = {wanted}"));
+        let bubble = machine.start("copied");
+        bubble.wait_for_note("codex", 0);
+        machine.open("talk-implementer");
+        let file = bubble.repo.join(".pairflow/runtime/copied/codex.pane.log");
+        let shown = || bubble.tmux(&["capture-pane", "-p", "-t", &bubble.pane("codex")]);
+        let said = || shown().filter(|screen| screen.contains("captured-words")).map(drop);
+        eventually("the words on the screen", || bubble.everything(), said);
+        if wanted {
+            let copied = || std::fs::read_to_string(&file).ok().filter(|text| text.contains("captured-words")).map(drop);
+            eventually("the copy", || bubble.everything(), copied);
+        }
+        assert_eq!(file.exists(), wanted);
+        bubble.stop();
+    }
 }

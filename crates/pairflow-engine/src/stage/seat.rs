@@ -91,6 +91,8 @@ pub(super) struct Telling {
 pub(super) enum Way {
     /// As the first prompt, with its start.
     Start,
+    /// Still to be pasted, once a program that takes no prompt with its start is there.
+    Type,
     /// Pasted into its pane.
     Paste,
 }

@@ -27,8 +27,8 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Play {
-    /// Starts the program of whoever has the turn, with the notice as its first prompt.
-    pub(super) fn start_for(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
+    /// Starts the program of whoever has the turn, with the notice as its first prompt. Says whether it takes one so.
+    pub(super) fn start_for(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<bool, StageError> {
         let brief = self.bubble().brief(&turn.agent);
         let prompt = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
         let fresh = turn.seat == Seat::Critic && unit.rules.reviewer_context_mode == ContextMode::Fresh;
@@ -57,7 +57,7 @@ impl Play {
         Ok(())
     }
 
-    fn start(&mut self, unit: &Unit, wanted: &Wanted<'_>) -> Result<(), StageError> {
+    fn start(&mut self, unit: &Unit, wanted: &Wanted<'_>) -> Result<bool, StageError> {
         let bubble = self.bubble().clone();
         let runtime = bubble.control.runtime(&bubble.id);
         let records = records_of(&runtime, wanted.agent);
@@ -70,17 +70,20 @@ impl Play {
         written.map_err(StageError::world(format!("cannot write {}", file.display())))?;
         let (Some(room), Some(pane)) = (&self.room, self.seats.get(wanted.agent).and_then(|seat| seat.pane.clone()))
         else {
-            return Ok(());
+            return Ok(true);
         };
         let argv = [self.props.program.display().to_string(), "launch".to_owned(), file.display().to_string()];
         room.tmux.respawn(&pane, &argv, &launch.cwd)?;
+        // For diagnosis only: nothing ever reads it to decide anything.
+        let copy = unit.rules.capture_output.then(|| runtime.join(format!("{}.pane.log", wanted.agent)));
+        room.tmux.pipe(&pane, copy.as_deref())?;
         let pid = room.tmux.panes()?.into_iter().find(|one| one.id == pane).map(|one| one.pid);
-        let Some(pid) = pid else { return Ok(()) };
+        let Some(pid) = pid else { return Ok(true) };
         let what = format!("{} as {}", wanted.agent, wanted.seat);
         enrol(&records, pid, &mark, &what)
             .map_err(|error| StageError::world("cannot record an agent")(std::io::Error::other(error)))?;
         self.begun(wanted, &launch, pid, bubble.engine.clock.now());
-        Ok(())
+        Ok(launch.prompted)
     }
 
     fn begun(&mut self, wanted: &Wanted<'_>, launch: &Launch, pid: i32, now: Moment) {

@@ -29,7 +29,8 @@ const AT_WORK: &str = "esc to interrupt";
 impl SeatNow {
     /// When there is something to do for this seat without a cue.
     pub(super) fn due(&self) -> Option<Instant> {
-        let told = self.telling.as_ref().filter(|_| self.kept.hooks).map(|telling| telling.look);
+        let followed = |telling: &&Telling| self.kept.hooks || telling.by == Way::Type;
+        let told = self.telling.as_ref().filter(followed).map(|telling| telling.look);
         let waits = self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + LOOK);
         told.or(waits).into_iter().chain(self.record_due()).min()
     }
@@ -50,6 +51,7 @@ impl Play {
         };
         let telling = self.seat(agent).telling.clone().filter(|telling| telling.notice == notice.number);
         match telling {
+            Some(telling) if telling.by == Way::Type => self.type_first(unit, turn, notice, &pane),
             Some(telling) => self.follow(unit, notice, &pane, &telling),
             None if notice.attempts == 0 => self.paste(unit, turn, notice, &pane),
             None => {
@@ -72,11 +74,24 @@ impl Play {
         if notice.attempts < ATTEMPTS && self.report(&Command::Sent { notice: notice.number }).is_none() {
             return Ok(());
         }
-        self.start_for(unit, turn, notice)?;
+        let by = if self.start_for(unit, turn, notice)? { Way::Start } else { Way::Type };
         let now = Instant::now();
-        let telling = Telling { notice: notice.number, by: Way::Start, at: now, entered: 0, look: now + LOOK };
+        let telling = Telling { notice: notice.number, by, at: now, entered: 0, look: now + LOOK };
         self.seat(&turn.agent).telling = Some(telling);
         Ok(())
+    }
+
+    /// Types the first prompt of a program that took none with its start, once it says that it is there, or after a while.
+    fn type_first(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
+        let now = Instant::now();
+        let seat = self.seat(&turn.agent);
+        let Some(telling) = seat.telling.as_mut().filter(|telling| now >= telling.look) else { return Ok(()) };
+        telling.look = now + LOOK;
+        let starts = seat.kept.hooks && seat.status == Status::Starting && now - telling.at < BUSY.0;
+        if starts || self.hindrance(&turn.agent, pane)?.is_some() {
+            return Ok(());
+        }
+        self.put_in(unit, turn, notice, pane)
     }
 
     fn paste(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
@@ -97,6 +112,10 @@ impl Play {
         if self.report(&Command::Sent { notice: notice.number }).is_none() {
             return Ok(());
         }
+        self.put_in(unit, turn, notice, pane)
+    }
+
+    fn put_in(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
         let brief = self.bubble().brief(&turn.agent);
         let text = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
         let Some(room) = &self.room else { return Ok(()) };

@@ -69,5 +69,5 @@ take() {
 }
 
 begun
-take "${words[-1]}"
+if [ $# -gt 0 ]; then take "${words[-1]}"; fi # without arguments even the first prompt is typed
 while IFS= read -r line; do take "$line"; done
