@@ -63,7 +63,10 @@ fn soak(sizes: Sizes) -> anyhow::Result<()> {
     }
     let began = Instant::now();
     let killed = pair::survive(&Pair::of_stories(&program, &dir), sizes.kills, 7);
-    let result = format!("{} tmux servers, {} supervisors; {} stories, nothing lost", killed.servers, killed.supervisors, killed.stories);
+    let result = format!(
+        "{} tmux servers, {} supervisors; {} stories, nothing lost",
+        killed.servers, killed.supervisors, killed.stories
+    );
     row("kills", killed.total(), &result, began.elapsed());
     Ok(())
 }

@@ -137,7 +137,8 @@ fn the_output_of_panes_is_copied_only_where_it_is_wanted() {
         let said = || shown().filter(|screen| screen.contains("captured-words")).map(drop);
         eventually("the words on the screen", || bubble.everything(), said);
         if wanted {
-            let copied = || std::fs::read_to_string(&file).ok().filter(|text| text.contains("captured-words")).map(drop);
+            let copied =
+                || std::fs::read_to_string(&file).ok().filter(|text| text.contains("captured-words")).map(drop);
             eventually("the copy", || bubble.everything(), copied);
         }
         assert_eq!(file.exists(), wanted);

@@ -158,7 +158,9 @@ fn writers_at_the_same_time_get_numbers_without_a_gap_or_a_double() {
 #[test]
 fn of_two_passes_at_the_same_moment_one_wins_and_the_other_changes_nothing() {
     let home = home();
+    home.configure("ask_unproven_after = 0\n");
     let (codex, claude) = running(&home, "b1");
+    codex.write("done.txt", "done\n");
     for race in 0..6 {
         let agent = if race % 2 == 0 { &codex } else { &claude };
         let findings: &[&str] = if race % 2 == 0 { &[] } else { &["--finding", "P1:more"] };
@@ -249,6 +251,7 @@ fn a_reviewer_may_give_many_findings_and_orchestra_does_the_same() {
     as_orchestra(&codex, &["ask-human", "--question", "May I?"]).ok();
     home.pairflow(&["reply", "b1", "--message", "yes"]).ok();
     home.wait_for_turn("b1", "codex");
+    codex.write("done.txt", "done\n");
     let passed = as_orchestra(&codex, &["pass", "--summary", "x", "--json"]).ok().json();
     let again = codex.pairflow(&["orchestra", "pass", "--summary", "x", "--json"]).ok().json();
     assert_eq!((&again["id"], &again["repeated"]), (&passed["id"], &json!(true)), "the same record by either name");

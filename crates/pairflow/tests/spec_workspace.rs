@@ -137,6 +137,7 @@ fn several_bubbles_start_at_the_same_time_and_see_nothing_of_each_other() {
     for (agent, id) in agents.iter().zip(ids) {
         agent.write(format!("{id}.txt"), id);
         agent.write("README.md", id);
+        agent.write("done.txt", "done\n");
     }
     for (agent, id) in agents.iter().zip(ids) {
         agent.pairflow(&["pass", "--summary", id]).ok();
@@ -145,7 +146,7 @@ fn several_bubbles_start_at_the_same_time_and_see_nothing_of_each_other() {
         home.wait_for_turn(id, "claude");
         let files = home.pairflow(&["diff", id, "--json"]).ok().json()["files"].clone();
         let paths: Vec<_> = files.as_array().unwrap().iter().map(|file| file["path"].clone()).collect();
-        assert_eq!(paths, [json!("README.md"), json!(format!("{id}.txt"))]);
+        assert_eq!(paths, [json!("README.md"), json!("done.txt"), json!(format!("{id}.txt"))]);
         assert_eq!(std::fs::read_to_string(agent.worktree.join("README.md")).unwrap(), id);
     }
     assert_eq!(home.git(&["status", "--porcelain"]), "", "and the person's checkout is as it was");

@@ -134,7 +134,9 @@ pub(super) fn decide_presence(unit: &Unit, command: &Command, now: Moment) -> Op
 
 /// Time went by: an agent that was silent for too long, or has the turn for too long, becomes a question, once.
 fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
-    if let Some(parked) = unit.parked.as_ref().filter(|parked| unit.is_at_work() && now.since(parked.since) >= parked.lasts()) {
+    if let Some(parked) =
+        unit.parked.as_ref().filter(|parked| unit.is_at_work() && now.since(parked.since) >= parked.lasts())
+    {
         return Decided::one(unpark(unit, parked));
     }
     let Some(turn) = unit.watched() else { return Decided::default() };
@@ -254,7 +256,9 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str) -> Decided 
         ),
         Hindrance::Failure => (
             QuestionKind::Idle,
-            format!("{agent} has stopped: {what}. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'."),
+            format!(
+                "{agent} has stopped: {what}. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'."
+            ),
         ),
         Hindrance::Permission => (
             QuestionKind::Permission,

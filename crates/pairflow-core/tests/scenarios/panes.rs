@@ -186,7 +186,8 @@ fn a_turn_that_takes_too_long_is_asked_about_once() {
 
 #[test]
 fn the_length_of_a_turn_is_configured() {
-    let mut play = play("given panes\ngiven turns 10\nstart\ncodex: reads\nwait 4m active\nwait 4m active\nwait 4m active");
+    let mut play =
+        play("given panes\ngiven turns 10\nstart\ncodex: reads\nwait 4m active\nwait 4m active\nwait 4m active");
     assert_eq!(asked(&play), [QuestionKind::LongTurn]);
     play.line("codex: pass 'done'");
     assert_eq!(asked(&play), [], "a hand-over answers it, too");

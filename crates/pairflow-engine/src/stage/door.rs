@@ -20,7 +20,7 @@ pub(super) enum Cue {
     /// The environment of the person who works with the bubble.
     Person(Vec<(String, String)>),
     /// A hook of an agent.
-    Call(SeatCall),
+    Call(Box<SeatCall>),
     /// The process of an agent is gone.
     Gone(AgentId, i32),
     /// The supervisor ends; the panes stay.

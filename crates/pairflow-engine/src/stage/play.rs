@@ -98,7 +98,7 @@ impl Play {
             match cue {
                 Ok(Cue::Look) => self.refresh(),
                 Ok(Cue::Person(env)) => self.person = env,
-                Ok(Cue::Call(call)) => self.heard(call),
+                Ok(Cue::Call(call)) => self.heard(*call),
                 Ok(Cue::Gone(agent, pid)) => self.gone(&agent, pid),
                 Ok(Cue::Leave) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -191,7 +191,7 @@ impl Play {
             let socket = opened.map_err(StageError::world(format!("cannot open the socket of {agent}")))?;
             let forward = move || {
                 for call in calls {
-                    if cues.send(Cue::Call(call)).is_err() {
+                    if cues.send(Cue::Call(Box::new(call))).is_err() {
                         return;
                     }
                 }

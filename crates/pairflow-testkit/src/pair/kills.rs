@@ -66,7 +66,7 @@ fn is_news(pair: &Pair, status: &Value, id: &str, lines: u64) -> bool {
 
 fn kill(pair: &Pair, id: &str, dice: u64, killed: &mut Killed) {
     let server = || pair.tmux(id, &["display-message", "-p", "#{pid}"]);
-    if dice % 2 == 0
+    if dice.is_multiple_of(2)
         && let Some(pid) = server()
     {
         end(pid.trim());

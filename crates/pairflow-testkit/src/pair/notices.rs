@@ -67,7 +67,8 @@ pub(super) fn minds() -> Minds {
 
 fn told(pair: &Pair, kind: Kind, id: &str) -> Told {
     let begun = pair.minds().begun();
-    let mine = || begun.iter().filter(|((whose, bubble, _), _)| *whose == kind && bubble == id).map(|(_, times)| *times);
+    let mine =
+        || begun.iter().filter(|((whose, bubble, _), _)| *whose == kind && bubble == id).map(|(_, times)| *times);
     let log = pair.pairflow(&["log", id, "--json"]).ok().json();
     let attempts = log["rows"].as_array().map_or(0, |rows| rows.iter().filter(|row| row["kind"] == "DELIVERY").count());
     let notices = mine().count() as u64;

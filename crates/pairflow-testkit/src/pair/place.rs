@@ -42,7 +42,8 @@ impl Pair {
         let mut agents = AgentHome::new(private.path(), mock.url(), &home.repo);
         agents.repos.push(home.root().join("work"));
         agents.write().expect("a new home is writable");
-        std::fs::copy(home.root().join("home/.gitconfig"), private.path().join(".gitconfig")).expect("a new home is writable");
+        std::fs::copy(home.root().join("home/.gitconfig"), private.path().join(".gitconfig"))
+            .expect("a new home is writable");
         let config = "driver = \"tmux\"\n[agent.codex]\nenv = [\"MOCK_API_KEY\"]\n[notifications]\nenabled = false\n";
         std::fs::write(home.root().join("config/pairflow/config.toml"), config).expect("the home is writable");
         home.set_env(agents.env(&[&clis.bin]));
@@ -123,7 +124,9 @@ impl Pair {
         };
         let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         let left = all.filter(|entry| std::fs::read(entry.path().join("environ")).is_ok_and(|bytes| ours(&bytes)));
-        let line = |path: PathBuf| String::from_utf8_lossy(&std::fs::read(path.join("cmdline")).unwrap_or_default()).into_owned();
+        let line = |path: PathBuf| {
+            String::from_utf8_lossy(&std::fs::read(path.join("cmdline")).unwrap_or_default()).into_owned()
+        };
         left.map(|entry| line(entry.path())).collect()
     }
 

@@ -30,7 +30,11 @@ fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
             vec![read(), say(&format!("pass --summary 'looked at it' --finding 'P1:{FINDING}'"))]
         }
         (Kind::Codex, 2, "implementer") => {
-            vec![read(), Reply::shell("printf 'one\\ntwo\\n' > work.txt"), say("pass --summary 'rolled back' --fixed F1")]
+            vec![
+                read(),
+                Reply::shell("printf 'one\\ntwo\\n' > work.txt"),
+                say("pass --summary 'rolled back' --fixed F1"),
+            ]
         }
         (Kind::Claude, 2, "reviewer") => vec![read(), say("pass --summary 'all is well' --no-findings")],
         // Before the person has answered it asks; the brief that it reads afterwards holds the answer.

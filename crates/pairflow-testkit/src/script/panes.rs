@@ -30,9 +30,8 @@ impl Play {
             "fails" => hindered(agent, Hindrance::Failure, words),
             "limited" => {
                 let what = words.need_quoted("what it says");
-                let until = words.take("for").then(|| {
-                    Timestamp::from_millis(self.world.now.ts.millis() + millis(words))
-                });
+                let until =
+                    words.take("for").then(|| Timestamp::from_millis(self.world.now.ts.millis() + millis(words)));
                 Command::Hindered { agent, by: Hindrance::Limit { until }, what }
             }
             _ => words.reject("pass, converged, asks, reads, is active, stops, runs, wants, shows, fails or limited"),

@@ -5,7 +5,7 @@ use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Decision, Ground, Waivable, Workspace};
 use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, Hindrance, HeadSeen, PassCommand, Seat, Seen, Stage, Unit};
+use pairflow_core::unit::{Command, HeadSeen, Hindrance, PassCommand, Seat, Seen, Stage, Unit};
 
 /// A command with a name for tables, and the moment at which it is sent.
 #[derive(Debug, Clone)]
@@ -138,7 +138,10 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("reproduced-failed", reproduced(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
         ("reproduced-could-not", reproduced(unit, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
         ("turn-ready", Command::TurnReady { turn: number, slices: 0 }),
-        ("agent-session", Command::AgentSession { agent: holder.clone(), turn: number, session: Some("s1".to_owned()) }),
+        (
+            "agent-session",
+            Command::AgentSession { agent: holder.clone(), turn: number, session: Some("s1".to_owned()) },
+        ),
         ("sent", Command::Sent { notice }),
         ("acknowledged", Command::Acknowledged { agent: holder.clone(), notice }),
         ("undelivered", Command::Undelivered { notice, why: "nobody took it".to_owned() }),

@@ -24,8 +24,18 @@ pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
 pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) {
     unit.turns += 1;
     let agent = unit.seats.agent(seat).clone();
-    let turn =
-        Turn { number: unit.turns, seat, agent, since: at, heard: at, stage, slices: 0, uninterrupted: at, nudges: 0, overdue: false };
+    let turn = Turn {
+        number: unit.turns,
+        seat,
+        agent,
+        since: at,
+        heard: at,
+        stage,
+        slices: 0,
+        uninterrupted: at,
+        nudges: 0,
+        overdue: false,
+    };
     let waiting = matches!(unit.phase, Phase::WaitingHuman(_));
     unit.phase = if waiting { Phase::WaitingHuman(turn) } else { Phase::Running(turn) };
 }

@@ -213,7 +213,9 @@ fn report(page: &mut Page, unit: &Unit, last: bool) {
     page.block(feedback::EXAMPLE.trim_end());
     page.line("");
     if unit.asks_about_unproven(unit.reviews_in_all + 1) {
-        page.line("From this review on, findings that are in the way and have no reproducer are put to the person first.");
+        page.line(
+            "From this review on, findings that are in the way and have no reproducer are put to the person first.",
+        );
     }
     page.line(if last {
         "Your clean review would be the last one needed: `converged` and `pass --no-findings` both complete it."
