@@ -228,3 +228,37 @@ fn a_pane_that_is_closed_by_hand_is_asked_about_and_comes_back() {
     };
     comes_back(end, "together with its pane");
 }
+
+/// Toys that end `times` times before they say anything.
+fn stillborn(times: u32) -> Machine {
+    let machine = Machine::new(PLAY_FINDING, "");
+    let toy = std::fs::read_to_string(machine.beside("toy")).unwrap();
+    let (head, tail) = toy.split_once("\nbegun\n").unwrap();
+    let count = machine.beside("starts").display().to_string();
+    let ends = format!(
+        "if [[ $agent == codex ]]; then echo start >>{count}; [[ $(wc -l <{count}) -gt {times} ]] || exit 1; fi"
+    );
+    std::fs::write(machine.beside("toy"), format!("{head}\n{ends}\nbegun\n{tail}")).unwrap();
+    machine
+}
+
+#[test]
+fn a_program_that_ends_before_it_says_anything_is_started_once_more() {
+    let machine = stillborn(1);
+    let bubble = machine.start("second");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    assert!(!bubble.run("log", &[]).ok().stdout.contains("asks: "), "{}", bubble.everything());
+    bubble.stop();
+}
+
+#[test]
+fn a_program_that_ends_at_every_start_is_asked_about_after_the_second() {
+    let machine = stillborn(2);
+    let bubble = machine.start("never");
+    let question = bubble.wait_for_question("agent_ended");
+    assert!(question.contains("codex ended with exit code 1 without handing over"), "{question}");
+    assert_eq!(std::fs::read_to_string(machine.beside("starts")).unwrap().lines().count(), 2);
+    bubble.run("resume", &[]).ok();
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}

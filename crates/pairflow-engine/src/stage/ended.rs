@@ -39,15 +39,31 @@ impl Play {
             return false;
         }
         let how = self.how(agent);
+        if unit.notice_for(agent).is_some() && self.gets_a_second_start(agent, turn.number) {
+            (self.props.say)(&format!("{}: {agent} ended {how} before it said anything; it is started once more", unit.id));
+            return false;
+        }
         self.report(&Command::AgentEnded { turn: turn.number, how });
         true
+    }
+
+    /// A program that ended before it said anything is started once more in a turn: Codex ends when another one is just
+    /// making the database of their common home.
+    fn gets_a_second_start(&mut self, agent: &AgentId, turn: u32) -> bool {
+        let seat = self.seat(agent);
+        let first = std::mem::take(&mut seat.silent) && seat.once_more != Some(turn);
+        if first {
+            seat.once_more = Some(turn);
+        }
+        first
     }
 
     /// How a program ended, as part of a sentence. A pane that was made anew knows nothing of the one before.
     fn how(&self, agent: &AgentId) -> String {
         let panes = self.room.as_ref().and_then(|room| room.tmux.panes().ok()).unwrap_or_default();
         let pane = panes.iter().find(|pane| pane.tag.as_deref() == Some(agent.as_str()));
-        match pane.filter(|pane| started(self.bubble(), agent, pane.pid)) {
+        let begun = self.seats.get(agent).and_then(|seat| seat.begun);
+        match pane.filter(|pane| begun == Some(pane.pid) || started(self.bubble(), agent, pane.pid)) {
             Some(Pane { signal: Some(signal), .. }) => format!("by signal {signal}"),
             Some(Pane { status: Some(code), .. }) => format!("with exit code {code}"),
             _ => "together with its pane".to_owned(),

@@ -20,7 +20,8 @@ impl Play {
         let SeatCall { agent, call, answer } = call;
         let now = self.bubble().engine.clock.now();
         self.props.activity.note(&agent, now);
-        self.seat(&agent).heard = Some(Instant::now());
+        let seat = self.seat(&agent);
+        (seat.heard, seat.silent) = (Some(Instant::now()), false);
         self.identify(&agent, &call);
         let says = self.react(&agent, &call);
         // A hook that does not wait any more needs no answer.

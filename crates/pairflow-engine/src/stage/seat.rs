@@ -49,6 +49,8 @@ pub(super) struct SeatNow {
     pub status: Status,
     pub since: Timestamp,
     pub pid: Option<i32>,
+    /// The program that was started here last, also when it is gone.
+    pub begun: Option<i32>,
     pub pane: Option<PaneId>,
     pub kept: Kept,
     /// The notice that is on its way.
@@ -61,6 +63,10 @@ pub(super) struct SeatNow {
     pub read: Option<Instant>,
     /// When hooks last said anything.
     pub heard: Option<Instant>,
+    /// Whether it was started here, has hooks, and none of them has said anything yet.
+    pub silent: bool,
+    /// The turn in which it was started once more, because it had ended before it said anything.
+    pub once_more: Option<u32>,
 }
 
 /// What a later supervisor wants to know of a program that it did not start itself.

@@ -91,12 +91,13 @@ impl Play {
         self.props.activity.note(agent, now);
         let seat = self.seat(agent);
         seat.becomes(Status::Starting, now.ts);
-        seat.pid = Some(pid);
+        (seat.pid, seat.begun) = (Some(pid), Some(pid));
         seat.kept.hooks = launch.hooks;
         seat.kept.dialogs.clone_from(&launch.dialogs);
         seat.kept.transcript = None;
         seat.kept.prompted = Prompted::Pairflow;
         (seat.telling, seat.waiting, seat.heard) = (None, None, None);
+        seat.silent = launch.hooks;
         seat.resumed = matches!(wanted.session, Session::Resume(_));
         self.attend(agent, pid);
         // A conversation in which nothing was said yet cannot be taken up again; with hooks its first prompt tells.
