@@ -29,7 +29,8 @@ pub struct Rules {
     pub work_mode: WorkMode,
     /// How many reviews may happen before a person decides.
     pub max_rounds: u32,
-    /// From which review on findings that nothing proves are put to the person; 0 for never.
+    /// After which review findings that nothing proves are put to the person, and from twice as many on after each; 0 for
+    /// never.
     #[serde(default = "the_second")]
     pub ask_unproven_after: u32,
     /// How long an agent may be silent.

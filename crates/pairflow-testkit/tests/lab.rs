@@ -118,7 +118,7 @@ fn good() -> Lab {
         original: runs(8, 1),
         ours: runs(4, 0),
         difference: Mean { mean: -1.0, half: 0.5 },
-        hard: None,
+        hard: Some(Spread { median: 4, p90: 4, worst: 9 }),
     }
 }
 
@@ -133,6 +133,8 @@ fn the_gates_fail_on_a_bad_table() {
     assert_eq!(failed(|lab| lab.difference = Mean { mean: -0.1, half: 0.2 }), 1);
     assert_eq!(failed(|lab| lab.ours.rounds.p90 = 5), 1);
     assert_eq!(failed(|lab| lab.naive.rounds.p90 = 10), 1);
+    assert_eq!(failed(|lab| lab.hard = Some(Spread { median: 4, p90: 5, worst: 9 })), 1);
+    assert_eq!(failed(|lab| lab.hard = None), 1);
     assert_eq!(failed(|lab| lab.ours.questions = Spread { median: 2, p90: 2, worst: 2 }), 1);
     assert_eq!(failed(|lab| lab.ours.questions = Spread { median: 0, p90: 3, worst: 3 }), 1);
     assert_eq!(failed(|lab| lab.ours.checks_fail = 1), 1);

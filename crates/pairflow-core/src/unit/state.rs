@@ -382,10 +382,18 @@ impl Unit {
         (self.reviews, self.reviews_in_all) = (0, 0);
     }
 
-    /// Whether findings that nothing proves are put to the person after that many reviews.
+    /// Whether findings that nothing proves are put to the person after that many reviews: once, and then only where every
+    /// review ends in a question.
     pub fn asks_about_unproven(&self, reviews: u32) -> bool {
         let from = self.rules.ask_unproven_after;
-        from > 0 && reviews >= from
+        let asked = self.reviews < self.reviews_in_all;
+        from > 0 && reviews >= from && (!asked || self.asks_after_every(reviews))
+    }
+
+    /// Whether a person is asked after that many reviews whatever opinions are left, because there were many already.
+    pub fn asks_after_every(&self, reviews: u32) -> bool {
+        let from = self.rules.ask_unproven_after;
+        from > 0 && reviews >= from.saturating_mul(2)
     }
 
     /// Returns how many reviews are left before a person decides.

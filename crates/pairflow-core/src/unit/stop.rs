@@ -8,7 +8,7 @@ use crate::unit::refusal::list;
 use crate::unit::{FILED_KEPT, Filed, Seat, Stage, Turn, Unit, converge};
 
 /// The one question with which a loop stops that does not get anywhere: a finding that wants an earlier one undone,
-/// two reviews in a row that brought only what could have been said before, no reviews left, or word against word.
+/// two reviews in a row that brought only what could have been said before, no reviews left, or nothing but opinions.
 pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
     let after = converge::fold(unit, events, Moment::default());
     let turn = after.phase.turn()?;
@@ -25,7 +25,7 @@ pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
             return Some(late(&after));
         }
     }
-    tie_break(&after).or_else(|| unproven(&after, turn))
+    tie_break(&after).or_else(|| opinions(&after, turn))
 }
 
 fn reversal(unit: &Unit, row: &Row) -> Event {
@@ -79,28 +79,49 @@ fn tie_break(after: &Unit) -> Option<Event> {
     Some(own_question(after, QuestionKind::TieBreak, question))
 }
 
-/// The question that stops a loop in which only word is left against word: no check fails, and no command shows any of
-/// the findings that are in the way. What is shown by a command goes back to the producer without a question.
-fn unproven(after: &Unit, turn: &Turn) -> Option<Event> {
-    // The person has decided on what older reviews left.
-    let due = after.asks_about_unproven(after.reviews_in_all) && after.reviews > 0;
-    let reviewed = turn.seat == Seat::Producer && after.sent_back == 0 && after.reviewed.as_ref() == after.tree();
+/// The question that stops a loop which nothing but opinions keeps going: no check fails, and no command shows any of the
+/// findings that are in the way. What a command shows goes back to the producer without a question.
+fn opinions(after: &Unit, turn: &Turn) -> Option<Event> {
+    let reviewed = after.sent_back == 0 && after.reviewed.as_ref() == after.tree();
     let discussed = after.questions.iter().any(|open| open.kind == QuestionKind::Question);
     let rows: Vec<_> = after.ledger.blocking().collect();
     let shown = rows.iter().any(|row| row.proven()) || !after.checks_not_passed().is_empty();
-    if !due || !reviewed || discussed || shown || rows.is_empty() {
+    // What the person has decided on is not asked again before the next review.
+    if after.reviews == 0 || !reviewed || discussed || shown {
         return None;
     }
-    let (stand, them) = match rows.len() {
+    match turn.seat {
+        Seat::Producer if !rows.is_empty() && after.asks_about_unproven(after.reviews_in_all) => {
+            Some(unproven(after, turn, &rows))
+        }
+        Seat::Critic if after.asks_after_every(after.reviews_in_all) => one_sided(after, turn),
+        _ => None,
+    }
+}
+
+/// Asks about findings without proof.
+fn unproven(after: &Unit, turn: &Turn, rows: &[&Row]) -> Event {
+    let (are, them) = match rows.len() {
         1 => ("one finding is".to_owned(), "it"),
         n => (format!("{n} findings are"), "them"),
     };
-    let names: Vec<_> = rows.into_iter().map(Row::short).collect();
+    let names: Vec<_> = rows.iter().map(|row| row.short()).collect();
     let question = format!(
-        "{stand} in the way, and nothing that pairflow can run shows {them}: {}. Accept the work as it is, or continue, so \
+        "{are} in the way, and nothing that pairflow can run shows {them}: {}. Accept the work as it is, or continue, so \
          that {} answers {them}?",
         list(&names),
         turn.agent
     );
-    Some(own_question(after, QuestionKind::Unproven, question))
+    own_question(after, QuestionKind::Unproven, question)
+}
+
+/// Asks whether yet another review is worth it, after one agent has found the work clean.
+fn one_sided(after: &Unit, turn: &Turn) -> Option<Event> {
+    let clean = after.streak.last()?;
+    let question = format!(
+        "{} reviews have not brought an agreement; after the last one {} finds nothing grave any more. Accept the work as \
+         it is, or continue, so that {} reviews it, too?",
+        after.reviews_in_all, clean.agent, turn.agent
+    );
+    Some(own_question(after, QuestionKind::TieBreak, question))
 }

@@ -1,4 +1,5 @@
-//! Word against word: from the second review on, findings that nothing proves are put to the person.
+//! Word against word: from the second review on, findings that nothing proves are put to the person, and from the fourth
+//! on every review that does not end the loop.
 
 use pairflow_core::log::QuestionKind;
 use pairflow_core::view::brief::{BriefMaterial, brief};
@@ -66,21 +67,18 @@ fn two_reviewers_that_do_not_agree_are_word_against_word_too() {
     assert_eq!(asked(&play), [QuestionKind::Unproven]);
 }
 
+/// What comes after the first answer: a third review that leaves a finding open without a question.
+const CONTINUED: &str = "human: reply 'F2 is right' continue
+    codex edits a.rs
+    codex: pass fixes F1 fixes F2
+    claude: pass P3 'naming' confirms F1 reopens F2
+    codex edits a.rs
+    codex: pass fixes F2";
+
 #[test]
-fn continue_lets_the_implementer_answer_and_the_next_review_may_ask_again() {
+fn continue_lets_the_implementer_answer_and_the_loop_has_peace_until_the_fourth_review() {
     check(
-        &format!(
-            "{TWICE}
-             human: reply 'F2 is right' continue
-             codex edits a.rs
-             codex: pass fixes F1 fixes F2
-             claude: pass P3 'naming' confirms F1 reopens F2
-             human: reply continue
-             codex edits a.rs
-             codex: pass fixes F2
-             claude: pass clean
-             codex: pass clean"
-        ),
+        &format!("{TWICE}\n{CONTINUED}\nclaude: pass P3 'naming' reopens F2"),
         &format!(
             "#1 RUNNING codex implementer round 1
              #2 RUNNING claude reviewer round 1
@@ -89,13 +87,34 @@ fn continue_lets_the_implementer_answer_and_the_next_review_may_ask_again() {
              #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback [reopened], F2 P1 leaks memory asks: orchestrator: {QUESTION}
              #6 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened], F2 P1 leaks memory
              #7 RUNNING claude reviewer round 3 open: F1 P1 no rollback [fixed], F2 P1 leaks memory [fixed]
-             #8 WAITING_HUMAN codex implementer round 4 opening open: F2 P1 leaks memory [reopened], F3 P3 naming asks: orchestrator: one finding is in the way, and nothing that pairflow can run shows it: F2 P1 leaks memory. Accept the work as it is, or continue, so that codex answers it?
-             #9 RUNNING codex implementer round 4 open: F2 P1 leaks memory [reopened], F3 P3 naming
-             #10 RUNNING claude reviewer round 4 open: F2 P1 leaks memory [fixed], F3 P3 naming
-             #11 RUNNING codex reviewer round 5 clean: claude open: F3 P3 naming
-             #12 READY_FOR_APPROVAL round 5 tree4"
+             #8 RUNNING codex implementer round 4 open: F2 P1 leaks memory [reopened], F3 P3 naming
+             #9 RUNNING claude reviewer round 4 open: F2 P1 leaks memory [fixed], F3 P3 naming
+             #10 WAITING_HUMAN codex implementer round 5 opening open: F2 P1 leaks memory [reopened], F3 P3 naming asks: orchestrator: one finding is in the way, and nothing that pairflow can run shows it: F2 P1 leaks memory. Accept the work as it is, or continue, so that codex answers it?"
         ),
     );
+}
+
+#[test]
+fn from_the_fourth_review_on_every_review_that_does_not_end_the_loop_ends_in_a_question() {
+    let fourth = play(&format!("{TWICE}\n{CONTINUED}\nclaude: pass clean"));
+    let questions: Vec<_> = fourth.unit.questions.iter().map(|open| (open.kind, open.question.as_str())).collect();
+    let question = "4 reviews have not brought an agreement; after the last one claude finds nothing grave any more. Accept \
+                    the work as it is, or continue, so that codex reviews it, too?";
+    assert_eq!(questions, [(QuestionKind::TieBreak, question)]);
+    let fifth = play(&format!("{TWICE}\n{CONTINUED}\nclaude: pass clean\nhuman: reply continue\ncodex: pass clean"));
+    assert_eq!(fifth.unit.phase.name().as_str(), "READY_FOR_APPROVAL", "{:?}", fifth.lines);
+    assert!(fifth.unit.certificate.as_ref().unwrap().waived.is_empty(), "two agents found it clean after all");
+    let taken = play(&format!("{TWICE}\n{CONTINUED}\nclaude: pass clean\nhuman: reply accept"));
+    assert_eq!(taken.unit.certificate.unwrap().waived, ["F3 P3 naming", "a second clean review"]);
+    let again =
+        play(&format!("{TWICE}\n{CONTINUED}\nclaude: pass clean\nhuman: reply continue\ncodex: pass P1 'slow'"));
+    assert_eq!((asked(&again), again.unit.reviews_in_all), (vec![QuestionKind::Unproven], 5));
+}
+
+#[test]
+fn what_is_proven_goes_on_also_after_the_fourth_review() {
+    let fourth = play(&format!("{TWICE}\n{CONTINUED}\nclaude: pass P1 'drops the lock' by './repro' confirms F2"));
+    assert_eq!((asked(&fourth), fourth.unit.reviews_in_all), (Vec::new(), 4));
 }
 
 #[test]
@@ -132,10 +151,10 @@ fn a_rework_counts_anew_and_a_continue_does_not() {
     let review = "claude edits a.rs\nclaude: pass 'faster'\ncodex: pass P1 'no rollback'";
     let reworked = play(&format!("{done}\n{review}"));
     assert_eq!((asked(&reworked), reworked.unit.reviews_in_all), (Vec::new(), 1));
-    let continued = play(&format!("{TWICE}\nhuman: reply continue\ncodex: pass 'look again'\nclaude: pass reopens F1"));
+    let continued = play(&format!("{TWICE}\n{CONTINUED}\nclaude: pass reopens F2"));
     assert_eq!(
         (asked(&continued), continued.unit.reviews, continued.unit.reviews_in_all),
-        (vec![QuestionKind::Unproven], 1, 3)
+        (vec![QuestionKind::Unproven], 2, 4)
     );
 }
 
@@ -163,11 +182,11 @@ fn once_the_person_waives_what_is_proven_the_rest_is_put_to_them() {
 }
 
 #[test]
-fn a_critic_is_told_from_which_review_on_a_proof_counts() {
+fn a_critic_is_told_when_what_it_does_not_prove_goes_to_the_person() {
     let told = |script: &str| {
         let text = brief(&play(script).unit, &BriefMaterial::default()).unwrap();
         text.contains(
-            "From this review on, findings that are in the way and have no reproducer are put to the person first.",
+            "After this review, findings that are in the way and have no reproducer are put to the person first.",
         )
     };
     let first = "start\ncodex edits a.rs\ncodex: pass";

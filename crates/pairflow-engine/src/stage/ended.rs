@@ -40,7 +40,10 @@ impl Play {
         }
         let how = self.how(agent);
         if unit.notice_for(agent).is_some() && self.gets_a_second_start(agent, turn.number) {
-            (self.props.say)(&format!("{}: {agent} ended {how} before it said anything; it is started once more", unit.id));
+            (self.props.say)(&format!(
+                "{}: {agent} ended {how} before it said anything; it is started once more",
+                unit.id
+            ));
             return false;
         }
         self.report(&Command::AgentEnded { turn: turn.number, how });

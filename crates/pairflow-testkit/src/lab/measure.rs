@@ -19,6 +19,8 @@ pub struct Ran {
     pub converged: bool,
     /// Whether a person took the work as it was, without two clean reviews.
     pub taken: bool,
+    /// Whether one agent had found it clean then.
+    pub one_sided: bool,
     /// Whether a required check fails on what was accepted.
     pub checks_fail: bool,
     /// Whether what was accepted is not what was reviewed last.
@@ -68,8 +70,8 @@ pub struct Summary {
     pub questions: Spread,
     /// The shares of runs with no question, one, two, and more.
     pub asked: [f64; 4],
-    /// The share of runs in which a person took the work as it was.
-    pub taken: f64,
+    /// The share of runs in which a person took the work as it was, and of those in which one agent had found it clean.
+    pub taken: [f64; 2],
     /// True P0 and P1 left.
     pub left: Mean,
     /// The share of runs that left any.
@@ -172,7 +174,7 @@ impl Summary {
                 let so_many = runs.iter().filter(|run| (run.questions as usize).min(3) == many).count();
                 so_many as f64 / runs.len().max(1) as f64
             }),
-            taken: share(|run| run.taken),
+            taken: [share(|run| run.taken), share(|run| run.taken && run.one_sided)],
             left: Mean::of(&left),
             any_left: share(|run| run.left > 0),
             minor_rounds: total(|run| run.minor_rounds) / total(|run| run.rounds).max(1.0),

@@ -260,6 +260,7 @@ impl<'a> Trial<'a> {
     fn end(mut self) -> Ran {
         let certificate = self.bubble.unit.certificate.as_ref();
         self.ran.taken = certificate.is_some_and(|certificate| !certificate.waived.is_empty());
+        self.ran.one_sided = certificate.is_some_and(|certificate| !certificate.reviews.is_empty());
         let accepted = certificate.map(|certificate| certificate.tree.clone());
         let newest = tree(self.code.changes);
         self.ran.converged = matches!(self.bubble.unit.phase, Phase::ReadyForApproval(_));

@@ -37,9 +37,10 @@ pub fn render(lab: &Lab) -> String {
     let [none, one, two, more] = lab.ours.asked.map(|share| share * 100.0);
     let _ = writeln!(
         text,
-        "Questions of ours: none in {none:.1} % of all runs, one in {one:.1} %, two in {two:.1} %, more in {more:.1} %; in \
-         {:.1} % the person took the work as it was.",
-        lab.ours.taken * 100.0
+        "Questions of ours: none in {none:.1} % of all runs, one in {one:.1} %, two in {two:.1} %, more in {more:.1} %. The \
+         person took the work as it was in {:.1} %; in {:.1} % one agent had found it clean by then.",
+        lab.ours.taken[0] * 100.0,
+        lab.ours.taken[1] * 100.0
     );
     let causes =
         Cause::ALL.iter().zip(lab.ours.causes).map(|((_, name), share)| format!("{name} {:.1} %", share * 100.0));

@@ -214,7 +214,7 @@ fn report(page: &mut Page, unit: &Unit, last: bool) {
     page.line("");
     if unit.asks_about_unproven(unit.reviews_in_all + 1) {
         page.line(
-            "From this review on, findings that are in the way and have no reproducer are put to the person first.",
+            "After this review, findings that are in the way and have no reproducer are put to the person first.",
         );
     }
     page.line(if last {
