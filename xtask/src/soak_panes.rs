@@ -9,17 +9,18 @@ use pairflow_testkit::pair::{self, Pair};
 use crate::proof::{INNER, built, number, run_optimised};
 use crate::{say, tidy};
 
-/// What a release has to stand: whole runs, notices to each program, kills.
-const FULL: Sizes = Sizes { runs: 20, notices: 1_000, kills: 200 };
+/// What a release has to stand: whole runs one after the other and at once, notices to each program, kills.
+const FULL: Sizes = Sizes { runs: 20, together: 5, notices: 1_000, kills: 200 };
 
 #[derive(Debug, Clone, Copy)]
 struct Sizes {
     runs: u64,
+    together: u64,
     notices: u64,
     kills: u64,
 }
 
-/// Soaks with the full sizes, or with `--runs N`, `--notices N`, `--kills N`.
+/// Soaks with the full sizes, or with `--runs N`, `--together N`, `--notices N`, `--kills N`.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         [INNER, rest @ ..] => soak(sizes(rest)?),
@@ -35,9 +36,10 @@ fn sizes(words: &[&str]) -> anyhow::Result<Sizes> {
     for pair in words.chunks(2) {
         match pair {
             ["--runs", n] => sizes.runs = number(n)?,
+            ["--together", n] => sizes.together = number(n)?,
             ["--notices", n] => sizes.notices = number(n)?,
             ["--kills", n] => sizes.kills = number(n)?,
-            _ => bail!("usage: cargo xtask soak panes [--runs N] [--notices N] [--kills N]"),
+            _ => bail!("usage: cargo xtask soak panes [--runs N] [--together N] [--notices N] [--kills N]"),
         }
     }
     Ok(sizes)
@@ -53,6 +55,13 @@ fn soak(sizes: Sizes) -> anyhow::Result<()> {
     }
     let twice = stories.minds().begun().values().filter(|times| **times > 1).count();
     row("whole runs", sizes.runs, &format!("all committed, {twice} notices read twice"), began.elapsed());
+    ensure!(twice == 0, "a notice was read twice");
+    let began = Instant::now();
+    let ids: Vec<_> = (1..=sizes.together).map(|number| format!("beside-{number}")).collect();
+    let beside = Pair::of_stories(&program, &dir);
+    pair::live_together(&beside, &ids);
+    let twice = beside.minds().begun().values().filter(|times| **times > 1).count();
+    row("runs side by side", sizes.together, &format!("all committed, {twice} notices read twice"), began.elapsed());
     ensure!(twice == 0, "a notice was read twice");
     let began = Instant::now();
     let told = pair::tell(&Pair::of_questions(&program, &dir), sizes.notices);

@@ -25,6 +25,16 @@ fn a_whole_bubble_runs_with_the_real_clis_from_the_briefing_to_the_commit_three_
 }
 
 #[test]
+fn five_bubbles_whose_ids_begin_alike_run_side_by_side_with_the_real_programs() {
+    let pair = Pair::of_stories(PROGRAM, dir());
+    let ids: Vec<_> = (1..=5).map(|times| "five".repeat(times)).collect();
+    pair::live_together(&pair, &ids);
+    let begun = pair.minds().begun();
+    assert!(begun.values().all(|times| *times == 1), "no notice twice: {begun:?}");
+    assert_eq!(begun.len(), 5 * 6, "{begun:?}");
+}
+
+#[test]
 fn fifty_notices_reach_each_of_the_real_programs_once() {
     let pair = Pair::of_questions(PROGRAM, dir());
     for (kind, told) in pair::tell(&pair, 50) {

@@ -11,4 +11,4 @@ pub use kills::{Killed, survive};
 pub use minds::{Begun, Minds, Turn};
 pub use notices::{Told, tell};
 pub use place::Pair;
-pub use story::{ANSWER, FINDING, QUESTION, finish, live, minds};
+pub use story::{ANSWER, FINDING, QUESTION, finish, live, live_together, minds};

@@ -70,6 +70,19 @@ pub fn live(pair: &Pair, id: &str) {
     }
 }
 
+/// Lives whole stories in all of `ids` at the same time.
+///
+/// # Panics
+/// If one of them does.
+pub fn live_together(pair: &Pair, ids: &[String]) {
+    std::thread::scope(|scope| {
+        let lives: Vec<_> = ids.iter().map(|id| scope.spawn(move || live(pair, id))).collect();
+        for life in lives {
+            life.join().unwrap_or_else(|cause| std::panic::resume_unwind(cause));
+        }
+    });
+}
+
 /// Approves and commits what the agents have made, and looks at it.
 #[track_caller]
 pub fn finish(pair: &Pair, id: &str) {
