@@ -33,7 +33,7 @@ const PARTS: &[Part] = &[("random", random), ("points", points), ("errors", erro
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let Some((&INNER, rest)) = words.split_first() else {
-        return run_optimised("kill", arguments, &["pairflow", "pairflow-faulty"]);
+        return run_optimised("kill", arguments);
     };
     let (only, kills) = match rest {
         [] => (None, GATE),

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let mut words = arguments.iter().map(String::as_str);
     if words.next() != Some(INNER) {
         options(arguments)?;
-        return run_optimised("lab", arguments, &[]);
+        return run_optimised("lab", arguments);
     }
     let (params, seeds) = options(&arguments[1..])?;
     let began = Instant::now();

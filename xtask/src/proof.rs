@@ -10,9 +10,12 @@ use crate::tidy;
 /// The word that says that this is the optimised process already.
 pub(crate) const INNER: &str = "--inner";
 
-/// Builds the workshop and these packages as releases are built, and runs `command` of that workshop.
-pub(crate) fn run_optimised(command: &str, arguments: &[String], packages: &[&str]) -> anyhow::Result<()> {
-    let named = ["xtask"].iter().chain(packages).flat_map(|package| ["--package", package]);
+/// What proofs run. One proof after the other builds the same, with the same features, so it is built once.
+const PACKAGES: [&str; 3] = ["xtask", "pairflow", "pairflow-faulty"];
+
+/// Builds the workshop and the programs as releases are built, and runs `command` of that workshop.
+pub(crate) fn run_optimised(command: &str, arguments: &[String]) -> anyhow::Result<()> {
+    let named = PACKAGES.iter().flat_map(|package| ["--package", package]);
     let mut build = Command::new("cargo");
     build.args(["build", "--quiet", "--release"]).args(named).current_dir(tidy::root());
     ensure!(build.status().context("cannot start cargo")?.success(), "cannot build what is to be proved");

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         [INNER, "--seeds", count] => gate(0, number(count)?),
         [INNER, "--seeds", count, "--first", first] => gate(number(first)?, number(count)?),
         [INNER, "--seed", seed] => one(number(seed)?),
-        [] | ["--seeds", _] | ["--seeds", _, "--first", _] | ["--seed", _] => run_optimised("sim", arguments, &[]),
+        [] | ["--seeds", _] | ["--seeds", _, "--first", _] | ["--seed", _] => run_optimised("sim", arguments),
         _ => bail!("usage: cargo xtask sim [--seeds N [--first S] | --seed S]"),
     }
 }

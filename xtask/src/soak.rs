@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         [INNER] => soak(None),
         [INNER, "--hours", hours] => soak(Some(Duration::from_secs(number(hours)? * 3600))),
         [INNER, "--minutes", minutes] => soak(Some(Duration::from_secs(number(minutes)? * 60))),
-        [] | ["--hours" | "--minutes", _] => run_optimised("soak", arguments, &["pairflow", "pairflow-faulty"]),
+        [] | ["--hours" | "--minutes", _] => run_optimised("soak", arguments),
         _ => bail!("usage: cargo xtask soak [--hours H | --minutes M | panes]"),
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         [INNER, rest @ ..] => soak(sizes(rest)?),
         rest => {
             sizes(rest)?;
-            run_optimised("soak", &[&["panes".to_owned()], arguments].concat(), &["pairflow"])
+            run_optimised("soak", &[&["panes".to_owned()], arguments].concat())
         }
     }
 }
