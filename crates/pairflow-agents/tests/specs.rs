@@ -191,7 +191,7 @@ const HASHES: [(&str, &str); 8] = [
     ("user_prompt_submit", "c88b0ce48e2ce0668c1aa56ec3f7d3dacae65bb6d08951d5076c1c6ddf3a03fe"),
     ("pre_tool_use", "8bba66bbf438bfbf3ac79dc54d45890f2bf6def7091f504a990078780c030b40"),
     ("post_tool_use", "0b4bce8c45b93660179042d0782e4934be14e6ce53c1daa74cfef625d3b2c872"),
-    ("permission_request", "cc508a34eacba591b015e00a703cb57816b95c9196c7f67f400d5564b45fe354"),
+    ("permission_request", "44f0c8404b6ec9214f89409e43ab5e7a7717236bec87a864ec4094fa587fa9a7"),
     ("stop", "4eb3788759230ef7c277c13114385fc48b5422087c728be110b200ca3a58033c"),
     ("session_end", "13f656178f2622831d7e492b8d3a6c405ece3dc54998681ab10f1532dd57f777"),
     ("interrupt", "6a8ff8a1066e916be3e140dd349d89a5107c632620f5dadafd0d3fd4b62c60a3"),
@@ -403,7 +403,7 @@ fn a_program_with_known_hooks_is_that_program_under_another_name() {
     let bench = Bench::new();
     let mut seat = bench.seat("work-claude");
     let command = vec!["/opt/claude-at-work".to_owned()];
-    seat.spec = Some(CustomAgent { command, hooks: HookKind::Claude, ..CustomAgent::default() });
+    seat.spec = Some(CustomAgent { command, hooks: Some(HookKind::Claude), ..CustomAgent::default() });
     insta::assert_snapshot!(bench.words(&seat), @r"
     /opt/claude-at-work
     --session-id
@@ -445,4 +445,56 @@ fn a_launch_file_is_read_once_and_by_its_owner_alone() {
     std::fs::write(&path, "{").unwrap();
     assert!(LaunchFile::take(&path).is_err());
     assert!(!path.exists(), "what makes no sense may still hold secrets");
+}
+
+#[test]
+fn a_known_program_can_be_had_without_its_hooks_and_keeps_everything_else() {
+    let bench = Bench::new();
+    for name in ["claude", "codex"] {
+        let mut seat = bench.seat(name);
+        let hooked = PaneDriver.launch(&seat).unwrap();
+        seat.spec = Some(CustomAgent { hooks: Some(HookKind::None), ..CustomAgent::default() });
+        let mute = PaneDriver.launch(&seat).unwrap();
+        assert_eq!((hooked.hooks, mute.hooks), (true, false), "{name}");
+        assert_eq!((&mute.dialogs, mute.prompted, &mute.env), (&hooked.dialogs, true, &hooked.env));
+        let ours = |word: &&String| word.starts_with("hooks.");
+        let rest = |argv: &[String]| {
+            let mut rest: Vec<String> = Vec::new();
+            for word in argv {
+                match ours(&word) {
+                    // The `-c` before it.
+                    true => drop(rest.pop()),
+                    false => rest.push(word.clone()),
+                }
+            }
+            rest
+        };
+        assert_eq!(mute.argv, rest(&hooked.argv), "{name}: nothing else is left out");
+    }
+    let settings = std::fs::read_to_string(bench.seat("claude").runtime_dir.join("claude.settings.json")).unwrap();
+    let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
+    assert_eq!(settings["hooks"], serde_json::json!({}));
+    assert!(settings["permissions"]["allow"].to_string().contains("Bash(pairflow:*)"), "{settings}");
+}
+
+#[test]
+fn a_known_name_can_be_that_of_the_other_program_which_has_to_be_named() {
+    let bench = Bench::new();
+    let mut seat = bench.seat("codex");
+    seat.spec = Some(CustomAgent { hooks: Some(HookKind::Codex), ..CustomAgent::default() });
+    assert_eq!(PaneDriver.launch(&seat).unwrap(), PaneDriver.launch(&bench.seat("codex")).unwrap());
+    seat.spec = Some(CustomAgent { hooks: Some(HookKind::Claude), ..CustomAgent::default() });
+    insta::assert_snapshot!(bench.refusal(&seat), @r#"cannot start codex: `[agent.codex]` gives it the hooks of another program and does not name that program; add `command = ["…"]`, or take `hooks` out"#);
+    let command = vec!["/opt/claude-at-work".to_owned()];
+    seat.spec = Some(CustomAgent { command, hooks: Some(HookKind::Claude), ..CustomAgent::default() });
+    insta::assert_snapshot!(bench.words(&seat), @r"
+    /opt/claude-at-work
+    --session-id
+    5f0c8a52-1c0e-4f0e-9b58-7a3a2f6d1e01
+    --permission-mode
+    acceptEdits
+    --settings
+    DIR/runtime/codex.settings.json
+    [pairflow 3] Round 1: read the brief.
+    ");
 }

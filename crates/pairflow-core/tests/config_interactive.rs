@@ -78,7 +78,7 @@ fn an_agent_of_ones_own_is_started_as_its_table_says() {
         args: words(&["--model", "pro"]),
         resume: words(&["gemini", "--resume", "{session}"]),
         prompt: PromptBy::Paste,
-        hooks: HookKind::Codex,
+        hooks: Some(HookKind::Codex),
         env: words(&["KEY_1", "_k"]),
     };
     assert_eq!(rules.agents_custom.get(&"gemini".parse().unwrap()), Some(&gemini));
@@ -89,6 +89,28 @@ fn an_agent_of_ones_own_is_started_as_its_table_says() {
     assert!(written.contains("\n[agent.codex]\nenv = [\"MOCK_API_KEY\"]\n\n[agent.gemini]\n"), "{written}");
     let again = Layers { bubble: layer("bubble.toml", Source::Bubble, &written), ..Layers::default() };
     assert_eq!(resolve(&again).unwrap().rules, rules);
+}
+
+#[test]
+fn that_an_agent_is_to_have_no_hooks_is_told_from_saying_nothing() {
+    let codex = |rules: &Rules| rules.agents_custom[&"codex".parse().unwrap()].hooks;
+    let text = "[agent.codex]\nhooks = \"none\"\n";
+    let resolved = with(text);
+    assert_eq!(codex(&resolved.rules), Some(HookKind::None));
+    let written = render_bubble_toml(&resolved, &"b1".parse().unwrap(), "/repo");
+    assert!(written.contains("\n[agent.codex]\nhooks = \"none\""), "{written}");
+    let again = Layers { bubble: layer("bubble.toml", Source::Bubble, &written), ..Layers::default() };
+    let shown = again.explain().into_iter().find(|row| row.key == "agent.codex.hooks").unwrap();
+    assert_eq!(shown.value, json!("none"));
+    assert_eq!(resolve(&again).unwrap().rules, resolved.rules);
+    let logged = serde_json::to_value(&resolved.rules).unwrap();
+    assert_eq!(serde_json::from_value::<Rules>(logged.clone()).unwrap(), resolved.rules);
+    // Earlier logs say `none` for every agent about whose hooks nobody had said anything.
+    let mut earlier = logged;
+    earlier["agents_custom"]["codex"]["hooks"] = json!("none");
+    assert_eq!(codex(&serde_json::from_value(earlier.clone()).unwrap()), None);
+    earlier["agents_custom"]["codex"]["hooks"] = json!("codex");
+    assert_eq!(codex(&serde_json::from_value(earlier).unwrap()), Some(HookKind::Codex));
 }
 
 #[test]
@@ -114,7 +136,7 @@ fn tables_of_an_agent_are_joined_key_by_key_and_each_key_names_its_file() {
     ];
     assert_eq!(shown, expected.each_ref().map(|(key, value, source)| (*key, value, (*source).to_owned())));
     let gemini = &resolve(&layers).unwrap().rules.agents_custom[&"gemini".parse().unwrap()];
-    assert_eq!((gemini.command.as_slice(), gemini.hooks), (["g2".to_owned()].as_slice(), HookKind::None));
+    assert_eq!((gemini.command.as_slice(), gemini.hooks), (["g2".to_owned()].as_slice(), None));
 }
 
 #[test]

@@ -152,14 +152,17 @@ fn a_person_attaches_from_inside_another_tmux_to_exactly_the_named_session() {
     let Ensured::Made { pane: window, .. } = outer.tmux.ensure_session(&plan).unwrap() else { panic!("it is new") };
     outer.tmux.respawn(&window, &attach("pf-a"), outer.dir()).unwrap();
     assert_eq!(outer.ended(&window).status, Some(1), "there is no such session");
+    assert!(!server.tmux.is_watched().unwrap());
     outer.tmux.respawn(&window, &attach("pf-a-b"), outer.dir()).unwrap();
     outer.shows(&window, "inner text");
+    assert!(server.tmux.is_watched().unwrap());
     assert_eq!(server.of(&pane, "#{window_width}"), "80");
     let second = server.split(&pane, &["sleep", "60"]);
     server.tmux.layout(&[pane.clone(), second.clone()]).unwrap();
     assert_eq!(server.of(&pane, "#{window_width}"), "80", "whoever looks keeps their size");
     outer.tmux.close(&window).unwrap();
     eventually("the person is gone", || server.of(&pane, "#{session_attached}") == "0");
+    assert!(!server.tmux.is_watched().unwrap());
     server.tmux.layout(&[pane.clone(), second]).unwrap();
     assert_eq!(server.of(&pane, "#{window_width}x#{window_height} #{pane_height}"), "200x50 10");
 }

@@ -4,7 +4,7 @@
 
 mod interactive_panes_support;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use interactive_panes_support::{Machine, Note, Own, PLAY_FINDING, eventually};
@@ -109,6 +109,7 @@ fn hostile_text_reaches_no_pane() {
     std::fs::write(machine.beside("findings.json"), json!({"findings": [finding]}).to_string()).unwrap();
     let task = format!("@{}", machine.beside("small").display());
     let bubble = machine.start_in(&machine.home.repo, "hostile", &task);
+    let view = Drawn::of(&bubble);
     bubble.wait_for_state("WAITING_HUMAN");
     bubble.run("reply", &["--message", &small]).ok();
     bubble.wait_for_state("READY_FOR_APPROVAL");
@@ -121,17 +122,132 @@ fn hostile_text_reaches_no_pane() {
         let said = log.lines().any(|line| line.contains(&format!("\"{kind}\"")) && line.contains("touch pwned"));
         assert!(said, "{kind} was said, and is on record:\n{log}");
     }
-    for agent in ["codex", "claude"] {
-        let given = String::from_utf8(bubble.given(agent)).unwrap();
-        assert!(given.lines().count() >= 3, "{given}");
-        for line in given.lines() {
-            assert!(is_template(line, &machine.home.repo), "this reached {agent}: {line:?}");
-        }
-    }
+    only_templates_were_given(&bubble, 3);
+    view.is_readable(&bubble, "READY_FOR_APPROVAL");
     assert_eq!(pwned(machine.home.root()), Vec::<String>::new());
     bubble.run("stop", &["--yes", "--reason", &small]).ok();
     eventually("the end", || bubble.everything(), || bubble.processes().is_empty().then_some(()));
     assert_eq!(pwned(machine.home.root()), Vec::<String>::new());
+}
+
+/// Hands over a megabyte; of the findings the largest file that is taken, after one of a megabyte was refused.
+const PLAY_LARGE: &str = r#"
+act() {
+  case $seat-$round in
+    implementer-1) gate drawn; echo one >work.txt; pairflow pass --summary - <"$here/big" ;;
+    reviewer-1)
+      pairflow pass --summary 'read it' --findings "$here/huge.json" || echo 'a megabyte is refused'
+      pairflow pass --summary - --findings "$here/large.json" <"$here/big" ;;
+    *) gate never ;;
+  esac
+}
+"#;
+
+#[test]
+fn a_megabyte_of_hostile_text_is_pasted_nowhere_and_the_view_stays_readable() {
+    let machine = Machine::new(PLAY_LARGE, "");
+    let small = hostile();
+    let big = small.repeat(1_048_576 / small.len() + 1);
+    std::fs::write(machine.beside("big"), &big).unwrap();
+    let detail = small.repeat(8_000 / small.len());
+    let title = |number: usize| format!("{number} {}", small.replace(['\n', '\r'], " "));
+    let finding = |number| json!({"severity": "P1", "title": title(number), "file": "work.txt", "line": number, "detail": detail});
+    let file = |count| json!({"findings": (1..=count).map(finding).collect::<Vec<_>>()}).to_string();
+    assert!(file(131).len() > 1_048_576);
+    std::fs::write(machine.beside("huge.json"), file(131)).unwrap();
+    std::fs::write(machine.beside("large.json"), file(12)).unwrap();
+    let task = format!("@{}", machine.beside("big").display());
+    let bubble = machine.start_in(&machine.home.repo, "hostile", &task);
+    let view = Drawn::of(&bubble);
+    machine.open("drawn");
+    bubble.wait_for_note("codex", 1);
+    let said = std::fs::read_to_string(machine.beside("said")).unwrap();
+    assert!(said.contains("a megabyte is refused"), "{said}");
+    let findings = bubble.status()["open_findings"].as_array().unwrap().clone();
+    assert!(!findings.is_empty(), "{}", bubble.everything());
+    assert!(findings.iter().all(|one| one["title"].as_str().unwrap().contains("touch pwned")), "{findings:?}");
+    let record: u64 = ["transcript.ndjson", "artifacts"].iter().map(|name| size(&bubble_dir(&bubble).join(name))).sum();
+    assert!(record > 1_048_576, "all of it is on record: {record} bytes");
+    only_templates_were_given(&bubble, 2);
+    view.is_readable(&bubble, "RUNNING");
+    assert_eq!(pwned(machine.home.root()), Vec::<String>::new());
+    bubble.stop();
+}
+
+fn bubble_dir(bubble: &Own<'_>) -> PathBuf {
+    bubble.repo.join(".pairflow/bubbles").join(&bubble.id)
+}
+
+/// How many bytes a file has, or all files in a directory.
+fn size(path: &Path) -> u64 {
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries.flatten().map(|entry| size(&entry.path())).sum(),
+        Err(_) => path.metadata().unwrap().len(),
+    }
+}
+
+/// Insists that each agent was given at least `least` lines, and nothing but pairflow's own texts.
+#[track_caller]
+fn only_templates_were_given(bubble: &Own<'_>, least: usize) {
+    for agent in ["codex", "claude"] {
+        let given = String::from_utf8(bubble.given(agent)).unwrap();
+        assert!(given.lines().count() >= least, "{given}");
+        for line in given.lines() {
+            assert!(is_template(line, &bubble.repo), "this reached {agent}: {line:?}");
+        }
+    }
+}
+
+/// Every byte that the status view sends to its pane.
+struct Drawn {
+    pane: String,
+    file: PathBuf,
+}
+
+impl Drawn {
+    fn of(bubble: &Own<'_>) -> Self {
+        let (pane, file) = (bubble.pane("pairflow.view"), bubble.machine.beside("drawn-by-the-view"));
+        bubble.tmux(&["pipe-pane", "-t", &pane, &format!("exec cat >>'{}'", file.display())]).unwrap();
+        Self { pane, file }
+    }
+
+    /// Insists that the view shows where the bubble stands, in pictures that hold no sequence but those that draw.
+    #[track_caller]
+    fn is_readable(&self, bubble: &Own<'_>, state: &str) {
+        let shown = || bubble.tmux(&["capture-pane", "-p", "-t", &self.pane]);
+        let head = format!("hostile  {state}  ");
+        let whole = |screen: &String| {
+            let lines: Vec<_> = screen.lines().collect();
+            let labels = ["Inbox", "Findings", "Checks", "Help"];
+            let labelled = labels.iter().filter(|label| lines.iter().any(|line| line.starts_with(*label))).count();
+            lines.first().is_some_and(|line| line.starts_with(&head)) && labelled >= 3 && screen.contains("touch pwned")
+        };
+        let screen = eventually("the view", || bubble.everything(), || shown().filter(whole));
+        assert!(screen.lines().count() <= 50 && !screen.contains(|c: char| c.is_control() && c != '\n'), "{screen:?}");
+        let titles = bubble.tmux(&["list-panes", "-a", "-F", "#{pane_title} #{window_name} #{session_name}"]).unwrap();
+        assert!(!titles.contains("pwned"), "{titles}");
+        let drawn = String::from_utf8(std::fs::read(&self.file).unwrap()).unwrap();
+        assert!(drawn.contains("touch pwned"), "the text itself is shown: {drawn:?}");
+        assert_eq!(strange(&drawn), Vec::<String>::new());
+    }
+}
+
+/// Returns every control sequence in `text` that does more than to place, clear and colour.
+fn strange(text: &str) -> Vec<String> {
+    let mut strange = Vec::new();
+    for (at, c) in text.char_indices().filter(|(_, c)| c.is_control() && !"\r\n\u{7}".contains(*c)) {
+        let rest = &text[at + c.len_utf8()..];
+        let end = rest.find(|c: char| c.is_ascii_alphabetic() || c.is_control()).map_or(rest, |end| &rest[..=end]);
+        let plain = end.strip_prefix('[').is_some_and(|end| {
+            let (words, last) = end.split_at(end.len().saturating_sub(1));
+            let colour = last == "m" && words.chars().all(|c| c.is_ascii_digit() || c == ';');
+            colour || ["H", "J", "2J", "K", "?25l", "?25h"].contains(&end)
+        });
+        if c != '\u{1b}' || !plain {
+            strange.push(format!("{c:?}{}", end.escape_debug()));
+        }
+    }
+    strange
 }
 
 /// Whether a line is one of the two texts that pairflow types, with nothing of its own but numbers and paths.

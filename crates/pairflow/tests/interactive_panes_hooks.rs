@@ -142,7 +142,8 @@ fn a_permission_is_asked_for_and_the_question_withdrawn_with_the_next_sign_of_wo
     let play = r#"
 act() {
   if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
-  hook PermissionRequest ',"tool_name":"Bash","tool_input":{"command":"rm -rf build"}'
+  # Claude Code shows its dialog while its hook waits, and the hook outlives the answer.
+  hook PermissionRequest ',"tool_name":"Bash","tool_input":{"command":"rm -rf build"}' >"$here/told" &
   gate answered
   hook PostToolUse ',"tool_name":"Bash","tool_input":{"command":"rm -rf build"}'
   gate go
@@ -157,6 +158,7 @@ act() {
     assert_eq!(bubble.questions(), 1);
     machine.open("answered");
     eventually("the withdrawal", || bubble.everything(), || (bubble.questions() == 0).then_some(()));
+    assert_eq!(std::fs::read_to_string(machine.beside("told")).unwrap(), "", "it was answered in the pane");
     machine.open("go");
     bubble.wait_for_state("READY_FOR_APPROVAL");
     bubble.stop();

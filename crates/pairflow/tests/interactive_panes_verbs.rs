@@ -145,3 +145,16 @@ fn the_output_of_panes_is_copied_only_where_it_is_wanted() {
         bubble.stop();
     }
 }
+
+#[test]
+fn a_bubble_that_is_committed_while_no_supervisor_runs_leaves_no_program() {
+    let machine = Machine::new("", "");
+    let bubble = machine.start("alone");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    machine.home.pairflow(&["supervisor", "stop"]).ok();
+    assert!(!bubble.processes().is_empty(), "the panes outlive the supervisor");
+    bubble.run("approve", &[]).ok();
+    bubble.run("commit", &["--message", "work"]).ok();
+    assert_eq!(bubble.status()["state"], "DONE");
+    eventually("the end of the programs", || bubble.everything(), || bubble.processes().is_empty().then_some(()));
+}

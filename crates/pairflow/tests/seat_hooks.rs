@@ -70,6 +70,7 @@ fn every_event_arrives_with_what_is_known_of_it() {
             prompt: Some("[pairflow 12] Round 2: go".to_owned()),
             tool: Some("Bash".to_owned()),
             tool_text: Some("ls".to_owned()),
+            tool_text_whole: event == HookName::PermissionRequest,
             message: Some("waiting".to_owned()),
             error: Some("rate_limit".to_owned()),
             stop_hook_active: true,

@@ -96,6 +96,33 @@ fn stop_is_asked_for_on_the_terminal() {
 }
 
 #[test]
+fn the_status_counts_down_from_the_last_sign_of_life_that_the_supervisor_has_shown() {
+    let home = home();
+    started(&home, "b1");
+    home.pairflow(&["supervisor", "stop"]).ok();
+    let left = || {
+        let (exit, text) = at_terminal(&home, &["status", "b1", "--json"], "", Arc::new(TenMinutesLater));
+        assert_eq!(exit, ExitCode::from(0), "{text}");
+        let json: serde_json::Value = serde_json::Deserializer::from_str(&text).into_iter().next().unwrap().unwrap();
+        json["watchdog_left_secs"].as_u64().unwrap()
+    };
+    assert_eq!(left(), 0, "the log alone has been silent for ten minutes");
+    // Its hooks were heard a minute before the status is asked for.
+    let active = SystemClock.now().up + 540_000;
+    let seat = serde_json::json!({
+        "agent": "codex", "status": "busy", "since": "2026-01-01T00:00:00Z", "session": null, "pane": null, "pid": null,
+        "notice": null, "active": active,
+    });
+    let runtime = home.repo.join(".pairflow/runtime/b1");
+    std::fs::create_dir_all(&runtime).unwrap();
+    std::fs::write(runtime.join("seats.json"), serde_json::json!([seat]).to_string()).unwrap();
+    let shown = left();
+    assert!((200..=240).contains(&shown), "{shown} of 300 seconds are left");
+    std::fs::write(runtime.join("seats.json"), "[{").unwrap();
+    assert_eq!(left(), 0, "a file that makes no sense says nothing");
+}
+
+#[test]
 fn the_watchdog_asks_once_about_an_agent_that_was_silent_for_too_long() {
     let home = home();
     started(&home, "b1");

@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use daily_support::wait_until;
 use pairflow_testkit::home::Home;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use verbs_support::{handed_over, home, started};
 
 /// How many rows the terminal has at most.
@@ -190,6 +191,32 @@ fn ctrl_c_leaves_and_colours_can_be_refused() {
     let sent = plain.leave("q");
     let endings = sent.split("\u{1b}[").skip(1).filter_map(|one| one.chars().find(char::is_ascii_alphabetic));
     assert!(endings.clone().count() > 3 && endings.clone().all(|end| end != 'm'), "{sent:?}");
+}
+
+#[test]
+fn a_signal_ends_it_and_the_terminal_is_given_back() {
+    use std::os::unix::process::ExitStatusExt;
+    let home = home();
+    started(&home, "b1");
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut view = Watched::start(&home, (100, 20), &[]);
+        // The terminal is looked at as the shell finds it after the view.
+        let name = ptsname(&view.master, Vec::new()).unwrap();
+        let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY;
+        let terminal = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
+        let modes =
+            || tcgetattr(&terminal).unwrap().local_modes & (LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        view.until("the picture", |lines| has(lines, "Help"));
+        wait_until("keys that arrive at once", || modes().is_empty());
+        assert!(view.sent().contains("\u{1b}[?25l") && !view.sent().contains("\u{1b}[?25h"), "{:?}", view.sent());
+        let pid = Pid::from_raw(i32::try_from(view.child.id()).unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        wait_until("the end of the view", || view.child.try_wait().unwrap().is_some());
+        assert_eq!(view.child.wait().unwrap().signal(), Some(signal.as_raw()));
+        let before = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        wait_until("keys that arrive by lines again", || modes() == before);
+        view.until("the cursor", |_| view.sent().contains("\u{1b}[?25h"));
+    }
 }
 
 #[test]

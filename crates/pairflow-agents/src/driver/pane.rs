@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::rules::{CustomAgent, HookKind};
+use pairflow_core::rules::CustomAgent;
 use pairflow_engine::driver::{AgentDriver, DriverError, Launch, SeatStart, Started, Trouble, TurnStart};
 
 use crate::spec::{AgentSpec, environment, spec_of};
@@ -40,7 +40,7 @@ fn launch(spec: &AgentSpec, seat: &SeatStart) -> Result<Launch, String> {
         env,
         cwd: seat.worktree.clone(),
         session: spec.session(&seat.session),
-        hooks: spec.hooks != HookKind::None,
+        hooks: spec.reports(),
         prompted: spec.prompts(seat),
         dialogs: spec.dialogs.clone(),
     })

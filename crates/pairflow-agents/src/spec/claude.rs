@@ -29,6 +29,7 @@ pub(super) fn spec() -> AgentSpec {
         },
         prompt: PromptBy::Argument,
         hooks: HookKind::Claude,
+        mute: false,
         env: env(),
         dialogs: dialogs(),
     }
@@ -116,22 +117,22 @@ fn dialogs() -> Vec<Dialog> {
     ]
 }
 
-/// Writes the settings file and returns the words that name it.
-pub(super) fn hook_words(seat: &SeatStart) -> Result<Vec<String>, String> {
+/// Writes the settings file and returns the words that name it; a mute program gets its permissions alone.
+pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Result<Vec<String>, String> {
     let file = seat.runtime_dir.join(format!("{}.settings.json", seat.agent));
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
-    private_file(&file, settings(seat).to_string().as_bytes()).map_err(failed)?;
+    private_file(&file, settings(seat, mute).to_string().as_bytes()).map_err(failed)?;
     let file = file.to_str().ok_or_else(|| format!("the path {} is not UTF-8", file.display()))?;
     Ok(words(["--settings", file]))
 }
 
-fn settings(seat: &SeatStart) -> Value {
+fn settings(seat: &SeatStart, mute: bool) -> Value {
     let entry = |event| {
         let handler =
             json!({"type": "command", "command": command(&seat.program, event), "timeout": event.timeout_secs});
         (event.name.to_owned(), json!([{"hooks": [handler]}]))
     };
-    let hooks: Map<String, Value> = HOOK_EVENTS.iter().filter(|event| event.claude).map(entry).collect();
+    let hooks: Map<String, Value> = HOOK_EVENTS.iter().filter(|event| event.claude && !mute).map(entry).collect();
     // Questions to a person belong into the record: the agent asks them with `pairflow ask-human`.
     json!({"hooks": hooks, "permissions": {"allow": allowed(seat), "deny": ["AskUserQuestion"]}})
 }

@@ -30,6 +30,7 @@ pub(super) fn spec() -> AgentSpec {
         permissions: permissions(),
         prompt: PromptBy::Argument,
         hooks: HookKind::Codex,
+        mute: false,
         env: env(),
         dialogs: dialogs(),
     }
@@ -111,9 +112,10 @@ fn dialogs() -> Vec<Dialog> {
 }
 
 /// Returns the words that install our hooks, have Codex trust them, and hand pairflow's variables to its shell whatever
-/// the person's policy for variables is.
-pub(super) fn hook_words(seat: &SeatStart) -> Vec<String> {
-    let ours = || HOOK_EVENTS.iter().filter(|event| event.codex).map(|event| (event, command(&seat.program, event)));
+/// the person's policy for variables is. A mute program gets the variables alone.
+pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Vec<String> {
+    let wanted = |event: &&HookEvent| event.codex && !mute;
+    let ours = || HOOK_EVENTS.iter().filter(wanted).map(|event| (event, command(&seat.program, event)));
     let hook = |(event, command): (&HookEvent, String)| {
         let (command, timeout) = (toml(&command), event.timeout_secs);
         format!("hooks.{}=[{{hooks=[{{type=\"command\",command={command},timeout={timeout}}}]}}]", event.name)
@@ -125,7 +127,8 @@ pub(super) fn hook_words(seat: &SeatStart) -> Vec<String> {
     let trusted = ours().map(trust).collect::<Vec<_>>().join(",");
     let told = seat.env.iter().filter(|(name, _)| name.starts_with("PAIRFLOW_"));
     let told = told.map(|(name, value)| format!("shell_environment_policy.set.{name}={}", toml(value)));
-    let settings = ours().map(hook).chain([format!("hooks.state={{{trusted}}}")]).chain(told);
+    let state = (!mute).then(|| format!("hooks.state={{{trusted}}}"));
+    let settings = ours().map(hook).chain(state).chain(told);
     settings.flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 

@@ -3,6 +3,7 @@
 //! ```toml
 //! [agent.codex]                 # a known agent: only what is added
 //! env = ["MY_PROVIDER_KEY"]
+//! hooks = "none"                # Codex without hooks; with `command` and `hooks = "claude"` it is a Claude Code
 //!
 //! [agent.work-claude]           # Claude Code under another name: everything else is Claude Code's
 //! command = ["/opt/claude-at-work"]
@@ -31,13 +32,7 @@ pub(super) fn spec(
             format!("pairflow does not know it; say how it is started in `[agent.{agent}]`, with `command = [\"…\"]`")
         });
     };
-    let mut spec = match (known, custom.command.is_empty()) {
-        (Some(known), _) => known,
-        (None, true) => {
-            return Err(format!("`[agent.{agent}]` does not say how it is started; add `command = [\"…\"]`"));
-        }
-        (None, false) => AgentSpec::of_kind(custom.hooks).unwrap_or_else(plain),
-    };
+    let mut spec = base(agent, known, custom)?;
     if !custom.command.is_empty() {
         spec.fresh.command.clone_from(&custom.command);
         let resume = spec.resume.iter_mut();
@@ -54,6 +49,22 @@ pub(super) fn spec(
     Ok(spec)
 }
 
+/// The description that the rest of `[agent.NAME]` is added to.
+fn base(agent: &AgentId, known: Option<AgentSpec>, custom: &CustomAgent) -> Result<AgentSpec, String> {
+    let other = custom.hooks.and_then(AgentSpec::of_kind);
+    match (known, other, custom.command.is_empty()) {
+        (Some(known), None, _) => Ok(AgentSpec { mute: custom.hooks == Some(HookKind::None), ..known }),
+        (Some(known), Some(other), _) if known.hooks == other.hooks => Ok(known),
+        (Some(_), Some(_), true) => Err(format!(
+            "`[agent.{agent}]` gives it the hooks of another program and does not name that program; add \
+             `command = [\"…\"]`, or take `hooks` out"
+        )),
+        (_, Some(other), false) => Ok(other),
+        (None, _, true) => Err(format!("`[agent.{agent}]` does not say how it is started; add `command = [\"…\"]`")),
+        (None, None, false) => Ok(plain()),
+    }
+}
+
 /// A program of which nothing is known but its words.
 fn plain() -> AgentSpec {
     AgentSpec {
@@ -64,6 +75,7 @@ fn plain() -> AgentSpec {
         permissions: PermissionWords::default(),
         prompt: PromptBy::Argument,
         hooks: HookKind::None,
+        mute: false,
         env: EnvNames::default(),
         dialogs: Vec::new(),
     }

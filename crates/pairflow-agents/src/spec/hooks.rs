@@ -23,7 +23,7 @@ pub const HOOK_EVENTS: [HookEvent; 10] = [
     both("UserPromptSubmit", "user_prompt_submit", 10),
     both("PreToolUse", "pre_tool_use", 10),
     both("PostToolUse", "post_tool_use", 10),
-    both("PermissionRequest", "permission_request", 15),
+    both("PermissionRequest", "permission_request", 600),
     both("Stop", "stop", 15),
     both("SessionEnd", "session_end", 3),
     HookEvent { codex: false, ..both("StopFailure", "stop_failure", 10) },
@@ -47,4 +47,15 @@ fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_for_a_permission_may_wait_longer_than_pairflow_keeps_it_waiting() {
+        let event = HOOK_EVENTS.iter().find(|event| event.name == "PermissionRequest").expect("it is one of them");
+        assert!(u64::from(event.timeout_secs) >= pairflow_engine::stage::HELD.as_secs() + 60);
+    }
 }

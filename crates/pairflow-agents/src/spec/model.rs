@@ -26,8 +26,10 @@ pub struct AgentSpec {
     pub permissions: PermissionWords,
     /// How the first prompt gets there.
     pub prompt: PromptBy,
-    /// Whose hooks it understands.
+    /// Whose hooks it understands; the words that come with them are that program's too.
     pub hooks: HookKind,
+    /// Whether the person wants it without its hooks; everything else stays.
+    pub mute: bool,
     /// Which variables of the person it gets.
     pub env: EnvNames,
     /// What it may show instead of working.
@@ -106,6 +108,11 @@ impl AgentSpec {
         named.then(|| name.clone())
     }
 
+    /// Whether it reports by hooks.
+    pub fn reports(&self) -> bool {
+        self.hooks != HookKind::None && !self.mute
+    }
+
     /// Whether the first prompt is one of the arguments.
     pub fn prompts(&self, seat: &SeatStart) -> bool {
         self.prompt == PromptBy::Argument && !seat.prompt.is_empty()
@@ -140,8 +147,8 @@ impl AgentSpec {
 
     fn hook_words(&self, seat: &SeatStart) -> Result<Vec<String>, String> {
         match self.hooks {
-            HookKind::Claude => claude::hook_words(seat),
-            HookKind::Codex => Ok(codex::hook_words(seat)),
+            HookKind::Claude => claude::hook_words(seat, self.mute),
+            HookKind::Codex => Ok(codex::hook_words(seat, self.mute)),
             HookKind::None => Ok(Vec::new()),
         }
     }

@@ -70,7 +70,7 @@ impl CustomLayer {
             args: words(&self.args).unwrap_or_default(),
             resume: words(&self.resume).unwrap_or_default(),
             prompt: self.prompt.as_ref().map(|set| set.value).unwrap_or_default(),
-            hooks: self.hooks.as_ref().map(|set| set.value).unwrap_or_default(),
+            hooks: self.hooks.as_ref().map(|set| set.value),
             env: words(&self.env).unwrap_or_default(),
         }
     }

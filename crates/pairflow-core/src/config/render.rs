@@ -99,8 +99,8 @@ fn custom(file: &mut Page, agent: &CustomAgent) {
     if agent.prompt != PromptBy::default() {
         file.line("prompt", prompt(agent.prompt), "argument|paste");
     }
-    if agent.hooks != HookKind::default() {
-        file.line("hooks", hooks(agent.hooks), "claude|codex|none");
+    if let Some(kind) = agent.hooks {
+        file.line("hooks", hooks(kind), "claude|codex|none");
     }
     file.list("env", &agent.env);
 }

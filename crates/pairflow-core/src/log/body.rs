@@ -134,6 +134,8 @@ pub enum QuestionKind {
     Undelivered,
     /// An agent waits for a permission that only a person gives, in its pane.
     Permission,
+    /// An agent waits for a permission that a person may give or refuse with an answer, for a while.
+    Permit,
     /// An agent shows a dialog that only a person may answer, in its pane.
     Dialog,
     /// An agent has used up what its account allows, and nobody knows until when.
@@ -177,14 +179,15 @@ impl QuestionKind {
                 | Self::Idle
                 | Self::Undelivered
                 | Self::Permission
+                | Self::Permit
                 | Self::Dialog
                 | Self::Limit
         )
     }
 
-    /// Whether it is a notice of pairflow's own, which `resume` answers.
+    /// Whether it is a notice of pairflow's own, which `resume` answers. A permission is given in so many words.
     pub fn is_answered_by_resume(self) -> bool {
-        self.is_about_presence() || self == Self::Trouble
+        (self.is_about_presence() && self != Self::Permit) || self == Self::Trouble
     }
 }
 

@@ -31,9 +31,9 @@ pub struct CustomAgent {
     /// How the first prompt gets there.
     #[serde(default)]
     pub prompt: PromptBy,
-    /// Which hooks it understands.
-    #[serde(default)]
-    pub hooks: HookKind,
+    /// Which hooks it understands, if that was said: a known agent has its own, any other one none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HookKind>,
     /// The names of variables of the person that it gets as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
@@ -51,7 +51,7 @@ pub enum PromptBy {
 }
 
 /// Whose hooks an agent understands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookKind {
     /// Those of Claude Code, by `--settings`.
@@ -59,6 +59,5 @@ pub enum HookKind {
     /// Those of Codex, by `-c`.
     Codex,
     /// None: it is heard of by its commands alone.
-    #[default]
     None,
 }

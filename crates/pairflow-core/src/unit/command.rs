@@ -6,7 +6,7 @@ use crate::log::{Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
 use crate::rounds::{Answers, Explanation, Finding, Step};
 use crate::rules::{BubbleKind, Rules};
 use crate::time::Moment;
-use crate::unit::{Caller, Hindrance};
+use crate::unit::{Caller, Hindrance, Unit};
 
 /// A request. The sender of an agent's command has been proven before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -391,12 +391,13 @@ impl Command {
         }
     }
 
-    /// Returns who is told what became of the command, in a bubble of this kind.
-    pub fn caller(&self, kind: BubbleKind) -> Caller {
-        match (self.agent(), kind) {
-            (None, _) => Caller::Person,
-            (Some(_), BubbleKind::Document) => Caller::DocumentAgent,
-            (Some(_), _) => Caller::Agent,
+    /// Returns who is told what became of the command.
+    pub fn caller(&self, unit: &Unit) -> Caller {
+        let Some(agent) = self.agent() else { return Caller::Person };
+        let slices = unit.phase.turn().filter(|turn| turn.agent == *agent).map_or(0, |turn| turn.slices);
+        match unit.rules.kind {
+            BubbleKind::Document => Caller::DocumentAgent { slices },
+            _ => Caller::Agent { slices },
         }
     }
 

@@ -62,7 +62,9 @@ pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decid
     match (asked.kind, decision) {
         (kind, Some(Decision::Accept)) if kind.is_tie_break() => accept_tie(unit, asked, event),
         (QuestionKind::CouldNotCheck, Some(Decision::Accept)) => Ok(accept_missing_checks(unit, event)),
-        (QuestionKind::CouldNotCheck | QuestionKind::Comprehension, _) | (_, None) => Ok(Decided::one(event)),
+        (QuestionKind::CouldNotCheck | QuestionKind::Comprehension, _)
+        | (QuestionKind::Permit, Some(Decision::Accept))
+        | (_, None) => Ok(Decided::one(event)),
         (kind, Some(_)) if kind.is_tie_break() => Ok(Decided::one(event)),
         (_, Some(_)) => Err(Refusal::NoDecision),
     }

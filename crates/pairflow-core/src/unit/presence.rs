@@ -65,8 +65,10 @@ impl Parked {
 /// What keeps an agent from going on until a person does something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hindrance {
-    /// It asks for a permission.
+    /// It asks for a permission, in its pane.
     Permission,
+    /// It asks for a permission, and its hook waits for a person's answer.
+    Permit,
     /// It shows a dialog.
     Dialog,
     /// Its model could not be reached, or something else failed that it does not get over by itself.
@@ -260,6 +262,7 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str) -> Decided 
                 "{agent} has stopped: {what}. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'."
             ),
         ),
+        Hindrance::Permit => (QuestionKind::Permit, permit(unit, agent, what)),
         Hindrance::Permission => (
             QuestionKind::Permission,
             format!("{agent} asks for a permission in its pane: {what}. Answer it there: pairflow attach {id}"),
@@ -269,10 +272,25 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str) -> Decided 
             format!("{agent} shows a dialog in its pane: {what}. Answer it there: pairflow attach {id}"),
         ),
     };
-    if asked(unit, kind) {
-        return Decided::default();
+    let mut events = Vec::new();
+    if !asked(unit, kind) {
+        events.push(own_question(unit, kind, question));
     }
-    Decided::one(own_question(unit, kind, question))
+    if kind == QuestionKind::Permission {
+        // No hook waits any more: what a person answered now would reach nobody.
+        let permit = permit(unit, agent, what);
+        let held = unit.questions.iter().filter(|open| open.kind == QuestionKind::Permit && open.question == permit);
+        events.extend(held.map(|open| take_back(unit, open, "it is asked in its pane now".to_owned())));
+    }
+    Decided::of(events)
+}
+
+/// The question about a permission that can be answered from everywhere.
+fn permit(unit: &Unit, agent: &AgentId, what: &str) -> String {
+    let id = &unit.id;
+    format!(
+        "{agent} asks for a permission: {what}. Allow it this once with 'pairflow reply {id} --decision accept', refuse it with 'pairflow reply {id} --message …', or answer in its pane: pairflow attach {id}"
+    )
 }
 
 /// An agent's command arrives while only its own silence is asked about: that is withdrawn, and the command is decided
@@ -297,13 +315,14 @@ pub(super) fn withdrawals(unit: &Unit, agent: &AgentId, which: impl Fn(QuestionK
     let holder = unit.phase.turn().is_some_and(|turn| turn.agent == *agent);
     let taken_back = |open: &&OpenQuestion| holder && open.kind.is_about_presence() && which(open.kind);
     let open = unit.questions.iter().filter(taken_back);
-    let back = |open: &OpenQuestion| {
-        let message = format!("{agent} is at work again");
-        let mut event = Event::own(unit.round, Body::HumanReply(Reply { message, decision: None }));
-        event.in_reply_to = Some(open.id.clone());
-        event
-    };
-    open.map(back).collect()
+    open.map(|open| take_back(unit, open, format!("{agent} is at work again"))).collect()
+}
+
+/// The answer with which pairflow takes back a question of its own.
+fn take_back(unit: &Unit, open: &OpenQuestion, message: String) -> Event {
+    let mut event = Event::own(unit.round, Body::HumanReply(Reply { message, decision: None }));
+    event.in_reply_to = Some(open.id.clone());
+    event
 }
 
 /// Whether agents of this bubble are told by notices.

@@ -11,9 +11,15 @@ pub enum Caller {
     /// A person.
     Person,
     /// An agent, to which most verbs are closed.
-    Agent,
+    Agent {
+        /// How many slices the change has that it reviews; 0 if it was not cut, or the agent does not review.
+        slices: u32,
+    },
     /// An agent of a document bubble: its reviews go through steps.
-    DocumentAgent,
+    DocumentAgent {
+        /// As for any other agent.
+        slices: u32,
+    },
 }
 
 /// Why a command was refused. Nothing has changed.
@@ -304,8 +310,10 @@ impl Refusal {
     pub fn next(&self, id: &BubbleId, caller: Caller) -> Option<String> {
         match caller {
             Caller::Person => self.next_of_person(id),
-            Caller::Agent => self.next_of_agent(id),
-            Caller::DocumentAgent => self.next_of_agent(id).map(with_steps),
+            Caller::Agent { slices } => self.next_of_agent(id).map(|line| with_slices(line, slices)),
+            Caller::DocumentAgent { slices } => {
+                self.next_of_agent(id).map(with_steps).map(|line| with_slices(line, slices))
+            }
         }
     }
 
@@ -360,17 +368,17 @@ impl Refusal {
 
     fn next_of_agent(&self, id: &BubbleId) -> Option<String> {
         Some(match self {
+            Self::NotConverged { unmet } if unmet.iter().all(|one| matches!(one, Unmet::Slices(_))) => {
+                "pairflow converged --summary '…'".to_owned()
+            }
             Self::NoDeclaration
             | Self::NotConverged { .. }
+            | Self::SlicesMissing { .. }
             | Self::NoStepsHere
             | Self::WaivedByPerson { .. }
             | Self::AnswersOfOtherSeat { seat: Seat::Critic } => "pairflow pass --summary '…' --no-findings".to_owned(),
             Self::StillFails { id } | Self::TwoAnswers { id } => format!("pairflow pass --summary '…' --reopen {id}"),
             Self::StepsMissing { .. } => with_steps("pairflow pass --summary '…' --no-findings".to_owned()),
-            Self::SlicesMissing { of, .. } => {
-                let all: Vec<_> = (1..=*of).collect();
-                format!("pairflow pass --summary '…' --no-findings --reviewed {}", numbers(&all).replace(' ', ""))
-            }
             Self::AnswersOfOtherSeat { seat: Seat::Producer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
             Self::NotReviewer { .. } | Self::FindingsFromProducer => "pairflow pass --summary '…'".to_owned(),
             Self::NothingBlocks | Self::LongTitle { .. } | Self::TooMany { what: "findings", .. } => {
@@ -420,6 +428,15 @@ fn with_steps(line: String) -> String {
         return line;
     }
     StepName::ALL.into_iter().fold(line, |line, step| format!("{line} --step {}='…'", step.name()))
+}
+
+/// A line that says to have found nothing, with all slices of the change: without one of them it would be refused.
+fn with_slices(line: String, slices: u32) -> String {
+    let clean = line.contains(" --no-findings") || line.starts_with("pairflow converged ");
+    if !clean || slices == 0 || line.contains(" --reviewed ") {
+        return line;
+    }
+    format!("{line} --reviewed {}", numbers(&(1..=slices).collect::<Vec<_>>()).replace(' ', ""))
 }
 
 /// The command line in which a text that was missing or did not fit has its place.

@@ -105,6 +105,9 @@ pub struct Unit {
     pub authors: Vec<Party>,
     /// The open questions, oldest first.
     pub questions: Vec<OpenQuestion>,
+    /// Whether a person has answered something since questions are open, of which the turn's holder is to be told.
+    #[serde(default)]
+    pub untold: bool,
     /// What the person said since the last producer turn ended, newest last.
     pub notes: Vec<String>,
     /// What the agents said, newest last.
@@ -277,6 +280,7 @@ impl Unit {
             streak: Vec::new(),
             authors: Vec::new(),
             questions: Vec::new(),
+            untold: false,
             notes: Vec::new(),
             summaries: VecDeque::new(),
             start_failed: None,

@@ -101,9 +101,11 @@ impl From<QuestionKind> for ItemKind {
             QuestionKind::CouldNotCheck => Self::CouldNotCheck,
             QuestionKind::Trouble => Self::Trouble,
             QuestionKind::LongTurn | QuestionKind::Idle => Self::Watchdog,
-            QuestionKind::Undelivered | QuestionKind::Permission | QuestionKind::Dialog | QuestionKind::Limit => {
-                Self::Pane
-            }
+            QuestionKind::Undelivered
+            | QuestionKind::Permission
+            | QuestionKind::Permit
+            | QuestionKind::Dialog
+            | QuestionKind::Limit => Self::Pane,
         }
     }
 }
@@ -125,6 +127,7 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
     let which = if unit.questions.len() > 1 { format!(" --question {}", open.id) } else { String::new() };
     let reply = |decision: &str| format!("pairflow reply {}{which}{decision} --message '…'", unit.id);
     let (accept, go_on) = (" --decision accept", " --decision continue");
+    let attach = format!("pairflow attach {}", unit.id);
     match open.kind {
         QuestionKind::Question => vec![reply("")],
         QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal | QuestionKind::Unproven => {
@@ -132,7 +135,8 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
         }
         QuestionKind::Comprehension => vec![format!("pairflow reply {}{which}{accept}", unit.id), reply("")],
         QuestionKind::CouldNotCheck => vec![reply(go_on), reply(accept)],
-        QuestionKind::Permission | QuestionKind::Dialog => vec![format!("pairflow attach {}", unit.id)],
+        QuestionKind::Permission | QuestionKind::Dialog => vec![attach],
+        QuestionKind::Permit => vec![format!("pairflow reply {}{which}{accept}", unit.id), reply(""), attach],
         QuestionKind::Watchdog
         | QuestionKind::AgentEnded
         | QuestionKind::Trouble

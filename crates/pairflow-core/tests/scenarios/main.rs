@@ -18,6 +18,7 @@ mod lifecycle;
 mod package;
 mod panes;
 mod pause;
+mod permits;
 mod protocol;
 mod refusals;
 mod reproducer;

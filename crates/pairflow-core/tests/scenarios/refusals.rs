@@ -84,7 +84,8 @@ fn every_refusal_says_how_a_person_goes_on() {
 fn no_refusal_sends_an_agent_to_a_verb_that_is_a_persons() {
     let open_to_agents = ["pairflow status ", "pairflow pass ", "pairflow ask-human ", "git -C "];
     for refusal in every_refusal() {
-        let next = refusal.next(&id(), Caller::Agent).unwrap_or_else(|| panic!("{refusal:?} has no next step"));
+        let next =
+            refusal.next(&id(), Caller::Agent { slices: 0 }).unwrap_or_else(|| panic!("{refusal:?} has no next step"));
         assert!(open_to_agents.iter().any(|verb| next.starts_with(verb)), "{refusal:?}: {next}");
     }
 }
@@ -94,7 +95,7 @@ fn a_line_that_hands_over_the_review_of_a_document_has_all_of_its_steps() {
     let steps = " --step contradictions='…' --step dry-run='…' --step adversarial='…'";
     let mut reviews = 0;
     for refusal in every_refusal() {
-        let next = refusal.next(&id(), Caller::DocumentAgent).unwrap();
+        let next = refusal.next(&id(), Caller::DocumentAgent { slices: 0 }).unwrap();
         let review = ["--no-findings", "--finding", "--reopen"].iter().any(|option| next.contains(option));
         assert_eq!(next.ends_with(steps), review, "{refusal:?}: {next}");
         assert_eq!(next.matches(" --step ").count(), if review { 3 } else { 0 }, "{next}");
@@ -103,13 +104,28 @@ fn a_line_that_hands_over_the_review_of_a_document_has_all_of_its_steps() {
     assert!(reviews >= 7, "{reviews} lines hand over a review");
     let converged = Refusal::NotConverged { unmet: vec![Unmet::Comprehension] };
     let line = format!("pairflow pass --summary '…' --no-findings{steps}");
-    assert_eq!(converged.next(&id(), Caller::DocumentAgent), Some(line));
-    assert!(!converged.next(&id(), Caller::Agent).unwrap().contains("--step"));
+    assert_eq!(converged.next(&id(), Caller::DocumentAgent { slices: 0 }), Some(line));
+    assert!(!converged.next(&id(), Caller::Agent { slices: 0 }).unwrap().contains("--step"));
+}
+
+#[test]
+fn a_line_that_finds_nothing_in_a_change_in_slices_has_all_of_them() {
+    let mut clean = 0;
+    for refusal in every_refusal() {
+        for caller in [Caller::Agent { slices: 3 }, Caller::DocumentAgent { slices: 3 }] {
+            let next = refusal.next(&id(), caller).unwrap();
+            let nothing = next.contains(" --no-findings") || next.contains(" converged ");
+            assert_eq!(next.ends_with(" --reviewed 1,2,3"), nothing, "{refusal:?}: {next}");
+            assert_eq!(next.matches("--reviewed").count(), usize::from(nothing), "{next}");
+            clean += usize::from(nothing);
+        }
+    }
+    assert!(clean >= 10, "{clean} lines find nothing");
 }
 
 #[test]
 fn a_text_that_belongs_to_a_persons_verb_has_no_next_step_for_an_agent() {
     let refusal = Refusal::Empty { what: "the commit message" };
-    assert_eq!(refusal.next(&id(), Caller::Agent), None);
+    assert_eq!(refusal.next(&id(), Caller::Agent { slices: 0 }), None);
     assert_eq!(refusal.next(&id(), Caller::Person).as_deref(), Some("pairflow commit demo --message '…'"));
 }

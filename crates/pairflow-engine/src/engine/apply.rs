@@ -161,7 +161,7 @@ impl Bubble {
     }
 
     fn refused(&self, command: &Command, unit: &Unit, refusal: Refusal) -> EngineError {
-        let caller = command.caller(unit.rules.kind);
+        let caller = command.caller(unit);
         EngineError::Refused { id: self.id.clone(), caller, refusal: Box::new(refusal) }
     }
 }

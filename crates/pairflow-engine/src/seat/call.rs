@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Weak;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use serde::{Deserialize, Serialize};
 const PROMPT: usize = 2048;
 /// How much of it is left for the notices that stand behind the cut.
 const NOTICES: usize = 400;
+/// The longest text of what a tool is to do, in columns: a person may have to decide on it.
+const TOOL: usize = 1000;
 /// The longest text of any other field, in columns.
 const TEXT: usize = 300;
 /// The longest name of a session.
@@ -67,6 +70,9 @@ pub struct HookCall {
     /// What the tool is to do, in a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_text: Option<String>,
+    /// Whether that line has all of it, as it was: nothing is cut, and nothing that would mislead a reader is gone.
+    #[serde(default)]
+    pub tool_text_whole: bool,
     /// What the CLI says about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -111,6 +117,8 @@ pub struct SeatCall {
     pub call: HookCall,
     /// Takes the answer. A caller that is gone needs none.
     pub answer: Sender<HookAnswer>,
+    /// Is there as long as the caller is.
+    pub there: Weak<()>,
 }
 
 impl HookName {
@@ -128,11 +136,11 @@ impl HookName {
     ];
 
     /// Returns how long the hook waits until its event is dealt with; nothing for one that is only handed on.
-    pub(super) fn patience(self) -> Option<Duration> {
+    pub(crate) fn patience(self) -> Option<Duration> {
         match self {
             Self::Stop => Some(Duration::from_secs(8)),
-            // Somebody may be asked. The CLI ends a hook that takes longer than it allows.
-            Self::PermissionRequest => Some(Duration::from_secs(600)),
+            // Somebody may be asked. The CLI ends a hook that takes longer than ten minutes.
+            Self::PermissionRequest => Some(Duration::from_secs(570)),
             Self::UserPromptSubmit | Self::SessionStart => Some(Duration::from_secs(3)),
             _ => None,
         }
@@ -174,6 +182,7 @@ impl HookCall {
             prompt: None,
             tool: None,
             tool_text: None,
+            tool_text_whole: false,
             message: None,
             error: None,
             stop_hook_active: false,
@@ -191,13 +200,25 @@ impl HookCall {
             transcript: self.transcript.filter(|path| path.is_absolute() && path.as_os_str().len() <= PATH),
             prompt: self.prompt.map(prompt),
             tool: line(self.tool),
-            tool_text: line(self.tool_text),
+            tool_text_whole: self.tool_text_whole && self.tool_text.as_deref().is_some_and(is_whole),
+            tool_text: self.tool_text.map(|text| safe_line(&lines(&text), TOOL)).filter(|text| !text.is_empty()),
             message: line(self.message),
             error: line(self.error),
             stop_hook_active: self.stop_hook_active,
             reason: line(self.reason),
         }
     }
+}
+
+/// Shows where a line ends: a command of two lines is not the command of one.
+fn lines(text: &str) -> String {
+    text.trim_end().replace('\n', " ⏎ ")
+}
+
+/// Whether nothing of `text` but the width of its spaces is lost when it is shown.
+fn is_whole(text: &str) -> bool {
+    let words = lines(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    !words.is_empty() && safe_line(&words, TOOL) == words
 }
 
 fn is_session(name: &str) -> bool {

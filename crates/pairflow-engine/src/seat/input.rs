@@ -50,6 +50,8 @@ impl HookCall {
             prompt: fields.text("prompt"),
             tool: fields.text("tool_name"),
             tool_text: fields.raw("tool_input").map(tool_text),
+            // Nobody decides on what may go on behind a cut.
+            tool_text_whole: event == HookName::PermissionRequest && serde_json::from_str::<IgnoredAny>(&text).is_ok(),
             message: ["message"].into_iter().chain(failed).find_map(|name| fields.text(name)),
             error: fields.text("error"),
             stop_hook_active: fields.raw("stop_hook_active") == Some("true"),
@@ -201,6 +203,26 @@ mod tests {
             let prompt = cut.prompt.unwrap_or_else(|| panic!("nothing is left of {:?}", &text[..end]));
             assert!(prompt.starts_with("[pairflow 3] g"), "{prompt:?}");
             assert_eq!(cut.session.as_deref(), Some("s1"));
+        }
+    }
+
+    #[test]
+    fn what_a_tool_is_to_do_is_whole_only_if_all_of_it_can_be_shown() {
+        let asks = |command: &str| {
+            let input = serde_json::json!({"tool_name": "Bash", "tool_input": {"command": command}}).to_string();
+            let call = read(HookName::PermissionRequest, &input);
+            assert_eq!(call.clone().bounded(), call, "it may be bounded as often as one likes");
+            assert!(
+                !read(HookName::PermissionRequest, &input[..input.len() - 2]).tool_text_whole,
+                "its end is missing"
+            );
+            (call.tool_text.unwrap_or_default(), call.tool_text_whole)
+        };
+        assert_eq!(asks("rm  -rf build\n"), ("rm -rf build".to_owned(), true));
+        assert_eq!(asks("true # \nrm -rf ~"), ("true # ⏎ rm -rf ~".to_owned(), true), "a line ends where it ends");
+        assert!(asks(&"x".repeat(1000)).1);
+        for hidden in ["x".repeat(1001), "ls \u{202e}txt".to_owned(), "ls \u{1b}[8m; rm x".to_owned()] {
+            assert!(!asks(&hidden).1, "{hidden:?}");
         }
     }
 

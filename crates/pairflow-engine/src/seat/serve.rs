@@ -108,7 +108,8 @@ impl Seat {
     fn report(&self, stream: &UnixStream, call: HookCall) {
         let patience = call.event.patience();
         let (answer, answered) = channel();
-        let sent = self.out.send(SeatCall { agent: self.agent.clone(), call: call.bounded(), answer });
+        let (agent, here) = (self.agent.clone(), Arc::new(()));
+        let sent = self.out.send(SeatCall { agent, call: call.bounded(), answer, there: Arc::downgrade(&here) });
         if sent.is_err() {
             return;
         }

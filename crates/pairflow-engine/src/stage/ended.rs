@@ -1,5 +1,7 @@
 //! The end of an agent's program.
 
+use std::time::{Duration, Instant};
+
 use pairflow_core::ids::AgentId;
 use pairflow_core::unit::{Command, Turn, Unit};
 
@@ -7,6 +9,10 @@ use super::play::Play;
 use super::room::started;
 use super::seat::Status;
 use crate::tmux::Pane;
+
+/// How long tmux may take to find out how a program has ended, and how often it is asked.
+const TOLD_WITHIN: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
 
 impl Play {
     /// A program is gone; the next step sees what that means.
@@ -61,15 +67,24 @@ impl Play {
         first
     }
 
-    /// How a program ended, as part of a sentence. A pane that was made anew knows nothing of the one before.
+    /// How a program ended, as part of a sentence. tmux knows of the end a moment before it knows how.
     fn how(&self, agent: &AgentId) -> String {
-        let panes = self.room.as_ref().and_then(|room| room.tmux.panes().ok()).unwrap_or_default();
-        let pane = panes.iter().find(|pane| pane.tag.as_deref() == Some(agent.as_str()));
-        let begun = self.seats.get(agent).and_then(|seat| seat.begun);
-        match pane.filter(|pane| begun == Some(pane.pid) || started(self.bubble(), agent, pane.pid)) {
-            Some(Pane { signal: Some(signal), .. }) => format!("by signal {signal}"),
-            Some(Pane { status: Some(code), .. }) => format!("with exit code {code}"),
-            _ => "together with its pane".to_owned(),
+        let until = Instant::now() + TOLD_WITHIN;
+        loop {
+            match self.last_pane(agent) {
+                Some(Pane { signal: Some(signal), .. }) => return format!("by signal {signal}"),
+                Some(Pane { status: Some(code), .. }) => return format!("with exit code {code}"),
+                Some(_) if Instant::now() < until => std::thread::sleep(PAUSE),
+                _ => return "together with its pane".to_owned(),
+            }
         }
+    }
+
+    /// The pane in which a program of `agent` ran; one that was made anew knows nothing of the one before.
+    fn last_pane(&self, agent: &AgentId) -> Option<Pane> {
+        let panes = self.room.as_ref()?.tmux.panes().ok()?;
+        let pane = panes.into_iter().find(|pane| pane.tag.as_deref() == Some(agent.as_str()))?;
+        let begun = self.seats.get(agent).and_then(|seat| seat.begun);
+        (begun == Some(pane.pid) || started(self.bubble(), agent, pane.pid)).then_some(pane)
     }
 }

@@ -3,26 +3,26 @@
 use std::time::Instant;
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{Command, Hindrance, Phase, Unit};
-use pairflow_core::view::safe::safe_line;
+use pairflow_core::unit::{Command, Phase, Unit};
 
 use super::notice;
+use super::permission::Waiter;
 use super::play::Play;
 use super::seat::{Prompted, Status};
 use crate::seat::{HookAnswer, HookCall, HookName, SeatCall};
 
-/// How much of what an agent shows is told to a person.
-const SHOWN: usize = 200;
-
 impl Play {
     /// Takes what a hook says, and answers it.
     pub(super) fn heard(&mut self, call: SeatCall) {
-        let SeatCall { agent, call, answer } = call;
+        let SeatCall { agent, call, answer, there } = call;
         let now = self.bubble().engine.clock.now();
         self.props.activity.note(&agent, now);
         let seat = self.seat(&agent);
         (seat.heard, seat.silent) = (Some(Instant::now()), false);
         self.identify(&agent, &call);
+        if call.event == HookName::PermissionRequest {
+            return self.wants_permission(&agent, call, Waiter { answer, there });
+        }
         let says = self.react(&agent, &call);
         // A hook that does not wait any more needs no answer.
         let _ = answer.send(says);
@@ -30,16 +30,17 @@ impl Play {
 
     fn react(&mut self, agent: &AgentId, call: &HookCall) -> HookAnswer {
         let now = self.bubble().engine.clock.now().ts;
+        let beside = self.is_beside_a_permission(agent, call);
         match call.event {
             HookName::SessionStart => {
                 self.seat(agent).becomes(Status::Ready, now);
             }
             HookName::UserPromptSubmit => self.prompted(agent, call),
+            HookName::PreToolUse | HookName::PostToolUse if beside => {}
             HookName::PreToolUse | HookName::PostToolUse => {
                 self.seat(agent).becomes(Status::Busy, now);
                 self.is_active(agent);
             }
-            HookName::PermissionRequest => self.wants_permission(agent, call),
             HookName::Stop => return self.stops(agent),
             HookName::StopFailure => self.failed(agent, call),
             HookName::Interrupt => {
@@ -47,7 +48,7 @@ impl Play {
                 seat.becomes(Status::Ready, now);
                 seat.kept.prompted = Prompted::Person;
             }
-            HookName::Notification => {}
+            HookName::Notification | HookName::PermissionRequest => {}
             HookName::SessionEnd => {
                 self.seat(agent).becomes(Status::Gone, now);
             }
@@ -89,14 +90,6 @@ impl Play {
         if self.unit.as_ref().is_some_and(asked) {
             self.report(&Command::Active { agent: agent.clone() });
         }
-    }
-
-    fn wants_permission(&mut self, agent: &AgentId, call: &HookCall) {
-        let now = self.bubble().engine.clock.now().ts;
-        self.seat(agent).becomes(Status::Permission, now);
-        let tool = call.tool.as_deref().unwrap_or("a tool");
-        let what = safe_line(&format!("{tool} {}", call.tool_text.as_deref().unwrap_or_default()), SHOWN);
-        self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Permission, what });
     }
 
     /// An agent that wants to stop in its own turn without a hand-over is told to go on, a few times.

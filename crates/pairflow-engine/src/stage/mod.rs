@@ -5,11 +5,14 @@
 //! one finds the same session by its name, the panes by their tags and the rest in the log.
 
 mod activity;
+mod briefing;
 mod door;
 mod ended;
 mod hooks;
+mod kept;
 mod notice;
 mod overview;
+mod permission;
 mod play;
 mod record;
 mod room;
@@ -20,5 +23,6 @@ mod tell;
 pub use activity::Activity;
 pub use notice::{numbers_in, text as notice_text};
 pub use overview::{Shown, session_name, tmux_socket};
+pub use permission::HELD;
 
 pub(crate) use door::{Props, Stage};

@@ -31,6 +31,11 @@ pub(super) fn standby(bubble: &BubbleId, briefing: &Path) -> String {
     )
 }
 
+/// Returns what a notice begins with, by which it is found again on a screen and in a record.
+pub(super) fn mark(number: u64) -> String {
+    format!("{OPENING}{number}]")
+}
+
 /// Returns the numbers of the notices in a prompt; a busy program joins what arrives meanwhile.
 pub fn numbers_in(prompt: &str) -> Vec<u64> {
     prompt.split(OPENING).skip(1).filter_map(|after| after.split_once(']')?.0.parse().ok()).collect()

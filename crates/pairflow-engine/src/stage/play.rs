@@ -1,7 +1,6 @@
 //! The thread of a stage: cues in, one step after each, and after a while without any.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -12,8 +11,10 @@ use pairflow_core::unit::{Command, Phase, Unit};
 
 use super::door::{Cue, Props};
 use super::overview::{self, Shown};
+use super::permission::Held;
 use super::room::Room;
-use super::seat::{Kept, SeatNow, Status};
+use super::seat::{SeatNow, Status};
+use super::tell::LOOK;
 use crate::engine::{Bubble, EngineError};
 use crate::seat::{SeatCall, SeatSocket, seat_path};
 use crate::tmux::TmuxError;
@@ -36,9 +37,15 @@ pub(super) struct Play {
     stirred: bool,
     /// The environment in which agents are started.
     pub person: Vec<(String, String)>,
+    /// The hooks that wait for a permission.
+    pub held: Vec<Held>,
     shown: Vec<Shown>,
+    /// What the file for a later supervisor holds.
+    pub kept: Vec<u8>,
     retry: Option<Instant>,
     failures: u32,
+    /// When the last step ended, and whether it came as far as telling anybody anything.
+    stepped: (Instant, bool),
 }
 
 /// What a stage cannot do.
@@ -80,9 +87,12 @@ impl Play {
             sockets: BTreeMap::new(),
             stirred: true,
             person,
+            held: Vec::new(),
             shown: Vec::new(),
+            kept: Vec::new(),
             retry: None,
             failures: 0,
+            stepped: (Instant::now(), false),
         }
     }
 
@@ -107,11 +117,12 @@ impl Play {
                 return self.close();
             }
             self.bring_in_line();
+            self.hold();
         }
     }
 
     /// Reads what the log says now. What cannot be read just now is as it was.
-    fn refresh(&mut self) {
+    pub(super) fn refresh(&mut self) {
         if let Ok(loaded) = self.bubble().load() {
             self.unit = Some(loaded.unit);
         }
@@ -122,10 +133,12 @@ impl Play {
         if self.retry.is_some_and(|at| at > Instant::now()) {
             return;
         }
+        self.stepped.1 = false;
         match self.step() {
             Ok(()) => (self.failures, self.retry) = (0, None),
             Err(error) => self.set_back(&error),
         }
+        self.stepped.0 = Instant::now();
         if let Err(error) = self.show() {
             (self.props.say)(&format!("{}: {error}", self.bubble().id));
         }
@@ -168,6 +181,7 @@ impl Play {
         if self.has_died(&unit, turn) {
             return Ok(());
         }
+        self.stepped.1 = true;
         match unit.notice_for(&turn.agent) {
             Some(notice) => self.tell(&unit, turn, notice)?,
             None => {
@@ -175,7 +189,8 @@ impl Play {
                 self.look_for_failure(&unit, &turn.agent);
             }
         }
-        self.stand_by(&unit, turn)
+        self.stand_by(&unit, turn)?;
+        self.brief(&unit, turn)
     }
 
     /// Opens the sockets through which the agents speak.
@@ -205,11 +220,15 @@ impl Play {
 
     /// When there is something to do without a cue.
     fn due(&self) -> Option<Instant> {
-        let seats = self.seats.values().filter_map(SeatNow::due).min();
-        match self.retry {
+        let (stepped, told) = self.stepped;
+        // Nothing is told in a pause or while a person is asked; and what a step has left as it was waits for a while.
+        let seats = self.seats.values().filter(|_| told).filter_map(SeatNow::due).min();
+        let seats = seats.map(|at| if at <= stepped { stepped + LOOK } else { at });
+        let due = match self.retry {
             Some(retry) => Some(seats.map_or(retry, |at| at.max(retry))),
             None => seats,
-        }
+        };
+        due.into_iter().chain(self.hold_due()).min()
     }
 
     /// The bubble is over: nothing of its session stays.
@@ -246,33 +265,16 @@ impl Play {
         self.seats.entry(agent.clone()).or_default()
     }
 
-    /// Where a later supervisor finds what this one knew of the programs.
-    pub(super) fn kept_path(&self) -> PathBuf {
-        self.bubble().control.runtime(&self.bubble().id).join("stage.json")
-    }
-
-    /// Takes over what an earlier supervisor knew.
-    pub(super) fn remember(&mut self) {
-        let Ok(text) = std::fs::read_to_string(self.kept_path()) else { return };
-        let Ok(kept) = serde_json::from_str::<BTreeMap<AgentId, Kept>>(&text) else { return };
-        for (agent, kept) in kept {
-            let seat = self.seat(&agent);
-            if seat.status == Status::Unknown {
-                (seat.status, seat.kept) = (kept.status, kept);
-            }
-        }
-    }
-
     /// Writes the files for onlookers and for a later supervisor, if they would say anything new.
     fn show(&mut self) -> std::io::Result<()> {
+        if self.room.is_some() {
+            self.keep()?;
+        }
         let Some(unit) = self.unit.as_ref().filter(|_| self.room.is_some()) else { return Ok(()) };
         let shown: Vec<_> = self.seats.iter().map(|(agent, seat)| self.shown_of(unit, agent, seat)).collect();
         if shown == self.shown {
             return Ok(());
         }
-        let kept: BTreeMap<_, _> = self.seats.iter().map(|(agent, seat)| (agent, &seat.kept)).collect();
-        let json = serde_json::to_vec(&kept).expect("what is kept holds text only");
-        overview::replace(&self.kept_path(), &json)?;
         overview::show(&self.bubble().control, &self.bubble().id, &shown)?;
         self.shown = shown;
         Ok(())

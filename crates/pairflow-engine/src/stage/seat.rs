@@ -67,6 +67,8 @@ pub(super) struct SeatNow {
     pub silent: bool,
     /// The turn in which it was started once more, because it had ended before it said anything.
     pub once_more: Option<u32>,
+    /// When its briefing was typed.
+    pub briefed: Option<Instant>,
 }
 
 /// What a later supervisor wants to know of a program that it did not start itself.
@@ -77,6 +79,13 @@ pub(super) struct Kept {
     pub dialogs: Vec<Dialog>,
     pub transcript: Option<PathBuf>,
     pub prompted: Prompted,
+    /// What it wants a permission for, as long as a hook waits for the answer.
+    #[serde(default)]
+    pub permit: Option<String>,
+    /// The notice that is still to be typed, because the program took none with its start; 0 is the briefing. It is
+    /// forgotten before the typing, so that nothing is ever typed twice.
+    #[serde(default)]
+    pub untyped: Option<u64>,
 }
 
 /// A notice on its way.

@@ -7,6 +7,7 @@ use pairflow_core::rules::ContextMode;
 use pairflow_core::time::Moment;
 use pairflow_core::unit::{Command, Notice, Seat, Turn, Unit};
 
+use super::briefing::BRIEFING;
 use super::door::Cue;
 use super::notice;
 use super::play::{Play, StageError};
@@ -24,6 +25,8 @@ pub(super) struct Wanted<'a> {
     pub turn: u32,
     pub session: Session,
     pub prompt: String,
+    /// The number of the notice that the prompt is; 0 for a briefing.
+    pub notice: u64,
 }
 
 impl Play {
@@ -39,7 +42,8 @@ impl Play {
             Some(id) if !fresh || began => Session::Resume(id),
             _ => Session::Fresh(uuid()?),
         };
-        self.start(unit, &Wanted { agent: &turn.agent, seat: turn.seat, turn: turn.number, session, prompt })
+        let notice = notice.number;
+        self.start(unit, &Wanted { agent: &turn.agent, seat: turn.seat, turn: turn.number, session, prompt, notice })
     }
 
     /// Starts the agents whose first turn is still to come, each with a briefing.
@@ -49,10 +53,9 @@ impl Play {
         let others = unit.rules.agents.all().filter(|agent| **agent != turn.agent);
         let others: Vec<_> = others.filter(|agent| !unit.sessions.contains_key(*agent)).cloned().collect();
         for agent in others {
-            let briefing = self.bubble().dir().join(format!("artifacts/briefing-{agent}.md"));
-            let prompt = notice::standby(&self.bubble().id, &briefing);
-            let session = Session::Fresh(uuid()?);
-            self.start(unit, &Wanted { agent: &agent, seat: Seat::Critic, turn: 0, session, prompt })?;
+            let prompt = notice::standby(&self.bubble().id, &self.bubble().briefing(&agent));
+            let (session, notice) = (Session::Fresh(uuid()?), BRIEFING);
+            self.start(unit, &Wanted { agent: &agent, seat: Seat::Critic, turn: 0, session, prompt, notice })?;
         }
         Ok(())
     }
@@ -68,15 +71,17 @@ impl Play {
         let file = runtime.join(format!("{}.launch", wanted.agent));
         let written = LaunchFile::from(&launch).write(&file);
         written.map_err(StageError::world(format!("cannot write {}", file.display())))?;
-        let (Some(room), Some(pane)) = (&self.room, self.seats.get(wanted.agent).and_then(|seat| seat.pane.clone()))
-        else {
-            return Ok(true);
-        };
+        let Some(pane) = self.seats.get(wanted.agent).and_then(|seat| seat.pane.clone()) else { return Ok(true) };
         let argv = [self.props.program.display().to_string(), "launch".to_owned(), file.display().to_string()];
+        self.expect(wanted, &launch)?;
+        let Some(room) = &self.room else { return Ok(true) };
         room.tmux.respawn(&pane, &argv, &launch.cwd)?;
-        // For diagnosis only: nothing ever reads it to decide anything.
-        let copy = unit.rules.capture_output.then(|| runtime.join(format!("{}.pane.log", wanted.agent)));
-        room.tmux.pipe(&pane, copy.as_deref())?;
+        // For diagnosis only: nothing ever reads it to decide anything, and a program that is gone already has none.
+        if unit.rules.capture_output
+            && let Err(error) = room.tmux.pipe(&pane, Some(&runtime.join(format!("{}.pane.log", wanted.agent))))
+        {
+            (self.props.say)(&format!("{}: no copy of what {} shows: {error}", bubble.id, wanted.agent));
+        }
         let pid = room.tmux.panes()?.into_iter().find(|one| one.id == pane).map(|one| one.pid);
         let Some(pid) = pid else { return Ok(true) };
         let what = format!("{} as {}", wanted.agent, wanted.seat);
@@ -86,17 +91,25 @@ impl Play {
         Ok(launch.prompted)
     }
 
+    /// Writes down what a later supervisor has to know of a program before there is one.
+    fn expect(&mut self, wanted: &Wanted<'_>, launch: &Launch) -> Result<(), StageError> {
+        let seat = self.seat(wanted.agent);
+        seat.kept.status = Status::Starting;
+        seat.kept.hooks = launch.hooks;
+        seat.kept.dialogs.clone_from(&launch.dialogs);
+        seat.kept.transcript = None;
+        seat.kept.prompted = Prompted::Pairflow;
+        seat.kept.untyped = (!launch.prompted).then_some(wanted.notice);
+        self.keep().map_err(StageError::world("cannot note what is to be typed"))
+    }
+
     fn begun(&mut self, wanted: &Wanted<'_>, launch: &Launch, pid: i32, now: Moment) {
         let agent = wanted.agent;
         self.props.activity.note(agent, now);
         let seat = self.seat(agent);
         seat.becomes(Status::Starting, now.ts);
         (seat.pid, seat.begun) = (Some(pid), Some(pid));
-        seat.kept.hooks = launch.hooks;
-        seat.kept.dialogs.clone_from(&launch.dialogs);
-        seat.kept.transcript = None;
-        seat.kept.prompted = Prompted::Pairflow;
-        (seat.telling, seat.waiting, seat.heard) = (None, None, None);
+        (seat.telling, seat.waiting, seat.heard, seat.briefed) = (None, None, None, None);
         seat.silent = launch.hooks;
         seat.resumed = matches!(wanted.session, Session::Resume(_));
         self.attend(agent, pid);

@@ -14,13 +14,13 @@ use crate::tmux::PaneId;
 /// Codex takes an Enter that follows a burst of keys for a line break.
 const BEFORE_ENTER: Duration = Duration::from_millis(250);
 /// How often a screen is looked at while a notice is on its way.
-const LOOK: Duration = Duration::from_secs(2);
+pub(super) const LOOK: Duration = Duration::from_secs(2);
 /// How long a notice that was pasted, or came with the start, may take to be acknowledged by a program that is not busy.
 const PATIENCE: (Duration, Duration) = (Duration::from_secs(12), Duration::from_secs(60));
 /// How long a busy program is waited for before a notice is put into its queue, if it is quiet, and at most.
 const BUSY: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(120));
 /// How often Enter is pressed for one paste.
-const ENTERS: u32 = 3;
+pub(super) const ENTERS: u32 = 3;
 /// How many lines of a screen are looked at.
 const LINES: usize = 60;
 /// What both programs show while they work.
@@ -33,6 +33,11 @@ impl SeatNow {
         let told = self.telling.as_ref().filter(followed).map(|telling| telling.look);
         let waits = self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + LOOK);
         told.or(waits).into_iter().chain(self.record_due()).min()
+    }
+
+    /// Whether a program that is to be typed into has not said yet that it is there, though it will.
+    pub(super) fn still_starts(&self, telling: &Telling) -> bool {
+        self.kept.hooks && self.status == Status::Starting && telling.at.elapsed() < BUSY.0
     }
 }
 
@@ -53,6 +58,7 @@ impl Play {
         match telling {
             Some(telling) if telling.by == Way::Type => self.type_first(unit, turn, notice, &pane),
             Some(telling) => self.follow(unit, notice, &pane, &telling),
+            None if self.seat(agent).kept.untyped.is_some() => self.first_of_all(notice),
             None if notice.attempts == 0 => self.paste(unit, turn, notice, &pane),
             None => {
                 // An earlier supervisor sent it; the agent may have it for long.
@@ -81,14 +87,28 @@ impl Play {
         Ok(())
     }
 
+    /// Nothing was typed into this program yet, though it took no prompt with its start: an earlier supervisor did not get
+    /// to it, or the turn comes before the briefing. The notice is the first thing that it is given.
+    fn first_of_all(&mut self, notice: &Notice) -> Result<(), StageError> {
+        self.seat(&notice.agent).kept.untyped = Some(notice.number);
+        self.keep().map_err(StageError::world("cannot note what is to be typed"))?;
+        if notice.attempts == 0 && self.report(&Command::Sent { notice: notice.number }).is_none() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let telling = Telling { notice: notice.number, by: Way::Type, at: now, entered: 0, look: now + LOOK };
+        self.seat(&notice.agent).telling = Some(telling);
+        Ok(())
+    }
+
     /// Types the first prompt of a program that took none with its start, once it says that it is there, or after a while.
     fn type_first(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
         let now = Instant::now();
         let seat = self.seat(&turn.agent);
         let Some(telling) = seat.telling.as_mut().filter(|telling| now >= telling.look) else { return Ok(()) };
         telling.look = now + LOOK;
-        let starts = seat.kept.hooks && seat.status == Status::Starting && now - telling.at < BUSY.0;
-        if starts || self.hindrance(&turn.agent, pane)?.is_some() {
+        let telling = telling.clone();
+        if seat.still_starts(&telling) || self.hindrance(&turn.agent, pane)?.is_some() {
             return Ok(());
         }
         self.put_in(unit, turn, notice, pane)
@@ -98,7 +118,8 @@ impl Play {
         let now = Instant::now();
         let seat = self.seat(&turn.agent);
         let since = *seat.waiting.get_or_insert(now);
-        if seat.is_blocked() {
+        let just_briefed = seat.briefed.is_some_and(|at| now - at < LOOK);
+        if seat.is_blocked() || just_briefed {
             return Ok(());
         }
         let quiet = seat.heard.is_none_or(|heard| now - heard >= BUSY.0);
@@ -118,16 +139,28 @@ impl Play {
     fn put_in(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
         let brief = self.bubble().brief(&turn.agent);
         let text = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
-        let Some(room) = &self.room else { return Ok(()) };
-        room.tmux.paste(pane, &text)?;
-        std::thread::sleep(BEFORE_ENTER);
-        room.tmux.enter(pane)?;
+        self.type_in(&turn.agent, pane, &text)?;
         let now = Instant::now();
         let seat = self.seat(&turn.agent);
         seat.waiting = None;
         let (number, by) = (notice.number, Way::Paste);
         seat.telling = Some(Telling { notice: number, by, at: now, entered: 1, look: now + LOOK });
         Ok(())
+    }
+
+    /// Types one line. It is noted first that nothing is to be typed any more: a line that is late is better than two.
+    pub(super) fn type_in(&mut self, agent: &AgentId, pane: &PaneId, text: &str) -> Result<(), StageError> {
+        self.seat(agent).kept.untyped = None;
+        self.keep().map_err(StageError::world("cannot note what was typed"))?;
+        let Some(room) = &self.room else { return Ok(()) };
+        room.tmux.paste(pane, text)?;
+        std::thread::sleep(BEFORE_ENTER);
+        Ok(room.tmux.enter(pane)?)
+    }
+
+    /// Returns the lines of a pane that are looked at.
+    pub(super) fn screen(&self, pane: &PaneId) -> Result<String, StageError> {
+        Ok(self.room.as_ref().map_or(Ok(String::new()), |room| room.tmux.capture(pane, LINES))?)
     }
 
     /// Waits for the acknowledgement, and helps it along.
@@ -143,17 +176,14 @@ impl Play {
             self.report(&Command::Acknowledged { agent: agent.clone(), notice: notice.number });
             return Ok(());
         }
-        let on_screen = match (&screen, &self.room) {
-            (None, Some(room)) => room.tmux.capture(pane, LINES)?,
-            _ => String::new(),
-        };
+        let on_screen = if screen.is_none() { self.screen(pane)? } else { String::new() };
         if screen.is_some() || on_screen.contains(AT_WORK) {
             // Its time counts from when it is free.
             next.at = now;
             self.seat(agent).telling = Some(next);
             return Ok(());
         }
-        let typed = on_screen.contains(&format!("[pairflow {}]", notice.number));
+        let typed = on_screen.contains(&notice::mark(notice.number));
         if telling.by == Way::Paste && typed && telling.entered < ENTERS {
             if let Some(room) = &self.room {
                 room.tmux.enter(pane)?;
@@ -180,8 +210,7 @@ impl Play {
 
     /// Looks whether the screen shows something that only a person may answer; then a person is asked.
     fn hindrance(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<String>, StageError> {
-        let Some(room) = &self.room else { return Ok(None) };
-        let screen = room.tmux.capture(pane, LINES)?;
+        let screen = self.screen(pane)?;
         let now = self.bubble().engine.clock.now().ts;
         let seat = self.seats.entry(agent.clone()).or_default();
         let Some(dialog) = seat.kept.dialogs.iter().find(|dialog| dialog.is_on(&screen)).cloned() else {

@@ -75,6 +75,12 @@ impl Tmux {
         }
     }
 
+    /// Whether anybody looks at a session of the server.
+    pub fn is_watched(&self) -> Result<bool, TmuxError> {
+        let clients = self.call(&Script::of(["list-clients", "-F", "#{client_name}"]))?;
+        Ok(!clients.trim().is_empty())
+    }
+
     fn make(&self, plan: &SessionPlan, config: Config) -> Result<PaneId, TmuxError> {
         let fresh = !self.is_there();
         let hooks = self.call_starting(&settings::begin(), config.file())?;

@@ -45,7 +45,7 @@ pub fn survive(pair: &Pair, kills: u64, seed: u64) -> Killed {
             } else if status["state"] == "WAITING_HUMAN" {
                 asked += 1;
                 assert!(asked <= 3 * kills + 10, "it goes round in circles:\n{}", pair.pairflow(&["log", &id]).stdout);
-                pair.pairflow(&["resume", &id]).ok();
+                resume(pair, &id);
             } else if killed.total() < kills {
                 dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 kill(pair, &id, dice >> 33, &mut killed);
@@ -78,7 +78,17 @@ fn kill(pair: &Pair, id: &str, dice: u64, killed: &mut Killed) {
         end(&pid.to_string());
         killed.supervisors += 1;
     }
-    pair.pairflow(&["resume", id]).ok();
+    resume(pair, id);
+}
+
+/// Resumes a bubble; one that meanwhile waits for nothing but the approval needs none.
+#[track_caller]
+fn resume(pair: &Pair, id: &str) {
+    let ran = pair.pairflow(&["resume", id]);
+    if ran.code != 0 {
+        let state = pair.home.status(id)["state"].clone();
+        assert_eq!(state, "READY_FOR_APPROVAL", "{}", ran.stderr);
+    }
 }
 
 fn end(pid: &str) {

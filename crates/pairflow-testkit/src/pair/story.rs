@@ -1,8 +1,6 @@
 //! A bubble's whole life with both real CLIs: briefing, first cut, finding, fix, clean review, seat swap, a question to
 //! the person, second clean review, approval, commit. Every step can be repeated without harm, as after a crash.
 
-use std::path::Path;
-
 use super::minds::{Minds, Turn};
 use super::place::Pair;
 use crate::model::{Kind, Reply};
@@ -91,8 +89,7 @@ pub fn finish(pair: &Pair, id: &str) {
     pair.wait_for_state(id, "DONE");
     assert_eq!(pair.home.git(&["show", &format!("bubble/{id}:work.txt")]), "one\ntwo");
     pair.pairflow(&["verify", id]).ok();
-    let left = pair.processes(id);
-    assert!(left.is_empty(), "processes of {id} are left: {left:?}");
     let socket = pair.home.repo.join(format!(".pairflow/runtime/{id}/tmux.sock"));
-    assert!(!Path::new(&socket).exists(), "the session of {id} is left");
+    // The programs are told to end, and take a moment.
+    pair.wait_for(id, "the end of everything that ran for it", |_| pair.processes(id).is_empty() && !socket.exists());
 }

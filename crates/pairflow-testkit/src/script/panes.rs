@@ -4,7 +4,7 @@
 //! given panes                     given turns 60                    notice sent         notice undelivered 'why'
 //! codex: reads                    codex: is active                  codex: stops        codex: runs 's1'
 //! codex: wants 'Bash rm'          codex: shows 'trust'              codex: fails 'why'  codex: limited 'why' [for 2h]
-//! wait 6m active
+//! codex: holds 'Bash rm'          wait 6m active
 //! ```
 
 use pairflow_core::ids::AgentId;
@@ -26,6 +26,7 @@ impl Play {
             "stops" => Command::Stopped { agent },
             "runs" => Command::AgentSession { agent, turn, session: words.quoted() },
             "wants" => hindered(agent, Hindrance::Permission, words),
+            "holds" => hindered(agent, Hindrance::Permit, words),
             "shows" => hindered(agent, Hindrance::Dialog, words),
             "fails" => hindered(agent, Hindrance::Failure, words),
             "limited" => {
@@ -34,7 +35,8 @@ impl Play {
                     words.take("for").then(|| Timestamp::from_millis(self.world.now.ts.millis() + millis(words)));
                 Command::Hindered { agent, by: Hindrance::Limit { until }, what }
             }
-            _ => words.reject("pass, converged, asks, reads, is active, stops, runs, wants, shows, fails or limited"),
+            _ => words
+                .reject("pass, converged, asks, reads, is active, stops, runs, wants, holds, shows, fails or limited"),
         };
         self.send(&command)
     }

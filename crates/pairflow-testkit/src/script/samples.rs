@@ -148,6 +148,7 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("active", Command::Active { agent: holder.clone() }),
         ("stopped", Command::Stopped { agent: holder.clone() }),
         ("wants-permission", hindered(Hindrance::Permission)),
+        ("holds-permission", hindered(Hindrance::Permit)),
         ("shows-dialog", hindered(Hindrance::Dialog)),
         ("failed", hindered(Hindrance::Failure)),
         ("limited", hindered(Hindrance::Limit { until: None })),

@@ -7,12 +7,13 @@ use pairflow_agents::script::Script;
 use pairflow_core::config::{Flags, Layer, resolve};
 use pairflow_core::rules::{DriverKind, Rules};
 use pairflow_core::unit::Unit;
-use pairflow_core::view::status::{SCHEMA, Status};
+use pairflow_core::view::status::SCHEMA;
 use pairflow_engine::engine::Bubble;
 
 use crate::app::{App, fits};
 use crate::commands::attach::attach;
 use crate::commands::common::{BubbleArg, DriverArg};
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -79,7 +80,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::startable, &args.bubble, "start")?;
     let unit = begin(app, out, &bubble, Chosen { driver: args.driver, script: args.script })?;
     if args.json {
-        return out.json(SCHEMA, &Status::of(&unit, app.clock.now()));
+        return out.json(SCHEMA, &status::shown(app, &bubble, &unit));
     }
     tell(out, &unit)?;
     if args.attach { attach(&bubble, &unit) } else { Ok(()) }

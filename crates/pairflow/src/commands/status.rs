@@ -4,6 +4,8 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Unit;
 use pairflow_core::view::Tone;
 use pairflow_core::view::status::{LABEL_COLUMNS, SCHEMA, Status, render};
+use pairflow_engine::engine::Bubble;
+use pairflow_engine::stage::Activity;
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
@@ -41,7 +43,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble(&args.bubble, "status")?;
     let loaded = bubble.refresh()?;
     let supervised = app.supervised()?;
-    let mut status = Status::of(&loaded.unit, app.clock.now());
+    let mut status = shown(app, &bubble, &loaded.unit);
     status.next = next(app, &loaded.unit, status.next, supervised);
     if args.json {
         return out.json(SCHEMA, &status);
@@ -55,6 +57,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         out.next(format_args!("pairflow supervise"));
     }
     Ok(())
+}
+
+/// Returns the status with what the supervisor has heard of the agents.
+pub(crate) fn shown(app: &App, bubble: &Bubble, unit: &Unit) -> Status {
+    let now = app.clock.now();
+    let heard = Activity::shown(&bubble.control, &bubble.id, now);
+    Status::heard(unit, now, unit.phase.turn().and_then(|turn| heard.of(&turn.agent)))
 }
 
 /// The lines that go on, as they are here and now: what a supervisor does needs no command of the person's, and a base

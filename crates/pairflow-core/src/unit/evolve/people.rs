@@ -45,19 +45,22 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
         _ => {}
     }
     let by_person = envelope.event.sender == Party::Human;
-    if by_person && !reply.message.trim().is_empty() {
+    // Whether a permission was given is told to the agent by its own hook.
+    let to_be_told = by_person && asked.kind != QuestionKind::Permit;
+    if to_be_told && !reply.message.trim().is_empty() {
         noted(unit, format!("{} -> {}", asked.question, reply.message));
     }
+    unit.untold |= to_be_told;
     if !unit.questions.is_empty() {
         return;
     }
+    let untold = std::mem::take(&mut unit.untold);
     if let Phase::WaitingHuman(turn) = &unit.phase {
         let back = Turn { heard: envelope.at, ..turn.clone() };
-        if by_person {
-            unit.phase = Phase::Running(Turn { uninterrupted: envelope.at, nudges: 0, ..back });
+        let back = if by_person { Turn { uninterrupted: envelope.at, nudges: 0, ..back } } else { back };
+        unit.phase = Phase::Running(back);
+        if untold {
             notify_holder(unit);
-        } else {
-            unit.phase = Phase::Running(back);
         }
     }
 }

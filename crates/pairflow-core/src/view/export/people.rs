@@ -63,7 +63,7 @@ fn kind(kind: QuestionKind) -> &'static str {
         QuestionKind::LongTurn => "long turn",
         QuestionKind::Idle => "idle",
         QuestionKind::Undelivered => "not delivered",
-        QuestionKind::Permission => "permission",
+        QuestionKind::Permission | QuestionKind::Permit => "permission",
         QuestionKind::Dialog => "dialog",
         QuestionKind::Limit => "usage limit",
     }

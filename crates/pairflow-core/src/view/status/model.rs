@@ -160,8 +160,13 @@ impl FindingShown {
 }
 
 impl Status {
-    /// Reads the status off a state.
+    /// Reads the status off a state alone.
     pub fn of(unit: &Unit, now: Moment) -> Self {
+        Self::heard(unit, now, None)
+    }
+
+    /// Reads the status off a state; `active` is the last sign of life of the turn's holder that is not in the log.
+    pub fn heard(unit: &Unit, now: Moment, active: Option<Moment>) -> Self {
         Self {
             fields: StateFields::of(unit),
             repo: unit.repo.clone(),
@@ -182,7 +187,7 @@ impl Status {
             questions: questions(unit),
             missing_for_convergence: missing(unit),
             watchdog_left_secs: unit
-                .silence_ends(None)
+                .silence_ends(active)
                 .map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000),
             commit: commit(unit),
             merged: unit.merged.clone(),

@@ -1,0 +1,84 @@
+//! Types the briefing of a program that took none with its start, while its first turn is still to come.
+//!
+//! It is worth less than a notice: it is typed once, nobody asks a person about it, and an agent whose turn comes first
+//! gets the notice in its place.
+
+use std::time::Instant;
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::unit::{Turn, Unit};
+
+use super::notice;
+use super::play::{Play, StageError};
+use super::seat::{Telling, Way};
+use super::tell::{ENTERS, LOOK};
+use crate::driver::dialog_on;
+use crate::tmux::PaneId;
+
+/// What stands for a number where a notice has one.
+pub(super) const BRIEFING: u64 = 0;
+
+impl Play {
+    /// Brings the briefing to the agents that wait for their first turn; no other notice is on its way to them.
+    pub(super) fn brief(&mut self, unit: &Unit, turn: &Turn) -> Result<(), StageError> {
+        let others = unit.rules.agents.all().filter(|agent| **agent != turn.agent);
+        for agent in others {
+            let pane = self.living(agent);
+            let seat = self.seat(agent);
+            seat.waiting = None;
+            let now = Instant::now();
+            let to_type = seat.kept.untyped == Some(BRIEFING);
+            let first = Telling { notice: BRIEFING, by: Way::Type, at: now, entered: 0, look: now + LOOK };
+            let telling = seat.telling.take().filter(|telling| telling.notice == BRIEFING);
+            let Some(telling) = telling.or(to_type.then_some(first)) else { continue };
+            let Some(pane) = pane else { continue };
+            if now < telling.look {
+                seat.telling = Some(telling);
+                continue;
+            }
+            let next = Telling { look: now + LOOK, ..telling };
+            let left = match next.by {
+                Way::Type => self.type_briefing(agent, &pane, next)?,
+                Way::Start | Way::Paste => self.press_again(agent, &pane, next)?,
+            };
+            self.seat(agent).telling = left;
+        }
+        Ok(())
+    }
+
+    /// Types the briefing if nothing is in the way; returns what is still to be done for it.
+    fn type_briefing(
+        &mut self,
+        agent: &AgentId,
+        pane: &PaneId,
+        telling: Telling,
+    ) -> Result<Option<Telling>, StageError> {
+        let screen = self.screen(pane)?;
+        let seat = self.seat(agent);
+        let shows_dialog = seat.is_blocked() || dialog_on(&screen, &seat.kept.dialogs).is_some();
+        if shows_dialog || seat.still_starts(&telling) {
+            return Ok(Some(telling));
+        }
+        let text = notice::standby(&self.bubble().id, &self.bubble().briefing(agent));
+        self.type_in(agent, pane, &text)?;
+        let now = Instant::now();
+        let seat = self.seat(agent);
+        seat.briefed = Some(now);
+        let typed = Telling { by: Way::Paste, at: now, entered: 1, ..telling };
+        Ok(seat.kept.hooks.then_some(typed))
+    }
+
+    /// Presses Enter again for a briefing that stands typed on the screen and was not taken; a notice that is typed
+    /// later must not be joined to it.
+    fn press_again(&mut self, agent: &AgentId, pane: &PaneId, telling: Telling) -> Result<Option<Telling>, StageError> {
+        let taken = self.seat(agent).heard.is_some_and(|heard| heard >= telling.at);
+        if taken || telling.entered >= ENTERS {
+            return Ok(None);
+        }
+        let stands = self.screen(pane)?.contains(&notice::mark(BRIEFING));
+        if let Some(room) = self.room.as_ref().filter(|_| stands) {
+            room.tmux.enter(pane)?;
+        }
+        Ok(Some(Telling { entered: telling.entered + 1, ..telling }))
+    }
+}
