@@ -47,6 +47,12 @@ const SCREENS: &[(&str, &str, &str)] = &[
          don’t ask again for: ./check.sh *\n   4. No\n Esc to cancel · Tab to amend",
     ),
     (
+        "claude",
+        "permission",
+        " Bash command\n ./check.sh\n This command requires approval\n Do you want to proceed?\n   1. Yes\n   2. Yes, and \
+         don’t ask again for: ./check.sh *\n ❯ 4. No\n Esc to cancel · Tab to amend",
+    ),
+    (
         "codex",
         "trust",
         "  Folder access\n  /work/fix-it\n  Trust this folder? Codex can read, edit, and run files here.\n› 1. Trust and \
@@ -137,6 +143,8 @@ fn claude_notes_why_a_turn_failed() {
     let found = trouble("claude", &[prompt, limit, aside, "{\"cut"].join("\n")).unwrap();
     assert_eq!((found.kind, found.until), (TroubleKind::Limit, at(1_794_807_088)));
     assert_eq!(found.text, "You've hit your 5-hour limit");
+    let absurd = limit.replace("1794807088", "9223372036854775807");
+    assert_eq!(trouble("claude", &absurd).unwrap().until, None, "no time at all");
     assert_eq!(trouble("claude", &[limit, prompt].join("\n")), None, "the next turn has begun");
     assert_eq!(trouble("claude", ""), None);
     let key = limit.replace("rate_limit", "authentication_failed").replace("quotaLimits", "else");
@@ -162,6 +170,8 @@ fn codex_notes_why_a_turn_failed() {
     let found = trouble("codex", &record).unwrap();
     assert_eq!((found.kind, found.until), (TroubleKind::Limit, at(1_794_806_816)));
     assert_eq!(found.text, "You’ve hit your usage limit.");
+    let absurd = record.replace("1794806816", "9223372036854775807");
+    assert_eq!(trouble("codex", &absurd).unwrap().until, None, "no time at all");
     assert_eq!(trouble("codex", &[record.as_str(), &begun].join("\n")), None, "the next turn has begun");
     assert_eq!(trouble("codex", &over("null")), None);
     assert_eq!(trouble("codex", &line(r#"{"type":"task_complete","turn_id":"1"}"#)), None);

@@ -47,6 +47,7 @@ impl Bench {
             seat: Seat::Critic,
             worktree: "/home/ada/work/fix-it".into(),
             runtime_dir: self.path("runtime"),
+            artifacts: "/home/ada/repo/.pairflow/bubbles/fix-it/artifacts".into(),
             env: pairs(&[("PAIRFLOW_AGENT", agent), ("PAIRFLOW_SOCKET", "/run/a \"seat\".sock"), ("PORT", "4000")]),
             person: pairs(&[("PATH", &path), ("HOME", "/home/ada")]),
             session: Session::Fresh(SESSION.to_owned()),
@@ -86,6 +87,34 @@ fn resumed(mut seat: SeatStart, prompt: &str) -> SeatStart {
 }
 
 #[test]
+fn claude_may_hand_over_ask_read_and_run_the_checks_without_a_question() {
+    let bench = Bench::new();
+    PaneDriver.launch(&bench.seat("claude")).unwrap();
+    let settings: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(bench.path("runtime/claude.settings.json")).unwrap()).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&settings["permissions"]).unwrap(), @r#"
+    {
+      "allow": [
+        "Bash(cargo test:*)",
+        "Bash(pairflow ask-human:*)",
+        "Bash(pairflow brief:*)",
+        "Bash(pairflow converged:*)",
+        "Bash(pairflow diff:*)",
+        "Bash(pairflow findings:*)",
+        "Bash(pairflow inbox:*)",
+        "Bash(pairflow log:*)",
+        "Bash(pairflow pass:*)",
+        "Bash(pairflow status:*)",
+        "Read(//home/ada/repo/.pairflow/bubbles/fix-it/artifacts/**)"
+      ],
+      "deny": [
+        "AskUserQuestion"
+      ]
+    }
+    "#);
+}
+
+#[test]
 fn claude_is_started_with_settings_of_its_bubble() {
     let bench = Bench::new();
     let mut seat = bench.seat("claude");
@@ -112,17 +141,6 @@ fn claude_is_started_with_settings_of_its_bubble() {
     let settings = || -> serde_json::Value {
         serde_json::from_slice(&std::fs::read(bench.path("runtime/claude.settings.json")).unwrap()).unwrap()
     };
-    insta::assert_snapshot!(serde_json::to_string_pretty(&settings()["permissions"]).unwrap(), @r#"
-    {
-      "allow": [
-        "Bash(cargo test:*)",
-        "Bash(pairflow:*)"
-      ],
-      "deny": [
-        "AskUserQuestion"
-      ]
-    }
-    "#);
     insta::assert_snapshot!(serde_json::to_string_pretty(&settings()["hooks"]["Stop"]).unwrap(), @r#"
     [
       {
@@ -149,7 +167,7 @@ fn claude_is_started_with_settings_of_its_bubble() {
     DIR/runtime/claude.settings.json
     [pairflow 3] Round 1: read the brief.
     ");
-    insta::assert_snapshot!(settings()["permissions"]["allow"], @r#"["Bash(pairflow:*)"]"#);
+    insta::assert_snapshot!(settings()["permissions"]["allow"], @r#"["Bash(pairflow ask-human:*)","Bash(pairflow brief:*)","Bash(pairflow converged:*)","Bash(pairflow diff:*)","Bash(pairflow findings:*)","Bash(pairflow inbox:*)","Bash(pairflow log:*)","Bash(pairflow pass:*)","Bash(pairflow status:*)","Read(//home/ada/repo/.pairflow/bubbles/fix-it/artifacts/**)"]"#);
 }
 
 #[test]
@@ -179,8 +197,17 @@ fn checks_of_several_commands_are_allowed_one_by_one() {
       "Bash(cat x:*)",
       "Bash(make)",
       "Bash(npm run 'a;b':*)",
+      "Bash(pairflow ask-human:*)",
+      "Bash(pairflow brief:*)",
+      "Bash(pairflow converged:*)",
+      "Bash(pairflow diff:*)",
+      "Bash(pairflow findings:*)",
+      "Bash(pairflow inbox:*)",
+      "Bash(pairflow log:*)",
+      "Bash(pairflow pass:*)",
+      "Bash(pairflow status:*)",
       "Bash(pairflow)",
-      "Bash(pairflow:*)"
+      "Read(//home/ada/repo/.pairflow/bubbles/fix-it/artifacts/**)"
     ]
     "#);
 }
@@ -442,7 +469,7 @@ fn a_launch_file_is_read_once_and_by_its_owner_alone() {
     }
     assert_eq!(LaunchFile::take(&path).unwrap(), file);
     assert_eq!(LaunchFile::take(&path).unwrap_err().kind(), std::io::ErrorKind::NotFound);
-    std::fs::write(&path, "{").unwrap();
+    pairflow_engine::driver::private_file(&path, b"{").unwrap();
     assert!(LaunchFile::take(&path).is_err());
     assert!(!path.exists(), "what makes no sense may still hold secrets");
 }
@@ -474,7 +501,7 @@ fn a_known_program_can_be_had_without_its_hooks_and_keeps_everything_else() {
     let settings = std::fs::read_to_string(bench.seat("claude").runtime_dir.join("claude.settings.json")).unwrap();
     let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
     assert_eq!(settings["hooks"], serde_json::json!({}));
-    assert!(settings["permissions"]["allow"].to_string().contains("Bash(pairflow:*)"), "{settings}");
+    assert!(settings["permissions"]["allow"].to_string().contains("Bash(pairflow pass:*)"), "{settings}");
 }
 
 #[test]

@@ -45,6 +45,12 @@ impl Timestamp {
         format!("{:02}:{:02}:{:02}", time.hour(), time.minute(), time.second())
     }
 
+    /// Returns date and time of day in UTC as `yyyy-mm-dd hh:mm:ss`.
+    pub fn date_hms(self) -> String {
+        let civil = self.jiff().to_zoned(jiff::tz::TimeZone::UTC).date();
+        format!("{:04}-{:02}-{:02} {}", civil.year(), civil.month(), civil.day(), self.hms())
+    }
+
     fn jiff(self) -> jiff::Timestamp {
         jiff::Timestamp::from_millisecond(self.0).expect("a timestamp is clamped to the range when it is made")
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use pairflow_core::rounds::Finding;
 use pairflow_core::time::Timestamp;
-use pairflow_core::unit::{Command, Seat, Unit};
+use pairflow_core::unit::{Command, Hindrance, Seat, Unit};
 use pairflow_core::view::pane::{Alarm, PaneLine, Scene, SeatNow, SeatStatus, Shade, Size, render, silence_left};
 use pairflow_core::view::safe::{steers, width};
 use pairflow_testkit::script::compare_document;
@@ -55,7 +55,7 @@ fn seats(play: &Play) -> Vec<SeatNow> {
         agent: agent.parse().unwrap(),
         seat: Some(seat),
         status,
-        since: Timestamp::from_millis(play.now().ts.millis() - i64::try_from(ago * 1000).unwrap()),
+        since: Some(Timestamp::from_millis(play.now().ts.millis() - i64::try_from(ago * 1000).unwrap())),
         session: None,
         pane: Some("%1".to_owned()),
         pid: Some(4711),
@@ -65,9 +65,14 @@ fn seats(play: &Play) -> Vec<SeatNow> {
     vec![seat("codex", Seat::Producer, SeatStatus::Busy, 38), seat("claude", Seat::Critic, SeatStatus::Stopped, 250)]
 }
 
+/// What is seen of a bubble without a story and without agents.
+fn scene(play: &Play) -> Scene<'_> {
+    Scene { unit: &play.unit, seats: None, story: &[], now: play.now(), alarms: &[], supervised: true, pane: false }
+}
+
 fn shown(play: &Play, alarms: &[Alarm], columns: usize, rows: usize) -> Vec<PaneLine> {
     let seats = seats(play);
-    let scene = Scene { unit: &play.unit, seats: Some(&seats), story: &play.rows, now: play.now(), alarms };
+    let scene = Scene { seats: Some(&seats), story: &play.rows, alarms, ..scene(play) };
     render(&scene, Size { columns, rows })
 }
 
@@ -133,7 +138,7 @@ fn the_count_down_follows_the_later_sign_of_life() {
     let left = |active: Option<u64>| {
         let mut seats = seats(&play);
         seats[0].active = active;
-        let scene = Scene { unit: &play.unit, seats: Some(&seats), story: &[], now: play.now(), alarms: &[] };
+        let scene = Scene { seats: Some(&seats), ..scene(&play) };
         (silence_left(&scene).unwrap() / 1000, text(&render(&scene, Size { columns: 80, rows: 8 })))
     };
     let limit = u64::from(play.unit.rules.watchdog_timeout_minutes) * 60;
@@ -143,8 +148,10 @@ fn the_count_down_follows_the_later_sign_of_life() {
     assert_eq!(left(Some(heard - 5000)).0, limit - silent, "an older sign of life counts less than the log");
     assert_eq!(left(Some(play.now().up - 2000)).0, limit - 2);
     assert_eq!(left(Some(play.now().up + 9_000_000)).0, limit - silent, "of another run of the machine");
-    assert!(left(Some(play.now().up - 2000)).1.contains("asks you after 4 min of silence, after 55 min in any case"));
-    assert!(left(None).1.contains(&format!("asks you after {} s of silence", limit - silent)), "{}", left(None).1);
+    let busy = left(Some(play.now().up - 2000)).1;
+    assert!(busy.contains("asks you in 4 min 58 s if nothing is heard, in 55 min 34 s in any case\n"), "{busy}");
+    let quiet = left(None).1;
+    assert!(quiet.contains(&format!("asks you in {} s if nothing is heard", limit - silent)), "{quiet}");
 }
 
 #[test]
@@ -154,11 +161,11 @@ fn agents_are_shown_with_what_is_known_of_them() {
     all[0].status = SeatStatus::Permission;
     all[1].status = SeatStatus::Gone;
     let view = |seats: Option<&[SeatNow]>, unit: &Unit| {
-        let scene = Scene { unit, seats, story: &[], now: play.now(), alarms: &[] };
+        let scene = Scene { unit, seats, ..scene(&play) };
         text(&render(&scene, Size { columns: 100, rows: 12 }))
     };
     let known = view(Some(&all), &play.unit);
-    assert!(known.contains("codex   implementer  waiting for permission 38 s, answer it in pane %1\n"), "{known}");
+    assert!(known.contains("waits for a permission 38 s, see pairflow attach save-safely\n"), "{known}");
     assert!(known.contains("claude  reviewer     gone 4 min\n"), "{known}");
     let unknown = view(None, &play.unit);
     assert!(unknown.contains("codex   implementer  status unknown\n"), "{unknown}");
@@ -168,6 +175,65 @@ fn agents_are_shown_with_what_is_known_of_them() {
     assert!(joined.contains("codex   implementer  has the turn\n"), "{joined}");
     assert!(joined.contains("claude  reviewer     waits for its turn\n"), "{joined}");
     assert!(!joined.contains("attach"), "there is nothing to attach to: {joined}");
+}
+
+#[test]
+fn an_agent_at_a_permission_points_to_the_question_and_never_to_the_name_of_a_pane() {
+    let mut play = running();
+    let what = "Bash: make".to_owned();
+    play.run(Command::Hindered { agent: "codex".parse().unwrap(), by: Hindrance::Permission, what });
+    let mut all = seats(&play);
+    all[0].status = SeatStatus::Permission;
+    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    assert!(lines.contains("codex   implementer  waits for a permission 38 s, see Inbox\n"), "{lines}");
+    assert!(lines.contains("pairflow attach save-safely"), "the inbox says how: {lines}");
+    assert!(!lines.contains('%'), "{lines}");
+}
+
+#[test]
+fn a_time_that_nobody_knows_is_not_shown() {
+    let play = running();
+    let mut all = seats(&play);
+    all[0].since = None;
+    (all[1].since, all[1].status) = (None, SeatStatus::Unknown);
+    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    assert!(lines.contains("codex   implementer  busy\n"), "{lines}");
+    assert!(lines.contains("claude  reviewer     status unknown\n"), "{lines}");
+}
+
+#[test]
+fn a_long_title_gives_way_to_how_its_finding_stands() {
+    let mut play = Play::started("save-safely", TASK, rules());
+    play.produce("codex", "first cut", &[], "aaaa");
+    let title = format!("P1:{}", "a rename that fails leaves files behind ".repeat(4));
+    play.review("claude", "a problem", vec![finding(title.trim_end(), "src/save.rs", 42)]);
+    let answers = pairflow_core::rounds::Answers { fixed: ids(&[1]), ..Default::default() };
+    play.run(Command::Pass(pairflow_core::unit::PassCommand { answers, ..bubble_play::pass("codex", "mended") }));
+    for (columns, end) in [(80, 80), (200, 100)] {
+        let lines = text(&shown(&play, &[], columns, 30));
+        let row = lines.lines().find(|line| line.contains("F1 P1")).unwrap();
+        let row: String = row.chars().take(end).collect();
+        assert!(row.trim_end().ends_with("… [fixed]  src/save.rs:42"), "{columns}: {row}");
+    }
+    let narrow = text(&shown(&play, &[], 50, 30));
+    assert!(narrow.contains("… [fixed]"), "{narrow}");
+}
+
+#[test]
+fn without_a_supervisor_nobody_counts() {
+    let play = running();
+    let lines = text(&render(&Scene { supervised: false, ..scene(&play) }, Size { columns: 80, rows: 24 }));
+    assert!(lines.contains("Watchdog  nobody counts: the supervisor is not running\n"), "{lines}");
+    assert!(!lines.contains("asks you in"), "{lines}");
+}
+
+#[test]
+fn the_view_of_the_session_offers_no_key_that_leaves_it() {
+    let play = running();
+    let help = |pane| text(&render(&Scene { pane, ..scene(&play) }, Size { columns: 100, rows: 40 }));
+    assert!(help(false).contains("q leaves this view; tmux: prefix o next pane"), "{}", help(false));
+    assert!(help(true).contains("          tmux: prefix o next pane, z zoom, d detach\n"), "{}", help(true));
+    assert!(!help(true).contains("leaves this") && !help(true).contains("attach"), "{}", help(true));
 }
 
 #[test]
@@ -199,8 +265,10 @@ fn every_state_has_a_line_that_says_what_it_is() {
     assert!(line(&play).contains(", opening: the tree is recorded"), "{}", line(&play));
     play.run(Command::SnapshotTaken { snapshot: bubble_play::snapshot("codex", "bbbb", true) });
     assert!(line(&play).contains(", opening: check test runs"), "{}", line(&play));
+    play.run(Command::Pause { reason: "lunch".to_owned() });
     play.run(Command::Stop { reason: "enough".to_owned() });
     let stopped = line(&play);
+    assert!(!stopped.contains("CANCELLED, paused") && !play.unit.paused, "what is over is not paused: {stopped}");
     assert!(stopped.contains("CANCELLED") && stopped.contains("stopped for good"), "{stopped}");
 }
 
@@ -257,4 +325,15 @@ fn foreign_text_neither_steers_the_terminal_nor_breaks_the_columns() {
     let wide = shown(&play, &[], 200, 30);
     let bars: Vec<_> = wide[2..].iter().map(|line| width(line.text().split('│').next().unwrap())).collect();
     assert!(bars.iter().all(|at| *at == 101), "the bar between the columns stands straight: {bars:?}");
+}
+
+#[test]
+fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
+    let mut play = running();
+    let until = Timestamp::from_millis(play.now().ts.millis() + 3 * 24 * 3_600_000);
+    let by = Hindrance::Limit { until: Some(until) };
+    play.run(Command::Hindered { agent: "codex".parse().unwrap(), by, what: "weekly limit".to_owned() });
+    let lines = text(&shown(&play, &[], 100, 24));
+    let said = format!("codex has used up what its account allows, until {} UTC", until.date_hms());
+    assert!(lines.contains(&said), "{lines}");
 }

@@ -467,7 +467,7 @@ Now          codex: hand over (you are asked in 4 min 59 s)
 Waiting for  open P0/P1 findings: F1 P1 no rollback
              the check 'test' fails on this tree
              two clean reviews of this tree by different agents
-             the reviewer role has not alternated yet (round_role_history)
+             the reviewer role has not alternated yet
              an explanation for the person (--explain FILE with the headings:
              what changed, why, risks, manual test plan)
 Checks       test: failed (cargo test)

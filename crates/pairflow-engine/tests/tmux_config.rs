@@ -32,7 +32,7 @@ fn works(config: &str) -> Option<String> {
     server.tmux.enter(&second).unwrap();
     server.shows(&second, "only here\nonly here");
     for other in [&pane, &third] {
-        assert!(!server.tmux.capture(other, 50).unwrap().contains("only here"), "under {config:?}");
+        assert!(!server.tmux.capture(other).unwrap().contains("only here"), "under {config:?}");
     }
     server.tmux.close(&third).unwrap();
     assert_eq!(server.tmux.panes().unwrap().len(), 2, "under {config:?}");

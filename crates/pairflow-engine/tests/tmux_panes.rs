@@ -55,9 +55,10 @@ fn a_program_of_a_single_word_is_no_line_for_a_shell() {
     fs::copy(fs::canonicalize("/bin/sleep").unwrap(), &program).unwrap();
     let pane = server.open("pf-a", &["sleep", "60"]);
     let odd = server.tmux.split(&pane, &[program.to_str().unwrap().to_owned()], server.dir()).unwrap();
-    // Without a time to sleep it complains in its own name.
+    // Without a time to sleep it complains in its own name; tmux has scrolled the first line away to say that it is dead.
     assert_eq!(server.ended(&odd).status, Some(1));
-    assert!(server.tmux.capture(&odd, 50).unwrap().contains("missing operand"));
+    let seen = server.tmux.capture(&odd).unwrap();
+    assert!(seen.contains("odd $(touch hacked); name --help"), "{seen}");
     assert!(!server.path("hacked").exists());
 }
 
@@ -130,7 +131,7 @@ fn a_pane_that_a_person_closed_is_gone_and_can_be_made_again() {
     let gone = |result: Result<(), TmuxError>| matches!(result, Err(TmuxError::NoPane { pane }) if pane == closed);
     assert!(gone(server.tmux.paste(&closed, "text")));
     assert!(gone(server.tmux.enter(&closed)));
-    assert!(gone(server.tmux.capture(&closed, 5).map(drop)));
+    assert!(gone(server.tmux.capture(&closed).map(drop)));
     assert!(gone(server.tmux.tag(&closed, "codex")));
     assert!(gone(server.tmux.close(&closed)));
     assert!(gone(server.tmux.pipe(&closed, None)));
@@ -210,6 +211,21 @@ fn a_pane_that_a_person_zoomed_stays_so() {
     assert_eq!(server.of(&agent, "#{window_zoomed_flag}#{pane_active} #{pane_height}"), "11 50");
     server.person(&["resize-pane", "-Z", "-t", agent.as_str()]).unwrap();
     assert_eq!(places(&server, &[third, agent, top]), ["0,0 200x10", "0,11 99x39", "100,11 100x39"]);
+}
+
+#[test]
+fn the_top_keeps_its_lines_on_a_screen_of_another_size() {
+    let server = Server::new();
+    let top = server.open("pf-a", &["sleep", "60"]);
+    let agent = server.split(&top, &["sleep", "60"]);
+    server.tmux.layout(&[top.clone(), agent.clone()]).unwrap();
+    for (size, height) in [(["80", "24"], "8"), (["60", "15"], "7"), (["200", "60"], "10")] {
+        server.person(&["resize-window", "-t", top.as_str(), "-x", size[0], "-y", size[1]]).unwrap();
+        eventually("the new layout", || server.of(&top, "#{pane_height}") == height);
+    }
+    server.person(&["resize-pane", "-Z", "-t", agent.as_str()]).unwrap();
+    server.person(&["resize-window", "-t", top.as_str(), "-x", "80", "-y", "24"]).unwrap();
+    assert_eq!(server.of(&agent, "#{window_zoomed_flag} #{pane_height}"), "1 24", "what a person zoomed stays so");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn a_server_without_sessions_has_no_panes_and_takes_new_ones() {
     server.person(&["kill-session", "-t", "=pf-a"]).unwrap();
     assert!(server.tmux.is_there());
     assert_eq!(server.tmux.panes().unwrap(), []);
-    assert!(matches!(server.tmux.capture(&pane, 5), Err(TmuxError::NoPane { .. })));
+    assert!(matches!(server.tmux.capture(&pane), Err(TmuxError::NoPane { .. })));
     let next = server.open("pf-a", &["sleep", "60"]);
     assert_ne!(pane, next, "the name of a pane is not used twice");
 }
@@ -56,7 +56,7 @@ fn secrets_of_the_environment_stay_outside() {
     let server = Server::new();
     let pane = server.open("pf-a", &["sh", "-c", "env; echo done; exec cat"]);
     server.shows(&pane, "done");
-    let seen = server.tmux.capture(&pane, 100).unwrap();
+    let seen = server.tmux.capture(&pane).unwrap();
     assert!(seen.contains(&format!("HOME={}", server.dir().display())), "{seen}");
     let global = server.person(&["show-environment", "-g"]).unwrap();
     for text in [&seen, &global] {
@@ -74,7 +74,7 @@ fn a_dead_server_is_an_error_of_its_own_and_can_be_made_anew() {
     assert!(dead(server.tmux.panes().map(drop)));
     assert!(dead(server.tmux.paste(&pane, "text")));
     assert!(dead(server.tmux.enter(&pane)));
-    assert!(dead(server.tmux.capture(&pane, 5).map(drop)));
+    assert!(dead(server.tmux.capture(&pane).map(drop)));
     assert!(dead(server.tmux.split(&pane, &words(&["sleep", "60"]), server.dir()).map(drop)));
     assert!(dead(server.tmux.respawn(&pane, &words(&["sleep", "60"]), server.dir())));
     assert!(dead(server.tmux.layout(std::slice::from_ref(&pane))));

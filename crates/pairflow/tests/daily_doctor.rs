@@ -76,6 +76,27 @@ fn agents_are_looked_for_and_never_started() {
 }
 
 #[test]
+fn the_configured_programs_of_agents_are_looked_for() {
+    let home = home();
+    let bin = bin_with(&home, &["git", "sh"]);
+    let config = "[agents]\nimplementer = \"codex\"\nreviewer = \"helper\"\n\
+        [agent.codex]\ncommand = [\"/nowhere/codex-next\", \"--quiet\"]\n\
+        [agent.helper]\ncommand = [\"sh\"]\n[agent.spare]\ncommand = [\"spare-agent\"]\n";
+    std::fs::write(home.repo.join("pairflow.toml"), config).unwrap();
+    let mut command = home.command(&["doctor", "--json"]);
+    command.env("PATH", &bin);
+    let report = home.finish(command).ok().json();
+    let rows = report["rows"].as_array().unwrap().iter().filter(|row| row["what"] == "agent");
+    let told: Vec<_> = rows.map(|row| (row["level"].as_str().unwrap(), row["found"].as_str().unwrap())).collect();
+    let there = format!("helper: sh is {}", bin.join("sh").display());
+    let otherwise = "only bubbles with this agent need it";
+    let gone = format!("codex: /nowhere/codex-next is no program that can be run; {otherwise}");
+    let spare = format!("spare: spare-agent is not on PATH; {otherwise}");
+    assert_eq!(told, [("warning", &gone[..]), ("ok", &there), ("warning", &spare)], "{report:#}");
+    assert!(report.to_string().contains("mend `command` of [agent.codex]: pairflow config explain"), "{report:#}");
+}
+
+#[test]
 fn without_git_nothing_works() {
     let home = home();
     let mut command = home.command(&["doctor"]);

@@ -6,6 +6,7 @@ mod interactive_panes_support;
 
 use interactive_panes_support::{Machine, Own, eventually};
 use pairflow_testkit::clis::Panes;
+use pairflow_testkit::home::Ran;
 use serde_json::{Value, json};
 
 /// The implementer asks for a permission, and writes down what its hook was told.
@@ -46,6 +47,11 @@ fn asked(bubble: &Own<'_>, part: &str) -> Value {
     eventually(part, || bubble.everything(), item)
 }
 
+/// Gives the permission that `item` asks for.
+fn accepts(bubble: &Own<'_>, item: &Value) -> Ran {
+    bubble.run("reply", &["--question", item["id"].as_str().unwrap(), "--decision", "accept"])
+}
+
 fn decision(text: &str) -> Value {
     serde_json::from_str::<Value>(text).unwrap()["hookSpecificOutput"]["decision"].clone()
 }
@@ -74,15 +80,19 @@ beside() {
     let machine = machine(tries);
     let bubble = machine.start("given");
     let item = asked(&bubble, "codex asks for a permission: Bash rm -rf build.");
-    let ways =
-        ["pairflow reply given --decision accept", "pairflow reply given --message '…'", "pairflow attach given"];
+    let reply = format!("pairflow reply given --question {}", item["id"].as_str().unwrap());
+    let (accept, refuse) = (format!("{reply} --decision accept"), format!("{reply} --message '…'"));
+    let ways = [accept.as_str(), &refuse, "pairflow attach given"];
     assert_eq!((&item["kind"], &item["answer"]), (&json!("pane"), &json!(ways)));
     machine.open("asked");
     assert_eq!(told(&bubble, "tried"), "77\n", "{}", bubble.everything());
     assert_eq!(bubble.questions(), 1, "work beside it answers nothing");
     assert!(!machine.beside("told").exists(), "{}", bubble.everything());
-    bubble.run("reply", &["--decision", "accept"]).ok();
+    bubble.run("reply", &["--decision", "accept"]).ends(1).says(&accept);
+    assert!(!machine.beside("told").exists(), "nothing is allowed without its name: {}", bubble.everything());
+    accepts(&bubble, &item).ok();
     assert_eq!(decision(&told(&bubble, "told")), json!({"behavior": "allow"}));
+    accepts(&bubble, &item).ends(1);
     assert_eq!(bubble.questions(), 0);
     ends_well(&bubble);
 }
@@ -107,10 +117,10 @@ fn requests_at_the_same_time_are_asked_about_one_after_the_other() {
     let hooks = || bubble.processes().iter().filter(|line| line.starts_with("pairflow hook PermissionRequest")).count();
     eventually("both hooks", || bubble.everything(), || (hooks() == 2).then_some(()));
     bubble.run("reply", &["--message", "not yet"]).ok();
-    asked(&bubble, "Bash make clean.");
+    let other = asked(&bubble, "Bash make clean.");
     assert_eq!(decision(&told(&bubble, "told"))["behavior"], "deny");
     assert!(!machine.beside("other").exists(), "{}", bubble.everything());
-    bubble.run("reply", &["--decision", "accept"]).ok();
+    accepts(&bubble, &other).ok();
     assert_eq!(decision(&told(&bubble, "other"))["behavior"], "allow");
     ends_well(&bubble);
 }
@@ -127,9 +137,9 @@ fn whoever_attaches_is_asked_in_the_pane() {
     let person = Panes::new(machine.home.root());
     let terminal = person.open(machine.home.root(), &env, &words);
     assert_eq!(told(&bubble, "told"), "", "the program does what it does without a hook");
-    asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build. Answer it there");
+    let item = asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build. Answer it there");
     assert_eq!(bubble.questions(), 1);
-    bubble.run("reply", &["--decision", "accept"]).ends(1);
+    accepts(&bubble, &item).ends(1);
     machine.open("again");
     assert_eq!(told(&bubble, "other"), "", "as long as somebody looks, nothing waits");
     person.close(&terminal);
@@ -140,14 +150,14 @@ fn whoever_attaches_is_asked_in_the_pane() {
 fn a_hook_that_waits_when_the_supervisor_dies_is_asked_about_in_the_pane() {
     let machine = machine("");
     let bubble = machine.start("killed");
-    asked(&bubble, "codex asks for a permission: Bash rm -rf build.");
+    let item = asked(&bubble, "codex asks for a permission: Bash rm -rf build.");
     let pid = machine.home.pairflow(&["supervisor", "status", "--json"]).ok().json()["pid"].as_u64().unwrap();
     let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(told(&bubble, "told"), "", "nothing is allowed");
     assert_eq!(bubble.questions(), 1, "the question stays");
     // It is answered before the next supervisor looks. Nobody waits for that any more, and the person is told so.
-    bubble.run("reply", &["--decision", "accept"]).ok();
+    accepts(&bubble, &item).ok();
     asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build. Answer it there");
     ends_well(&bubble);
 }

@@ -158,3 +158,23 @@ fn a_bubble_that_is_committed_while_no_supervisor_runs_leaves_no_program() {
     assert_eq!(bubble.status()["state"], "DONE");
     eventually("the end of the programs", || bubble.everything(), || bubble.processes().is_empty().then_some(()));
 }
+
+#[test]
+fn a_tmux_that_was_missing_is_found_when_a_person_goes_on() {
+    let machine = Machine::new("", "");
+    let bin = machine.beside("bin-without-tmux");
+    std::fs::create_dir(&bin).unwrap();
+    for program in std::fs::read_dir("/usr/bin").unwrap().flatten().filter(|program| program.file_name() != "tmux") {
+        std::os::unix::fs::symlink(program.path(), bin.join(program.file_name())).unwrap();
+    }
+    let create = ["create", "--id", "late", "--task", "Write work.txt", "--test", "true", "--yes", "--start"];
+    let mut command = machine.home.command(&create);
+    command.env("PATH", &bin);
+    machine.home.finish(command);
+    let bubble = Own { machine: &machine, repo: machine.home.repo.clone(), id: "late".to_owned() };
+    let question = bubble.wait_for_question("trouble");
+    assert!(question.contains("tmux") && question.contains("pairflow resume late"), "{question}");
+    bubble.run("resume", &[]).ok();
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}

@@ -25,8 +25,9 @@ fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
 fn answer(pair: &Pair, asks: &str, reply: &[&str]) {
     let open =
         |status: &serde_json::Value| status["questions"][0]["question"].as_str().is_some_and(|q| q.contains(asks));
-    pair.wait_for("leave", asks, open);
-    pair.pairflow(&[&["reply", "leave"], reply].concat()).ok();
+    let status = pair.wait_for("leave", asks, open);
+    let id = status["questions"][0]["id"].as_str().unwrap();
+    pair.pairflow(&[&["reply", "leave", "--question", id], reply].concat()).ok();
     pair.wait_for("leave", "the end of the question", |status| !open(status));
 }
 

@@ -31,7 +31,7 @@ fn five_bubbles_whose_ids_begin_alike_run_side_by_side_with_the_real_programs() 
     pair::live_together(&pair, &ids);
     let begun = pair.minds().begun();
     assert!(begun.values().all(|times| *times == 1), "no notice twice: {begun:?}");
-    assert_eq!(begun.len(), 5 * 6, "{begun:?}");
+    assert_eq!(begun.len(), 6 * 6, "{begun:?}");
 }
 
 #[test]

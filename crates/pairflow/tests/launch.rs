@@ -2,10 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use std::path::PathBuf;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use pairflow_engine::driver::LaunchFile;
+use pairflow_engine::driver::{LaunchFile, private_file};
 use tempfile::TempDir;
 
 struct Bench {
@@ -14,11 +15,13 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self { dir: TempDir::with_prefix("pf-").unwrap() }
+        let dir = TempDir::with_prefix("pf-").unwrap();
+        std::fs::create_dir_all(dir.path().join(".pairflow/runtime/b1")).unwrap();
+        Self { dir }
     }
 
     fn path(&self) -> PathBuf {
-        self.dir.path().join("codex.launch")
+        self.dir.path().join(".pairflow/runtime/b1/codex.launch")
     }
 
     /// Writes the file for `argv`, with two variables, to be run in the directory itself.
@@ -30,8 +33,12 @@ impl Bench {
     }
 
     fn launch(&self) -> Output {
+        self.launch_of(&self.path(), &[])
+    }
+
+    fn launch_of(&self, path: &Path, env: &[(&str, &str)]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pairflow"));
-        command.arg("launch").arg(self.path()).env("OUTER", "1").current_dir("/");
+        command.arg("launch").arg(path).env("OUTER", "1").envs(env.iter().copied()).current_dir("/");
         command.output().unwrap()
     }
 }
@@ -81,7 +88,50 @@ fn what_cannot_be_started_is_said_in_the_pane() {
     let ended = said(&bench.launch());
     assert!(ended.contains("cannot start /nowhere/codex"), "{ended}");
     assert!(!ended.contains("secret"), "{ended}");
-    std::fs::write(bench.path(), r#"{"argv": ["/bin/true"]"#).unwrap();
+    private_file(&bench.path(), br#"{"argv": ["/bin/true"]"#).unwrap();
     assert!(said(&bench.launch()).contains("cannot read"));
     assert!(!bench.path().exists());
+}
+
+#[test]
+fn an_agent_cannot_have_a_program_started() {
+    let bench = Bench::new();
+    let marks = ["PAIRFLOW_BUBBLE", "PAIRFLOW_AGENT", "PAIRFLOW_TOKEN", "PAIRFLOW_SOCKET", "PF_PROCESS_MARK"];
+    for name in marks {
+        bench.file(&["/bin/sh", "-c", "echo started"]);
+        let ended = bench.launch_of(&bench.path(), &[(name, "x")]);
+        assert_eq!((ended.status.code(), text(&ended.stdout).as_str()), (Some(77), ""), "{name}: {ended:?}");
+        assert!(bench.path().exists(), "{name}: it is still there for whom it is meant");
+    }
+}
+
+#[test]
+fn only_a_private_file_at_its_place_is_taken() {
+    let bench = Bench::new();
+    bench.file(&["/bin/sh", "-c", "echo started"]);
+    let refused = |path: &Path, code: i32, why: &str| {
+        let ended = bench.launch_of(path, &[]);
+        assert_eq!((ended.status.code(), text(&ended.stdout).as_str()), (Some(code), ""), "{ended:?}");
+        assert!(text(&ended.stderr).contains(why), "{ended:?}");
+        assert!(path.symlink_metadata().is_ok(), "it is not touched: {}", path.display());
+    };
+    let at = |name: &str| bench.dir.path().join(name);
+    std::fs::create_dir_all(at("runtime/b1")).unwrap();
+    for elsewhere in ["codex.launch", "runtime/b1/codex.launch", ".pairflow/runtime/codex.launch"] {
+        std::fs::copy(bench.path(), at(elsewhere)).unwrap();
+        refused(&at(elsewhere), 1, "is not where a supervisor puts");
+    }
+    for name in ["codex.json", "Not An Agent.launch"] {
+        std::fs::copy(bench.path(), bench.path().with_file_name(name)).unwrap();
+        refused(&bench.path().with_file_name(name), 1, "is not where a supervisor puts");
+    }
+    let link = bench.path().with_file_name("claude.launch");
+    symlink(bench.path(), &link).unwrap();
+    refused(&link, 3, "cannot read");
+    for mode in [0o644, 0o660, 0o700] {
+        std::fs::set_permissions(bench.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        refused(&bench.path(), 3, "not a private file");
+    }
+    std::fs::set_permissions(bench.path(), std::fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(text(&bench.launch().stdout), "started\n");
 }

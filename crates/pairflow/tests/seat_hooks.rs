@@ -198,7 +198,12 @@ fn what_must_not_get_lost_waits_for_a_supervisor_that_starts_again() {
     let home = home();
     started(&home, "b1");
     let mut codex = seat(&home, "b1", "codex");
-    for (typed, event) in [("UserPromptSubmit", HookName::UserPromptSubmit), ("Stop", HookName::Stop)] {
+    let events = [
+        ("UserPromptSubmit", HookName::UserPromptSubmit),
+        ("Stop", HookName::Stop),
+        ("PermissionRequest", HookName::PermissionRequest),
+    ];
+    for (typed, event) in events {
         codex.close();
         let child = codex.spawn(&["hook", typed]);
         arrives(&mut codex, child, event);

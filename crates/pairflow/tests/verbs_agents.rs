@@ -51,6 +51,25 @@ fn an_agent_acts_in_its_own_bubble_and_in_its_own_turn_only() {
 }
 
 #[test]
+fn an_agent_gets_the_brief_of_its_own_turn_only() {
+    let home = home();
+    started(&home, "b1");
+    started(&home, "b2");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    codex.pairflow(&["brief"]).ok().says("pairflow pass --id b1");
+    codex.pairflow(&["brief", "b1"]).ok();
+    codex.pairflow(&["brief", "b2"]).ends(1).says("works in bubble b1");
+    claude.pairflow(&["brief"]).ends(1).says("it is not your turn").says("pairflow status b1");
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    claude.pairflow(&["brief"]).ok().says("--no-findings");
+    // What it was told for its last turn is not what it is to do now.
+    codex.pairflow(&["brief"]).ends(1).says("claude has it, as reviewer");
+    home.pairflow(&["brief", "b1"]).ok().says("--no-findings");
+}
+
+#[test]
 fn a_reviewer_has_to_declare_what_it_found() {
     let home = home();
     let (_, claude) = handed_over(&home, "b1");

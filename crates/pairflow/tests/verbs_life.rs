@@ -178,10 +178,33 @@ fn a_missing_editor_is_named() {
 fn the_watchdog_asks_only_when_the_time_is_up() {
     let home = home();
     started(&home, "b1");
-    home.pairflow(&["watchdog", "b1"]).ok().says("s left");
+    home.pairflow(&["watchdog", "b1"]).ok().says("codex has the turn; you are asked in 4 min ");
     let watched = home.pairflow(&["watchdog", "b1", "--json"]).ok().json();
     assert_eq!((&watched["escalated"], &watched["active_agent"]), (&json!(false), &json!("codex")));
     assert_eq!(home.status("b1")["state"], "RUNNING");
     created(&home, "b2");
     home.pairflow(&["watchdog", "b2"]).ok().says("Nobody is waited for");
+    home.pairflow(&["pause", "b1"]).ok();
+    home.pairflow(&["watchdog", "b1"]).ok().says("bubble b1 is paused").says("next: pairflow resume b1");
+    let watched = home.pairflow(&["watchdog", "b1", "--json"]).ok().json();
+    assert_eq!((&watched["paused"], &watched["watchdog_left_secs"]), (&json!(true), &json!(null)));
+    home.pairflow(&["resume", "b1"]).ok();
+    home.pairflow(&["supervisor", "stop"]).ok();
+    let uncounted = "nobody counts: the supervisor is not running";
+    home.pairflow(&["watchdog", "b1"]).ok().says(uncounted).says("next: pairflow supervise");
+    let status = home.pairflow(&["status", "b1"]).ok().stdout;
+    assert!(status.contains(&format!("codex: hand over ({uncounted})")), "{status}");
+    let view = home.pairflow(&["view", "b1", "--once"]).ok().stdout;
+    assert!(view.contains(&format!("Watchdog  {uncounted}\n")), "{view}");
+}
+
+#[test]
+fn what_is_over_is_listed_as_such_and_not_as_paused() {
+    let home = home();
+    started(&home, "b1");
+    home.pairflow(&["pause", "b1"]).ok();
+    home.pairflow(&["stop", "b1", "--yes"]).ok();
+    let listed = home.pairflow(&["list"]).ok().stdout;
+    assert!(listed.contains("CANCELLED") && !listed.contains("paused"), "{listed}");
+    assert_eq!(home.status("b1")["paused"], false);
 }

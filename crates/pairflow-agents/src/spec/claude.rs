@@ -14,6 +14,9 @@ use super::environment::EnvNames;
 use super::hooks::{HOOK_EVENTS, command};
 use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
 
+/// What an agent may do with pairflow without a question: hand over, ask, and read.
+const VERBS: [&str; 9] = ["brief", "pass", "ask-human", "converged", "status", "findings", "diff", "inbox", "log"];
+
 /// Describes Claude Code.
 pub(super) fn spec() -> AgentSpec {
     let opening = |first| Opening { command: words(["claude"]), first, last: Vec::new() };
@@ -111,7 +114,7 @@ fn dialogs() -> Vec<Dialog> {
         ),
         dialog(
             "permission",
-            ["Do you want to", "❯ 1. Yes", "Esc to cancel"],
+            ["Do you want to", "1. Yes", "Esc to cancel"],
             "Claude Code asks for a permission. Answer in its pane.",
         ),
     ]
@@ -141,7 +144,18 @@ fn settings(seat: &SeatStart, mute: bool) -> Value {
 fn allowed(seat: &SeatStart) -> BTreeSet<String> {
     let checks: &[String] = if seat.permissions == Permissions::Edits { &seat.allowed } else { &[] };
     let checks = checks.iter().filter(|line| *line != Check::BUILT_IN).flat_map(|line| simple_commands(line));
-    checks.map(|command| rule(&command)).chain(["Bash(pairflow:*)".to_owned()]).collect()
+    checks
+        .map(|command| rule(&command))
+        .chain(VERBS.iter().map(|verb| rule(&format!("pairflow {verb}"))))
+        .chain(reads(seat))
+        .collect()
+}
+
+/// The rule that lets the agent read what pairflow writes for it, which lies outside of the worktree. A path that would be
+/// taken for a pattern gets none; then the agent asks.
+fn reads(seat: &SeatStart) -> Option<String> {
+    let path = seat.artifacts.to_str().filter(|path| !path.contains(['*', '?', '[', ']', '(', ')', '!', '\\']))?;
+    Some(format!("Read(/{path}/**)"))
 }
 
 /// Words may follow a command, but not a bare name: `sh` alone is harmless, `sh` with anything after it is everything.
@@ -159,9 +173,9 @@ pub(super) fn trouble(record_end: &str) -> Option<Trouble> {
         Some("authentication_failed" | "billing_error" | "oauth_org_not_allowed") => TroubleKind::Account,
         _ => TroubleKind::Model,
     };
-    let until = last["quotaLimits"]["resetsAt"].as_i64();
+    let until = last["quotaLimits"]["resetsAt"].as_i64().and_then(|secs| secs.checked_mul(1000));
     let text = last["message"]["content"][0]["text"].as_str().unwrap_or("the model could not be reached");
-    Some(Trouble { kind, until: until.map(|secs| Timestamp::from_millis(secs * 1000)), text: text.to_owned() })
+    Some(Trouble { kind, until: until.map(Timestamp::from_millis), text: text.to_owned() })
 }
 
 /// Splits a command line into the commands that Claude Code judges one by one. What a rule cannot say is left out, and

@@ -143,8 +143,9 @@ pub(super) fn trouble(record_end: &str) -> Option<Trouble> {
         _ => TroubleKind::Model,
     };
     let until = (kind == TroubleKind::Limit).then(|| resets_at(record_end)).flatten();
+    let until = until.and_then(|secs| secs.checked_mul(1000));
     let text = error["message"].as_str().unwrap_or("the model could not be reached").to_owned();
-    Some(Trouble { kind, until: until.map(|secs| Timestamp::from_millis(secs * 1000)), text })
+    Some(Trouble { kind, until: until.map(Timestamp::from_millis), text })
 }
 
 /// When the last of the used-up windows begins anew, in seconds since 1970.

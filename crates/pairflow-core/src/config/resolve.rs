@@ -1,12 +1,15 @@
 //! Which value is in force, and why: flag, then `bubble.toml`, then `pairflow.toml`, then the person's own file, then
 //! the default. A list replaces the list of a weaker place; lists are never joined.
 
+use std::collections::BTreeMap;
+
 use super::error::{Complaint, ConfigError, ConfigErrors};
 use super::layer::{Explained, Layer, Layers, Origin, QualityMode, Set};
 use super::webhook::Webhook;
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::{
-    Agents, BubbleKind, Check, ContextMode, DriverKind, Notifications, Permissions, Prd, Rules, Scope, WorkMode,
+    Agents, BubbleKind, Check, ContextMode, CustomAgent, DriverKind, Notifications, Permissions, Prd, Rules, Scope,
+    WorkMode,
 };
 
 /// A configuration in force.
@@ -31,6 +34,16 @@ impl Layers {
     /// Says for every key which value is in force, also where no bubble exists yet.
     pub fn explain(&self) -> Vec<Explained> {
         merge(self).explain("")
+    }
+
+    /// Returns every agent that a seat or an `[agent.NAME]` names, each with what the configuration says of it; also where
+    /// no bubble exists yet.
+    pub fn agents(&self) -> BTreeMap<AgentId, Option<CustomAgent>> {
+        let merged = merge(self);
+        let custom = |name: &AgentId| merged.custom.get(name).map(|layer| layer.agent());
+        let seats = [value(&merged.implementer), value(&merged.reviewer), value(&merged.second_reviewer)];
+        let names = seats.into_iter().flatten().chain(merged.custom.keys().cloned());
+        names.map(|name| (name.clone(), custom(&name))).collect()
     }
 
     /// Returns the address that notifications are posted to.

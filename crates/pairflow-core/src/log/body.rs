@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Receipt, Snapshot};
-use crate::ids::{CommitId, FindingId, TreeId};
+use crate::ids::{AgentId, CommitId, FindingId, TreeId};
 use crate::log::Lifecycle;
 use crate::rounds::{Answers, Certificate, Explanation, Finding, Step};
 use crate::time::Timestamp;
@@ -99,6 +99,9 @@ pub struct Question {
     /// Why it is asked.
     #[serde(default)]
     pub kind: QuestionKind,
+    /// Which agent it is about, if it is about one's presence. Lines without it are about the turn's holder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<AgentId>,
 }
 
 /// Why a question is asked; decides how it may be answered.

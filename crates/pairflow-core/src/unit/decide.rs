@@ -79,7 +79,7 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         (Phase::Running(at), Command::AgentEnded { turn: number, how }) => work::agent_ended(unit, at, *number, how),
         (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(unit, reason)),
         (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Restart { reason }) => human::restart(unit, reason),
+        (Phase::Running(at) | Phase::WaitingHuman(at), Command::Restart { reason }) => human::restart(unit, at, reason),
 
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
         (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),

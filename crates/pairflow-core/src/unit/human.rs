@@ -18,7 +18,7 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
         return Err(Refusal::Empty { what: "the question" });
     }
     let mut events = presence::withdrawals(unit, by, |_| true);
-    let body = Question { question: question.clone(), kind: QuestionKind::Question };
+    let body = Question { question: question.clone(), kind: QuestionKind::Question, about: None };
     let mut event = Event::own(unit.round, Body::HumanQuestion(body));
     event.sender = Party::Agent(by.clone());
     event.refs.clone_from(refs);
@@ -29,7 +29,12 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
 
 /// A question of pairflow's own.
 pub(super) fn own_question(unit: &Unit, kind: QuestionKind, question: String) -> Event {
-    Event::own(unit.round, Body::HumanQuestion(Question { question, kind }))
+    Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about: None }))
+}
+
+/// A question of pairflow's own about the presence of `agent`.
+pub(super) fn question_about(unit: &Unit, agent: &AgentId, kind: QuestionKind, question: String) -> Event {
+    Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about: Some(agent.clone()) }))
 }
 
 /// The question of a critic that wants the person to decide before the loop goes on.
@@ -56,6 +61,13 @@ pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decid
         return Err(Refusal::Empty { what: "the message" });
     }
     let asked = which(unit, question.as_ref())?;
+    if matches!(asked.kind, QuestionKind::Permission | QuestionKind::Dialog) {
+        return Err(Refusal::OnlyInPane { bubble: unit.id.clone() });
+    }
+    if asked.kind == QuestionKind::Permit && *decision == Some(Decision::Accept) && question.is_none() {
+        // The same words, said twice, would allow the next request, which nobody has read.
+        return Err(Refusal::UnnamedPermission { bubble: unit.id.clone(), question: asked.id.clone() });
+    }
     let mut event = answer(unit, turn, asked, Reply { message: message.clone(), decision: *decision });
     event.refs.clone_from(refs);
     event.key = key_of(unit, command);
@@ -66,6 +78,7 @@ pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decid
         | (QuestionKind::Permit, Some(Decision::Accept))
         | (_, None) => Ok(Decided::one(event)),
         (kind, Some(_)) if kind.is_tie_break() => Ok(Decided::one(event)),
+        (QuestionKind::Permit, Some(_)) => Err(Refusal::PermissionDecision),
         (_, Some(_)) => Err(Refusal::NoDecision),
     }
 }
@@ -80,15 +93,24 @@ pub(super) fn nothing_to_reply(_unit: &Unit) -> Refusal {
 /// Spec: an agent's question is answered with `reply`; pairflow's own notices are answered by resuming.
 pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusal> {
     not_updating(unit, "resume")?;
-    if let Some(open) = unit.questions.iter().find(|open| !open.kind.is_answered_by_resume()) {
+    if let Some(open) = needs_reply(unit) {
         return Err(Refusal::QuestionOpen { question: open.question.clone() });
     }
-    let reply = || Reply { message: "resumed by the operator".to_owned(), decision: None };
-    let mut events: Vec<_> = unit.questions.iter().map(|open| answer(unit, turn, open, reply())).collect();
+    let mut events = answer_all(unit, turn, "resumed by the operator");
     if unit.paused {
         events.push(control(unit, ControlAction::Resume, ""));
     }
     Ok(Decided::of(events))
+}
+
+/// The first open question that going on does not answer.
+fn needs_reply(unit: &Unit) -> Option<&OpenQuestion> {
+    unit.questions.iter().find(|open| !open.kind.is_answered_by_resume())
+}
+
+fn answer_all(unit: &Unit, turn: &Turn, message: &str) -> Vec<Event> {
+    let reply = || Reply { message: message.to_owned(), decision: None };
+    unit.questions.iter().map(|open| answer(unit, turn, open, reply())).collect()
 }
 
 /// The person goes on after a pause.
@@ -111,13 +133,25 @@ pub(super) fn pause(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
     Ok(Decided::one(control(unit, ControlAction::Halt, reason)))
 }
 
-/// The person wants the agents' programs ended and started again.
-pub(super) fn restart(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
-    if presence::notified(unit) {
-        return Ok(Decided::one(control(unit, ControlAction::Restart, reason)));
+/// The person wants the agents' programs ended and started again, and thereby answers what `resume` would answer.
+///
+/// Nothing is started in a pause or while a person is asked, so what else is open comes first.
+pub(super) fn restart(unit: &Unit, turn: &Turn, reason: &str) -> Result<Decided, Refusal> {
+    let id = &unit.id;
+    let no = |why: String| Err(Refusal::WrongState { state: unit.phase.name(), command: "restart", why: Some(why) });
+    if !presence::notified(unit) {
+        let driver = unit.rules.driver.name();
+        return no(format!("pairflow keeps no agents running here (driver = \"{driver}\")"));
     }
-    let why = Some(format!("pairflow keeps no agents running here (driver = \"{}\")", unit.rules.driver.name()));
-    Err(Refusal::WrongState { state: unit.phase.name(), command: "restart", why })
+    if let Some(OpenQuestion { id: msg, question, .. }) = needs_reply(unit) {
+        return no(format!("answer first with 'pairflow reply {id} --question {msg} --message …': {question}"));
+    }
+    if unit.paused {
+        return no(format!("it is paused; go on with 'pairflow resume {id}' first"));
+    }
+    let mut events = answer_all(unit, turn, "the agents are started again");
+    events.push(control(unit, ControlAction::Restart, reason));
+    Ok(Decided::of(events))
 }
 
 fn control(unit: &Unit, action: ControlAction, reason: &str) -> Event {

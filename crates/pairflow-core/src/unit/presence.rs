@@ -5,11 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, Party};
-use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, QuestionKind, Reply};
+use crate::ids::{AgentId, MsgId, Party};
+use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind, Reply};
 use crate::rules::DriverKind;
 use crate::time::{Moment, Timestamp};
-use crate::unit::human::own_question;
+use crate::unit::human::question_about;
 use crate::unit::lifecycle::own;
 use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Turn, Unit, converge, decide};
 
@@ -17,6 +17,9 @@ use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Turn, Unit, co
 pub const NUDGES: u32 = 2;
 /// How often a notice is sent before a person is asked.
 pub const ATTEMPTS: u32 = 3;
+
+/// How long a bubble waits by itself for a used-up account, in milliseconds: longer than any account's week.
+pub const LONGEST_PARK: i64 = 8 * 24 * 3_600_000;
 
 /// A notice to an agent that is not known to have reached it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,7 +132,7 @@ pub(super) fn decide_presence(unit: &Unit, command: &Command, now: Moment) -> Op
         Command::Undelivered { notice, why } if going && !waiting => undelivered(unit, *notice, why),
         Command::Active { agent } if going => Ok(active(unit, agent)),
         Command::Stopped { agent } if going && !waiting => Ok(stopped(unit, agent)),
-        Command::Hindered { agent, by, what } if going => Ok(hindered(unit, agent, *by, what)),
+        Command::Hindered { agent, by, what } if going => Ok(hindered(unit, agent, *by, what, now)),
         _ => return None,
     })
 }
@@ -149,14 +152,14 @@ fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
             "{agent} has not sent a pairflow command for {} minutes (round {round}, as {seat}). Go on with 'pairflow resume {id}' when it is back at work.",
             unit.rules.watchdog_timeout_minutes
         );
-        return Decided::one(own_question(unit, QuestionKind::Watchdog, question));
+        return Decided::one(question_about(unit, agent, QuestionKind::Watchdog, question));
     }
     if gone(unit.turn_ends()) {
         let question = format!(
             "{agent} has had the turn for {} minutes (round {round}, as {seat}) and is still at work. Let it go on with 'pairflow resume {id}', or stop it with 'pairflow pause {id}'.",
             unit.rules.max_turn_minutes
         );
-        return Decided::one(own_question(unit, QuestionKind::LongTurn, question));
+        return Decided::one(question_about(unit, agent, QuestionKind::LongTurn, question));
     }
     Decided::default()
 }
@@ -182,7 +185,7 @@ fn acknowledged(unit: &Unit, agent: &AgentId, number: u64) -> Result<Decided, Re
 /// A notice was sent as often as makes sense.
 fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided, Refusal> {
     let notice = unit.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
-    if asked(unit, QuestionKind::Undelivered) {
+    if asked(unit, &notice.agent, QuestionKind::Undelivered) {
         return Ok(Decided::default());
     }
     let question = format!(
@@ -190,7 +193,7 @@ fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided, Refusal> 
         notice.agent,
         id = unit.id
     );
-    Ok(Decided::one(own_question(unit, QuestionKind::Undelivered, question)))
+    Ok(Decided::one(question_about(unit, &notice.agent, QuestionKind::Undelivered, question)))
 }
 
 /// A program was started, or its session became known.
@@ -233,36 +236,32 @@ fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
         turn.seat,
         id = unit.id
     );
-    Decided::one(own_question(unit, QuestionKind::Idle, question))
+    Decided::one(question_about(unit, agent, QuestionKind::Idle, question))
 }
 
 /// Something keeps an agent from going on.
-fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str) -> Decided {
+fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment) -> Decided {
     let id = &unit.id;
     let (kind, question) = match by {
-        Hindrance::Limit { until: Some(until) } => {
-            if unit.parked.is_some() {
-                return Decided::default();
-            }
-            let control =
-                Control { action: ControlAction::Park, reason: what.to_owned(), waived: None, until: Some(until) };
-            let mut event = Event::own(unit.round, Body::Control(control));
-            event.recipient = Party::Agent(agent.clone());
-            return Decided::one(event);
+        // Nothing is expected of it now; in its own turn it meets the limit again.
+        Hindrance::Limit { .. } if unit.phase.turn().is_none_or(|turn| turn.agent != *agent) => {
+            return Decided::default();
         }
-        Hindrance::Limit { until: None } => (
-            QuestionKind::Limit,
-            format!(
-                "{agent} has used up what its account allows: {what}. Go on with 'pairflow resume {id}' when it can work again."
-            ),
-        ),
+        Hindrance::Limit { until: Some(until) } if is_soon(until, now) => return park(unit, agent, what, until),
+        Hindrance::Limit { until } => {
+            let until = until.map(|until| format!(" until {} UTC", until.date_hms())).unwrap_or_default();
+            let question = format!(
+                "{agent} has used up what its account allows{until}: {what}. Go on with 'pairflow resume {id}' when it can work again."
+            );
+            (QuestionKind::Limit, question)
+        }
         Hindrance::Failure => (
             QuestionKind::Idle,
             format!(
                 "{agent} has stopped: {what}. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'."
             ),
         ),
-        Hindrance::Permit => (QuestionKind::Permit, permit(unit, agent, what)),
+        Hindrance::Permit => (QuestionKind::Permit, permit(agent, what)),
         Hindrance::Permission => (
             QuestionKind::Permission,
             format!("{agent} asks for a permission in its pane: {what}. Answer it there: pairflow attach {id}"),
@@ -273,23 +272,62 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str) -> Decided 
         ),
     };
     let mut events = Vec::new();
-    if !asked(unit, kind) {
-        events.push(own_question(unit, kind, question));
+    if !asked(unit, agent, kind) {
+        events.push(question_about(unit, agent, kind, question));
     }
     if kind == QuestionKind::Permission {
         // No hook waits any more: what a person answered now would reach nobody.
-        let permit = permit(unit, agent, what);
-        let held = unit.questions.iter().filter(|open| open.kind == QuestionKind::Permit && open.question == permit);
+        let permit = format!("{} {ALLOW}", permit(agent, what));
+        let is_held = |open: &&OpenQuestion| open.kind == QuestionKind::Permit && open.question.starts_with(&permit);
+        let held = unit.questions.iter().filter(is_held);
         events.extend(held.map(|open| take_back(unit, open, "it is asked in its pane now".to_owned())));
     }
     Decided::of(events)
 }
 
-/// The question about a permission that can be answered from everywhere.
-fn permit(unit: &Unit, agent: &AgentId, what: &str) -> String {
-    let id = &unit.id;
+/// Whether a used-up account is waited for until then.
+fn is_soon(until: Timestamp, now: Moment) -> bool {
+    until.millis().saturating_sub(now.ts.millis()) <= LONGEST_PARK
+}
+
+/// Nothing is expected of the turn's holder until its account can be used again.
+fn park(unit: &Unit, agent: &AgentId, what: &str, until: Timestamp) -> Decided {
+    if unit.parked.is_some() {
+        return Decided::default();
+    }
+    let control = Control { action: ControlAction::Park, reason: what.to_owned(), waived: None, until: Some(until) };
+    let mut event = Event::own(unit.round, Body::Control(control));
+    event.recipient = Party::Agent(agent.clone());
+    Decided::one(event)
+}
+
+/// How the ways to answer a request for a permission begin.
+const ALLOW: &str = "Allow it this once with";
+
+/// The question about a permission that can be answered from everywhere, without the ways to answer it.
+fn permit(agent: &AgentId, what: &str) -> String {
+    format!("{agent} asks for a permission: {what}.")
+}
+
+/// Returns which agent wants a permission that can be given from everywhere, and what for.
+pub(crate) fn wanted(open: &OpenQuestion) -> Option<(&str, &str)> {
+    let asked = (open.kind == QuestionKind::Permit).then_some(&open.question)?;
+    let (agent, wanted) = asked.split_once(" asks for a permission: ")?;
+    let wanted = wanted.rsplit_once(ALLOW).map_or(wanted, |(wanted, _)| wanted).trim_end();
+    Some((agent, wanted.strip_suffix('.').unwrap_or(wanted)))
+}
+
+/// Returns a question as a person reads it: the commands that answer a request for a permission have its name in them,
+/// which it has only once it is recorded.
+pub(super) fn shown(unit: &Unit, asked: &Question, name: &MsgId) -> String {
+    let (id, question) = (&unit.id, &asked.question);
+    // Lines that do not say whom they are about have the ways in them.
+    if asked.kind != QuestionKind::Permit || asked.about.is_none() {
+        return question.clone();
+    }
+    let reply = format!("pairflow reply {id} --question {name}");
     format!(
-        "{agent} asks for a permission: {what}. Allow it this once with 'pairflow reply {id} --decision accept', refuse it with 'pairflow reply {id} --message …', or answer in its pane: pairflow attach {id}"
+        "{question} {ALLOW} '{reply} --decision accept', refuse it with '{reply} --message …', or answer in its pane: pairflow attach {id}"
     )
 }
 
@@ -298,8 +336,7 @@ fn permit(unit: &Unit, agent: &AgentId, what: &str) -> String {
 pub(super) fn come_back(unit: &Unit, command: &Command, now: Moment) -> Option<Result<Decided, Refusal>> {
     let agent = command.agent()?;
     let holder = unit.phase.turn().is_some_and(|turn| turn.agent == *agent);
-    let only_presence = unit.questions.iter().all(|open| open.kind.is_about_presence());
-    if !holder || !only_presence || unit.paused {
+    if !holder || !only_about(unit, agent) || unit.paused {
         return None;
     }
     let mut events = withdrawals(unit, agent, |_| true);
@@ -310,11 +347,10 @@ pub(super) fn come_back(unit: &Unit, command: &Command, now: Moment) -> Option<R
     }))
 }
 
-/// The answers with which pairflow takes back what it asked about `agent`, if all that is open is about presence.
+/// The answers with which pairflow takes back what it asked about the presence of `agent`, whoever has the turn.
 pub(super) fn withdrawals(unit: &Unit, agent: &AgentId, which: impl Fn(QuestionKind) -> bool) -> Vec<Event> {
-    let holder = unit.phase.turn().is_some_and(|turn| turn.agent == *agent);
-    let taken_back = |open: &&OpenQuestion| holder && open.kind.is_about_presence() && which(open.kind);
-    let open = unit.questions.iter().filter(taken_back);
+    let its_own = |open: &&OpenQuestion| open.kind.is_about_presence() && is_about(unit, open, agent);
+    let open = unit.questions.iter().filter(its_own).filter(|open| which(open.kind));
     open.map(|open| take_back(unit, open, format!("{agent} is at work again"))).collect()
 }
 
@@ -330,8 +366,19 @@ pub(crate) fn notified(unit: &Unit) -> bool {
     unit.rules.driver == DriverKind::Tmux
 }
 
-fn asked(unit: &Unit, kind: QuestionKind) -> bool {
-    unit.questions.iter().any(|open| open.kind == kind)
+fn asked(unit: &Unit, agent: &AgentId, kind: QuestionKind) -> bool {
+    unit.questions.iter().any(|open| open.kind == kind && is_about(unit, open, agent))
+}
+
+/// Whether all that is open is about the presence of `agent`, so that its next command answers it.
+pub(super) fn only_about(unit: &Unit, agent: &AgentId) -> bool {
+    unit.questions.iter().all(|open| open.kind.is_about_presence() && is_about(unit, open, agent))
+}
+
+/// Whether a question about presence is about `agent`; one that does not say so is about the turn's holder.
+fn is_about(unit: &Unit, open: &OpenQuestion, agent: &AgentId) -> bool {
+    let holder = || unit.phase.turn().map(|turn| &turn.agent);
+    open.about.as_ref().or_else(holder) == Some(agent)
 }
 
 fn delivery(unit: &Unit, notice: &Notice, attempt: u32, acknowledged: bool) -> Event {

@@ -2,7 +2,7 @@
 
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
 use crate::log::Waivable;
-use crate::rounds::StepName;
+use crate::unit::next_step::{form, next_in, with_slices, with_steps};
 use crate::unit::{MAX_TITLE, Seat, StateName, Unmet};
 
 /// Who is told that a command was refused.
@@ -250,6 +250,25 @@ pub enum Refusal {
     /// The question has no decision.
     #[error("an agent's question is answered in words; --decision is for tie-breaks and checks that could not be run")]
     NoDecision,
+    /// A permission is neither given nor refused.
+    #[error("a permission is given with --decision accept and refused with --message; there is no other decision")]
+    PermissionDecision,
+    /// The question waits in the agent's own pane, and words from elsewhere do not reach it.
+    #[error("answer it in its pane: pairflow attach {bubble}")]
+    OnlyInPane {
+        /// The bubble.
+        bubble: BubbleId,
+    },
+    /// A permission is given without naming the request.
+    #[error(
+        "a permission is given to the request that you have read: 'pairflow reply {bubble} --question {question} --decision accept'"
+    )]
+    UnnamedPermission {
+        /// The bubble.
+        bubble: BubbleId,
+        /// The request that is open now.
+        question: MsgId,
+    },
     /// A tie-break cannot be accepted.
     #[error("the work cannot be accepted as it is: {why}")]
     CannotAccept {
@@ -322,11 +341,15 @@ impl Refusal {
             Self::WrongState { state, .. } => next_in(*state, id),
             Self::StillOpening { .. } => "pairflow supervisor status".to_owned(),
             Self::Paused { .. } | Self::WorktreeGone { .. } => format!("pairflow resume {id}"),
-            Self::QuestionOpen { .. } | Self::UnknownQuestion { .. } => format!("pairflow inbox {id}"),
+            Self::QuestionOpen { .. }
+            | Self::UnknownQuestion { .. }
+            | Self::PermissionDecision
+            | Self::UnnamedPermission { .. } => format!("pairflow inbox {id}"),
             Self::WhichQuestion { open } => {
                 let first = open.first()?;
                 format!("pairflow reply {id} --question {first} --message '…'")
             }
+            Self::OnlyInPane { .. } => format!("pairflow attach {id}"),
             Self::NoDecision => format!("pairflow reply {id} --message '…'"),
             Self::CannotAccept { .. } => format!("pairflow reply {id} --decision continue --message '…'"),
             Self::WorktreeDiffers { .. } => format!("pairflow request-rework {id} --message '…'"),
@@ -401,6 +424,9 @@ impl Refusal {
             | Self::WhichQuestion { .. }
             | Self::UnknownQuestion { .. }
             | Self::NoDecision
+            | Self::PermissionDecision
+            | Self::OnlyInPane { .. }
+            | Self::UnnamedPermission { .. }
             | Self::CannotAccept { .. }
             | Self::WorktreeDiffers { .. }
             | Self::AnotherPackage
@@ -421,55 +447,6 @@ impl Refusal {
     }
 }
 
-/// A line that hands over the review of a document, with all of its steps: without them it would be refused.
-fn with_steps(line: String) -> String {
-    let reviews = [" --no-findings", " --finding", " --reopen"].iter().any(|option| line.contains(option));
-    if !reviews || line.contains(" --step ") {
-        return line;
-    }
-    StepName::ALL.into_iter().fold(line, |line, step| format!("{line} --step {}='…'", step.name()))
-}
-
-/// A line that says to have found nothing, with all slices of the change: without one of them it would be refused.
-fn with_slices(line: String, slices: u32) -> String {
-    let clean = line.contains(" --no-findings") || line.starts_with("pairflow converged ");
-    if !clean || slices == 0 || line.contains(" --reviewed ") {
-        return line;
-    }
-    format!("{line} --reviewed {}", numbers(&(1..=slices).collect::<Vec<_>>()).replace(' ', ""))
-}
-
-/// The command line in which a text that was missing or did not fit has its place.
-fn form(what: &str, id: &BubbleId) -> Option<String> {
-    Some(match what {
-        "the summary" => "pairflow pass --summary '…'".to_owned(),
-        "the question" => "pairflow ask-human --question '…'".to_owned(),
-        "the message" => format!("pairflow inbox {id}"),
-        "the commit message" => format!("pairflow commit {id} --message '…'"),
-        "the reason of the waiver" => format!("pairflow waive --id {id} F1 --reason '…'"),
-        "the reason of a dispute" => "pairflow pass --summary '…' --dispute F1 --reason '…'".to_owned(),
-        "the review" => "pairflow pass --summary '…' --findings FILE".to_owned(),
-        "the reason of the override" => format!("pairflow commit {id} --override-scope --reason '…'"),
-        // The same command with a shorter reason or key, or without one.
-        _ => return None,
-    })
-}
-
-/// The command that fits a bubble in `state`.
-fn next_in(state: StateName, id: &BubbleId) -> String {
-    match state {
-        StateName::Created => format!("pairflow start {id}"),
-        StateName::PreparingWorkspace => format!("pairflow start {id}"),
-        StateName::Running => format!("pairflow status {id}"),
-        StateName::WaitingHuman => format!("pairflow inbox {id}"),
-        StateName::ReadyForApproval => format!("pairflow ok {id}"),
-        StateName::ApprovedForCommit => format!("pairflow commit {id}"),
-        StateName::Committed => "pairflow supervise --once".to_owned(),
-        StateName::Done => format!("pairflow merge {id}"),
-        StateName::Failed | StateName::Cancelled => format!("pairflow log {id}"),
-    }
-}
-
 /// Says which answers belong to the caller's seat.
 fn other_seat(seat: Seat) -> &'static str {
     match seat {
@@ -480,7 +457,7 @@ fn other_seat(seat: Seat) -> &'static str {
     }
 }
 
-fn numbers(of: &[u32]) -> String {
+pub(super) fn numbers(of: &[u32]) -> String {
     of.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 

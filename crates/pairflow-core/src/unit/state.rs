@@ -206,6 +206,9 @@ pub struct OpenQuestion {
     pub kind: QuestionKind,
     /// The question.
     pub question: String,
+    /// Which agent it is about, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<AgentId>,
     /// When it was asked.
     pub at: Timestamp,
 }

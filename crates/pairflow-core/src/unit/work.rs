@@ -4,10 +4,10 @@ use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::{FindingId, Party};
 use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
 use crate::time::Moment;
-use crate::unit::human::own_question;
+use crate::unit::human::{own_question, question_about};
 use crate::unit::lifecycle::own;
 use crate::unit::stop::stop;
-use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, converge};
+use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, converge, presence};
 
 /// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
 pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {
@@ -100,11 +100,15 @@ pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, how: &str) -> R
     if !turn.is_open() || turn.number != number || unit.paused {
         return Err(Refusal::NotOwed);
     }
+    let (id, agent, round, seat) = (&unit.id, &turn.agent, unit.round, turn.seat);
+    let look = match presence::notified(unit) {
+        true => format!("Look at its output with 'pairflow attach {id}'"),
+        false => format!("Look at what it did with 'pairflow log {id}'"),
+    };
     let question = format!(
-        "{} ended {how} without handing over (round {}, as {}). Look at its output, then go on with 'pairflow resume {}'.",
-        turn.agent, unit.round, turn.seat, unit.id
+        "{agent} ended {how} without handing over (round {round}, as {seat}). {look}, then go on with 'pairflow resume {id}'."
     );
-    Ok(Decided::one(own_question(unit, QuestionKind::AgentEnded, question)))
+    Ok(Decided::one(question_about(unit, &turn.agent, QuestionKind::AgentEnded, question)))
 }
 
 /// An effect failed again and again.

@@ -124,7 +124,8 @@ fn question(unit: &Unit, open: &OpenQuestion) -> InboxItem {
 }
 
 fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
-    let which = if unit.questions.len() > 1 { format!(" --question {}", open.id) } else { String::new() };
+    let named = unit.questions.len() > 1 || open.kind == QuestionKind::Permit;
+    let which = if named { format!(" --question {}", open.id) } else { String::new() };
     let reply = |decision: &str| format!("pairflow reply {}{which}{decision} --message '…'", unit.id);
     let (accept, go_on) = (" --decision accept", " --decision continue");
     let attach = format!("pairflow attach {}", unit.id);

@@ -18,4 +18,4 @@ mod words;
 
 pub use fields::{StateFields, TurnState};
 pub use tone::Tone;
-pub use words::{age, title};
+pub use words::{UNCOUNTED, age, criterion, span, title};

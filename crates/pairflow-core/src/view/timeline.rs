@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use crate::facts::{Outcome, Snapshot};
-use crate::ids::{BubbleId, FindingId, MsgId};
+use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
     ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, Kind, Lifecycle, Pass,
     Reply, Verdict, Warning,
 };
 use crate::rounds::{Answers, Finding};
 use crate::time::Timestamp;
-use crate::unit::{Seat, Seats, Stage, Unit, evolve};
+use crate::unit::{Seat, Seats, Stage, Unit, evolve, wanted};
 use crate::view::Tone;
 use crate::view::safe::safe_line;
 use crate::view::words::{called, changes, count, ended, one_line, reviewers, title};
@@ -79,13 +79,18 @@ impl TimelineState {
         let (round, seats) = (self.unit.round, self.unit.seats.clone());
         let void = void_review(&self.unit, envelope)
             .map(|what| TimelineRow { kind: None, ..row(envelope, "pairflow".to_owned(), &what, Tone::Warn) });
+        let permission = permission(&self.unit, envelope);
         let before = std::mem::replace(&mut self.unit, Unit::new(envelope.bubble_id.clone()));
         self.unit = evolve(before, envelope);
         let follows = turned(round, &seats, &self.unit).map(|what| {
             let own = row(envelope, "pairflow".to_owned(), &what, Tone::Plain);
             TimelineRow { round: self.unit.round, kind: None, ..own }
         });
-        timeline(envelope).into_iter().chain(void).chain(follows).collect()
+        let own = timeline(envelope).map(|own| match &permission {
+            Some(what) => TimelineRow { what: safe_line(what, COLUMNS), ..own },
+            None => own,
+        });
+        own.into_iter().chain(void).chain(follows).collect()
     }
 
     /// Returns the state that the envelopes so far have led to.
@@ -98,6 +103,17 @@ fn row(envelope: &Envelope, who: String, what: &str, tone: Tone) -> TimelineRow 
     let (seq, id, at, round) = (envelope.seq, envelope.id.clone(), envelope.at.ts, envelope.event.round);
     let kind = Some(envelope.event.body.kind());
     TimelineRow { seq, id, at, round, kind, who, what: safe_line(what, COLUMNS), tone }
+}
+
+/// Says what a person has allowed or refused, if an answer does either.
+fn permission(before: &Unit, envelope: &Envelope) -> Option<String> {
+    let Body::HumanReply(reply) = &envelope.event.body else { return None };
+    let open = before.questions.iter().find(|open| Some(&open.id) == envelope.event.in_reply_to.as_ref())?;
+    let (agent, what) = wanted(open).filter(|_| envelope.event.sender == Party::Human)?;
+    Some(match reply.decision {
+        Some(Decision::Accept) => with(&format!("allows {agent} once: {what}"), &reply.message),
+        _ => with(&format!("does not allow {agent}: {what}"), &reply.message),
+    })
 }
 
 /// Says that a clean review does not count, if a snapshot shows that its reviewer changed files.

@@ -10,6 +10,14 @@ use crate::view::safe::{safe_line, width};
 /// How many columns an agent's text may take where it has to stay on one line of a page.
 const ONE_LINE: usize = 4000;
 
+/// What is said instead of a count-down while no supervisor runs.
+pub const UNCOUNTED: &str = "nobody counts: the supervisor is not running";
+
+/// Returns a criterion of convergence without the name of the field that shows it, which means nothing to a person.
+pub fn criterion(unmet: &str) -> &str {
+    unmet.strip_suffix(" (round_role_history)").unwrap_or(unmet)
+}
+
 /// Returns foreign text as one safe line of a page.
 pub(crate) fn one_line(text: &str) -> String {
     safe_line(text, ONE_LINE)
@@ -92,7 +100,7 @@ pub(crate) fn seconds(millis: u64) -> String {
 }
 
 /// Returns "4 min 12 s".
-pub(crate) fn span(secs: u64) -> String {
+pub fn span(secs: u64) -> String {
     match secs {
         0..60 => format!("{secs} s"),
         60..3600 => format!("{} min {} s", secs / 60, secs % 60),

@@ -11,7 +11,10 @@ pub(crate) fn bubble() -> BubbleId {
 }
 
 pub(crate) fn question(text: &str) -> Event {
-    Event::own(1, Body::HumanQuestion(Question { question: text.to_owned(), kind: QuestionKind::Question }))
+    Event::own(
+        1,
+        Body::HumanQuestion(Question { question: text.to_owned(), kind: QuestionKind::Question, about: None }),
+    )
 }
 
 pub(crate) fn warning(text: &str) -> Event {

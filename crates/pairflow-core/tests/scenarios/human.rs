@@ -187,7 +187,7 @@ fn resume_answers_pairflows_own_notices() {
          codex: asks 'which database?'
          human: resume",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN codex implementer round 1 asks: orchestrator: codex ended with exit code 3 without handing over (round 1, as implementer). Look at its output, then go on with 'pairflow resume demo'.
+         #2 WAITING_HUMAN codex implementer round 1 asks: orchestrator: codex ended with exit code 3 without handing over (round 1, as implementer). Look at what it did with 'pairflow log demo', then go on with 'pairflow resume demo'.
          #3 RUNNING codex implementer round 1
          #4 WAITING_HUMAN codex implementer round 1 asks: orchestrator: no snapshot could be taken: no space left
          nothing happens

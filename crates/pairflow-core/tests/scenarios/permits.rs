@@ -17,14 +17,14 @@ fn a_permission_is_given_or_refused_with_an_answer_and_nobody_is_told_twice() {
          start
          codex: reads
          codex: holds 'Bash rm -rf target'
-         human: reply accept
+         human: reply accept to 1
          codex: holds 'Bash rm -rf src'
          human: reply 'never the sources'",
         "#1 RUNNING  codex implementer round 1  notice 1 to codex sent 0
          #2 RUNNING  codex implementer round 1
-         #3 WAITING_HUMAN  codex implementer round 1  asks: orchestrator: codex asks for a permission: Bash rm -rf target. Allow it this once with 'pairflow reply demo --decision accept', refuse it with 'pairflow reply demo --message …', or answer in its pane: pairflow attach demo
+         #3 WAITING_HUMAN  codex implementer round 1  asks: orchestrator: codex asks for a permission: Bash rm -rf target. Allow it this once with 'pairflow reply demo --question msg_20260221_007 --decision accept', refuse it with 'pairflow reply demo --question msg_20260221_007 --message …', or answer in its pane: pairflow attach demo
          #4 RUNNING  codex implementer round 1
-         #5 WAITING_HUMAN  codex implementer round 1  asks: orchestrator: codex asks for a permission: Bash rm -rf src. Allow it this once with 'pairflow reply demo --decision accept', refuse it with 'pairflow reply demo --message …', or answer in its pane: pairflow attach demo
+         #5 WAITING_HUMAN  codex implementer round 1  asks: orchestrator: codex asks for a permission: Bash rm -rf src. Allow it this once with 'pairflow reply demo --question msg_20260221_009 --decision accept', refuse it with 'pairflow reply demo --question msg_20260221_009 --message …', or answer in its pane: pairflow attach demo
          #6 RUNNING  codex implementer round 1",
     );
 }
@@ -36,7 +36,7 @@ fn the_answer_is_on_record_and_in_no_brief() {
     let Body::HumanReply(reply) = &play.log.last().unwrap().event.body else { panic!("{:?}", play.log.last()) };
     assert_eq!((reply.message.as_str(), reply.decision), ("never the sources", None));
     play.line("codex: holds 'Bash ls'");
-    play.line("human: reply accept");
+    play.line("human: reply accept to 1");
     let Body::HumanReply(reply) = &play.log.last().unwrap().event.body else { panic!("{:?}", play.log.last()) };
     assert_eq!(reply.decision, Some(Decision::Accept));
     assert!(play.unit.notes.is_empty(), "its own hook has told it: {:?}", play.unit.notes);
@@ -46,11 +46,13 @@ fn the_answer_is_on_record_and_in_no_brief() {
 fn the_inbox_names_every_way_to_answer() {
     let mut play = play(ASKED);
     let commands = |play: &Play| inbox(&play.unit)[0].answer.clone();
-    let plain = ["pairflow reply demo --decision accept", "pairflow reply demo --message '…'", "pairflow attach demo"];
-    assert_eq!(commands(&play), plain);
     let id = play.unit.questions[0].id.clone();
+    let accept = format!("pairflow reply demo --question {id} --decision accept");
+    let refuse = format!("pairflow reply demo --question {id} --message '…'");
+    assert_eq!(commands(&play), [accept.as_str(), &refuse, "pairflow attach demo"]);
+    assert!(play.unit.questions[0].question.contains(&accept), "{:?}", play.unit.questions);
     play.line("claude: asks 'which db?'");
-    assert_eq!(commands(&play)[0], format!("pairflow reply demo --question {id} --decision accept"));
+    assert_eq!(commands(&play)[0], accept);
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn a_hook_that_waits_no_more_leaves_the_question_to_the_pane() {
     assert_eq!(play.log[before].more, 1);
     assert!(play.unit.questions[0].question.ends_with("Answer it there: pairflow attach demo"));
     assert!(play.unit.outbox.is_empty(), "nobody has answered anything");
-    play.line("human: reply accept");
+    play.line("human: reply accept to 1");
     assert!(play.lines.last().unwrap().starts_with("refused"), "nobody would hear it: {:?}", play.lines.last());
 }
 
@@ -100,9 +102,45 @@ fn an_agent_that_goes_on_needs_no_answer() {
 
 #[test]
 fn an_answer_to_something_else_is_told_once_the_permission_is_answered() {
-    let script = format!("{ASKED}\nclaude: asks 'which db?'\nhuman: reply 'sqlite' to 2\nhuman: reply accept");
+    let script = format!("{ASKED}\nclaude: asks 'which db?'\nhuman: reply 'sqlite' to 2\nhuman: reply accept to 1");
     let told = play(&script).unit;
     assert_eq!(told.outbox.len(), 1, "{:?}", told.outbox);
-    let again = play(&format!("{script}\ncodex: reads\ncodex: holds 'Bash ls'\nhuman: reply accept")).unit;
+    let again = play(&format!("{script}\ncodex: reads\ncodex: holds 'Bash ls'\nhuman: reply accept to 1")).unit;
     assert!(again.outbox.is_empty(), "and only once: {:?}", again.outbox);
+}
+
+#[test]
+fn a_permission_is_given_to_a_named_request_only() {
+    let mut play = play(ASKED);
+    let id = play.unit.questions[0].id.clone();
+    for line in ["human: reply accept", "human: reply 'yes' accept"] {
+        play.line(line);
+        let exact = format!("'pairflow reply demo --question {id} --decision accept'");
+        let last = play.lines.last().unwrap();
+        assert!(last.starts_with("refused") && last.contains(&exact), "{line}: {last}");
+        assert_eq!(asked(&play), [QuestionKind::Permit], "{line}");
+    }
+    play.line(&format!("human: reply accept to {id}"));
+    assert_eq!(asked(&play), []);
+    play.line("codex: holds 'Bash rm -rf src'");
+    play.line(&format!("human: reply accept to {id}"));
+    assert!(play.lines.last().unwrap().contains("is not an open question"), "{:?}", play.lines.last());
+    assert_eq!(asked(&play), [QuestionKind::Permit], "the next request is another one");
+}
+
+#[test]
+fn a_request_that_begins_as_another_one_is_not_taken_for_it() {
+    let mut play = play("given panes\nstart\ncodex: reads\ncodex: holds 'Bash ls. rm'");
+    play.line("codex: wants 'Bash ls'");
+    assert_eq!(asked(&play), [QuestionKind::Permit, QuestionKind::Permission]);
+}
+
+#[test]
+fn each_agent_asks_for_its_own_permission() {
+    let mut play = play(ASKED);
+    play.line("claude: holds 'Bash ls'");
+    assert_eq!(asked(&play), [QuestionKind::Permit, QuestionKind::Permit]);
+    play.line("codex: is active");
+    assert_eq!(asked(&play), [QuestionKind::Permit], "what the other one wants is still open");
+    assert!(play.unit.questions[0].question.starts_with("claude asks for a permission: Bash ls. Allow it"));
 }

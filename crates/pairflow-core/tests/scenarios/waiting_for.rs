@@ -28,7 +28,7 @@ fn nothing_handed_over() {
 Waiting for  no work has been handed over yet
              the check 'test' has not passed on this tree
              two clean reviews of this tree by different agents
-             the reviewer role has not alternated yet (round_role_history)
+             the reviewer role has not alternated yet
              an explanation for the person (--explain FILE with the headings:
              what changed, why, risks, manual test plan)
 ",
@@ -45,7 +45,7 @@ fn an_open_p0_or_p1() {
         "Now          codex: hand over (you are asked in 5 min 0 s)
 Waiting for  open P0/P1 findings: F1 P1 no rollback, F2 P0 drops the table
              two clean reviews of this tree by different agents
-             the reviewer role has not alternated yet (round_role_history)
+             the reviewer role has not alternated yet
 ",
     );
 }
@@ -58,7 +58,7 @@ fn a_risk_that_nobody_answered() {
 Waiting for  findings that have to be answered (--fixed or --dispute): F1 P2
              logs the token
              two clean reviews of this tree by different agents
-             the reviewer role has not alternated yet (round_role_history)
+             the reviewer role has not alternated yet
 ",
     );
 }
@@ -70,7 +70,7 @@ fn a_check_that_failed() {
         "Now          codex: hand over (you are asked in 5 min 0 s)
 Waiting for  the check 'test' fails on this tree
              two clean reviews of this tree by different agents
-             the reviewer role has not alternated yet (round_role_history)
+             the reviewer role has not alternated yet
 ",
     );
 }
@@ -82,7 +82,7 @@ fn a_check_that_has_not_been_run() {
         "Now          pairflow: record the tree, run the checks, open the turn
 Waiting for  the check 'test' has not passed on this tree
              two clean reviews of this tree by different agents
-             the reviewer role has not alternated yet (round_role_history)
+             the reviewer role has not alternated yet
 ",
     );
 }
@@ -93,7 +93,7 @@ fn the_first_clean_review() {
         HANDED_OVER,
         "Now          claude: hand over (you are asked in 5 min 0 s)
 Waiting for  two clean reviews of this tree by different agents
-             the reviewer role has not alternated yet (round_role_history)
+             the reviewer role has not alternated yet
 ",
     );
 }
@@ -112,7 +112,7 @@ Waiting for  a second clean review of this tree by another agent (clean so far:
 #[test]
 fn the_reviewer_role_has_not_alternated() {
     let shown = waiting(&play(HANDED_OVER));
-    assert!(shown.contains("the reviewer role has not alternated yet (round_role_history)\n"), "{shown}");
+    assert!(shown.contains("the reviewer role has not alternated yet\n"), "{shown}");
     let swapped = waiting(&play(&format!("{HANDED_OVER}\nclaude: pass clean")));
     assert!(!swapped.contains("alternated"), "{swapped}");
 }

@@ -4,14 +4,16 @@
 //! that no secret stands in the arguments of a process or in the environment of the terminal server.
 
 use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::{CustomAgent, Permissions};
 use pairflow_core::time::Timestamp;
 use pairflow_core::unit::Seat;
+use rustix::fs::OFlags;
+use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 
 /// A launch file is never larger than this: arguments and environment of a process have a limit of their own.
@@ -32,6 +34,8 @@ pub struct SeatStart {
     pub worktree: PathBuf,
     /// The bubble's `runtime` directory.
     pub runtime_dir: PathBuf,
+    /// Where the bubble's briefs and slices are, which the agent is told to read.
+    pub artifacts: PathBuf,
     /// What pairflow tells the agent: the `PAIRFLOW_*` variables and the leased ports.
     pub env: Vec<(String, String)>,
     /// The environment of the person who started the bubble; little of it is handed on.
@@ -145,10 +149,16 @@ impl LaunchFile {
         private_file(path, &serde_json::to_vec(self)?)
     }
 
-    /// Reads the file and removes it, also when it makes no sense.
+    /// Reads the file and removes it, also when it makes no sense. One that others could have written is not touched.
     pub fn take(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
-        let file = OpenOptions::new().read(true).open(path)?;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+        let known = file.metadata()?;
+        let private = known.uid() == getuid().as_raw() && known.mode() & 0o7777 == 0o600;
+        if !known.is_file() || !private {
+            return Err(io::Error::new(ErrorKind::PermissionDenied, "it is not a private file of this user"));
+        }
         let read = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes);
         std::fs::remove_file(path)?;
         read?;
@@ -169,7 +179,7 @@ pub fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_file_name(name);
     // What a killed process left under this name may have other rights.
     match std::fs::remove_file(&beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;

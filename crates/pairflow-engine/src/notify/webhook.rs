@@ -4,20 +4,17 @@
 //! no message repeats it.
 
 use std::io::ErrorKind;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pairflow_core::config::{Layer, Webhook};
 use pairflow_core::view::notify::Notification;
 use serde::Serialize;
-use ureq::Agent;
 use ureq::tls::{RootCerts, TlsConfig};
+use ureq::{Agent, Timeout};
 
 use super::channel::{Order, PATIENCE};
 use super::desktop::plain;
 use crate::config::ConfigFiles;
-
-/// How often it is tried.
-const TRIES: u32 = 2;
 
 /// How long to wait before the second try.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -37,18 +34,30 @@ struct Message<'a> {
 /// Posts the notification of the order, if a webhook is configured.
 pub(super) fn post(order: &Order) -> Result<(), String> {
     let Some(hook) = configured(order)? else { return Ok(()) };
-    let body = body(&order.notification);
-    let mut why = String::new();
-    for attempt in 0..TRIES {
-        if attempt > 0 {
-            std::thread::sleep(PAUSE);
+    deliver(&hook, &body(&order.notification), PATIENCE).map_err(|why| format!("{hook}: {why}"))
+}
+
+/// Sends the message within `limit`, once more if nobody can have taken it the first time: told twice, a person would
+/// look for a second question.
+fn deliver(hook: &Webhook, body: &str, limit: Duration) -> Result<(), String> {
+    let until = Instant::now() + limit;
+    match send(hook, body, limit) {
+        Err(failed) if failed.untouched => {
+            std::thread::sleep(PAUSE.min(until.saturating_duration_since(Instant::now())));
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() { Err(failed) } else { send(hook, body, left) }
         }
-        match send(&hook, &body, PATIENCE) {
-            Ok(()) => return Ok(()),
-            Err(error) => why = error,
-        }
+        ended => ended,
     }
-    Err(format!("{hook}: {why}"))
+    .map_err(|failed| failed.why)
+}
+
+/// Why a message was not delivered.
+#[derive(Debug)]
+struct Failed {
+    why: String,
+    /// Whether no connection was made, so that nobody has seen the message.
+    untouched: bool,
 }
 
 fn configured(order: &Order) -> Result<Option<Webhook>, String> {
@@ -69,7 +78,7 @@ fn body(notification: &Notification) -> String {
     serde_json::to_string(&message).expect("a message has text keys only, so it is always writable as JSON")
 }
 
-fn send(hook: &Webhook, body: &str, limit: Duration) -> Result<(), String> {
+fn send(hook: &Webhook, body: &str, limit: Duration) -> Result<(), Failed> {
     let agent: Agent = Agent::config_builder()
         .timeout_global(Some(limit))
         // What is meant for one address is not carried to another.
@@ -82,8 +91,27 @@ fn send(hook: &Webhook, body: &str, limit: Duration) -> Result<(), String> {
     let sent = agent.post(hook.secret()).header("content-type", "application/json").send(body);
     match sent {
         Ok(answer) if answer.status().is_success() => Ok(()),
-        Ok(answer) => Err(format!("it answered with status {}", answer.status().as_u16())),
-        Err(error) => Err(reason(&error)),
+        Ok(answer) => {
+            Err(Failed { why: format!("it answered with status {}", answer.status().as_u16()), untouched: false })
+        }
+        Err(error) => Err(Failed { why: reason(&error), untouched: is_untouched(&error) }),
+    }
+}
+
+/// Whether it failed before anything could be sent.
+fn is_untouched(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => true,
+        ureq::Error::Timeout(at) => matches!(at, Timeout::Resolve | Timeout::Connect),
+        ureq::Error::Io(error) => matches!(
+            error.kind(),
+            ErrorKind::ConnectionRefused
+                | ErrorKind::HostUnreachable
+                | ErrorKind::NetworkUnreachable
+                | ErrorKind::NetworkDown
+                | ErrorKind::AddrNotAvailable
+        ),
+        _ => false,
     }
 }
 
@@ -104,6 +132,8 @@ fn reason(error: &ureq::Error) -> String {
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use pairflow_core::config::{Layers, Source};
 
@@ -120,9 +150,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let short = Duration::from_millis(200);
-        assert_eq!(send(&hook(port), "{}", short), Err("it did not answer in time".to_owned()));
+        assert_eq!(deliver(&hook(port), "{}", short), Err("it did not answer in time".to_owned()));
         drop(listener);
-        let refused = send(&hook(port), "{}", short).unwrap_err();
+        let refused = deliver(&hook(port), "{}", short).unwrap_err();
         assert!(refused.starts_with("it cannot be reached") && !refused.contains("s3cret"), "{refused}");
     }
 
@@ -143,10 +173,70 @@ mod tests {
             }
             stream.write_all(head.as_bytes()).unwrap();
         });
-        let failed = send(&hook(port), "{}", PATIENCE).unwrap_err();
+        let failed = deliver(&hook(port), "{}", PATIENCE).unwrap_err();
         assert_eq!(failed, "it answered with status 307");
         serving.join().unwrap();
         other.set_nonblocking(true).unwrap();
         assert!(other.accept().is_err(), "nobody called there");
+    }
+
+    /// Counts the messages that reach a server which takes each whole, and does `then` with the connection.
+    fn counted(then: impl Fn(&mut std::net::TcpStream) + Send + 'static) -> (u16, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let taken = Arc::new(AtomicUsize::new(0));
+        let count = taken.clone();
+        std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut seen = Vec::new();
+                while !seen.ends_with(b"{}") {
+                    let mut some = [0; 4096];
+                    let read = stream.read(&mut some).unwrap();
+                    assert_ne!(read, 0, "the request is whole");
+                    seen.extend_from_slice(&some[..read]);
+                }
+                count.fetch_add(1, Ordering::SeqCst);
+                then(&mut stream);
+                kept.push(stream);
+            }
+        });
+        (port, taken)
+    }
+
+    #[test]
+    fn what_a_server_has_taken_is_not_sent_again() {
+        let (port, taken) = counted(|_| {});
+        let begun = Instant::now();
+        let failed = deliver(&hook(port), "{}", Duration::from_secs(2));
+        assert_eq!(failed, Err("it did not answer in time".to_owned()));
+        assert!(begun.elapsed() < Duration::from_secs(4), "the limit is for all of it");
+        assert_eq!(taken.load(Ordering::SeqCst), 1);
+        let (port, taken) = counted(|stream| {
+            stream.write_all(b"HTTP/1.1 503 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        });
+        assert_eq!(deliver(&hook(port), "{}", PATIENCE), Err("it answered with status 503".to_owned()));
+        assert_eq!(taken.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn whoever_cannot_be_reached_is_called_once_more() {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let late = std::thread::spawn(move || {
+            let begun = Instant::now();
+            // Nobody listens at the first call; whether the second one gets through is seen by who answers it.
+            while begun.elapsed() < PAUSE / 2 {
+                std::thread::yield_now();
+            }
+            let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+            let mut rest = Vec::new();
+            // The caller hangs up when it is done.
+            let _ = stream.read_to_end(&mut rest);
+        });
+        assert_eq!(deliver(&hook(port), "{}", PATIENCE), Ok(()));
+        late.join().unwrap();
     }
 }

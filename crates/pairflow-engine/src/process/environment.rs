@@ -31,9 +31,26 @@ pub fn inherited(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(OsStr
     ours.filter(|(name, _)| name.to_str().is_some_and(may_inherit)).collect()
 }
 
+/// Returns our own environment as text; what is none is left out.
+pub(crate) fn environment() -> Vec<(String, String)> {
+    as_text(std::env::vars_os())
+}
+
+fn as_text(ours: impl Iterator<Item = (OsString, OsString)>) -> Vec<(String, String)> {
+    ours.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variable_that_is_no_text_is_left_out() {
+        use std::os::unix::ffi::OsStringExt;
+        let odd = || OsString::from_vec(vec![b'a', 0xff]);
+        let ours = [("A".into(), "b".into()), ("C".into(), odd()), (odd(), "d".into())];
+        assert_eq!(as_text(ours.into_iter()), [("A".to_owned(), "b".to_owned())]);
+    }
 
     #[test]
     fn a_job_sees_where_its_tools_are_and_nothing_secret() {

@@ -83,7 +83,7 @@ pub fn records(dir: &Path) -> Result<Vec<Record>, RegistryError> {
 ///
 /// Only for a caller that has the bubble in care, so that no other process attends jobs recorded there.
 pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
-    let left: Vec<Record> = records(dir)?.into_iter().filter(|one| !members(one).is_empty()).collect();
+    let left: Vec<Record> = records(dir)?.into_iter().filter(is_alive).collect();
     let mut endings: Vec<Ending<'_>> = left.iter().map(Ending::new).collect();
     loop {
         endings.retain_mut(|one| !one.step(false));
@@ -98,10 +98,25 @@ pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
     Ok(left)
 }
 
+/// Whether somebody of the group of `record` is alive.
+pub fn is_alive(record: &Record) -> bool {
+    !members(record).is_empty()
+}
+
 /// Whether this process descends from a group among `records`, or carries the mark of one.
 ///
 /// Whatever the group is for: a check runs what an agent wrote.
 pub fn ancestors_include(records: &[Record]) -> bool {
+    belongs_to(records, 0)
+}
+
+/// Whether a parent of this process belongs to a group among `records`; it may be the first process of one itself.
+pub fn parents_include(records: &[Record]) -> bool {
+    belongs_to(records, 1)
+}
+
+/// Whether this process has the mark of a group, or descends from one; the first `skipped` of its line do not count.
+fn belongs_to(records: &[Record], skipped: usize) -> bool {
     if records.is_empty() {
         return false;
     }
@@ -109,7 +124,7 @@ pub fn ancestors_include(records: &[Record]) -> bool {
     let groups: Vec<&Record> = records.iter().filter(|one| one.boot == boot).collect();
     let ours = std::env::var(MARK).unwrap_or_default();
     let me = i32::try_from(std::process::id()).ok().and_then(stat::of);
-    let mut chain = std::iter::successors(me, |stat| stat::of(stat.parent));
+    let mut chain = std::iter::successors(me, |stat| stat::of(stat.parent)).skip(skipped);
     groups.iter().any(|one| one.mark == ours)
         || chain.any(|stat| groups.iter().any(|one| one.pid == stat.pid && one.start == stat.start))
 }

@@ -148,7 +148,7 @@ impl HookName {
 
     /// Whether the event must not get lost while the supervisor is starting again.
     pub(super) fn insists(self) -> bool {
-        matches!(self, Self::Stop | Self::UserPromptSubmit | Self::SessionStart)
+        matches!(self, Self::Stop | Self::UserPromptSubmit | Self::SessionStart | Self::PermissionRequest)
     }
 }
 

@@ -33,6 +33,9 @@ const KEPT: [&str; 14] = [
 /// What a tool is given that says best what it will do.
 const TELLING: [&str; 8] = ["command", "cmd", "file_path", "path", "url", "query", "pattern", "description"];
 
+/// What else a tool may be given without anybody having to know of it.
+const HARMLESS: [&str; 4] = ["description", "timeout", "limit", "offset"];
+
 /// How much of the end of a cut text may be half an escape.
 const HALF_ESCAPE: usize = 12;
 
@@ -50,8 +53,10 @@ impl HookCall {
             prompt: fields.text("prompt"),
             tool: fields.text("tool_name"),
             tool_text: fields.raw("tool_input").map(tool_text),
-            // Nobody decides on what may go on behind a cut.
-            tool_text_whole: event == HookName::PermissionRequest && serde_json::from_str::<IgnoredAny>(&text).is_ok(),
+            // Nobody decides on what may go on behind a cut, or beside what is shown.
+            tool_text_whole: event == HookName::PermissionRequest
+                && serde_json::from_str::<IgnoredAny>(&text).is_ok()
+                && fields.raw("tool_input").is_some_and(says_all),
             message: ["message"].into_iter().chain(failed).find_map(|name| fields.text(name)),
             error: fields.text("error"),
             stop_hook_active: fields.raw("stop_hook_active") == Some("true"),
@@ -165,6 +170,14 @@ fn tool_text(raw: &str) -> String {
     told.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| raw.to_owned())
 }
 
+/// Whether the text of a tool leaves out nothing that matters. Words of a list that are put together may be other words.
+fn says_all(raw: &str) -> bool {
+    let Ok(Value::Object(input)) = serde_json::from_str(raw) else { return true };
+    let shown = TELLING.iter().find(|name| input.contains_key(**name));
+    let beside = |name: &&String| Some(&name.as_str()) != shown && !HARMLESS.contains(&name.as_str());
+    shown.is_none_or(|name| input[*name].is_string()) && !input.keys().any(|name| beside(&name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,6 +234,14 @@ mod tests {
         assert_eq!(asks("rm  -rf build\n"), ("rm -rf build".to_owned(), true));
         assert_eq!(asks("true # \nrm -rf ~"), ("true # ⏎ rm -rf ~".to_owned(), true), "a line ends where it ends");
         assert!(asks(&"x".repeat(1000)).1);
+        let with = |input: serde_json::Value| {
+            let input = serde_json::json!({"tool_name": "Bash", "tool_input": input}).to_string();
+            read(HookName::PermissionRequest, &input).tool_text_whole
+        };
+        assert!(with(serde_json::json!({"command": "ls", "description": "see", "timeout": 5})));
+        assert!(!with(serde_json::json!({"command": "ls", "dangerouslyDisableSandbox": true})));
+        assert!(!with(serde_json::json!({"file_path": "/home/a/.bashrc", "content": "rm -rf ~"})));
+        assert!(!with(serde_json::json!({"command": ["ls", "a b"]})), "where a word ends cannot be seen");
         for hidden in ["x".repeat(1001), "ls \u{202e}txt".to_owned(), "ls \u{1b}[8m; rm x".to_owned()] {
             assert!(!asks(&hidden).1, "{hidden:?}");
         }

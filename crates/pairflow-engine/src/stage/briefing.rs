@@ -11,8 +11,8 @@ use pairflow_core::unit::{Turn, Unit};
 use super::notice;
 use super::play::{Play, StageError};
 use super::seat::{Telling, Way};
+use super::sight::Sight;
 use super::tell::{ENTERS, LOOK};
-use crate::driver::dialog_on;
 use crate::tmux::PaneId;
 
 /// What stands for a number where a notice has one.
@@ -53,19 +53,16 @@ impl Play {
         pane: &PaneId,
         telling: Telling,
     ) -> Result<Option<Telling>, StageError> {
-        let screen = self.screen(pane)?;
-        let seat = self.seat(agent);
-        let shows_dialog = seat.is_blocked() || dialog_on(&screen, &seat.kept.dialogs).is_some();
-        if shows_dialog || seat.still_starts(&telling) {
+        if self.seat(agent).still_starts(&telling) {
             return Ok(Some(telling));
         }
         let text = notice::standby(&self.bubble().id, &self.bubble().briefing(agent));
-        self.type_in(agent, pane, &text)?;
+        let Some(entered) = self.type_in(agent, pane, &text)? else { return Ok(Some(telling)) };
         let now = Instant::now();
         let seat = self.seat(agent);
         seat.briefed = Some(now);
-        let typed = Telling { by: Way::Paste, at: now, entered: 1, ..telling };
-        Ok(seat.kept.hooks.then_some(typed))
+        let typed = Telling { by: Way::Paste, at: now, entered, ..telling };
+        Ok(Some(typed).filter(|typed| seat.kept.hooks || typed.is_unsent()))
     }
 
     /// Presses Enter again for a briefing that stands typed on the screen and was not taken; a notice that is typed
@@ -75,9 +72,9 @@ impl Play {
         if taken || telling.entered >= ENTERS {
             return Ok(None);
         }
-        let stands = self.screen(pane)?.contains(&notice::mark(BRIEFING));
-        if let Some(room) = self.room.as_ref().filter(|_| stands) {
-            room.tmux.enter(pane)?;
+        let Sight::Free(screen) = self.sight(agent, pane)? else { return Ok(Some(telling)) };
+        if screen.contains(&notice::mark(BRIEFING)) && !self.press(agent, pane)? {
+            return Ok(Some(telling));
         }
         Ok(Some(Telling { entered: telling.entered + 1, ..telling }))
     }

@@ -11,6 +11,9 @@ use super::play::Play;
 use super::seat::{Prompted, Status};
 use crate::seat::{HookAnswer, HookCall, HookName, SeatCall};
 
+/// The notification with which Claude Code says that it has waited for a prompt for a while.
+const IDLE: &str = "idle_prompt";
+
 impl Play {
     /// Takes what a hook says, and answers it.
     pub(super) fn heard(&mut self, call: SeatCall) {
@@ -47,6 +50,10 @@ impl Play {
                 let seat = self.seat(agent);
                 seat.becomes(Status::Ready, now);
                 seat.kept.prompted = Prompted::Person;
+            }
+            // There is no other event for a dialog that a person has left with Esc.
+            HookName::Notification if call.reason.as_deref() == Some(IDLE) && !self.holds_for(agent) => {
+                self.seat(agent).becomes(Status::Ready, now);
             }
             HookName::Notification | HookName::PermissionRequest => {}
             HookName::SessionEnd => {

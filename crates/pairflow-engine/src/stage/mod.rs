@@ -17,6 +17,7 @@ mod play;
 mod record;
 mod room;
 mod seat;
+mod sight;
 mod start;
 mod tell;
 
@@ -26,3 +27,4 @@ pub use overview::{Shown, session_name, tmux_socket};
 pub use permission::HELD;
 
 pub(crate) use door::{Props, Stage};
+pub(crate) use overview::forget_dead;

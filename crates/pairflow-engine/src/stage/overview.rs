@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Control;
 use crate::seat::fitting;
+use crate::tmux::Tmux;
 
 /// One agent's program, for the status view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,8 +18,9 @@ pub struct Shown {
     pub agent: AgentId,
     /// How it is: `ready`, `busy`, `permission`, `dialog`, `starting`, `gone` or `unknown`.
     pub status: String,
-    /// Since when.
-    pub since: Timestamp,
+    /// Since when, as far as it is known.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
     /// Its session, by which it can be taken up again.
     pub session: Option<String>,
     /// Its pane.
@@ -72,7 +74,13 @@ pub(super) fn forget(control: &Control, id: &BubbleId) -> std::io::Result<()> {
     }
 }
 
-/// Makes `runtime/sessions.json` anew out of the files of the bubbles; a session whose socket is gone has no entry.
+/// Takes the sessions off the list whose server is not there any more.
+pub(crate) fn forget_dead(control: &Control) -> std::io::Result<()> {
+    let listed = control.dir().join("runtime").join("sessions.json");
+    if listed.exists() { rebuild(control) } else { Ok(()) }
+}
+
+/// Makes `runtime/sessions.json` anew out of the files of the bubbles; a session whose server is gone has no entry.
 fn rebuild(control: &Control) -> std::io::Result<()> {
     let runtime = control.dir().join("runtime");
     let mut running = Vec::new();
@@ -81,7 +89,7 @@ fn rebuild(control: &Control) -> std::io::Result<()> {
         let Ok(text) = std::fs::read_to_string(entry.path().join("seats.json")) else { continue };
         let Ok(agents) = serde_json::from_str(&text) else { continue };
         let socket = tmux_socket(control, &id);
-        if socket.exists() {
+        if Tmux::new(&socket, []).is_there() {
             running.push(Running { session: session_name(control.repo(), &id), bubble_id: id, socket, agents });
         }
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::{AgentId, MsgId, Party};
 use pairflow_core::log::{Body, Decision, QuestionKind, Reply};
-use pairflow_core::unit::{Command, Hindrance};
+use pairflow_core::unit::{Command, Hindrance, OpenQuestion};
 use pairflow_core::view::safe::safe_line;
 
 use super::play::Play;
@@ -189,8 +189,9 @@ impl Play {
     fn ask_next(&mut self) {
         while !self.held.is_empty() && self.held.iter().all(|held| held.question.is_none()) {
             let (agent, what) = (self.held[0].agent.clone(), self.held[0].what.clone());
-            let unit = self.report(&Command::Hindered { agent, by: Hindrance::Permit, what });
-            let asked = unit.and_then(|unit| unit.questions.into_iter().rfind(|one| one.kind == QuestionKind::Permit));
+            let unit = self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Permit, what });
+            let its_own = |one: &OpenQuestion| one.kind == QuestionKind::Permit && one.about.as_ref() == Some(&agent);
+            let asked = unit.and_then(|unit| unit.questions.into_iter().rfind(its_own));
             match asked {
                 Some(question) => self.held[0].question = Some(question.id),
                 None => {
@@ -213,7 +214,7 @@ impl Play {
         }
     }
 
-    fn holds_for(&self, agent: &AgentId) -> bool {
+    pub(super) fn holds_for(&self, agent: &AgentId) -> bool {
         self.held.iter().any(|held| held.agent == *agent)
     }
 

@@ -1,21 +1,22 @@
 //! The thread of a stage: cues in, one step after each, and after a while without any.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::DriverKind;
 use pairflow_core::unit::{Command, Phase, Unit};
 
-use super::door::{Cue, Props};
+use super::door::{Arrived, Cue, Props};
 use super::overview::{self, Shown};
 use super::permission::Held;
 use super::room::Room;
 use super::seat::{SeatNow, Status};
 use super::tell::LOOK;
 use crate::engine::{Bubble, EngineError};
+use crate::process::environment;
 use crate::seat::{SeatCall, SeatSocket, seat_path};
 use crate::tmux::TmuxError;
 
@@ -37,6 +38,7 @@ pub(super) struct Play {
     stirred: bool,
     /// The environment in which agents are started.
     pub person: Vec<(String, String)>,
+    arrived: Arrived,
     /// The hooks that wait for a permission.
     pub held: Vec<Held>,
     shown: Vec<Shown>,
@@ -44,6 +46,8 @@ pub(super) struct Play {
     pub kept: Vec<u8>,
     retry: Option<Instant>,
     failures: u32,
+    /// Whether a person was asked something when it was last looked.
+    asked: bool,
     /// When the last step ended, and whether it came as far as telling anybody anything.
     stepped: (Instant, bool),
 }
@@ -76,8 +80,8 @@ impl StageError {
 
 impl Play {
     /// A stage that has not looked at anything yet.
-    pub(super) fn new(props: Props, cues: Sender<Cue>) -> Self {
-        let person = std::env::vars().collect();
+    pub(super) fn new(props: Props, cues: Sender<Cue>, arrived: Arrived) -> Self {
+        let person = environment();
         Self {
             props,
             cues,
@@ -87,11 +91,13 @@ impl Play {
             sockets: BTreeMap::new(),
             stirred: true,
             person,
+            arrived,
             held: Vec::new(),
             shown: Vec::new(),
             kept: Vec::new(),
             retry: None,
             failures: 0,
+            asked: false,
             stepped: (Instant::now(), false),
         }
     }
@@ -107,7 +113,8 @@ impl Play {
             self.stirred |= !matches!(cue, Ok(Cue::Call(_)) | Err(RecvTimeoutError::Timeout));
             match cue {
                 Ok(Cue::Look) => self.refresh(),
-                Ok(Cue::Person(env)) => self.person = env,
+                // Every step takes over who has come.
+                Ok(Cue::Person) => {}
                 Ok(Cue::Call(call)) => self.heard(*call),
                 Ok(Cue::Gone(agent, pid)) => self.gone(&agent, pid),
                 Ok(Cue::Leave) | Err(RecvTimeoutError::Disconnected) => return,
@@ -121,6 +128,14 @@ impl Play {
         }
     }
 
+    /// Takes over the environment of a person who goes on; tmux may have been missing in the one before.
+    fn welcome(&mut self) {
+        let arrived = self.arrived.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(env) = arrived.filter(|env| *env != self.person) {
+            (self.person, self.room) = (env, None);
+        }
+    }
+
     /// Reads what the log says now. What cannot be read just now is as it was.
     pub(super) fn refresh(&mut self) {
         if let Ok(loaded) = self.bubble().load() {
@@ -130,6 +145,11 @@ impl Play {
 
     /// Does what is to be done now; what fails is tried again, and then a person is asked.
     fn bring_in_line(&mut self) {
+        let asked = self.unit.as_ref().is_some_and(|unit| matches!(unit.phase, Phase::WaitingHuman(_)));
+        if std::mem::replace(&mut self.asked, asked) && !asked {
+            // A person says that all is well now: whatever fails from here on is asked about anew.
+            (self.failures, self.retry) = (0, None);
+        }
         if self.retry.is_some_and(|at| at > Instant::now()) {
             return;
         }
@@ -164,6 +184,8 @@ impl Play {
     /// Brings session, panes, agents and notices in line with the log.
     fn step(&mut self) -> Result<(), StageError> {
         self.refresh();
+        // After the log was read: whoever has agents started comes before that is recorded.
+        self.welcome();
         let Some(unit) = self.unit.clone() else { return Ok(()) };
         let begun = !matches!(unit.phase, Phase::Created | Phase::Preparing) && unit.workspace.is_some();
         if unit.rules.driver != DriverKind::Tmux || !begun {

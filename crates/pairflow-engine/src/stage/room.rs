@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::Unit;
+use pairflow_core::unit::{Phase, Unit};
 
 use super::overview::{session_name, tmux_socket};
 use super::play::{Play, StageError};
@@ -75,11 +75,11 @@ impl Play {
         let panes = self.panes(&worktree)?;
         let mut agents: Vec<_> = unit.rules.agents.all().cloned().collect();
         agents.sort();
-        let mut changed = false;
+        let (mut changed, mut found) = (false, Vec::new());
         for agent in &agents {
             let known = panes.iter().find(|pane| pane.tag.as_deref() == Some(agent.as_str()));
             match known {
-                Some(pane) => self.adopt(agent, pane),
+                Some(pane) => found.extend(self.adopt(agent, pane).then_some(agent)),
                 None => {
                     self.new_pane(agent, &worktree)?;
                     changed = true;
@@ -93,7 +93,8 @@ impl Play {
             let order = std::iter::once(STATUS).chain(agents.iter().map(AgentId::as_str)).filter_map(tagged);
             room.tmux.layout(&order.collect::<Vec<_>>())?;
         }
-        Ok(())
+        let going = matches!(unit.phase, Phase::Running(_) | Phase::WaitingHuman(_));
+        found.into_iter().filter(|_| going).try_for_each(|agent| self.look_for_dialog(agent))
     }
 
     /// Returns the panes of the session, which is made if it is not there.
@@ -105,6 +106,7 @@ impl Play {
         view.extend([
             self.props.program.display().to_string(),
             "view".to_owned(),
+            "--pane".to_owned(),
             "--repo".to_owned(),
             self.bubble().control.repo().display().to_string(),
             "--id".to_owned(),
@@ -144,7 +146,7 @@ impl Play {
         let Some(room) = &self.room else { return Ok(()) };
         let any = room.tmux.panes()?.into_iter().find(|pane| pane.tag.as_deref() == Some(STATUS));
         let Some(status) = any else { return Ok(()) };
-        let words = ["/bin/echo".to_owned(), format!("{agent} has not been started yet.")];
+        let words = ["/bin/echo".to_owned(), format!("{agent} is started when its turn comes.")];
         let pane = room.tmux.split(&status.id, &words, worktree)?;
         room.tmux.tag(&pane, agent.as_str())?;
         let seat = self.seat(agent);
@@ -152,8 +154,9 @@ impl Play {
         Ok(())
     }
 
-    /// Takes over a pane that is there, whoever made it.
-    fn adopt(&mut self, agent: &AgentId, pane: &Pane) {
+    /// Takes over a pane that is there, whoever made it. Says whether a program runs there that this supervisor did not
+    /// know yet.
+    fn adopt(&mut self, agent: &AgentId, pane: &Pane) -> bool {
         let now = self.bubble().engine.clock.now().ts;
         let seat = self.seats.entry(agent.clone()).or_default();
         seat.pane = Some(pane.id.clone());
@@ -165,7 +168,9 @@ impl Play {
         } else if seat.pid != Some(pane.pid) && started(&self.props.bubble, agent, pane.pid) {
             seat.pid = Some(pane.pid);
             self.attend(agent, pane.pid);
+            return true;
         }
+        false
     }
 
     /// The tmux server is gone, and with it every pane.

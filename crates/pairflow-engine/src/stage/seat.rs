@@ -47,7 +47,8 @@ pub(super) enum Prompted {
 #[derive(Debug, Default)]
 pub(super) struct SeatNow {
     pub status: Status,
-    pub since: Timestamp,
+    /// Since when; nothing if that was before this supervisor.
+    pub since: Option<Timestamp>,
     pub pid: Option<i32>,
     /// The program that was started here last, also when it is gone.
     pub begun: Option<i32>,
@@ -69,6 +70,8 @@ pub(super) struct SeatNow {
     pub once_more: Option<u32>,
     /// When its briefing was typed.
     pub briefed: Option<Instant>,
+    /// Since when no dialog is on its screen, though it is said to wait for a permission.
+    pub clear: Option<Instant>,
 }
 
 /// What a later supervisor wants to know of a program that it did not start itself.
@@ -117,7 +120,7 @@ impl SeatNow {
     pub(super) fn becomes(&mut self, status: Status, now: Timestamp) -> bool {
         let news = self.status != status;
         if news {
-            (self.status, self.since, self.kept.status) = (status, now, status);
+            (self.status, self.since, self.kept.status) = (status, Some(now), status);
         }
         news
     }

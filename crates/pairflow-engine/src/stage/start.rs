@@ -16,6 +16,7 @@ use super::seat::{Prompted, Status};
 use crate::driver::{Launch, LaunchFile, SeatStart, Session};
 use crate::engine::{EngineError, interactive_environment};
 use crate::process::{MARK, enrol, fresh_mark, reap, when_gone};
+use crate::tmux::PaneId;
 
 /// A program that is to be started.
 pub(super) struct Wanted<'a> {
@@ -71,11 +72,12 @@ impl Play {
         let file = runtime.join(format!("{}.launch", wanted.agent));
         let written = LaunchFile::from(&launch).write(&file);
         written.map_err(StageError::world(format!("cannot write {}", file.display())))?;
-        let Some(pane) = self.seats.get(wanted.agent).and_then(|seat| seat.pane.clone()) else { return Ok(true) };
-        let argv = [self.props.program.display().to_string(), "launch".to_owned(), file.display().to_string()];
-        self.expect(wanted, &launch)?;
-        let Some(room) = &self.room else { return Ok(true) };
-        room.tmux.respawn(&pane, &argv, &launch.cwd)?;
+        let placed = self.place(wanted, &launch, &file);
+        if !matches!(placed, Ok(Some(_))) {
+            // It holds secrets, and nobody is going to read it. What is gone already need not be removed.
+            let _ = std::fs::remove_file(&file);
+        }
+        let (Some(pane), Some(room)) = (placed?, &self.room) else { return Ok(true) };
         // For diagnosis only: nothing ever reads it to decide anything, and a program that is gone already has none.
         if unit.rules.capture_output
             && let Err(error) = room.tmux.pipe(&pane, Some(&runtime.join(format!("{}.pane.log", wanted.agent))))
@@ -89,6 +91,16 @@ impl Play {
             .map_err(|error| StageError::world("cannot record an agent")(std::io::Error::other(error)))?;
         self.begun(wanted, &launch, pid, bubble.engine.clock.now());
         Ok(launch.prompted)
+    }
+
+    /// Puts the program into its agent's pane, and returns that; nothing if there is none.
+    fn place(&mut self, wanted: &Wanted<'_>, launch: &Launch, file: &Path) -> Result<Option<PaneId>, StageError> {
+        let Some(pane) = self.seats.get(wanted.agent).and_then(|seat| seat.pane.clone()) else { return Ok(None) };
+        let argv = [self.props.program.display().to_string(), "launch".to_owned(), file.display().to_string()];
+        self.expect(wanted, launch)?;
+        let Some(room) = &self.room else { return Ok(None) };
+        room.tmux.respawn(&pane, &argv, &launch.cwd)?;
+        Ok(Some(pane))
     }
 
     /// Writes down what a later supervisor has to know of a program before there is one.
@@ -131,6 +143,7 @@ impl Play {
             seat: wanted.seat,
             worktree,
             runtime_dir: runtime.to_owned(),
+            artifacts: bubble.dir().join("artifacts"),
             env: interactive_environment(bubble, unit, wanted.agent),
             person: self.person.clone(),
             session: wanted.session.clone(),

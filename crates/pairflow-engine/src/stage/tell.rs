@@ -4,11 +4,12 @@
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{ATTEMPTS, Command, Hindrance, Notice, Turn, Unit};
+use pairflow_core::unit::{ATTEMPTS, Command, Notice, Turn, Unit};
 
 use super::notice;
 use super::play::{Play, StageError};
 use super::seat::{SeatNow, Status, Telling, Way};
+use super::sight::Sight;
 use crate::tmux::PaneId;
 
 /// Codex takes an Enter that follows a burst of keys for a line break.
@@ -21,15 +22,13 @@ const PATIENCE: (Duration, Duration) = (Duration::from_secs(12), Duration::from_
 const BUSY: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(120));
 /// How often Enter is pressed for one paste.
 pub(super) const ENTERS: u32 = 3;
-/// How many lines of a screen are looked at.
-const LINES: usize = 60;
 /// What both programs show while they work.
 const AT_WORK: &str = "esc to interrupt";
 
 impl SeatNow {
     /// When there is something to do for this seat without a cue.
     pub(super) fn due(&self) -> Option<Instant> {
-        let followed = |telling: &&Telling| self.kept.hooks || telling.by == Way::Type;
+        let followed = |telling: &&Telling| self.kept.hooks || telling.by == Way::Type || telling.is_unsent();
         let told = self.telling.as_ref().filter(followed).map(|telling| telling.look);
         let waits = self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + LOOK);
         told.or(waits).into_iter().chain(self.record_due()).min()
@@ -38,6 +37,13 @@ impl SeatNow {
     /// Whether a program that is to be typed into has not said yet that it is there, though it will.
     pub(super) fn still_starts(&self, telling: &Telling) -> bool {
         self.kept.hooks && self.status == Status::Starting && telling.at.elapsed() < BUSY.0
+    }
+}
+
+impl Telling {
+    /// Whether it stands typed on the screen, and something kept Enter from being pressed.
+    pub(super) fn is_unsent(&self) -> bool {
+        self.by == Way::Paste && self.entered == 0
     }
 }
 
@@ -108,7 +114,7 @@ impl Play {
         let Some(telling) = seat.telling.as_mut().filter(|telling| now >= telling.look) else { return Ok(()) };
         telling.look = now + LOOK;
         let telling = telling.clone();
-        if seat.still_starts(&telling) || self.hindrance(&turn.agent, pane)?.is_some() {
+        if seat.still_starts(&telling) || self.free_screen(&turn.agent, pane)?.is_none() {
             return Ok(());
         }
         self.put_in(unit, turn, notice, pane)
@@ -119,7 +125,7 @@ impl Play {
         let seat = self.seat(&turn.agent);
         let since = *seat.waiting.get_or_insert(now);
         let just_briefed = seat.briefed.is_some_and(|at| now - at < LOOK);
-        if seat.is_blocked() || just_briefed {
+        if just_briefed {
             return Ok(());
         }
         let quiet = seat.heard.is_none_or(|heard| now - heard >= BUSY.0);
@@ -127,7 +133,7 @@ impl Play {
         if busy && !quiet && now - since < BUSY.1 {
             return Ok(());
         }
-        if self.hindrance(&turn.agent, pane)?.is_some() {
+        if self.free_screen(&turn.agent, pane)?.is_none() {
             return Ok(());
         }
         if self.report(&Command::Sent { notice: notice.number }).is_none() {
@@ -139,57 +145,62 @@ impl Play {
     fn put_in(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
         let brief = self.bubble().brief(&turn.agent);
         let text = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
-        self.type_in(&turn.agent, pane, &text)?;
+        let Some(entered) = self.type_in(&turn.agent, pane, &text)? else { return Ok(()) };
         let now = Instant::now();
         let seat = self.seat(&turn.agent);
         seat.waiting = None;
         let (number, by) = (notice.number, Way::Paste);
-        seat.telling = Some(Telling { notice: number, by, at: now, entered: 1, look: now + LOOK });
+        seat.telling = Some(Telling { notice: number, by, at: now, entered, look: now + LOOK });
         Ok(())
     }
 
-    /// Types one line. It is noted first that nothing is to be typed any more: a line that is late is better than two.
-    pub(super) fn type_in(&mut self, agent: &AgentId, pane: &PaneId, text: &str) -> Result<(), StageError> {
+    /// Types one line, and returns how often Enter was pressed for it; nothing if something in the pane waits for a
+    /// person. It is noted first that nothing is to be typed any more: a line that is late is better than two.
+    pub(super) fn type_in(&mut self, agent: &AgentId, pane: &PaneId, text: &str) -> Result<Option<u32>, StageError> {
+        if !matches!(self.sight(agent, pane)?, Sight::Free(_)) {
+            return Ok(None);
+        }
         self.seat(agent).kept.untyped = None;
         self.keep().map_err(StageError::world("cannot note what was typed"))?;
-        let Some(room) = &self.room else { return Ok(()) };
+        let Some(room) = &self.room else { return Ok(None) };
         room.tmux.paste(pane, text)?;
         std::thread::sleep(BEFORE_ENTER);
-        Ok(room.tmux.enter(pane)?)
+        Ok(Some(u32::from(self.press(agent, pane)?)))
     }
 
-    /// Returns the lines of a pane that are looked at.
-    pub(super) fn screen(&self, pane: &PaneId) -> Result<String, StageError> {
-        Ok(self.room.as_ref().map_or(Ok(String::new()), |room| room.tmux.capture(pane, LINES))?)
+    /// Presses Enter, unless it could answer something that waits for a person; says whether it did.
+    pub(super) fn press(&mut self, agent: &AgentId, pane: &PaneId) -> Result<bool, StageError> {
+        let free = matches!(self.sight(agent, pane)?, Sight::Free(_));
+        if let Some(room) = self.room.as_ref().filter(|_| free) {
+            room.tmux.enter(pane)?;
+        }
+        Ok(free)
     }
 
     /// Waits for the acknowledgement, and helps it along.
     fn follow(&mut self, unit: &Unit, notice: &Notice, pane: &PaneId, telling: &Telling) -> Result<(), StageError> {
         let (now, agent) = (Instant::now(), &notice.agent);
         // Without hooks only the agent's next command tells; the watchdog counts meanwhile.
-        if now < telling.look || !self.seat(agent).kept.hooks {
+        let hooks = self.seat(agent).kept.hooks;
+        if now < telling.look || !(hooks || telling.is_unsent()) {
             return Ok(());
         }
         let mut next = Telling { look: now + LOOK, ..telling.clone() };
-        let screen = self.hindrance(agent, pane)?;
         if self.has_read(notice) {
             self.report(&Command::Acknowledged { agent: agent.clone(), notice: notice.number });
             return Ok(());
         }
-        let on_screen = if screen.is_none() { self.screen(pane)? } else { String::new() };
-        if screen.is_some() || on_screen.contains(AT_WORK) {
+        let screen = self.free_screen(agent, pane)?;
+        let Some(screen) = screen.filter(|screen| !screen.contains(AT_WORK)) else {
             // Its time counts from when it is free.
             next.at = now;
             self.seat(agent).telling = Some(next);
             return Ok(());
-        }
-        let typed = on_screen.contains(&notice::mark(notice.number));
+        };
+        let typed = screen.contains(&notice::mark(notice.number));
         if telling.by == Way::Paste && typed && telling.entered < ENTERS {
-            if let Some(room) = &self.room {
-                room.tmux.enter(pane)?;
-            }
-            next.entered += 1;
-        } else if now - telling.at >= if telling.by == Way::Start { PATIENCE.1 } else { PATIENCE.0 } {
+            next.entered += u32::from(self.press(agent, pane)?);
+        } else if hooks && now - telling.at >= if telling.by == Way::Start { PATIENCE.1 } else { PATIENCE.0 } {
             return self.again(unit, notice, pane);
         }
         self.seat(agent).telling = Some(next);
@@ -206,23 +217,5 @@ impl Play {
         let why = "it was sent three times, and the agent did not take it".to_owned();
         self.report(&Command::Undelivered { notice: notice.number, why });
         Ok(())
-    }
-
-    /// Looks whether the screen shows something that only a person may answer; then a person is asked.
-    fn hindrance(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<String>, StageError> {
-        let screen = self.screen(pane)?;
-        let now = self.bubble().engine.clock.now().ts;
-        let seat = self.seats.entry(agent.clone()).or_default();
-        let Some(dialog) = seat.kept.dialogs.iter().find(|dialog| dialog.is_on(&screen)).cloned() else {
-            if seat.status == Status::Dialog {
-                seat.becomes(Status::Unknown, now);
-            }
-            return Ok(None);
-        };
-        if seat.becomes(Status::Dialog, now) {
-            let what = format!("{} ({})", dialog.name, dialog.advice);
-            self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Dialog, what });
-        }
-        Ok(Some(dialog.name))
     }
 }

@@ -1,7 +1,7 @@
 //! When an agent was last seen at work: by its hooks, or by the files that it changes.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::Unit;
@@ -15,9 +15,10 @@ const MOST: usize = 200_000;
 /// Returns when the agent whose turn it is was last seen at work, and notes it.
 pub(super) fn at_work(bubble: &Bubble, unit: &Unit, activity: &Activity) -> Option<Moment> {
     let agent = &unit.phase.turn()?.agent;
-    let now = bubble.engine.clock.now();
+    let clock = &bubble.engine.clock;
     let worktree = unit.workspace.as_ref().map(|workspace| Path::new(&workspace.path))?;
-    let touched = newest(worktree).and_then(|at| moment(at, now));
+    // The agent goes on while its files are looked at, so each is judged by the time at which it was.
+    let touched = newest(worktree, MOST, || wall(clock.now())).and_then(|at| moment(at, clock.now()));
     let hooks = activity.of(agent);
     let newest = touched.into_iter().chain(hooks).max_by_key(|at| at.up)?;
     activity.note(agent, newest);
@@ -29,24 +30,36 @@ pub fn last_seen(bubble: &Bubble, unit: &Unit) -> Option<Moment> {
     at_work(bubble, unit, &Activity::shown(&bubble.control, &bubble.id, bubble.engine.clock.now()))
 }
 
-/// When anything in the worktree was last changed, its git data left aside.
-fn newest(worktree: &Path) -> Option<SystemTime> {
+/// When anything in the worktree was last changed, its git data left aside. A time to come says nothing: any archive or
+/// clock that goes wrong can set one. Of more than `most` files and directories the rest is not looked at.
+fn newest(worktree: &Path, most: usize, now: impl Fn() -> SystemTime) -> Option<SystemTime> {
     let mut rooms = vec![worktree.to_owned()];
     let (mut newest, mut seen) = (None, 0);
     while let Some(room) = rooms.pop() {
         for entry in std::fs::read_dir(&room).into_iter().flatten().flatten() {
             seen += 1;
+            if seen > most {
+                return newest;
+            }
             let Ok(known) = entry.metadata() else { continue };
-            if entry.file_name() == ".git" || seen > MOST {
+            if entry.file_name() == ".git" {
                 continue;
             }
-            newest = newest.max(known.modified().ok());
+            let changed = known.modified().ok();
+            if changed > newest && changed <= Some(now()) {
+                newest = changed;
+            }
             if known.is_dir() {
                 rooms.push(entry.path());
             }
         }
     }
     newest
+}
+
+/// What the wall clock shows; the millisecond that has begun counts as a whole.
+fn wall(now: Moment) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(now.ts.millis()).unwrap_or_default() + 1)
 }
 
 /// The moment at which the wall clock showed `time`; nothing for a time to come or before the machine was started.
@@ -60,25 +73,41 @@ fn moment(time: SystemTime, now: Moment) -> Option<Moment> {
 mod tests {
     use super::*;
 
+    fn touch(file: &Path, at: SystemTime) {
+        std::fs::File::options().create(true).append(true).open(file).unwrap().set_modified(at).unwrap();
+    }
+
     #[test]
     fn a_changed_file_is_a_sign_of_life_and_git_data_is_not() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("src/deep")).unwrap();
         std::fs::create_dir(dir.path().join(".git")).unwrap();
-        let file = dir.path().join("src/deep/a.rs");
-        std::fs::write(&file, "x").unwrap();
-        let later = SystemTime::now() + std::time::Duration::from_secs(60);
-        std::fs::File::options().write(true).open(&file).unwrap().set_modified(later).unwrap();
-        assert_eq!(newest(dir.path()), Some(later));
-        std::fs::write(dir.path().join(".git/index"), "x").unwrap();
-        let even_later = later + std::time::Duration::from_secs(60);
-        std::fs::File::options()
-            .write(true)
-            .open(dir.path().join(".git/index"))
-            .unwrap()
-            .set_modified(even_later)
-            .unwrap();
-        assert_eq!(newest(dir.path()), Some(later));
+        let later = SystemTime::now() + Duration::from_secs(60);
+        let even_later = later + Duration::from_secs(60);
+        touch(&dir.path().join("src/deep/a.rs"), later);
+        assert_eq!(newest(dir.path(), MOST, || even_later), Some(later));
+        touch(&dir.path().join(".git/index"), even_later);
+        assert_eq!(newest(dir.path(), MOST, || even_later), Some(later));
+    }
+
+    #[test]
+    fn a_file_of_tomorrow_hides_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let now = SystemTime::now() + Duration::from_secs(60);
+        touch(&dir.path().join("a.rs"), now);
+        touch(&dir.path().join("b.rs"), now + Duration::from_secs(86_400));
+        assert_eq!(newest(dir.path(), MOST, || now), Some(now));
+    }
+
+    #[test]
+    fn what_lies_beyond_the_limit_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let room = dir.path().join("room");
+        std::fs::create_dir(&room).unwrap();
+        let now = SystemTime::now() + Duration::from_secs(60);
+        touch(&room.join("a.rs"), now);
+        assert_eq!(newest(dir.path(), 2, || now), Some(now));
+        assert!(newest(dir.path(), 1, || now) < Some(now), "the room has been seen, and nothing in it");
     }
 
     #[test]

@@ -71,9 +71,14 @@ impl<'a> Client<'a> {
     }
 
     /// Tells the supervisor to look at a bubble, if there is one.
+    pub fn wake(&self, bubble: &Bubble) -> bool {
+        self.ask(&look_at(bubble, Vec::new())).is_some()
+    }
+
+    /// Tells the supervisor to look at a bubble, if there is one.
     ///
     /// From here on its agents are started in the environment of this process, as far as agents get any of it.
-    pub fn wake(&self, bubble: &Bubble) -> bool {
+    pub fn wake_at_home(&self, bubble: &Bubble) -> bool {
         let env =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         self.ask(&look_at(bubble, env.collect())).is_some()

@@ -17,7 +17,7 @@ use crate::stage::Stage;
 const SEARCH_PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
 
 impl Supervisor {
-    /// Takes every unfinished bubble of every known repository into care.
+    /// Takes every unfinished bubble of every known repository into care, and every one for which anything still runs.
     pub(super) fn find_all(&mut self) {
         self.search = None;
         for repo in self.setup.engine.repositories() {
@@ -30,7 +30,8 @@ impl Supervisor {
             };
             for entry in listed {
                 let unfinished = match &entry.unit {
-                    Ok(unit) => !unit.phase.is_final(),
+                    // Whoever recorded its end may not have lived to end its agents.
+                    Ok(unit) => !unit.phase.is_final() || entry.bubble.has_left(),
                     Err(error) => !is_for_good(error),
                 };
                 if unfinished && !self.entries.contains_key(&entry.bubble.dir()) {

@@ -104,6 +104,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
         starts: 0,
         closing: Vec::new(),
     };
+    supervisor.forget_dead_sessions();
     supervisor.find_all();
     supervisor.attend(&messages);
     supervisor.end(&messages);

@@ -5,12 +5,10 @@ use super::error::TmuxError;
 use super::pane::PaneId;
 use super::server::{About, Tmux};
 
-/// The share of the window that the pane on top gets, and its limits in lines.
-const TOP_SHARE: u16 = 5;
-const TOP_LEAST: u16 = 5;
-const TOP_MOST: u16 = 10;
+/// How many lines the pane on top gets, as tmux finds out whenever the window changes its size: a third, within limits.
+const TOP: &str = "#{?#{e|<:#{window_height},24},7,#{?#{e|>:#{window_height},30},10,#{e|/:#{window_height},3}}}";
 
-const LINE: &str = "#{pane_id}:#{pane_active}:#{window_id}:#{window_height}:#{window_zoomed_flag}:#{session_attached}:\
+const LINE: &str = "#{pane_id}:#{pane_active}:#{window_id}:#{window_zoomed_flag}:#{session_attached}:\
     #{default-size}:#{window_width}x#{window_height}";
 
 impl Tmux {
@@ -21,10 +19,10 @@ impl Tmux {
         self.make_room(top)?;
         let window = self.window(top)?;
         let mut script = swaps(&window.panes, order);
-        let height = (window.height / TOP_SHARE).clamp(TOP_LEAST, TOP_MOST).to_string();
-        script = script.then(["set-option", "-w", "-t", &window.id, "main-pane-height", &height]);
         script = script.then(["set-option", "-w", "-t", &window.id, "other-pane-height", "0"]);
+        script = script.then(["set-option", "-wF", "-t", &window.id, "main-pane-height", TOP]);
         script = script.then(["select-layout", "-t", &window.id, "main-horizontal"]);
+        script = script.then(["set-hook", "-w", "-t", &window.id, "window-resized", &again(&window.id)]);
         if let Some(zoomed) = window.zoomed {
             script = script.then(["resize-pane", "-Z", "-t", zoomed.as_str()]);
         }
@@ -54,10 +52,17 @@ impl Tmux {
     }
 }
 
+/// What tmux does when somebody with a screen of another size comes: shares alone would leave the top a single line.
+fn again(window: &str) -> String {
+    format!(
+        "if-shell -F '#{{window_zoomed_flag}}' '' {{ set-option -wF -t {window} main-pane-height '{TOP}' ; \
+         select-layout -t {window} main-horizontal }}"
+    )
+}
+
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Window {
     id: String,
-    height: u16,
     /// The pane that alone is shown, if one is.
     zoomed: Option<PaneId>,
     /// The size that it had from the start, if it has another one now and nobody is looking.
@@ -70,13 +75,13 @@ fn read(listing: &str) -> Option<Window> {
     let mut window = Window::default();
     for line in listing.lines() {
         let fields: Vec<&str> = line.split(':').collect();
-        let [pane, active, id, height, zoomed, attached, wanted, actual] = fields[..] else { return None };
+        let [pane, active, id, zoomed, attached, wanted, actual] = fields[..] else { return None };
         let pane: PaneId = pane.parse().ok()?;
         if (active, zoomed) == ("1", "1") {
             window.zoomed = Some(pane.clone());
         }
         window.panes.push(pane);
-        (window.id, window.height) = (id.to_owned(), height.parse().ok()?);
+        id.clone_into(&mut window.id);
         window.resize = if attached == "0" && wanted != actual { size(wanted) } else { None };
     }
     (!window.panes.is_empty()).then_some(window)
@@ -123,11 +128,10 @@ mod tests {
 
     #[test]
     fn a_window_that_somebody_looks_at_keeps_its_size() {
-        let listing =
-            |attached: u8| format!("%0:0:@1:15:1:{attached}:200x50:40x15\n%3:1:@1:15:1:{attached}:200x50:40x15\n");
+        let listing = |attached: u8| format!("%0:0:@1:1:{attached}:200x50:40x15\n%3:1:@1:1:{attached}:200x50:40x15\n");
         let window = read(&listing(0)).unwrap();
         assert_eq!((window.resize, window.zoomed), (Some((200, 50)), Some("%3".parse().unwrap())));
-        assert_eq!((window.id.as_str(), window.height, window.panes), ("@1", 15, ids("%0 %3")));
+        assert_eq!((window.id.as_str(), window.panes), ("@1", ids("%0 %3")));
         assert_eq!(read(&listing(1)).unwrap().resize, None);
     }
 }

@@ -11,22 +11,18 @@ use super::error::TmuxError;
 use super::pane::PaneId;
 use super::server::{About, Tmux};
 
-/// How many lines are captured at most.
-const MOST_LINES: usize = 500;
 /// How many bytes are captured at most: wrapped lines are joined, so that a line may be long.
 const MOST_BYTES: usize = 256 * 1024;
 /// How much of a program's output is copied, in the blocks of 512 bytes in which shells count files.
 const COPIED_BLOCKS: usize = 8 * 1024 * 1024 / 512;
 
 impl Tmux {
-    /// Returns the last `lines` lines of what the program in `pane` shows, wrapped lines joined, also while a person is
-    /// in copy mode there. At most 500 lines and 256 KiB.
-    pub fn capture(&self, pane: &PaneId, lines: usize) -> Result<String, TmuxError> {
-        let lines = lines.min(MOST_LINES);
-        let from = format!("-{lines}");
-        let script = Script::of(["capture-pane", "-p", "-J", "-t", pane.as_str(), "-S", &from]);
+    /// Returns what the program in `pane` shows right now, wrapped lines joined, also while a person is in copy mode
+    /// there. What has scrolled away is no part of it. At most the last 256 KiB.
+    pub fn capture(&self, pane: &PaneId) -> Result<String, TmuxError> {
+        let script = Script::of(["capture-pane", "-p", "-J", "-t", pane.as_str()]);
         let said = self.call_at(pane, &script, About::default())?;
-        Ok(last(&said, lines, MOST_BYTES))
+        Ok(trimmed(&said, MOST_BYTES))
     }
 
     /// Copies what the program in `pane` writes from now on into a new `file`, the first 8 MiB of it; without a file
@@ -41,9 +37,9 @@ impl Tmux {
     }
 }
 
-fn last(text: &str, lines: usize, bytes: usize) -> String {
-    let kept: Vec<&str> = text.trim_end().lines().rev().take(lines).map(str::trim_end).collect();
-    let mut joined = kept.into_iter().rev().collect::<Vec<_>>().join("\n");
+/// Returns `text` without the empty ends of its lines, and of the lines the last `bytes`.
+fn trimmed(text: &str, bytes: usize) -> String {
+    let mut joined = text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     let mut cut = joined.len().saturating_sub(bytes);
     while !joined.is_char_boundary(cut) {
         cut += 1;
@@ -77,8 +73,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_screen_is_kept_without_its_empty_lines() {
-        assert_eq!(last("a  \n\nb \nc\n\n\n", 3, 100), "\nb\nc");
-        assert_eq!(last("a\nb\n", 0, 100), "");
-        assert_eq!(last("ää", 5, 3), "ä");
+        assert_eq!(trimmed("a  \n\nb \nc\n\n\n", 100), "a\n\nb\nc");
+        assert_eq!(trimmed("\n \n", 100), "");
+        assert_eq!(trimmed("ää", 3), "ä");
     }
 }

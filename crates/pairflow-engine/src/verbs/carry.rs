@@ -28,12 +28,32 @@ pub enum Hands {
 impl Hands {
     /// Makes sure that someone looks at the bubble.
     pub fn wake(&self, bubble: &Bubble) -> Result<(), EngineError> {
+        self.call(bubble, |client| client.wake(bubble))
+    }
+
+    /// Makes sure that someone looks at the bubble, and starts its agents in this process's environment from here on.
+    ///
+    /// For the verbs that start agents. Any other may be typed in a shell that has nothing to do with the work.
+    pub fn wake_at_home(&self, bubble: &Bubble) -> Result<(), EngineError> {
+        self.call(bubble, |client| client.wake_at_home(bubble))
+    }
+
+    /// Tells a supervisor that is there already in which environment to start agents from here on: before that is
+    /// recorded by which it starts them, because it sees the record as soon as it is written.
+    pub fn announce(&self, bubble: &Bubble) {
+        if matches!(self, Self::Supervisor(_)) {
+            // One that is not there yet is started in this environment.
+            Client::new(&bubble.engine.dirs).wake_at_home(bubble);
+        }
+    }
+
+    fn call(&self, bubble: &Bubble, wake: impl Fn(&Client<'_>) -> bool) -> Result<(), EngineError> {
         match self {
             Self::Supervisor(program) => {
                 let dirs = &bubble.engine.dirs;
                 for _ in 0..CALLS {
                     spawn(dirs, program)?;
-                    if Client::new(dirs).wake(bubble) {
+                    if wake(&Client::new(dirs)) {
                         return Ok(());
                     }
                     // It is ending, or ended between the two calls; the next one takes its place.

@@ -1,6 +1,7 @@
 //! A bubble is taken away, after everything of it has been archived.
 
 use super::Hands;
+use super::stop::PATIENCE;
 use crate::engine::{Bubble, EngineError};
 use crate::git::Repo;
 use crate::workspace::{Archived, DeleteRequest, delete, release};
@@ -12,6 +13,7 @@ impl Bubble {
         if !unit.phase.is_final() {
             self.stop("deleted".to_owned(), hands)?;
         }
+        self.nothing_runs(hands)?;
         let repo = Repo::locate(self.control.repo())?;
         let workspace = unit.workspace.is_some().then(|| self.workspace(&unit)).transpose()?;
         let archived = delete(&DeleteRequest {
@@ -23,5 +25,22 @@ impl Bubble {
         })?;
         release(&self.engine.dirs.state, &self.dir())?;
         Ok(archived)
+    }
+
+    /// Has what an earlier supervisor left ended. As long as anything runs, nothing is taken away from under it.
+    fn nothing_runs(&self, hands: &Hands) -> Result<(), EngineError> {
+        if self.left().is_nothing() {
+            return Ok(());
+        }
+        hands.wake(self)?;
+        self.wait_for_end(PATIENCE);
+        let (left, id) = (self.left(), &self.id);
+        if left.is_nothing() {
+            return Ok(());
+        }
+        let runs = if left.programs > 1 { "run" } else { "runs" };
+        Err(EngineError::Effect(format!(
+            "{left} of bubble {id} still {runs}, so nothing was deleted; end it, and try again with 'pairflow delete {id}'"
+        )))
     }
 }

@@ -45,10 +45,12 @@ impl Bubble {
         if before.unit.phase != Phase::Preparing {
             // Which work goes on here is no configuration: it was settled when the bubble was made.
             let (continues, prd) = (before.unit.rules.continues.clone(), before.unit.rules.prd.clone());
+            hands.announce(self);
             self.apply(&Command::Start { rules: Box::new(Rules { continues, prd, ..rules.clone() }) })?;
         }
         let seq = before.head.seq;
         let extra = Duration::from_secs(rules.check_timeout_secs);
+        hands.wake_at_home(self)?;
         let ended = hands.carry_out(self, extra, |unit| match &unit.phase {
             Phase::Preparing => None,
             Phase::Created => Some(Err(())),
@@ -164,6 +166,7 @@ impl Bubble {
         let unit = self.load()?.unit;
         let restored = self.restore_worktree(&unit)?;
         let goes_on = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
+        hands.announce(self);
         // Nobody had stopped the loop: with its worktree it has everything again that it needs.
         let unit = match if restored && goes_on { Ok(unit) } else { self.apply(&Command::Resume).map(|done| done.unit) }
         {
@@ -171,7 +174,7 @@ impl Bubble {
             Err(EngineError::Refused { .. }) if restored => self.load()?.unit,
             other => other?,
         };
-        hands.wake(self)?;
+        hands.wake_at_home(self)?;
         Ok(Resumed { unit, restored })
     }
 

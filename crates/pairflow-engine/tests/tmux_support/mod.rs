@@ -77,7 +77,7 @@ impl Server {
     /// Waits until `pane` shows `text`.
     #[track_caller]
     pub(crate) fn shows(&self, pane: &PaneId, text: &str) {
-        eventually(text, || self.tmux.capture(pane, 500).unwrap().contains(text));
+        eventually(text, || self.tmux.capture(pane).unwrap().contains(text));
     }
 
     /// Waits until the file `name` holds exactly `bytes`.

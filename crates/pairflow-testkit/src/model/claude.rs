@@ -64,6 +64,18 @@ impl Claude {
     fn last(&self) -> usize {
         self.blocks.len().saturating_sub(1)
     }
+
+    fn tool(&mut self, name: &str, input: Value) -> Vec<Value> {
+        let mut events = if self.open { vec![self.stop()] } else { Vec::new() };
+        let id = format!("toolu_{}_{}", self.ids.unique, self.blocks.len());
+        events.push(self.start(json!({"type": "tool_use", "id": id, "name": name, "input": {}})));
+        events.push(self.delta(&json!({"type": "input_json_delta", "partial_json": input.to_string()})));
+        if let Some(block) = self.blocks.last_mut() {
+            block["input"] = input;
+        }
+        events.push(self.stop());
+        events
+    }
 }
 
 impl Wire for Claude {
@@ -85,16 +97,11 @@ impl Wire for Claude {
     }
 
     fn shell(&mut self, shell: &Shell) -> Vec<Value> {
-        let mut events = if self.open { vec![self.stop()] } else { Vec::new() };
-        let id = format!("toolu_{}_{}", self.ids.unique, self.blocks.len());
-        let input = json!({"command": shell.command, "description": "Run a command"});
-        events.push(self.start(json!({"type": "tool_use", "id": id, "name": "Bash", "input": {}})));
-        events.push(self.delta(&json!({"type": "input_json_delta", "partial_json": input.to_string()})));
-        if let Some(block) = self.blocks.last_mut() {
-            block["input"] = input;
-        }
-        events.push(self.stop());
-        events
+        self.tool("Bash", json!({"command": shell.command, "description": "Run a command"}))
+    }
+
+    fn read(&mut self, path: &str) -> Vec<Value> {
+        self.tool("Read", json!({"file_path": path}))
     }
 
     fn end(&mut self) -> Vec<Value> {

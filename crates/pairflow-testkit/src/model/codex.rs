@@ -87,6 +87,10 @@ impl Wire for Codex {
         events
     }
 
+    fn read(&mut self, path: &str) -> Vec<Value> {
+        self.shell(&Shell { command: format!("cat '{path}'"), escalated: None })
+    }
+
     fn end(&mut self) -> Vec<Value> {
         let mut events: Vec<Value> = self.close().into_iter().collect();
         let spent = tokens(&Value::Array(self.items.clone()).to_string());

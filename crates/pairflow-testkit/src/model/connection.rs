@@ -112,6 +112,7 @@ fn perform(
         match part {
             Part::Text(text) => send(&wire.text(text), to)?,
             Part::Shell(shell) => send(&wire.shell(shell), to)?,
+            Part::Read(path) => send(&wire.read(path), to)?,
             Part::Gate(name) => shared.gates.get(name).pass(|| http::write_chunk(to, &wire.beat()))?,
         }
     }
@@ -129,6 +130,7 @@ fn whole_message(mut wire: Claude, reply: &Reply, shared: &Shared, to: &mut impl
         match part {
             Part::Text(text) => drop(wire.text(text)),
             Part::Shell(shell) => drop(wire.shell(shell)),
+            Part::Read(path) => drop(wire.read(path)),
             Part::Gate(name) => shared.gates.get(name).pass(|| Ok(()))?,
         }
     }

@@ -12,6 +12,8 @@ pub struct Reply {
 pub(super) enum Part {
     Text(String),
     Shell(Shell),
+    /// A file that the agent is to read with its own tool for that; Codex, which has none, with a command.
+    Read(String),
     /// The stream stands still here until the test opens the gate of this name.
     Gate(String),
 }
@@ -49,6 +51,11 @@ impl Reply {
     /// Has the agent run `command`; Codex is told to leave its sandbox for it because of `why`, so it has to ask.
     pub fn escalated(command: impl Into<String>, why: impl Into<String>) -> Self {
         Self::of(Part::Shell(Shell { command: command.into(), escalated: Some(why.into()) }))
+    }
+
+    /// Has the agent read a file.
+    pub fn read(path: impl Into<String>) -> Self {
+        Self::of(Part::Read(path.into()))
     }
 
     /// Begins to answer and then waits for the gate `name`.

@@ -12,6 +12,8 @@ pub(super) trait Wire {
     fn text(&mut self, text: &str) -> Vec<Value>;
     /// A call of the shell.
     fn shell(&mut self, shell: &Shell) -> Vec<Value>;
+    /// A look into a file.
+    fn read(&mut self, path: &str) -> Vec<Value>;
     /// The answer is whole.
     fn end(&mut self) -> Vec<Value>;
     /// A sign of life that says nothing.

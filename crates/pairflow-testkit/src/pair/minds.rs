@@ -16,6 +16,8 @@ pub struct Turn {
     pub seat: String,
     /// The number of the notice.
     pub notice: u64,
+    /// The file with the brief.
+    pub brief: String,
 }
 
 impl Turn {
@@ -25,12 +27,14 @@ impl Turn {
         let (notice, after) = after.split_once("] Round ")?;
         let (round, after) = after.split_once(": you are the ")?;
         let (seat, after) = after.split_once(" of bubble ")?;
-        let bubble = after.split_once('.')?.0;
+        let (bubble, after) = after.split_once('.')?;
+        let brief = after.split_once("which prints ")?.1.split_once(", and do")?.0;
         Some(Self {
             bubble: bubble.to_owned(),
             round: round.parse().ok()?,
             seat: seat.to_owned(),
             notice: notice.parse().ok()?,
+            brief: brief.to_owned(),
         })
     }
 }

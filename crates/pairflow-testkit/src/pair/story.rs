@@ -25,7 +25,9 @@ fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
             vec![read(), Reply::shell("echo one > work.txt"), say("pass --summary 'first cut'")]
         }
         (Kind::Claude, 1, "reviewer") => {
-            vec![read(), say(&format!("pass --summary 'looked at it' --finding 'P1:{FINDING}'"))]
+            // A file of pairflow's own is read without a question, wherever it lies.
+            let brief = Reply::read(&turn.brief);
+            vec![brief, read(), say(&format!("pass --summary 'looked at it' --finding 'P1:{FINDING}'"))]
         }
         (Kind::Codex, 2, "implementer") => {
             vec![
@@ -68,11 +70,13 @@ pub fn live(pair: &Pair, id: &str) {
     }
 }
 
-/// Lives whole stories in all of `ids` at the same time.
+/// Lives whole stories in all of `ids` at the same time, after a first one: of several Codex in a new home all but one
+/// fail, because each wants to make its database.
 ///
 /// # Panics
 /// If one of them does.
 pub fn live_together(pair: &Pair, ids: &[String]) {
+    live(pair, "before-all");
     std::thread::scope(|scope| {
         let lives: Vec<_> = ids.iter().map(|id| scope.spawn(move || live(pair, id))).collect();
         for life in lives {

@@ -35,7 +35,10 @@ pub(crate) fn moment(n: u64) -> Moment {
 }
 
 pub(crate) fn question(text: &str) -> Event {
-    Event::own(1, Body::HumanQuestion(Question { question: text.to_owned(), kind: QuestionKind::Question }))
+    Event::own(
+        1,
+        Body::HumanQuestion(Question { question: text.to_owned(), kind: QuestionKind::Question, about: None }),
+    )
 }
 
 /// One to three events, some of them long enough to fill sectors.

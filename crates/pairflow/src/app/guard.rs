@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
 use pairflow_engine::engine::{Bubble, Token};
-use pairflow_engine::process::{MARK, Record, ancestors_include, records};
+use pairflow_engine::process::{MARK, Record, ancestors_include, parents_include, records};
 use pairflow_engine::seat::attempted;
 
 use crate::app::{AgentCaller, App};
@@ -15,11 +15,21 @@ use crate::exit::{CommandError, Exit};
 impl App {
     /// Refuses a human verb to an agent. `repo` is the repository that was named, if one was.
     pub(crate) fn only_people(&self, verb: &str, repo: Option<&Path>) -> Result<(), CommandError> {
+        self.no_agents(verb, || ancestors_include(&self.recorded_near(repo)))
+    }
+
+    /// Refuses what only the process of a pane does to an agent. That process may be on record already, as the agent
+    /// that it is about to become; none of its parents is.
+    pub(crate) fn only_panes(&self, verb: &str, repo: &Path) -> Result<(), CommandError> {
+        self.no_agents(verb, || parents_include(&self.recorded_near(Some(repo))))
+    }
+
+    fn no_agents(&self, verb: &str, descends: impl FnOnce() -> bool) -> Result<(), CommandError> {
         if let Some(caller) = self.caller() {
             self.record_attempt(&caller, verb);
             return Err(caller.refusal(verb));
         }
-        if self.env.get(MARK).is_some() || self.descends_from_bubble(repo) {
+        if self.env.get(MARK).is_some() || descends() {
             let message = format!(
                 "'{verb}' is for people, and this process was started by an agent, a check or a setup command of a bubble."
             );
@@ -54,15 +64,15 @@ impl App {
         Some((bubble, agent))
     }
 
-    /// Whether a process of a bubble is among this process's ancestors: of the repository that was named, of the one
-    /// around the current directory, or of any other that is known.
-    fn descends_from_bubble(&self, named: Option<&Path>) -> bool {
+    /// Every process group that is on record for a bubble: of the repository that was named, of the one around the
+    /// current directory, or of any other that is known.
+    fn recorded_near(&self, named: Option<&Path>) -> Vec<Record> {
         let places = [named.map(|path| self.place(Some(path))), Some(self.place(None))];
         let mut roots: Vec<PathBuf> = places.into_iter().flatten().flatten().map(|place| place.repo.root).collect();
         roots.extend(self.engine().map(|engine| engine.repositories()).unwrap_or_default());
         roots.sort();
         roots.dedup();
-        ancestors_include(&roots.iter().flat_map(|root| recorded(root)).collect::<Vec<_>>())
+        roots.iter().flat_map(|root| recorded(root)).collect()
     }
 }
 

@@ -1,9 +1,8 @@
 //! `pairflow brief`: what the present turn is about.
 
-use std::path::PathBuf;
-
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::view::safe::safe;
+use pairflow_engine::engine::Denial;
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
@@ -36,19 +35,24 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = BriefArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let file = match app.env.text("PAIRFLOW_BRIEF") {
-        Some(own) => PathBuf::from(own),
-        None => {
-            let bubble = app.bubble_that(fits::pausable, &args.bubble, "brief")?;
-            let unit = bubble.load()?.unit;
-            let turn = unit.phase.turn();
-            let Some(turn) = turn else {
-                let message = format!("nobody has the turn in bubble {}, so there is no brief.", bubble.id);
-                return Err(CommandError::refused(message).next(format_args!("pairflow status {}", bubble.id)));
-            };
-            bubble.brief(&turn.agent)
-        }
+    let caller = app.caller();
+    if let (Some(own), Some(other)) = (caller.as_ref().and_then(|caller| caller.bubble.as_deref()), args.bubble.typed())
+        && own != other
+    {
+        return Err(Denial::other_bubble(own, other).into());
+    }
+    let bubble = app.bubble_that(fits::pausable, &args.bubble, "brief")?;
+    let unit = bubble.load()?.unit;
+    let refused = |message: String| CommandError::refused(message).next(format_args!("pairflow status {}", bubble.id));
+    let Some(turn) = unit.phase.turn() else {
+        return Err(refused(format!("nobody has the turn in bubble {}, so there is no brief.", bubble.id)));
     };
+    let reader = caller.and_then(|caller| caller.agent);
+    if reader.is_some_and(|agent| agent != turn.agent.as_str()) {
+        let (id, agent, seat) = (&bubble.id, &turn.agent, turn.seat);
+        return Err(refused(format!("it is not your turn in bubble {id}: {agent} has it, as {seat}.")));
+    }
+    let file = bubble.brief(&turn.agent);
     let text = std::fs::read_to_string(&file).map_err(|error| {
         CommandError::world(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
     })?;

@@ -2,6 +2,7 @@
 //!
 //! It looks and never acts: no agent is started, no log is touched. Only `--repair` changes anything, after a yes.
 
+mod agents;
 mod logs;
 mod machine;
 mod report;
@@ -53,6 +54,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mut report = Report::default();
     machine::git(&mut report);
     machine::programs(app, &mut report);
+    agents::programs(app, &app.reach(args.repo.repo.as_deref()).unwrap_or_default(), &mut report);
     let reach = reach(app, &args, &mut report);
     machine::config(app, &reach, &mut report);
     machine::places(app, &reach, &mut report);

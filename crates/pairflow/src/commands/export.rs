@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::commands::common::BubbleArg;
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
+use crate::table::{CommandEntry, Group};
 
 /// Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts
 ///
@@ -43,10 +43,15 @@ pub const ENTRY: CommandEntry = CommandEntry {
     group: Group::Operator,
     about: "Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts",
     hidden: false,
-    human_only: anyone,
+    human_only: writes,
     args: ExportArgs::augment_args,
     run,
 };
+
+/// An agent may read the page; a file anywhere is for a person to ask for.
+fn writes(matches: &ArgMatches) -> bool {
+    matches.get_one::<PathBuf>("out").is_none_or(|file| file != Path::new("-"))
+}
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ExportArgs::from_arg_matches(matches).map_err(CommandError::usage)?;

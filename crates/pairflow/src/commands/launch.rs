@@ -1,10 +1,11 @@
 //! `pairflow launch`: becomes the program of a pane.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_engine::driver::LaunchFile;
 
 use crate::app::App;
@@ -14,9 +15,10 @@ use crate::table::{CommandEntry, Group, anyone};
 
 /// Become the program of a pane
 ///
-/// The file says which program, with which environment and where; it is read once and removed.
+/// The file says which program, with which environment and where; it is read once and removed. Only the file that a
+/// supervisor wrote is taken, and never from an agent: otherwise this would start anything for anyone.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  pairflow launch codex.launch.json")]
+#[command(after_help = "Example:\n  pairflow launch .pairflow/runtime/login-race/codex.launch")]
 pub struct LaunchArgs {
     /// What the supervisor wrote for this pane
     #[arg(value_name = "FILE")]
@@ -35,9 +37,14 @@ pub const ENTRY: CommandEntry = CommandEntry {
     run,
 };
 
-fn run(matches: &ArgMatches, _: &App, _: &mut Out) -> Result<(), CommandError> {
+fn run(matches: &ArgMatches, app: &App, _: &mut Out) -> Result<(), CommandError> {
     let args = LaunchArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let file = LaunchFile::take(&args.file)
+    let path = app.resolve(&args.file)?;
+    let repo = repository(&path).ok_or_else(|| {
+        CommandError::refused(format_args!("{} is not where a supervisor puts what it starts.", path.display()))
+    })?;
+    app.only_panes("launch", repo)?;
+    let file = LaunchFile::take(&path)
         .map_err(|error| CommandError::world(format_args!("cannot read {}: {error}.", args.file.display())))?;
     let (program, words) = file
         .argv
@@ -46,4 +53,15 @@ fn run(matches: &ArgMatches, _: &App, _: &mut Out) -> Result<(), CommandError> {
     // Nothing of the terminal's environment goes on: what the program gets is in the file.
     let error = Command::new(program).args(words).env_clear().envs(file.env).current_dir(&file.cwd).exec();
     Err(CommandError::world(format_args!("cannot start {program} in {}: {error}.", file.cwd.display())))
+}
+
+/// Returns the repository whose supervisor writes `file`: `REPO/.pairflow/runtime/<id>/<agent>.launch`.
+fn repository(file: &Path) -> Option<&Path> {
+    let agent = file.file_name()?.to_str()?.strip_suffix(".launch")?;
+    let bubble = file.parent()?;
+    let runtime = bubble.parent()?;
+    let own = runtime.parent()?;
+    let named = agent.parse::<AgentId>().is_ok() && bubble.file_name()?.to_str()?.parse::<BubbleId>().is_ok();
+    let placed = runtime.file_name()? == "runtime" && own.file_name()? == ".pairflow";
+    own.parent().filter(|_| named && placed)
 }

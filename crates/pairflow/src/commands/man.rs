@@ -10,7 +10,7 @@ use clap_mangen::Man;
 use crate::app::App;
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone, tree};
+use crate::table::{CommandEntry, Group, tree};
 
 /// Print the manual page, or write all pages into a directory
 #[derive(Debug, Clone, Args)]
@@ -38,7 +38,8 @@ pub const ENTRY: CommandEntry = CommandEntry {
     group: Group::Other,
     about: "Print the manual page, or write all pages into a directory",
     hidden: false,
-    human_only: anyone,
+    // Pages that are written can take the place of other files.
+    human_only: |matches| matches.contains_id("dir"),
     args: ManArgs::augment_args,
     run,
 };

@@ -3,6 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::unit::{Command, Phase, Unit};
+use pairflow_core::view::criterion;
 use pairflow_core::view::status::Status;
 use pairflow_engine::engine::Bubble;
 
@@ -95,7 +96,8 @@ fn not_ready(app: &App, bubble: &Bubble, unit: &Unit) -> CommandError {
     let mut reasons: Vec<String> =
         status.questions.iter().map(|open| format!("a question is open: {}", open.question)).collect();
     reasons.extend(status.failure.iter().cloned());
-    reasons.extend(status.missing_for_convergence.iter().filter(|_| unit.phase.turn().is_some()).cloned());
+    let missing = status.missing_for_convergence.iter().filter(|_| unit.phase.turn().is_some());
+    reasons.extend(missing.map(|unmet| criterion(unmet).to_owned()));
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
     let error =
         CommandError::refused(format_args!("{} is {}, not ready for approval{why}.", bubble.id, unit.phase.name()));

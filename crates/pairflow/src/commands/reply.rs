@@ -17,7 +17,8 @@ const EXAMPLES: &str = r#"Examples:
 
 /// Answer a question
 ///
-/// On a tie-break `--decision` says whether the work is taken as it is; without it the loop goes on.
+/// On a tie-break `--decision` says whether the work is taken as it is; without it the loop goes on. A permission is given
+/// with `--decision accept` and the name of its request, as the inbox prints it; a `--message` refuses it.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ReplyArgs {
@@ -28,7 +29,7 @@ pub struct ReplyArgs {
     #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     #[arg(required_unless_present = "decision")]
     pub message: Option<String>,
-    /// Which question, if several are open: the id of its message
+    /// Which question: the id of its message; needed if several are open, and to give a permission
     #[arg(long, value_name = "MSG")]
     pub question: Option<String>,
     /// The decision, for questions that have one

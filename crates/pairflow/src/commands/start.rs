@@ -11,7 +11,7 @@ use pairflow_core::view::status::SCHEMA;
 use pairflow_engine::engine::Bubble;
 
 use crate::app::{App, fits};
-use crate::commands::attach::attach;
+use crate::commands::attach::{attach, can_show};
 use crate::commands::common::{BubbleArg, DriverArg};
 use crate::commands::status;
 use crate::exit::CommandError;
@@ -78,12 +78,25 @@ pub(crate) struct Chosen {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = StartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::startable, &args.bubble, "start")?;
+    if args.attach {
+        can_show(app).map_err(|error| unshown(error, &bubble))?;
+    }
     let unit = begin(app, out, &bubble, Chosen { driver: args.driver, script: args.script })?;
     if args.json {
         return out.json(SCHEMA, &status::shown(app, &bubble, &unit));
     }
     tell(out, &unit)?;
     if args.attach { attach(&bubble, &unit) } else { Ok(()) }
+}
+
+/// Nobody could see the panes, so nothing is started for it.
+fn unshown(error: CommandError, bubble: &Bubble) -> CommandError {
+    let id = &bubble.id;
+    let message = format!(
+        "{} Nothing was started. Without --attach it is, and then 'pairflow attach {id} --print' prints what shows them.",
+        error.message
+    );
+    CommandError { message, ..error }.or_next(format_args!("pairflow start {id}"))
 }
 
 /// Reads the configuration once more and starts the bubble with it.

@@ -45,6 +45,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let supervised = app.supervised()?;
     let mut status = shown(app, &bubble, &loaded.unit);
     status.next = next(app, &loaded.unit, status.next, supervised);
+    status.uncounted = !supervised;
     if args.json {
         return out.json(SCHEMA, &status);
     }

@@ -47,6 +47,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     bubble.stop(args.reason.unwrap_or_else(|| "stopped by a person".to_owned()), &app.hands())?;
     out.line(format_args!("Cancelled bubble {}", bubble.id))?;
+    let left = bubble.left();
+    if !left.is_nothing() {
+        let runs = if left.programs > 1 { "run" } else { "runs" };
+        out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` says when they are gone"));
+    }
     if let Some(workspace) = &unit.workspace {
         out.note(format_args!("The work stays at {} on branch {}", workspace.path, unit.rules.bubble_branch));
     }

@@ -42,6 +42,9 @@ pub struct ViewArgs {
     /// How many rows to use; without it those of the terminal
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..))]
     pub height: Option<u16>,
+    /// Stay, whatever is pressed: it is the session's own view
+    #[arg(long, hide = true)]
+    pub pane: bool,
 }
 
 /// The line of the table.
@@ -59,14 +62,14 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ViewArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "view")?;
-    let mut watch = Watch::new(bubble, app.engine()?.dirs);
+    let mut watch = Watch::new(bubble, app.engine()?.dirs, args.pane);
     if args.once || !app.terminal.stdout {
         watch.look();
         watch.ask_for_supervisor();
         let lines = render(&watch.scene(app.clock.now()), args.size(app.terminal.stdout));
         return lines.iter().try_for_each(|line| out.paint(&painted(line)));
     }
-    let screen = Screen::enter(out);
+    let screen = Screen::enter(out, !args.pane);
     let ended = follow(&args, app, out, &mut watch, &screen);
     screen.leave(out);
     ended

@@ -3,6 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::unit::{Command, StateName, Unit};
+use pairflow_core::view::{UNCOUNTED, span};
 use pairflow_engine::supervise::last_seen;
 use serde::Serialize;
 
@@ -41,6 +42,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 struct Watched {
     bubble_id: BubbleId,
     state: StateName,
+    paused: bool,
     escalated: bool,
     active_agent: Option<AgentId>,
     watchdog_left_secs: Option<u64>,
@@ -65,8 +67,18 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
             out.next(format_args!("pairflow inbox {id}"));
             Ok(())
         }
-        (Some(agent), Some(left)) => {
-            out.line(format_args!("{agent} has {left} s left before its silence becomes a question in bubble {id}"))
+        (Some(agent), Some(left)) if app.supervised()? => {
+            out.line(format_args!("{agent} has the turn; you are asked in {} about bubble {id}", span(left)))
+        }
+        (Some(agent), Some(_)) => {
+            out.line(format_args!("{agent} has the turn in bubble {id}; {UNCOUNTED}."))?;
+            out.next(format_args!("pairflow supervise"));
+            Ok(())
+        }
+        _ if watched.paused => {
+            out.line(format_args!("Nobody is waited for: bubble {id} is paused."))?;
+            out.next(format_args!("pairflow resume {id}"));
+            Ok(())
         }
         _ => out.line(format_args!("Nobody is waited for: bubble {id} is {}.", watched.state)),
     }
@@ -76,6 +88,7 @@ fn watched(unit: &Unit, escalated: bool, watchdog_left_secs: Option<u64>) -> Wat
     Watched {
         bubble_id: unit.id.clone(),
         state: unit.phase.name(),
+        paused: unit.paused,
         escalated,
         active_agent: unit.phase.turn().map(|turn| turn.agent.clone()),
         watchdog_left_secs,

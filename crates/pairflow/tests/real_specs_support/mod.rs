@@ -125,6 +125,7 @@ impl Place {
             seat: Seat::Producer,
             worktree: self.worktree.clone(),
             runtime_dir: self.root.join("runtime"),
+            artifacts: self.root.join("artifacts"),
             env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             person,
             session: Session::Fresh(SESSION.to_owned()),
@@ -139,7 +140,9 @@ impl Place {
     /// Starts the agent of a seat in a pane.
     pub(crate) fn launch(&self, seat: &SeatStart) -> Pane<'_> {
         let launch = PaneDriver.launch(seat).unwrap();
-        let file = self.root.join("runtime").join(format!("{}.launch.json", seat.agent));
+        let dir = self.root.join(".pairflow/runtime/b1");
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join(format!("{}.launch", seat.agent));
         LaunchFile::from(&launch).write(&file).unwrap();
         let words = [env!("CARGO_BIN_EXE_pairflow"), "launch", file.to_str().unwrap()].map(str::to_owned);
         let outer = OUTER.map(|(name, value)| (name.to_owned(), value.to_owned()));

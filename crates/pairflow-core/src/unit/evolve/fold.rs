@@ -174,7 +174,7 @@ fn updated(unit: &mut Unit, at: Moment) {
 fn ended(unit: &mut Unit, phase: Phase) {
     unit.phase = phase;
     unit.questions.clear();
-    unit.updating = false;
+    (unit.updating, unit.paused) = (false, false);
 }
 
 fn use_rules(unit: &mut Unit, rules: &Rules) {

@@ -19,9 +19,10 @@ pub(super) fn notify_holder(unit: &mut Unit) {
     unit.outbox.push(Notice { number: unit.notices, agent, turn, attempts: 0, sent: None });
 }
 
-/// An agent did something that it can only do after reading.
+/// An agent did something that it can only do after reading, and with an account that is not used up.
 pub(super) fn has_read(unit: &mut Unit, agent: &AgentId) {
     unit.outbox.retain(|notice| notice.agent != *agent);
+    unit.parked = unit.parked.take().filter(|parked| parked.agent != *agent);
 }
 
 pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Moment) {

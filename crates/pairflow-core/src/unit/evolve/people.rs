@@ -9,7 +9,7 @@ use crate::unit::evolve::notices::notify_holder;
 use crate::unit::evolve::turns::{begin_round, begin_turn};
 use crate::unit::evolve::waivers::{waived, withdrawn};
 use crate::unit::{
-    Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Stage, Turn, Unit, WARNINGS_KEPT,
+    Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Stage, Turn, Unit, WARNINGS_KEPT, presence,
 };
 
 pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
@@ -19,7 +19,8 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         id: envelope.id.clone(),
         by: sender,
         kind: question.kind,
-        question: question.question.clone(),
+        question: presence::shown(unit, question, &envelope.id),
+        about: question.about.clone(),
         at: envelope.at.ts,
     });
     if let Phase::Running(turn) = &unit.phase {
@@ -133,6 +134,11 @@ pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
 pub(super) fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Moment) {
     heard(unit, sender, at);
     unit.explanation_asked |= warning.explanation_asked;
+    // Whoever was told to wait for a person is told when that is over, also if nobody had to answer.
+    let sent_away =
+        |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !presence::only_about(unit, &turn.agent);
+    let sent_away = matches!(&unit.phase, Phase::WaitingHuman(turn) if sent_away(turn));
+    unit.untold |= sent_away;
     unit.warnings.push_back((sender.clone(), warning.clone()));
     let surplus = unit.warnings.len().saturating_sub(WARNINGS_KEPT);
     unit.warnings.drain(..surplus);

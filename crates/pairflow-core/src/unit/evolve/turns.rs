@@ -36,6 +36,8 @@ pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) 
         nudges: 0,
         overdue: false,
     };
+    // Whoever has the turn now says itself whether its account is used up.
+    unit.parked = None;
     let waiting = matches!(unit.phase, Phase::WaitingHuman(_));
     unit.phase = if waiting { Phase::WaitingHuman(turn) } else { Phase::Running(turn) };
 }

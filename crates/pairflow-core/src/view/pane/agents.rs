@@ -1,6 +1,7 @@
 //! The agents of a bubble: who sits where, and what each does.
 
 use crate::ids::AgentId;
+use crate::log::QuestionKind;
 use crate::rules::DriverKind;
 use crate::unit::{Phase, Unit};
 use crate::view::pane::sections::{Section, labelled};
@@ -64,12 +65,22 @@ fn status(seat: &SeatNow, scene: &Scene<'_>) -> PaneLine {
         SeatStatus::Starting | SeatStatus::Unknown => Shade::Faint,
     };
     let line = PaneLine::of(shade, seat.status.name());
-    let line = match seat.status {
-        SeatStatus::Unknown => line,
-        _ => line.add(Shade::Faint, format!(" {}", age(seat.since, scene.now.ts))),
-    };
-    match &seat.pane {
-        Some(pane) if seat.status.wants_person() => line.add(Shade::Warn, format!(", answer it in pane {pane}")),
+    let line = match seat.since {
+        Some(since) if seat.status != SeatStatus::Unknown => {
+            line.add(Shade::Faint, format!(" {}", age(since, scene.now.ts)))
+        }
         _ => line,
+    };
+    match seat.status.wants_person() {
+        false => line,
+        // What answers it stands beside the question.
+        true if is_asked(scene.unit) => line.add(Shade::Warn, ", see Inbox"),
+        true => line.add(Shade::Warn, format!(", see pairflow attach {}", scene.unit.id)),
     }
+}
+
+/// Whether the person is asked for something that an agent shows in its pane.
+fn is_asked(unit: &Unit) -> bool {
+    let shown = |kind| matches!(kind, QuestionKind::Permission | QuestionKind::Permit | QuestionKind::Dialog);
+    unit.questions.iter().any(|open| shown(open.kind))
 }

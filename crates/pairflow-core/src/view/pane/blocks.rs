@@ -12,10 +12,12 @@ use crate::view::pane::sections::{LABEL, Section, labelled};
 use crate::view::pane::{PaneLine, Scene, Shade, silence_left};
 use crate::view::status::{Stand, Status};
 use crate::view::timeline::TimelineRow;
-use crate::view::words::{age, called, one_line, span, title};
+use crate::view::words::{UNCOUNTED, age, called, criterion, one_line, span, title};
 
 /// How many lines a question takes at most.
 const QUESTION: usize = 4;
+/// How many columns the title of a finding gets before the place of the finding gets any.
+const TITLE: usize = 24;
 /// How many findings are listed.
 const FINDINGS: usize = 40;
 
@@ -139,32 +141,27 @@ fn without_turn(unit: &Unit) -> String {
 /// How long until the person is asked why nothing happens.
 pub(super) fn watchdog(scene: &Scene<'_>) -> Section {
     if let Some(parked) = &scene.unit.parked {
-        let text = format!("{} has used up what its account allows, until {} UTC", parked.agent, parked.until.hms());
+        let text =
+            format!("{} has used up what its account allows, until {} UTC", parked.agent, parked.until.date_hms());
         return Section::new(4, 1, labelled("Watchdog", vec![PaneLine::of(Shade::Warn, text)]));
     }
     let Some(silence) = silence_left(scene) else { return Section::default() };
     let shade = |left: u64| if left < CLOSE { Shade::Warn } else { Shade::Plain };
-    let line = PaneLine::of(Shade::Plain, "asks you after ")
-        .add(shade(silence), left(silence))
-        .add(Shade::Plain, " of silence");
-    let line = match turn_left(scene) {
-        Some(rest) => line.add(Shade::Plain, ", after ").add(shade(rest), left(rest)).add(Shade::Plain, " in any case"),
-        None => line,
+    let told = |left: u64| PaneLine::of(shade(left), span(left / 1000));
+    let line = match (scene.supervised, turn_left(scene)) {
+        (false, _) => PaneLine::of(Shade::Warn, UNCOUNTED),
+        (true, None) => PaneLine::of(Shade::Plain, "asks you in ").join(told(silence)),
+        (true, Some(rest)) => PaneLine::of(Shade::Plain, "asks you in ")
+            .join(told(silence))
+            .add(Shade::Plain, " if nothing is heard, in ")
+            .join(told(rest))
+            .add(Shade::Plain, " in any case"),
     };
     Section::new(4, 1, labelled("Watchdog", vec![line]))
 }
 
-/// A span that is looked at every few seconds only, unless it gets short.
-fn left(millis: u64) -> String {
-    match millis {
-        0..CLOSE => span(millis / 1000),
-        CLOSE..3_600_000 => format!("{} min", millis / 60_000),
-        _ => span(millis / 60_000 * 60),
-    }
-}
-
 /// The open findings: how many of which severity, then each of them, the gravest first.
-pub(super) fn findings(unit: &Unit) -> Section {
+pub(super) fn findings(unit: &Unit, columns: usize) -> Section {
     let mut open: Vec<&Row> = unit.ledger.open().collect();
     open.sort_by_key(|row| (row.severity, row.id));
     let grave = open.iter().filter(|row| row.blocks()).count();
@@ -178,7 +175,8 @@ pub(super) fn findings(unit: &Unit) -> Section {
     let counts = counts.collect::<Vec<_>>().join(", ");
     let shade = if grave > 0 { Shade::Bad } else { Shade::Warn };
     let mut lines = vec![PaneLine::of(shade, format!("{counts} open")).add(Shade::Plain, blocked(grave))];
-    lines.extend(open.iter().take(FINDINGS).map(|row| finding(row)));
+    let room = columns.saturating_sub(LABEL);
+    lines.extend(open.iter().take(FINDINGS).map(|row| finding(row, room)));
     Section::new(5, 3, labelled("Findings", lines))
 }
 
@@ -189,16 +187,20 @@ fn blocked(grave: usize) -> String {
     }
 }
 
-fn finding(row: &Row) -> PaneLine {
+/// A finding in so many columns: its title gives way first, how it stands never.
+fn finding(row: &Row, columns: usize) -> PaneLine {
     let shade = if row.blocks() { Shade::Bad } else { Shade::Warn };
     let state = if row.state == RowState::Open { String::new() } else { format!(" [{}]", row.state) };
     let place = row.file.as_deref().map(|file| match row.line {
         Some(line) => format!("  {}:{line}", one_line(file)),
         None => format!("  {}", one_line(file)),
     });
-    PaneLine::of(shade, format!("{} {}", row.id, row.severity))
-        .add(Shade::Plain, format!(" {}{state}", one_line(&row.title)))
-        .add(Shade::Faint, place.unwrap_or_default())
+    let name = PaneLine::of(shade, format!("{} {} ", row.id, row.severity));
+    let (state, place) = (PaneLine::of(Shade::Plain, state), PaneLine::of(Shade::Faint, place.unwrap_or_default()));
+    let kept = name.width() + state.width();
+    let beside = columns.saturating_sub(kept + place.width()).max(TITLE);
+    let title = PaneLine::of(Shade::Plain, one_line(&row.title)).cut(beside.min(columns.saturating_sub(kept)));
+    name.join(title).join(state).join(place)
 }
 
 /// How the required checks stand on the newest tree, all on one line.
@@ -227,7 +229,7 @@ pub(super) fn missing(unit: &Unit, status: &Status, columns: usize) -> Section {
         return Section::default();
     }
     let room = columns.saturating_sub(LABEL);
-    let told = status.missing_for_convergence.iter().flat_map(|one| wrapped(one, room, 2));
+    let told = status.missing_for_convergence.iter().flat_map(|one| wrapped(criterion(one), room, 2));
     let lines = told.map(|text| PaneLine::of(Shade::Plain, text)).collect();
     Section::new(9, 0, labelled("Missing", lines))
 }
@@ -246,12 +248,14 @@ pub(super) fn work(status: &Status) -> Section {
 }
 
 /// The commands that help from here. What answers a question stands beside the question.
-pub(super) fn help(unit: &Unit, status: &Status, columns: usize) -> Section {
+pub(super) fn help(scene: &Scene<'_>, status: &Status, columns: usize) -> Section {
+    let unit = scene.unit;
     let id = &unit.id;
     let asked = !inbox(unit).is_empty();
     let panes = unit.rules.driver == DriverKind::Tmux && unit.workspace.is_some() && !unit.phase.is_final();
     let going = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
-    let first = panes.then(|| format!("pairflow attach {id}"));
+    // Whoever looks at the session's own view is there already.
+    let first = (panes && !scene.pane).then(|| format!("pairflow attach {id}"));
     let last = [going.then(|| format!("pairflow pause {id}")), Some(format!("pairflow log {id}"))];
     // What is pairflow's own work needs no command; that nobody does it is an alarm, with a command of its own.
     let own = |line: &&String| line.starts_with("pairflow supervise");
@@ -263,8 +267,11 @@ pub(super) fn help(unit: &Unit, status: &Status, columns: usize) -> Section {
         }
     }
     let mut lines = beside(&commands, columns.saturating_sub(LABEL));
-    let keys =
-        if panes { "q leaves this view; tmux: prefix o next pane, z zoom, d detach" } else { "q leaves this view" };
+    let keys = match (scene.pane, panes) {
+        (true, _) => "tmux: prefix o next pane, z zoom, d detach",
+        (false, true) => "q leaves this view; tmux: prefix o next pane, z zoom, d detach",
+        (false, false) => "q leaves this view",
+    };
     lines.push(PaneLine::of(Shade::Faint, keys));
     Section::new(6, 1, labelled("Help", lines))
 }

@@ -75,12 +75,12 @@ fn state(scene: &Scene<'_>, columns: usize) -> (Vec<Section>, Section) {
         blocks::watchdog(scene),
         agents::agents(scene),
         blocks::nothing_waits(unit),
-        blocks::findings(unit),
+        blocks::findings(unit, columns),
         blocks::checks(&status),
         blocks::work(&status),
         blocks::missing(unit, &status, columns),
     ];
-    (sections, blocks::help(unit, &status, columns))
+    (sections, blocks::help(scene, &status, columns))
 }
 
 fn rule(title: &str, columns: usize) -> PaneLine {

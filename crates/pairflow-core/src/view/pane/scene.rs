@@ -5,8 +5,10 @@ use crate::unit::Unit;
 use crate::view::pane::SeatNow;
 use crate::view::timeline::TimelineRow;
 
-/// Below this many milliseconds every second counts.
+/// Below this many milliseconds a count-down stands out.
 pub(super) const CLOSE: u64 = 120_000;
+/// From this many milliseconds on a count-down shows no seconds.
+const HOUR: u64 = 3_600_000;
 
 /// Everything that the view is made of.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +23,10 @@ pub struct Scene<'a> {
     pub now: Moment,
     /// What is wrong around the bubble.
     pub alarms: &'a [Alarm],
+    /// Whether a supervisor runs that counts how long an agent is silent.
+    pub supervised: bool,
+    /// Whether the view is the session's own, which nobody leaves.
+    pub pane: bool,
 }
 
 /// Something that is wrong around a bubble, and what to do.
@@ -49,10 +55,10 @@ pub fn silence_left(scene: &Scene<'_>) -> Option<u64> {
 }
 
 /// Returns after how many seconds the view shows something else, although nothing happened: each second counts only while
-/// a count-down is short.
+/// a count-down shows seconds.
 pub fn pace(scene: &Scene<'_>) -> u64 {
-    let short = |left: Option<u64>| left.is_some_and(|left| left < CLOSE);
-    if short(silence_left(scene)) || short(turn_left(scene)) { 1 } else { 10 }
+    let seconds = |left: Option<u64>| scene.supervised && left.is_some_and(|left| left < HOUR);
+    if seconds(silence_left(scene)) || seconds(turn_left(scene)) { 1 } else { 10 }
 }
 
 /// Returns in how many milliseconds the present turn will have taken too long.

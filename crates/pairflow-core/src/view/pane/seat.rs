@@ -16,8 +16,9 @@ pub struct SeatNow {
     pub seat: Option<Seat>,
     /// What it does.
     pub status: SeatStatus,
-    /// Since when.
-    pub since: Timestamp,
+    /// Since when; nothing if nobody knows.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
     /// By which name its session can be taken up again.
     #[serde(default)]
     pub session: Option<String>,
@@ -71,8 +72,8 @@ impl SeatStatus {
             Self::Starting => "starting",
             Self::Ready => "ready",
             Self::Busy => "busy",
-            Self::Permission => "waiting for permission",
-            Self::Dialog => "waiting at a dialog",
+            Self::Permission => "waits for a permission",
+            Self::Dialog => "waits at a dialog",
             Self::Stopped => "stopped",
             Self::Gone => "gone",
             Self::Unknown => "status unknown",
@@ -94,13 +95,13 @@ mod tests {
         let json = r#"[
             {"agent": "codex", "seat": "implementer", "status": "busy", "since": "2026-02-21T12:00:00Z",
              "session": "abc", "pane": "%1", "pid": 7, "notice": 3, "active": 5000},
-            {"agent": "claude", "status": "asleep", "since": "2026-02-21T12:00:00Z", "new": true}]"#;
+            {"agent": "claude", "status": "asleep", "new": true}]"#;
         let read = seats(json).unwrap();
         assert_eq!(
             (read[0].status, read[0].seat, read[0].active),
             (SeatStatus::Busy, Some(Seat::Producer), Some(5000))
         );
-        assert_eq!((read[1].status, read[1].seat), (SeatStatus::Unknown, None));
+        assert_eq!((read[1].status, read[1].seat, read[1].since), (SeatStatus::Unknown, None, None));
         let again = serde_json::to_string(&read).unwrap();
         assert_eq!(seats(&again).unwrap(), read, "what is written can be read");
     }
@@ -112,7 +113,7 @@ mod tests {
             .iter()
             .map(|word| serde_json::from_str::<SeatStatus>(&format!("\"{word}\"")).unwrap().name())
             .collect();
-        let wanted = ["starting", "ready", "busy", "waiting for permission", "waiting at a dialog", "stopped", "gone"];
+        let wanted = ["starting", "ready", "busy", "waits for a permission", "waits at a dialog", "stopped", "gone"];
         assert_eq!(names[..7], wanted);
         assert_eq!(names[7], "status unknown");
     }

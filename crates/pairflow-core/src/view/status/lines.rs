@@ -5,8 +5,8 @@ use crate::rounds::RowState;
 use crate::unit::StateName;
 use crate::view::Tone;
 use crate::view::safe::{safe_line, width};
-use crate::view::status::{CheckShown, FindingShown, Stand, Status};
-use crate::view::words::{called, count, span, wrapped};
+use crate::view::status::{CheckShown, FindingShown, ParkedShown, Stand, Status};
+use crate::view::words::{UNCOUNTED, called, count, criterion, span, wrapped};
 
 /// How many columns labels take, the gap included.
 pub const LABEL_COLUMNS: usize = 13;
@@ -40,6 +40,7 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
     page.sentences("Now", &waiting(status));
+    page.sentences("Parked", &parked(status));
     page.sentences("Waiting for", &missing(status));
     page.list("Checks", checks(status));
     page.list("Findings", status.open_findings.iter().map(finding).collect());
@@ -87,12 +88,13 @@ impl Lines {
 
 fn state(status: &Status) -> String {
     let paused = if status.fields.paused { ", paused" } else { "" };
-    format!("{}{paused}", status.fields.state)
+    let parked = if status.parked.is_some() { ", parked" } else { "" };
+    format!("{}{paused}{parked}", status.fields.state)
 }
 
 fn state_tone(status: &Status) -> Tone {
     match status.fields.state {
-        _ if status.fields.paused => Tone::Warn,
+        _ if status.fields.paused || status.parked.is_some() => Tone::Warn,
         StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
         StateName::Committed | StateName::Done => Tone::Good,
         StateName::Failed => Tone::Bad,
@@ -133,9 +135,14 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
             .map(|open| (format!("you: {} asks: {}", called(&open.by), open.question), Tone::Warn))
             .collect(),
         StateName::Running if fields.paused => you("resume it"),
+        // What it waits for has a line of its own.
+        StateName::Running if status.parked.is_some() => Vec::new(),
         StateName::Running if status.opening() => own("record the tree, run the checks, open the turn"),
         StateName::Running => {
-            let left = status.watchdog_left_secs.map(|secs| format!(" (you are asked in {})", span(secs)));
+            let left = status.watchdog_left_secs.map(|secs| match status.uncounted {
+                true => format!(" ({UNCOUNTED})"),
+                false => format!(" (you are asked in {})", span(secs)),
+            });
             let agent = fields.active_agent.as_ref().map_or("an agent", |agent| agent.as_str());
             vec![(format!("{agent}: hand over{}", left.unwrap_or_default()), Tone::Plain)]
         }
@@ -150,11 +157,23 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
     }
 }
 
+/// For whom the bubble waits, and until when.
+fn parked(status: &Status) -> Vec<(String, Tone)> {
+    let told = |parked: &ParkedShown| {
+        let (agent, until, id) = (&parked.agent, parked.until.date_hms(), &status.fields.bubble_id);
+        let text = format!(
+            "{agent} has used up what its account allows, until {until} UTC; it is told to go on then, or at once with 'pairflow resume {id}'"
+        );
+        (text, Tone::Warn)
+    };
+    status.parked.iter().map(told).collect()
+}
+
 /// What convergence needs; said only while the loop runs.
 fn missing(status: &Status) -> Vec<(String, Tone)> {
     let looping = matches!(status.fields.state, StateName::Running | StateName::WaitingHuman);
     let shown = status.missing_for_convergence.iter().filter(|_| looping);
-    shown.map(|criterion| (criterion.clone(), Tone::Plain)).collect()
+    shown.map(|unmet| (criterion(unmet).to_owned(), Tone::Plain)).collect()
 }
 
 fn checks(status: &Status) -> Vec<(String, Tone)> {

@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use crate::rounds::{CleanReview, Row, RowState, Severity};
 use crate::rules::DriverKind;
-use crate::time::Moment;
-use crate::unit::{CheckState, OpenQuestion, Phase, Unit, unmet};
+use crate::time::{Moment, Timestamp};
+use crate::unit::{CheckState, OpenQuestion, Parked, Phase, Unit, unmet};
 use crate::view::inbox::inbox;
 use crate::view::words::title;
 use crate::view::{StateFields, TurnState};
@@ -56,6 +56,11 @@ pub struct Status {
     pub missing_for_convergence: Vec<String>,
     /// In how many seconds the silence of the turn's holder becomes a question; nothing while nobody is waited for.
     pub watchdog_left_secs: Option<u64>,
+    /// Whether nobody counts that, because no supervisor runs; a state alone does not tell.
+    #[serde(skip)]
+    pub uncounted: bool,
+    /// For whom the bubble waits because its account is used up, and until when.
+    pub parked: Option<ParkedShown>,
     /// The commit of the work.
     pub commit: Option<CommitId>,
     /// What the base branch pointed to after the merge.
@@ -64,6 +69,15 @@ pub struct Status {
     pub failure: Option<String>,
     /// The command lines with which a person goes on, the usual one first.
     pub next: Vec<String>,
+}
+
+/// An agent whose account is used up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ParkedShown {
+    /// Which.
+    pub agent: AgentId,
+    /// Until when nothing is expected of it.
+    pub until: Timestamp,
 }
 
 /// Who sits where.
@@ -143,6 +157,12 @@ pub struct FindingShown {
     pub blocks: bool,
 }
 
+impl ParkedShown {
+    fn of(parked: &Parked) -> Self {
+        Self { agent: parked.agent.clone(), until: parked.until }
+    }
+}
+
 impl FindingShown {
     fn of(row: &Row) -> Self {
         Self {
@@ -189,6 +209,8 @@ impl Status {
             watchdog_left_secs: unit
                 .silence_ends(active)
                 .map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000),
+            uncounted: false,
+            parked: unit.parked.as_ref().filter(|_| unit.phase.turn().is_some()).map(ParkedShown::of),
             commit: commit(unit),
             merged: unit.merged.clone(),
             failure: failure(unit),

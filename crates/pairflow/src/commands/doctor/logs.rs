@@ -28,6 +28,9 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
         for listed in bubbles {
             all += 1;
             sound += usize::from(log(reach, &listed.bubble, report));
+            if listed.unit.as_ref().is_ok_and(|unit| unit.phase.is_final()) {
+                leftovers(&listed.bubble, report);
+            }
             if shared {
                 own_config(app, &listed.bubble, report);
             }
@@ -40,6 +43,16 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
         _ => {}
     }
     Ok(())
+}
+
+/// Names what still runs for a bubble that is over; a supervisor that looks at it ends that.
+fn leftovers(bubble: &Bubble, report: &mut Report) {
+    let (left, id) = (bubble.left(), &bubble.id);
+    if !left.is_nothing() {
+        let runs = if left.programs > 1 { "run" } else { "runs" };
+        let found = format!("bubble {id} is over, but {left} of it still {runs}");
+        report.warning(&format!("agents of {id}"), &found, Some("pairflow supervise"));
+    }
 }
 
 /// Names what lies among the bubbles and is none: nothing else ever shows it.

@@ -1,7 +1,6 @@
 //! What the machine and its user have to offer: programs, configuration, directories, the supervisor.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pairflow_core::config::Layer;
 use pairflow_engine::engine::Control;
@@ -9,7 +8,7 @@ use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
 use pairflow_engine::supervise::{Ask, Client};
 
 use super::report::{Report, counted};
-use crate::app::{App, Reach};
+use crate::app::{App, INSTALL_TMUX, Reach};
 use crate::exit::CommandError;
 
 /// Below this, a disk counts as full: a checkout and its build need more.
@@ -29,9 +28,7 @@ pub(super) fn git(report: &mut Report) {
 /// Looks on PATH for what some ways of running agents need. Nothing is started.
 pub(super) fn programs(app: &App, report: &mut Report) {
     let rows = [
-        ("tmux", "tmux", "only agents in tmux panes need it", "install tmux with your package manager"),
-        ("agent", "claude", "only bubbles with this agent need it", "npm install -g @anthropic-ai/claude-code"),
-        ("agent", "codex", "only bubbles with this agent need it", "npm install -g @openai/codex"),
+        ("tmux", "tmux", "only agents in tmux panes need it", INSTALL_TMUX),
         (
             "sandbox",
             "bwrap",
@@ -40,18 +37,11 @@ pub(super) fn programs(app: &App, report: &mut Report) {
         ),
     ];
     for (what, program, otherwise, install) in rows {
-        match on_path(app, program) {
+        match app.on_path(program) {
             Some(path) => report.ok(what, &format!("{program} is {}", path.display())),
             None => report.warning(what, &format!("{program} is not on PATH; {otherwise}"), Some(install)),
         }
     }
-}
-
-/// Finds a program as a shell would.
-fn on_path(app: &App, program: &str) -> Option<PathBuf> {
-    let path = app.env.get("PATH")?;
-    let runs = |file: &PathBuf| file.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0);
-    std::env::split_paths(&path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(program)).find(runs)
 }
 
 /// Looks at the repository of the call.

@@ -30,13 +30,15 @@ pub(super) enum Key {
 /// A terminal without a cursor, whose keys arrive at once.
 pub(super) struct Screen {
     keys: Option<Raw>,
+    /// Whether keys leave.
+    leaves: bool,
     /// The signal that wants an end; 0 for none.
     signal: Arc<AtomicUsize>,
 }
 
 impl Screen {
-    /// Takes the terminal over.
-    pub(super) fn enter(out: &mut Out) -> Self {
+    /// Takes the terminal over; `leaves` says whether any key gives it back.
+    pub(super) fn enter(out: &mut Out, leaves: bool) -> Self {
         let signal = Arc::default();
         for ending in ENDING {
             // One that cannot be listened to ends the program at once, as ever.
@@ -44,7 +46,7 @@ impl Screen {
             let _ = signal_hook::flag::register_usize(ending, Arc::clone(&signal), number);
         }
         out.cursor(false);
-        Self { keys: Raw::enter(), signal }
+        Self { keys: Raw::enter(), leaves, signal }
     }
 
     /// Gives the terminal back, with the picture left where it is. A signal that wanted this gets its way then.
@@ -87,7 +89,7 @@ impl Screen {
             match rustix::io::read(&stdin, &mut keys) {
                 // Nobody can press anything any more, and nobody looks.
                 Ok(0) | Err(rustix::io::Errno::IO) => return Key::Leave,
-                Ok(count) if keys[..count].iter().any(|key| LEAVING.contains(key)) => return Key::Leave,
+                Ok(count) if self.leaves && keys[..count].iter().any(|key| LEAVING.contains(key)) => return Key::Leave,
                 _ => {}
             }
         }

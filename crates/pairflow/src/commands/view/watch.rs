@@ -40,6 +40,7 @@ pub(super) struct Watch {
     trouble: Option<Alarm>,
     alarms: Vec<Alarm>,
     looks: u64,
+    pane: bool,
 }
 
 /// What a look has brought.
@@ -52,8 +53,8 @@ pub(super) struct News {
 }
 
 impl Watch {
-    /// Watches a bubble; nothing has been read yet.
-    pub(super) fn new(bubble: Bubble, dirs: UserDirs) -> Self {
+    /// Watches a bubble, in the session's own pane or elsewhere; nothing has been read yet.
+    pub(super) fn new(bubble: Bubble, dirs: UserDirs, pane: bool) -> Self {
         let story = TimelineState::new(bubble.id.clone());
         Self {
             bubble,
@@ -68,6 +69,7 @@ impl Watch {
             trouble: None,
             alarms: Vec::new(),
             looks: 0,
+            pane,
         }
     }
 
@@ -110,7 +112,15 @@ impl Watch {
     /// Returns what there is to show.
     pub(super) fn scene(&mut self, now: Moment) -> Scene<'_> {
         let story = &*self.rows.make_contiguous();
-        Scene { unit: self.story.unit(), seats: self.seats.as_deref(), story, now, alarms: &self.alarms }
+        Scene {
+            unit: self.story.unit(),
+            seats: self.seats.as_deref(),
+            story,
+            now,
+            alarms: &self.alarms,
+            supervised: self.supervised,
+            pane: self.pane,
+        }
     }
 
     fn seats_file(&self) -> PathBuf {

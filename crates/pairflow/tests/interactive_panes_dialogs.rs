@@ -1,0 +1,287 @@
+//! The tmux driver with toy agents: what their screens show keeps pairflow from typing, and only as long as it is there.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod interactive_panes_support;
+
+use std::time::{Duration, Instant};
+
+use interactive_panes_support::{Machine, Own, PLAY_FINDING, eventually};
+
+/// How long something that must not happen is waited for: longer than the stage takes to look again.
+const HOLD: Duration = Duration::from_secs(5);
+
+/// The words of the dialog in which Codex asks for a permission.
+const DIALOG: &str = r#"
+dialog() { printf 'Would you like to run it?\n 1. Yes\n 2. No\nPress enter to confirm or esc to cancel\n' >/dev/tty; }
+wiped() { printf '\033[H\033[2J' >/dev/tty; }
+"#;
+
+fn machine(play: &str) -> Machine {
+    Machine::new(&format!("{DIALOG}\n{play}"), "")
+}
+
+/// Waits until what waits for a person says `part`.
+#[track_caller]
+fn asked(bubble: &Own<'_>, part: &str) {
+    let said = || {
+        let items = bubble.run("inbox", &["--json"]).ok().json();
+        let said = |item: &serde_json::Value| item["question"].as_str().unwrap().contains(part);
+        items["items"].as_array()?.iter().any(said).then_some(())
+    };
+    eventually(part, || bubble.everything(), said);
+}
+
+/// Insists that `what` holds for a while.
+#[track_caller]
+fn stays(bubble: &Own<'_>, what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + HOLD;
+    while Instant::now() < until {
+        assert!(holds(), "{what}:\n{}", bubble.everything());
+    }
+}
+
+fn kill_supervisor(machine: &Machine) {
+    let pid = machine.home.pairflow(&["supervisor", "status", "--json"]).ok().json()["pid"].as_u64().unwrap();
+    assert!(std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    let alive = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    eventually("the end of the supervisor", String::new, || (!alive()).then_some(()));
+}
+
+#[test]
+fn after_a_no_in_the_pane_the_agent_is_told_again_and_not_before() {
+    // Esc in a dialog is no event: the hook of the request is killed, and nothing says that the turn is over.
+    let play = r#"
+eval "said_$(declare -f hook)"
+hook() { if [ "$1" != Stop ] || [ ! -e "$here/escaped" ]; then said_hook "$@"; fi; }
+act() {
+  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ ! -e "$here/escaped" ]; then
+    dialog
+    echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 2 pairflow hook PermissionRequest
+    gate esc
+    touch "$here/escaped"
+    wiped
+    return
+  fi
+  rm "$here/escaped"
+  echo one >work.txt
+  pairflow pass --summary 'worked on it'
+}
+"#;
+    let machine = machine(play);
+    let bubble = machine.start("escaped");
+    asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build");
+    bubble.run("resume", &[]).ok();
+    // The person is asked again: the dialog is still there.
+    asked(&bubble, "codex shows a dialog in its pane: permission");
+    assert_eq!(bubble.notes("codex").len(), 1, "{}", bubble.everything());
+    machine.open("esc");
+    eventually("the end of the dialog", || bubble.everything(), || machine.beside("escaped").exists().then_some(()));
+    bubble.run("resume", &[]).ok();
+    let again = bubble.wait_for_note("codex", 1);
+    assert_eq!((again.round, again.seat.as_str(), again.how.as_str()), (Some(1), "implementer", "paste"));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+#[test]
+fn a_permission_of_which_nothing_is_on_the_screen_keeps_the_notice_back_for_a_moment_only() {
+    // The person said no before the dialog was ever looked at.
+    let play = r#"
+eval "said_$(declare -f hook)"
+hook() { if [ "$1" != Stop ] || [ ! -e "$here/escaped" ]; then said_hook "$@"; fi; }
+act() {
+  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ ! -e "$here/escaped" ]; then
+    touch "$here/escaped"
+    echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 2 pairflow hook PermissionRequest
+    return
+  fi
+  rm "$here/escaped"
+  echo one >work.txt
+  pairflow pass --summary 'worked on it'
+}
+"#;
+    let machine = machine(play);
+    let bubble = machine.start("unseen");
+    asked(&bubble, "codex asks for a permission in its pane");
+    bubble.run("resume", &[]).ok();
+    assert_eq!(bubble.wait_for_note("codex", 1).round, Some(1));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+#[test]
+fn a_program_that_says_that_it_is_idle_is_ready_also_after_a_permission() {
+    let play = r#"
+act() {
+  [ "$seat" = implementer ] || return
+  echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 2 pairflow hook PermissionRequest
+  gate idle
+  hook Notification ',"notification_type":"idle_prompt"'
+  gate never
+}
+"#;
+    let machine = machine(play);
+    let bubble = machine.start("idle");
+    asked(&bubble, "codex asks for a permission in its pane");
+    let is = |status: &str| {
+        let session = bubble.session().unwrap();
+        let agents = session["agents"].as_array().unwrap();
+        agents.iter().any(|one| one["agent"] == "codex" && one["status"] == status).then_some(())
+    };
+    eventually("the permission", || bubble.everything(), || is("permission"));
+    machine.open("idle");
+    eventually("a program that is ready", || bubble.everything(), || is("ready"));
+    bubble.stop();
+}
+
+#[test]
+fn enter_is_not_pressed_into_a_dialog_that_opens_after_the_paste() {
+    // The second prompt of the implementer is read as it comes: with its first letter the dialog opens.
+    let play = r#"
+act() {
+  case $seat-$round in
+    implementer-1) briefed; echo one >work.txt; pairflow pass --summary 'first cut' ;;
+    reviewer-1) pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
+    implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
+    *) pairflow pass --summary 'all is well' --no-findings ;;
+  esac
+}
+read() {
+  if [ "$agent" != codex ] || [ -e "$here/over" ]; then builtin read "$@"; return; fi
+  local typed more rest
+  IFS= builtin read -r -N 1 typed
+  dialog
+  until [ -e "$here/over" ]; do
+    more=; IFS= builtin read -r -N 4096 -t 0.3 more
+    typed+=$more; printf '%s' "$typed" >"$here/typed"
+  done
+  wiped
+  printf '> %s' "$typed" >/dev/tty
+  IFS= builtin read -r rest
+  line=$typed$rest
+}
+"#;
+    let machine = machine(play);
+    let bubble = machine.start("opened");
+    let typed = || std::fs::read_to_string(machine.beside("typed")).unwrap_or_default();
+    let whole = || typed().ends_with("the pairflow command that it names.").then_some(());
+    eventually("the notice", || bubble.everything(), whole);
+    asked(&bubble, "codex shows a dialog in its pane: permission");
+    stays(&bubble, "nothing answers the dialog", || !typed().contains(['\n', '\r']));
+    machine.open("over");
+    bubble.run("resume", &[]).ok();
+    assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+#[test]
+fn words_that_stand_far_up_on_a_screen_or_have_scrolled_away_stop_nobody() {
+    for lines in [30, 55] {
+        let told = format!("implementer-1) dialog; echo 'esc to interrupt' >/dev/tty; seq {lines} >/dev/tty; ");
+        let machine = machine(&PLAY_FINDING.replace("implementer-1) ", &told));
+        let bubble = machine.start("quoted");
+        assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
+        bubble.wait_for_state("READY_FOR_APPROVAL");
+        let log = bubble.run("log", &[]).ok().stdout;
+        assert!(!log.contains("shows a dialog"), "{log}");
+        bubble.stop();
+    }
+}
+
+#[test]
+fn what_fails_again_after_a_resume_is_asked_about_again() {
+    let machine = machine(&PLAY_FINDING.replace("implementer-1) ", "implementer-1) gate go; "));
+    let bubble = machine.start("broken");
+    bubble.wait_for_note("codex", 0);
+    bubble.wait_for_note("claude", 0);
+    // The review is a new program, and what it is to be started with cannot be written.
+    let in_the_way = bubble.repo.join(".pairflow/runtime/broken/claude.launch");
+    std::fs::create_dir_all(in_the_way.join("full")).unwrap();
+    machine.open("go");
+    for _ in 0..2 {
+        bubble.wait_for_question("trouble");
+        bubble.run("resume", &[]).ok();
+        eventually("the answer", || bubble.everything(), || (bubble.questions() == 0).then_some(()));
+    }
+    bubble.wait_for_question("trouble");
+    std::fs::remove_dir_all(&in_the_way).unwrap();
+    bubble.run("resume", &[]).ok();
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+#[test]
+fn what_a_program_asks_while_nobody_looks_after_it_is_found_by_the_next_supervisor() {
+    let play = r#"
+act() {
+  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  gate ask
+  dialog
+  touch "$here/asks"
+  gate go
+  wiped
+  hook PostToolUse ',"tool_name":"Bash","tool_input":{"command":"rm -rf build"}'
+  echo one >work.txt
+  pairflow pass --summary 'worked on it'
+}
+"#;
+    let machine = machine(play);
+    let bubble = machine.start("unheard");
+    bubble.wait_for_note("codex", 0);
+    bubble.wait_for_note("claude", 0);
+    let busy = |session: &serde_json::Value| session["agents"].to_string().contains("\"busy\"");
+    eventually("a busy program", || bubble.everything(), || bubble.session().filter(busy));
+    kill_supervisor(&machine);
+    machine.open("ask");
+    eventually("the dialog", || bubble.everything(), || machine.beside("asks").exists().then_some(()));
+    machine.home.pairflow(&["supervise"]).ok();
+    asked(&bubble, "codex shows a dialog in its pane: permission");
+    machine.open("go");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+#[test]
+fn a_variable_that_is_no_text_harms_nobody() {
+    use std::os::unix::ffi::OsStrExt;
+    let machine = machine(PLAY_FINDING);
+    let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe");
+    let run = |words: &[&str]| machine.home.command(words).env("ODD", odd).output().unwrap();
+    let create = ["create", "--id", "odd", "--task", "Write work.txt", "--test", "true", "--yes", "--start"];
+    let created = run(&create);
+    assert!(created.status.success(), "{created:?}");
+    let bubble = Own { machine: &machine, repo: machine.home.repo.clone(), id: "odd".to_owned() };
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    let printed = run(&["attach", "odd", "--print"]);
+    assert!(printed.status.success(), "{printed:?}");
+    bubble.stop();
+}
+
+#[test]
+fn a_session_whose_server_is_dead_is_taken_off_the_list() {
+    let machine = machine(PLAY_FINDING);
+    let bubble = machine.start("alive");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    kill_supervisor(&machine);
+    // A server that was killed leaves its socket behind.
+    let runtime = bubble.repo.join(".pairflow/runtime");
+    let ghost = runtime.join("ghost");
+    std::fs::create_dir_all(&ghost).unwrap();
+    drop(std::os::unix::net::UnixListener::bind(ghost.join("tmux.sock")).unwrap());
+    std::fs::write(ghost.join("seats.json"), "[]").unwrap();
+    let list = runtime.join("sessions.json");
+    let read = || serde_json::from_str::<serde_json::Value>(&std::fs::read_to_string(&list).unwrap()).unwrap();
+    let mut sessions = read();
+    let mut dead = sessions[0].clone();
+    (dead["bubble_id"], dead["socket"]) = ("ghost".into(), ghost.join("tmux.sock").to_str().unwrap().into());
+    sessions.as_array_mut().unwrap().push(dead);
+    std::fs::write(&list, sessions.to_string()).unwrap();
+    machine.home.pairflow(&["supervise"]).ok();
+    let names = || read().as_array().unwrap().iter().map(|one| one["bubble_id"].clone()).collect::<Vec<_>>();
+    eventually("the list without it", || read().to_string(), || (names() == ["alive"]).then_some(()));
+    bubble.stop();
+}
