@@ -145,7 +145,9 @@ impl Place {
         let file = dir.join(format!("{}.launch", seat.agent));
         LaunchFile::from(&launch).write(&file).unwrap();
         let words = [env!("CARGO_BIN_EXE_pairflow"), "launch", file.to_str().unwrap()].map(str::to_owned);
-        let outer = OUTER.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        // In a pane nothing of an agent is set: `launch` takes nothing from agents.
+        let outer = OUTER.into_iter().filter(|(name, _)| !name.starts_with("PAIRFLOW_"));
+        let outer: Vec<_> = outer.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Pane { id: self.panes.open(Path::new("/"), &outer, &words), place: self, launch }
     }
 
