@@ -33,6 +33,15 @@ fn a_turn_that_opens_is_announced_until_the_agent_has_read_it() {
 }
 
 #[test]
+fn a_program_that_names_its_conversation_after_a_restart_was_started_before() {
+    let mut play = play("given panes\nstart\ncodex: runs\nhuman: restart\ncodex: runs 's1'");
+    let session = play.unit.sessions[&agent("codex")].clone();
+    assert_eq!((session.id.as_deref(), session.restarts), (Some("s1"), 0), "it is still to be started again");
+    play.line("codex: runs 's1'");
+    assert_eq!(play.unit.sessions[&agent("codex")].restarts, 1, "it was started in the same conversation");
+}
+
+#[test]
 fn a_restart_delivers_what_no_agent_is_known_to_have() {
     let mut play = play("given panes\nstart\nnotice sent\ncrash");
     let deliver = Effect::Deliver { notice: 1, agent: agent("codex"), turn: 1 };

@@ -38,7 +38,10 @@ pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Mo
 }
 
 pub(super) fn session_known(unit: &mut Unit, agent: &AgentId, turn: u32, session: Option<&String>) {
-    let known = AgentSession { turn, id: session.cloned(), restarts: unit.restarts };
+    // A program that only now says which conversation it has was started before; it does not say so after each restart.
+    let named = |known: &&AgentSession| known.turn == turn && session.is_some() && known.id.as_ref() != session;
+    let restarts = unit.sessions.get(agent).filter(named).map_or(unit.restarts, |known| known.restarts);
+    let known = AgentSession { turn, id: session.cloned(), restarts };
     unit.sessions.insert(agent.clone(), known);
 }
 
