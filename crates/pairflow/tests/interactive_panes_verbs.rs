@@ -161,20 +161,33 @@ fn a_bubble_that_is_committed_while_no_supervisor_runs_leaves_no_program() {
 
 #[test]
 fn a_tmux_that_was_missing_is_found_when_a_person_goes_on() {
-    let machine = Machine::new("", "");
+    let machine = Machine::new(PLAY_GATED, "");
     let bin = machine.beside("bin-without-tmux");
     std::fs::create_dir(&bin).unwrap();
     for program in std::fs::read_dir("/usr/bin").unwrap().flatten().filter(|program| program.file_name() != "tmux") {
         std::os::unix::fs::symlink(program.path(), bin.join(program.file_name())).unwrap();
     }
-    let create = ["create", "--id", "late", "--task", "Write work.txt", "--test", "true", "--yes", "--start"];
-    let mut command = machine.home.command(&create);
-    command.env("PATH", &bin);
-    machine.home.finish(command);
+    let without = |words: &[&str]| {
+        let mut command = machine.home.command(words);
+        command.env("PATH", &bin);
+        machine.home.finish(command)
+    };
+    machine.home.pairflow(&["create", "--id", "late", "--task", "Write work.txt", "--test", "true", "--yes"]).ok();
+    let refused = without(&["start", "late"]).ends(3);
+    assert!(
+        refused.stderr.contains("tmux is not on PATH") && refused.stderr.contains("Nothing was started"),
+        "{refused:?}"
+    );
+    machine.home.pairflow(&["start", "late"]).ok();
     let bubble = Own { machine: &machine, repo: machine.home.repo.clone(), id: "late".to_owned() };
+    bubble.wait_for_note("codex", 0);
+    without(&["restart", "late"]).ok();
     let question = bubble.wait_for_question("trouble");
     assert!(question.contains("tmux") && question.contains("pairflow resume late"), "{question}");
     bubble.run("resume", &[]).ok();
+    for gate in ["implementer-1", "reviewer-1", "reviewer-2"] {
+        machine.open(gate);
+    }
     bubble.wait_for_state("READY_FOR_APPROVAL");
     bubble.stop();
 }

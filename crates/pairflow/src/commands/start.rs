@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_agents::script::Script;
+use pairflow_agents::spec::spec_of;
 use pairflow_core::config::{Flags, Layer, resolve};
 use pairflow_core::rules::{DriverKind, Rules};
 use pairflow_core::unit::Unit;
@@ -113,6 +114,7 @@ pub(crate) fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -
     let layers = app.layers(bubble.control.repo(), Some(&bubble.id), flags)?;
     let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
     readable(&resolved.rules)?;
+    installed(app, &resolved.rules)?;
     out.progress(format_args!("preparing the workspace of {} …", bubble.id));
     let started = bubble.start(&resolved.rules, &app.hands());
     started.map_err(|error| CommandError::from(error).or_next(format_args!("pairflow start {}", bubble.id)))
@@ -124,6 +126,27 @@ fn readable(rules: &Rules) -> Result<(), CommandError> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| CommandError::usage(format_args!("cannot read the script {path}: {error}.")))?;
     Script::parse(path, &text).map(drop).map_err(CommandError::usage)
+}
+
+/// Insists that what runs in panes is there before anything is made for it; names everything that is missing.
+fn installed(app: &App, rules: &Rules) -> Result<(), CommandError> {
+    if rules.driver != DriverKind::Tmux {
+        return Ok(());
+    }
+    let program = |agent| {
+        let spec = spec_of(agent, rules.agents_custom.get(agent)).map_err(|why| format!("{agent}: {why}"))?;
+        let program = spec.fresh.command.first().cloned().unwrap_or_default();
+        app.on_path(&program).map(drop).ok_or_else(|| format!("{program}, the program of {agent}, is not there"))
+    };
+    let tmux = app.on_path("tmux").map(drop).ok_or_else(|| "tmux is not on PATH".to_owned());
+    let missing: Vec<_> =
+        std::iter::once(tmux).chain(rules.agents.all().map(program)).filter_map(Result::err).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let missing = missing.join("; ");
+    Err(CommandError::world(format_args!("agents cannot run here: {missing}. Nothing was started."))
+        .next("pairflow doctor"))
 }
 
 /// Says what runs now, and how agents join.
