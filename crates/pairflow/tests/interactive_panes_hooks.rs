@@ -153,7 +153,7 @@ act() {
 "#;
     let machine = Machine::new(play, "");
     let bubble = machine.start("permission");
-    let question = bubble.wait_for_question("pane");
+    let question = bubble.wait_for_question("permission");
     assert!(question.contains("codex asks for a permission") && question.contains("Bash rm -rf build"), "{question}");
     assert_eq!(bubble.questions(), 1);
     machine.open("answered");

@@ -83,7 +83,7 @@ beside() {
     let reply = format!("pairflow reply given --question {}", item["id"].as_str().unwrap());
     let (accept, refuse) = (format!("{reply} --decision accept"), format!("{reply} --message '…'"));
     let ways = [accept.as_str(), &refuse, "pairflow attach given"];
-    assert_eq!((&item["kind"], &item["answer"]), (&json!("pane"), &json!(ways)));
+    assert_eq!((&item["kind"], &item["answer"]), (&json!("permission"), &json!(ways)));
     machine.open("asked");
     assert_eq!(told(&bubble, "tried"), "77\n", "{}", bubble.everything());
     assert_eq!(bubble.questions(), 1, "work beside it answers nothing");

@@ -249,6 +249,7 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment
         }
         Hindrance::Limit { until: Some(until) } if is_soon(until, now) => return park(unit, agent, what, until),
         Hindrance::Limit { until } => {
+            let until = until.filter(|until| *until > now.ts);
             let until = until.map(|until| format!(" until {} UTC", until.date_hms())).unwrap_or_default();
             let question = format!(
                 "{agent} has used up what its account allows{until}: {what}. Go on with 'pairflow resume {id}' when it can work again."
@@ -287,7 +288,7 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment
 
 /// Whether a used-up account is waited for until then.
 fn is_soon(until: Timestamp, now: Moment) -> bool {
-    until.millis().saturating_sub(now.ts.millis()) <= LONGEST_PARK
+    (1..=LONGEST_PARK).contains(&until.millis().saturating_sub(now.ts.millis()))
 }
 
 /// Nothing is expected of the turn's holder until its account can be used again.

@@ -53,6 +53,8 @@ pub enum ItemKind {
     CouldNotCheck,
     /// An effect failed again and again.
     Trouble,
+    /// An agent waits for a permission that can be given or refused with an answer.
+    Permission,
     /// An agent's program cannot go on by itself; its pane shows why.
     Pane,
     /// The person is to confirm that the document is understood.
@@ -101,11 +103,10 @@ impl From<QuestionKind> for ItemKind {
             QuestionKind::CouldNotCheck => Self::CouldNotCheck,
             QuestionKind::Trouble => Self::Trouble,
             QuestionKind::LongTurn | QuestionKind::Idle => Self::Watchdog,
-            QuestionKind::Undelivered
-            | QuestionKind::Permission
-            | QuestionKind::Permit
-            | QuestionKind::Dialog
-            | QuestionKind::Limit => Self::Pane,
+            QuestionKind::Permit => Self::Permission,
+            QuestionKind::Undelivered | QuestionKind::Permission | QuestionKind::Dialog | QuestionKind::Limit => {
+                Self::Pane
+            }
         }
     }
 }

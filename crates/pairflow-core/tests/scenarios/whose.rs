@@ -145,6 +145,14 @@ fn nobody_waits_for_more_than_eight_days() {
 }
 
 #[test]
+fn an_account_that_should_be_usable_again_is_a_question_and_no_wait() {
+    let over = after(&["codex: limited 'usage limit' for 0h"]);
+    assert!(over.unit.parked.is_none());
+    assert_eq!(asked(&over), [about("codex", QuestionKind::Limit)]);
+    assert!(over.unit.questions[0].question.contains("account allows: usage limit."), "{:?}", over.unit.questions[0]);
+}
+
+#[test]
 fn the_status_says_for_whom_and_until_when_it_waits() {
     let mut play = after(&["codex: limited 'weekly limit' for 100h"]);
     let until = play.unit.parked.as_ref().unwrap().until;

@@ -11,7 +11,8 @@ use crate::table::{CommandEntry, Group};
 
 /// End the agents' programs and start them again where they were
 ///
-/// State, turn and worktree stay. The agent that has the turn takes up its conversation and is told where the work stands.
+/// State, turn and worktree stay. The agent that has the turn takes up its conversation at once and is told where the work
+/// stands; the program of any other one is started again when its turn comes.
 /// What `resume` answers is answered by this, too; in a pause, and while an agent's question or a permission waits for
 /// you, it is refused.
 #[derive(Debug, Clone, Args)]
@@ -38,9 +39,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = RestartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::attachable, &args.bubble, "restart")?;
     app.hands().announce(&bubble);
-    bubble.apply(&Command::Restart { reason: "restarted by a person".to_owned() })?;
+    let unit = bubble.apply(&Command::Restart { reason: "restarted by a person".to_owned() })?.unit;
     app.hands().wake_at_home(&bubble)?;
-    out.line(format_args!("The agents of bubble {} are started again", bubble.id))?;
+    let holder = unit.phase.turn().map(|turn| turn.agent.as_str()).unwrap_or_default();
+    out.line(format_args!("{holder} is started again in bubble {}, any other agent with its next turn", bubble.id))?;
     out.next(format_args!("pairflow attach {}", bubble.id));
     Ok(())
 }

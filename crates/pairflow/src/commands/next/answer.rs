@@ -58,9 +58,10 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
         ItemKind::TieBreak => &[('a', "accept"), ('c', "continue"), ('r', "reply and continue")],
         ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with words")],
         ItemKind::CouldNotCheck => &[('a', "accept without it"), ('c', "try again")],
-        ItemKind::Watchdog | ItemKind::AgentEnded | ItemKind::Trouble | ItemKind::Pane => {
-            &[('c', "continue"), ('r', "reply")]
-        }
+        ItemKind::Permission => &[('a', "allow it once"), ('r', "refuse it with words")],
+        // What a pane shows is answered there; then the loop goes on.
+        ItemKind::Pane => &[('c', "continue")],
+        ItemKind::Watchdog | ItemKind::AgentEnded | ItemKind::Trouble => &[('c', "continue"), ('r', "reply")],
     };
     own.iter().copied().chain([('d', "diff"), ('s', "skip"), ('q', "quit")]).collect()
 }
