@@ -4,7 +4,7 @@
 
 mod git_support;
 
-use git_support::{World, git, git_ok, read, update, write};
+use git_support::{World, git, git_ok, read, update, write, write_program};
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
@@ -22,10 +22,7 @@ fn commit_all(bubble: &Workspace) -> Committed {
 }
 
 fn hook(world: &World, name: &str, script: &str) {
-    use std::os::unix::fs::PermissionsExt;
-    let file = world.repo.common_dir.join("hooks").join(name);
-    write(&file, format!("#!/bin/sh\n{script}\n"));
-    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&world.repo.common_dir.join("hooks").join(name), script);
 }
 
 struct Merging {
@@ -153,9 +150,8 @@ hermetic! {
         let bubble = world.bubble("b1");
         write(bubble.path.join("new"), "1");
         let signer = world.dir.path().join("signer");
-        write(&signer, "#!/bin/sh\ncat >/dev/null\nprintf '\\n[GNUPG:] SIG_CREATED x\\n' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\nfake\\n-----END PGP SIGNATURE-----\\n'\n");
+        write_program(&signer, "cat >/dev/null\nprintf '\\n[GNUPG:] SIG_CREATED x\\n' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\nfake\\n-----END PGP SIGNATURE-----\\n'");
         git(world.root(), &["update-index", "--refresh"]);
-        assert!(std::process::Command::new("chmod").arg("755").arg(&signer).status().unwrap().success());
         git(world.root(), &["config", "--global", "gpg.program", signer.to_str().unwrap()]);
         git(world.root(), &["config", "--global", "commit.gpgsign", "true"]);
         git(world.root(), &["config", "gpg.program", "false"]);

@@ -7,7 +7,7 @@ mod git_support;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use git_support::{World, git, git_ok, update, write};
+use git_support::{World, git, git_ok, update, write, write_program};
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
@@ -25,8 +25,7 @@ struct Canary {
 impl Canary {
     fn new(world: &World) -> Self {
         let (program, trace) = (world.dir.path().join("canary"), world.dir.path().join("it-ran"));
-        write(&program, format!("#!/bin/sh\necho \"$0 $*\" >>{}\ncat\n", trace.display()));
-        assert!(std::process::Command::new("chmod").arg("755").arg(&program).status().unwrap().success());
+        write_program(&program, &format!("echo \"$0 $*\" >>{}\ncat", trace.display()));
         Self { program, trace }
     }
 

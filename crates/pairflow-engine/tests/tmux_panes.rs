@@ -5,6 +5,7 @@
 mod tmux_support;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use pairflow_engine::tmux::{PaneId, TmuxError};
 use tmux_support::{Server, eventually, words};
@@ -52,7 +53,8 @@ fn words_arrive_unharmed_however_a_program_is_started() {
 fn a_program_of_a_single_word_is_no_line_for_a_shell() {
     let server = Server::with_config("set -g default-shell /bin/false");
     let program = server.path("odd $(touch hacked); name");
-    fs::copy(fs::canonicalize("/bin/sleep").unwrap(), &program).unwrap();
+    // A link and not a copy: a file that was just written is "busy" to the kernel while another test starts a program.
+    symlink("/bin/sleep", &program).unwrap();
     let pane = server.open("pf-a", &["sleep", "60"]);
     let odd = server.tmux.split(&pane, &[program.to_str().unwrap().to_owned()], server.dir()).unwrap();
     // Without a time to sleep it complains in its own name; tmux has scrolled the first line away to say that it is dead.

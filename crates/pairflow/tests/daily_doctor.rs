@@ -5,7 +5,7 @@
 mod daily_support;
 
 use daily_support::{bin_with, damage, home};
-use pairflow_testkit::home::Home;
+use pairflow_testkit::home::{Home, write_program};
 use serde_json::Value;
 
 fn create(home: &Home, id: &str) {
@@ -61,9 +61,7 @@ fn agents_are_looked_for_and_never_started() {
     std::fs::create_dir(&bin).unwrap();
     let started = home.root().join("started");
     for name in ["claude", "codex", "tmux", "bwrap"] {
-        let program = bin.join(name);
-        std::fs::write(&program, format!("#!/bin/sh\ntouch {}\n", started.display())).unwrap();
-        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        write_program(&bin.join(name), &format!("#!/bin/sh\ntouch {}\n", started.display()));
     }
     let mut command = home.command(&["doctor"]);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());

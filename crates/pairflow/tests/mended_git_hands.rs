@@ -4,9 +4,7 @@
 
 mod verbs_support;
 
-use std::os::unix::fs::PermissionsExt;
-
-use pairflow_testkit::home::Home;
+use pairflow_testkit::home::{Home, write_program};
 use verbs_support::{home, ready};
 
 /// A program that signs for those who have `SIGNER` in their environment.
@@ -19,8 +17,7 @@ printf -- '-----BEGIN PGP SIGNATURE-----\\nada\\n-----END PGP SIGNATURE-----\\n'
 
 fn sign_commits(home: &Home) {
     let program = home.root().join("home/sign");
-    std::fs::write(&program, SIGN).unwrap();
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&program, SIGN);
     home.git(&["config", "--global", "gpg.program", program.to_str().unwrap()]);
     home.git(&["config", "--global", "commit.gpgSign", "true"]);
 }

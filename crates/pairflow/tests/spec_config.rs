@@ -4,7 +4,7 @@
 
 mod spec_support;
 
-use pairflow_testkit::home::Home;
+use pairflow_testkit::home::{Home, write_program};
 use serde_json::json;
 use spec_support::{TASK, created, dir, home, joined, lines, of_type, to_package};
 
@@ -167,13 +167,10 @@ fn open_gives_the_worktree_to_the_command_as_one_argument_and_no_shell_reads_it(
     home.pairflow_in(&repo, &line).ok();
     let bin = home.root().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    let cursor = bin.join("cursor");
-    std::fs::write(
-        &cursor,
+    write_program(
+        &bin.join("cursor"),
         "#!/bin/sh\nprintf '%s|' \"$@\" > \"$TMPDIR/opened.new\"; mv \"$TMPDIR/opened.new\" \"$TMPDIR/opened\"\n",
-    )
-    .unwrap();
-    std::fs::set_permissions(&cursor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    );
     let mut command = home.command(&["bubble", "open", "--id", "b1"]);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     command.current_dir(&repo).env("PATH", path);

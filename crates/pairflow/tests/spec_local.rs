@@ -7,7 +7,7 @@ mod spec_support;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use pairflow_testkit::home::Home;
+use pairflow_testkit::home::{Home, write_program};
 use serde_json::json;
 use spec_support::{created, home, joined, running, to_done, to_package};
 
@@ -40,8 +40,7 @@ fn listening_git(home: &Home) -> (String, PathBuf) {
     let (bin, heard) = (home.root().join("bin"), home.root().join("heard"));
     std::fs::create_dir(&bin).unwrap();
     let script = format!("#!/bin/sh\necho \"$@\" >> '{}'\nexec '{}' \"$@\"\n", heard.display(), real.display());
-    std::fs::write(bin.join("git"), script).unwrap();
-    std::fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&bin.join("git"), &script);
     (format!("{}:{path}", bin.display()), heard)
 }
 
@@ -157,7 +156,9 @@ fn the_product_is_one_program() {
     let home = home();
     let alone = home.root().join("alone");
     std::fs::create_dir(&alone).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_pairflow"), alone.join("pairflow")).unwrap();
+    // `cp` makes the copy: a file that this process has open for writing may be held by what other tests start.
+    let mut copy = std::process::Command::new("cp");
+    assert!(copy.arg(env!("CARGO_BIN_EXE_pairflow")).arg(&alone).status().unwrap().success());
     let home = Home::new(alone.join("pairflow"));
     home.pairflow(&["demo"]).ok().says("asks for approval");
 }

@@ -4,6 +4,7 @@
 
 mod verbs_support;
 
+use pairflow_testkit::home::write_program;
 use serde_json::json;
 use verbs_support::{created, done, handed_over, home, ready, started};
 
@@ -156,8 +157,7 @@ fn open_runs_the_configured_command_with_the_path_as_one_argument() {
     created(&home, "b0");
     home.pairflow(&["open", "b0"]).ends(1).says("pairflow start b0");
     let editor = home.root().join("my editor");
-    std::fs::write(&editor, "#!/bin/sh\nprintf '%s|' \"$@\" > \"$TMPDIR/opened\"\n").unwrap();
-    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    write_program(&editor, "#!/bin/sh\nprintf '%s|' \"$@\" > \"$TMPDIR/opened\"\n");
     let toml = format!("open_command = \"'{}' -n {{{{worktree_path}}}}\"\n", editor.display());
     home.commit("pairflow.toml", &toml, "configuration");
     started(&home, "b1");

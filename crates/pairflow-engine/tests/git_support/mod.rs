@@ -72,6 +72,13 @@ pub fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
     std::fs::write(path, text).unwrap();
 }
 
+/// Writes a script that can be run. A shell does it: while this process has the file open, programs that other tests
+/// start would keep it "busy" to the kernel.
+pub fn write_program(path: &Path, script: &str) {
+    let line = r#"mkdir -p "${1%/*}" && printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
+    assert!(Command::new("sh").args(["-c", line, "sh"]).arg(path).arg(script).status().unwrap().success());
+}
+
 pub fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).unwrap()
 }

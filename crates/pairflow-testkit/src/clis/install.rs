@@ -152,7 +152,7 @@ fn npm(root: &Path) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use crate::home::write_program;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     const HERE: Platform = Platform { package: "linux-x64", triple: "x86_64-unknown-linux-musl" };
@@ -162,8 +162,7 @@ mod tests {
         for (path, version) in [(HERE.claude(), CLAUDE_VERSION), (HERE.codex(), CODEX_VERSION)] {
             let path = root.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, format!("#!/bin/sh\necho name {version}\n")).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            write_program(&path, &format!("#!/bin/sh\necho name {version}\n"));
         }
         Ok(())
     }
@@ -199,7 +198,8 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let other = |root: &Path| {
             pretend(root)?;
-            fs::write(root.join(HERE.codex()), "#!/bin/sh\necho codex 0.1.0\n").map_err(|error| error.to_string())
+            write_program(&root.join(HERE.codex()), "#!/bin/sh\necho codex 0.1.0\n");
+            Ok(())
         };
         let error = find_or_install(cache.path(), &HERE, other).unwrap_err();
         assert!(error.ends_with("should be 0.166.0, but says \"codex 0.1.0\\n\""), "{error}");

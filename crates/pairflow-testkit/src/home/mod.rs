@@ -3,8 +3,10 @@
 
 mod agent;
 mod place;
+mod program;
 mod ran;
 
 pub use agent::Agent;
 pub use place::Home;
+pub use program::write_program;
 pub use ran::Ran;

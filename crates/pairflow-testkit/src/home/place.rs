@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Agent, Ran};
+use super::{Agent, Ran, write_program};
 
 /// How long anything may take that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -114,11 +114,7 @@ impl Home {
     /// Puts a program before all others of its name: a script for `sh`.
     #[track_caller]
     pub fn install(&self, name: &str, script: &str) {
-        use std::os::unix::fs::PermissionsExt;
-        let file = self.root().join("programs").join(name);
-        std::fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("the home is writable");
-        let rights = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(&file, rights).expect("a new file can be made executable");
+        write_program(&self.root().join("programs").join(name), &format!("#!/bin/sh\n{script}\n"));
     }
 
     /// Has `agent` join `bubble`. Its older variables are void from then on.

@@ -1,10 +1,9 @@
 //! The machine: a home, the toy, and the repositories.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use pairflow_testkit::home::Home;
+use pairflow_testkit::home::{Home, write_program};
 
 use super::bubble::Own;
 
@@ -43,8 +42,7 @@ impl Machine {
         for name in ["notes", "given"] {
             std::fs::create_dir_all(dir.join(name)).unwrap();
         }
-        std::fs::write(dir.join("toy"), TOY).unwrap();
-        std::fs::set_permissions(dir.join("toy"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&dir.join("toy"), TOY);
         std::fs::write(dir.join("play"), play).unwrap();
         let toy = dir.join("toy").display().to_string();
         let agents = ["codex", "claude"].map(|agent| format!("[agent.{agent}]\ncommand = [\"{toy}\"]\n")).concat();

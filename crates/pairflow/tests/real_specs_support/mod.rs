@@ -11,6 +11,7 @@ use pairflow_core::rules::{CustomAgent, Permissions};
 use pairflow_core::unit::Seat;
 use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, SeatStart, Session};
 use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, agent_clis};
+use pairflow_testkit::home::write_program;
 use pairflow_testkit::model::{Mock, Request, Scripts};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -94,8 +95,8 @@ impl Place {
         let hooks = self.root.join("hooks");
         let address = self.mock.url().trim_start_matches("http://").replace(':', "/");
         let stand_in = STAND_IN.replace("HOOKS", hooks.to_str().unwrap()).replace("ADDRESS", &address);
-        executable(&self.program(), &stand_in);
-        executable(&self.root.join("repo/check.sh"), CHECK);
+        write_program(&self.program(), &stand_in);
+        write_program(&self.root.join("repo/check.sh"), CHECK);
         let git = |words: &[&str]| {
             let mut git = Command::new("git");
             git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]).args(words);
@@ -235,11 +236,4 @@ fn contrary(home: &Path) {
     let seen = r#"{"latest_version":"999.0.0","last_checked_at":"2999-01-01T00:00:00Z","dismissed_version":null}"#;
     std::fs::write(home.join(".codex/version.json"), seen).unwrap();
     std::fs::write(home.join(".claude/settings.json"), r#"{"permissions":{"defaultMode":"plan"}}"#).unwrap();
-}
-
-/// Another process writes it: a child that this one forks at the wrong moment would hold the file open for writing, and
-/// the kernel refuses to execute such a file.
-fn executable(path: &Path, text: &str) {
-    let write = r#"printf '%s' "$1" > "$2" && chmod 755 "$2""#;
-    assert!(Command::new("sh").args(["-c", write, "sh", text]).arg(path).status().unwrap().success());
 }
