@@ -15,7 +15,27 @@ const HOLD: Duration = Duration::from_secs(5);
 const DIALOG: &str = r#"
 dialog() { printf 'Would you like to run it?\n 1. Yes\n 2. No\nPress enter to confirm or esc to cancel\n' >/dev/tty; }
 wiped() { printf '\033[H\033[2J' >/dev/tty; }
+request() {
+  echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 2 pairflow hook PermissionRequest
+}
 "#;
+
+/// An implementer that does `first`, which leaves the file `escaped`, and says nothing of the end of that turn; told
+/// again, it works.
+fn escaping(first: &str) -> String {
+    let play = r#"
+eval "said_$(declare -f hook)"
+hook() { if [ "$1" != Stop ] || [ ! -e "$here/escaped" ]; then said_hook "$@"; fi; }
+act() {
+  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ ! -e "$here/escaped" ]; then FIRST; return; fi
+  rm "$here/escaped"
+  echo one >work.txt
+  pairflow pass --summary 'worked on it'
+}
+"#;
+    play.replace("FIRST", first)
+}
 
 fn machine(play: &str) -> Machine {
     Machine::new(&format!("{DIALOG}\n{play}"), "")
@@ -51,25 +71,7 @@ fn kill_supervisor(machine: &Machine) {
 #[test]
 fn after_a_no_in_the_pane_the_agent_is_told_again_and_not_before() {
     // Esc in a dialog is no event: the hook of the request is killed, and nothing says that the turn is over.
-    let play = r#"
-eval "said_$(declare -f hook)"
-hook() { if [ "$1" != Stop ] || [ ! -e "$here/escaped" ]; then said_hook "$@"; fi; }
-act() {
-  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
-  if [ ! -e "$here/escaped" ]; then
-    dialog
-    echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 2 pairflow hook PermissionRequest
-    gate esc
-    touch "$here/escaped"
-    wiped
-    return
-  fi
-  rm "$here/escaped"
-  echo one >work.txt
-  pairflow pass --summary 'worked on it'
-}
-"#;
-    let machine = machine(play);
+    let machine = machine(&escaping("dialog; request; gate esc; touch \"$here/escaped\"; wiped"));
     let bubble = machine.start("escaped");
     asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build");
     bubble.run("resume", &[]).ok();
@@ -88,22 +90,7 @@ act() {
 #[test]
 fn a_permission_of_which_nothing_is_on_the_screen_keeps_the_notice_back_for_a_moment_only() {
     // The person said no before the dialog was ever looked at.
-    let play = r#"
-eval "said_$(declare -f hook)"
-hook() { if [ "$1" != Stop ] || [ ! -e "$here/escaped" ]; then said_hook "$@"; fi; }
-act() {
-  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
-  if [ ! -e "$here/escaped" ]; then
-    touch "$here/escaped"
-    echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 2 pairflow hook PermissionRequest
-    return
-  fi
-  rm "$here/escaped"
-  echo one >work.txt
-  pairflow pass --summary 'worked on it'
-}
-"#;
-    let machine = machine(play);
+    let machine = machine(&escaping("touch \"$here/escaped\"; request"));
     let bubble = machine.start("unseen");
     asked(&bubble, "codex asks for a permission in its pane");
     bubble.run("resume", &[]).ok();
@@ -117,7 +104,7 @@ fn a_program_that_says_that_it_is_idle_is_ready_also_after_a_permission() {
     let play = r#"
 act() {
   [ "$seat" = implementer ] || return
-  echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 2 pairflow hook PermissionRequest
+  request
   gate idle
   hook Notification ',"notification_type":"idle_prompt"'
   gate never
@@ -140,15 +127,7 @@ act() {
 #[test]
 fn enter_is_not_pressed_into_a_dialog_that_opens_after_the_paste() {
     // The second prompt of the implementer is read as it comes: with its first letter the dialog opens.
-    let play = r#"
-act() {
-  case $seat-$round in
-    implementer-1) briefed; echo one >work.txt; pairflow pass --summary 'first cut' ;;
-    reviewer-1) pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
-    implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
-    *) pairflow pass --summary 'all is well' --no-findings ;;
-  esac
-}
+    let slow = r#"
 read() {
   if [ "$agent" != codex ] || [ -e "$here/over" ]; then builtin read "$@"; return; fi
   local typed more rest
@@ -164,7 +143,7 @@ read() {
   line=$typed$rest
 }
 "#;
-    let machine = machine(play);
+    let machine = machine(&format!("{PLAY_FINDING}{slow}"));
     let bubble = machine.start("opened");
     let typed = || std::fs::read_to_string(machine.beside("typed")).unwrap_or_default();
     let whole = || typed().ends_with("the pairflow command that it names.").then_some(());

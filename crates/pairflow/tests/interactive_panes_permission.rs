@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod daily_support;
 mod interactive_panes_support;
 
+use daily_support::on_terminal;
 use interactive_panes_support::{Machine, Own, eventually};
 use pairflow_testkit::clis::Panes;
 use pairflow_testkit::home::Ran;
@@ -105,6 +107,26 @@ fn a_permission_is_refused_with_the_persons_words() {
     bubble.run("reply", &["--message", "nein: \"größer\" ist $HOME"]).ok();
     let refused = json!({"behavior": "deny", "message": "nein: \"größer\" ist $HOME"});
     assert_eq!(decision(&told(&bubble, "told")), refused);
+    ends_well(&bubble);
+}
+
+#[test]
+fn a_permission_is_answered_with_a_key_of_next() {
+    let machine = machine("after() { gate more; asks 'make clean' other; }");
+    let bubble = machine.start("keys");
+    let next = |keys: &[(&str, &str)]| {
+        let (code, shown) = on_terminal(machine.home.command(&["next"]), keys);
+        assert_eq!(code, 0, "{shown}");
+        shown
+    };
+    asked(&bubble, "Bash rm -rf build.");
+    let shown = next(&[("[a=allow it once  r=refuse it with words", "a")]);
+    assert!(shown.contains("codex asks for a permission: Bash rm -rf build."), "{shown}");
+    assert_eq!(decision(&told(&bubble, "told")), json!({"behavior": "allow"}));
+    machine.open("more");
+    asked(&bubble, "Bash make clean.");
+    next(&[("[a=allow it once", "r"), ("Your words:", "not now\n")]);
+    assert_eq!(decision(&told(&bubble, "other")), json!({"behavior": "deny", "message": "not now"}));
     ends_well(&bubble);
 }
 

@@ -68,7 +68,7 @@ fn restart_starts_both_programs_again_in_their_conversations() {
             .any(|one| one["agent"] == agent && one["session"].is_string())
     };
     eventually("both conversations", || bubble.everything(), || (known("codex") && known("claude")).then_some(()));
-    bubble.run("restart", &[]).ok();
+    assert_eq!(bubble.run("restart", &["--json"]).ok().json()["state"], "RUNNING");
     let second = bubble.wait_for_note("codex", 1);
     assert_eq!((second.how.as_str(), &second.session, second.round), ("resume", &first.session, Some(1)));
     assert_ne!(second.pid, first.pid);

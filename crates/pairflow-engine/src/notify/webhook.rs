@@ -132,7 +132,7 @@ fn reason(error: &ureq::Error) -> String {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -144,6 +144,17 @@ mod tests {
         let text = format!("notifications.webhook = \"http://127.0.0.1:{port}/s3cret\"\n");
         let user = Layer::parse("config.toml", &text, Source::User).unwrap();
         Layers { user, ..Layers::default() }.webhook().unwrap()
+    }
+
+    /// Reads a request whose body is `{}` to its end.
+    fn take_request(stream: &mut TcpStream) {
+        let mut seen = Vec::new();
+        while !seen.ends_with(b"{}") {
+            let mut some = [0; 4096];
+            let read = stream.read(&mut some).unwrap();
+            assert_ne!(read, 0, "the request is whole");
+            seen.extend_from_slice(&some[..read]);
+        }
     }
 
     #[test]
@@ -165,13 +176,7 @@ mod tests {
         let serving = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let head = format!("HTTP/1.1 307 X\r\nlocation: {elsewhere}\r\ncontent-length: 0\r\n\r\n");
-            let mut seen = Vec::new();
-            while !seen.ends_with(b"{}") {
-                let mut some = [0; 4096];
-                let read = stream.read(&mut some).unwrap();
-                assert_ne!(read, 0, "the request is whole");
-                seen.extend_from_slice(&some[..read]);
-            }
+            take_request(&mut stream);
             stream.write_all(head.as_bytes()).unwrap();
         });
         let failed = deliver(&hook(port), "{}", PATIENCE, |_| {}).unwrap_err();
@@ -182,7 +187,7 @@ mod tests {
     }
 
     /// Counts the messages that reach a server which takes each whole, and does `then` with the connection.
-    fn counted(then: impl Fn(&mut std::net::TcpStream) + Send + 'static) -> (u16, Arc<AtomicUsize>) {
+    fn counted(then: impl Fn(&mut TcpStream) + Send + 'static) -> (u16, Arc<AtomicUsize>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let taken = Arc::new(AtomicUsize::new(0));
@@ -191,13 +196,7 @@ mod tests {
             let mut kept = Vec::new();
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                let mut seen = Vec::new();
-                while !seen.ends_with(b"{}") {
-                    let mut some = [0; 4096];
-                    let read = stream.read(&mut some).unwrap();
-                    assert_ne!(read, 0, "the request is whole");
-                    seen.extend_from_slice(&some[..read]);
-                }
+                take_request(&mut stream);
                 count.fetch_add(1, Ordering::SeqCst);
                 then(&mut stream);
                 kept.push(stream);

@@ -79,9 +79,7 @@ impl<'a> Client<'a> {
     ///
     /// From here on its agents are started in the environment of this process, as far as agents get any of it.
     pub fn wake_at_home(&self, bubble: &Bubble) -> bool {
-        let env =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        self.ask(&look_at(bubble, env.collect())).is_some()
+        self.ask(&look_at(bubble, crate::process::environment())).is_some()
     }
 }
 

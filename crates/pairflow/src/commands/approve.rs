@@ -7,6 +7,7 @@ use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, fits, quoted};
 use crate::commands::common::{BubbleArg, said};
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -23,6 +24,9 @@ pub struct ApproveArgs {
     /// A name for this attempt: repeated with the same key, it is recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -42,8 +46,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::ready, &args.bubble, "approve")?;
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
     let applied = bubble.approve(None, args.key.map(Key)).map_err(|error| told(&bubble, error))?;
-    let tree = applied.unit.tree().map_or("", |tree| tree.short());
     app.hands().wake(&bubble)?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &applied.unit);
+    }
+    let tree = applied.unit.tree().map_or("", |tree| tree.short());
     out.line(format_args!("Approved tree {tree} of bubble {}", bubble.id))?;
     out.next(format_args!("pairflow commit {}", bubble.id));
     Ok(())

@@ -1,13 +1,14 @@
 //! `pairflow commit`: one commit of exactly the approved tree.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Command;
+use pairflow_core::ids::CommitId;
+use pairflow_core::unit::{Command, Unit};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
 
 use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, said};
-use crate::commands::merge;
+use crate::commands::{merge, status};
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -37,6 +38,9 @@ pub struct CommitArgs {
     /// Run the repository's own commit hooks
     #[arg(long)]
     pub hooks: bool,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -56,24 +60,34 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::approved, &args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
     let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: app.author() };
+    if args.json {
+        let (_, unit) = committed(app, out, &bubble, &command)?;
+        return status::print_json(app, out, &bubble, &unit);
+    }
     make(app, out, &bubble, &command)?;
     out.next(format_args!("{}", merge::line(app, &bubble.load()?.unit)));
     Ok(())
 }
 
-/// Has the commit made, and says what is in it and what is not.
+/// Has the commit made, and says so.
 pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(), CommandError> {
-    out.progress(format_args!("committing the approved tree of {} …", bubble.id));
-    let made = bubble.commit(command, &app.hands())?;
-    let unit = bubble.load()?.unit;
-    out.line(format_args!("Committed {} of bubble {} on branch {}", made.commit, bubble.id, unit.rules.bubble_branch))?;
+    let (made, unit) = committed(app, out, bubble, command)?;
+    out.line(format_args!("Committed {made} of bubble {} on branch {}", bubble.id, unit.rules.bubble_branch))?;
     if matches!(command, Command::Commit { hooks: false, .. }) {
         out.note(format_args!("The repository's own hooks were not run; `pairflow commit --hooks` runs them."));
     }
+    Ok(())
+}
+
+/// Has the commit made, and warns of what is not in it.
+fn committed(app: &App, out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(CommitId, Unit), CommandError> {
+    out.progress(format_args!("committing the approved tree of {} …", bubble.id));
+    let made = bubble.commit(command, &app.hands())?;
+    let unit = bubble.load()?.unit;
     // What cannot be compared any more has no later edits that could be reported.
     let later = seen(bubble, &unit).map(|seen| seen.differing).unwrap_or_default();
     if !later.is_empty() {
         out.warn(format_args!("edits after the approval stay in the worktree, uncommitted: {}", later.join(", ")));
     }
-    Ok(())
+    Ok((made.commit, unit))
 }

@@ -1,7 +1,11 @@
 //! `pairflow delete`: removes a bubble, after archiving it.
 
+use std::path::Path;
+
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::Phase;
+use serde::Serialize;
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
@@ -19,6 +23,18 @@ pub struct DeleteArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
+    /// Print what is kept and where, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is left of a deleted bubble, for programs.
+#[derive(Debug, Serialize)]
+struct Deleted<'a> {
+    bubble_id: &'a BubbleId,
+    archive: &'a Path,
+    r#ref: Option<&'a str>,
+    branch_checked_out_at: Option<&'a Path>,
 }
 
 /// The line of the table.
@@ -48,6 +64,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let kept = if unmerged { "Its commit is not merged yet; the archive keeps it. " } else { "" };
     app.insist(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, unit.phase.name()))?;
     let archived = bubble.delete(&app.hands())?;
+    if args.json {
+        let branch_checked_out_at = archived.branch_kept.as_deref();
+        let (archive, r#ref) = (archived.dir.as_path(), archived.r#ref.as_deref());
+        return out.json("deleted/1", &Deleted { bubble_id: &bubble.id, archive, r#ref, branch_checked_out_at });
+    }
     out.line(format_args!("Deleted bubble {}", bubble.id))?;
     out.note(format_args!("Archive: {}", archived.dir.display()));
     if let Some(name) = &archived.r#ref {

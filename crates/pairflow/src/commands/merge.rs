@@ -11,6 +11,7 @@ use pairflow_engine::verbs::{MergeEnd, merge};
 
 use crate::app::{App, fits, quoted};
 use crate::commands::common::BubbleArg;
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -28,6 +29,9 @@ pub struct MergeArgs {
     /// Also move the checkout that I am in, if it is clean
     #[arg(long)]
     pub here: bool,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -46,33 +50,47 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
-    bring(app, out, &bubble, here)
+    if !args.json {
+        return bring(app, out, &bubble, here);
+    }
+    match merged(app, out, &bubble, here)? {
+        MergeEnd::Merged(_) => status::print_json(app, out, &bubble, &bubble.load()?.unit),
+        MergeEnd::Line { at, line } => Err(checked_out(app, &bubble, &at, &format!("`{line}`"))?),
+    }
 }
 
 /// Brings the bubble's commit to the base branch, or says which line does it.
 pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
-    let progress = RefCell::new(&mut *out);
-    let say = |text: &str| progress.borrow_mut().progress(format_args!("{text} …"));
-    let end = merge(bubble, here, app.author().as_ref(), &say)?;
-    let base = bubble.load()?.unit.rules.base_branch;
-    match end {
+    match merged(app, out, bubble, here)? {
         MergeEnd::Merged(commit) => {
+            let base = bubble.load()?.unit.rules.base_branch;
             out.line(format_args!("Merged bubble {}: {base} is at {commit}", bubble.id))?;
             out.next(format_args!("pairflow delete {}", bubble.id));
         }
         MergeEnd::Line { at, line } => {
             out.line(format_args!("{line}"))?;
-            let message = format!(
-                "{base} is checked out at {}, so nothing was merged: the line above does it there, and so does --here.",
-                at.display()
-            );
-            let inside = app.cwd().is_ok_and(|cwd| cwd.starts_with(&at));
-            let there = if inside { String::new() } else { format!("cd {} && ", quoted(&at.display().to_string())) };
-            let next = format!("{there}pairflow merge {} --here", bubble.id);
-            return Err(CommandError::refused(message).next(next));
+            return Err(checked_out(app, bubble, &at, "the line above")?);
         }
     }
     Ok(())
+}
+
+fn merged(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<MergeEnd, CommandError> {
+    let progress = RefCell::new(out);
+    let say = |text: &str| progress.borrow_mut().progress(format_args!("{text} …"));
+    Ok(merge(bubble, here, app.author().as_ref(), &say)?)
+}
+
+/// Says why nothing was merged into a base branch that is checked out at `at`, and that `line` does it.
+fn checked_out(app: &App, bubble: &Bubble, at: &Path, line: &str) -> Result<CommandError, CommandError> {
+    let message = format!(
+        "{} is checked out at {}, so nothing was merged: {line} does it there, and so does --here.",
+        bubble.load()?.unit.rules.base_branch,
+        at.display()
+    );
+    let inside = app.cwd().is_ok_and(|cwd| cwd.starts_with(at));
+    let there = if inside { String::new() } else { format!("cd {} && ", quoted(&at.display().to_string())) };
+    Ok(CommandError::refused(message).next(format!("{there}pairflow merge {} --here", bubble.id)))
 }
 
 /// Returns the line that merges a bubble; with `--here` if the caller is in a checkout of its base branch.

@@ -6,6 +6,7 @@ use pairflow_core::view::inbox::inbox;
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -17,6 +18,9 @@ pub struct PauseArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -36,6 +40,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::pausable, &args.bubble, "pause")?;
     let unit = bubble.apply(&Command::Pause { reason: "paused by a person".to_owned() })?.unit;
     app.hands().wake(&bubble)?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &unit);
+    }
     out.line(format_args!("Paused bubble {}", bubble.id))?;
     // A question that only an answer settles comes before `resume`.
     match inbox(&unit).into_iter().next().and_then(|item| item.answer.into_iter().next()) {

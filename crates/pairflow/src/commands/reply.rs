@@ -7,6 +7,7 @@ use pairflow_core::unit::{Command, Phase};
 
 use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, DecisionArg, said};
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -38,6 +39,9 @@ pub struct ReplyArgs {
     /// A name for this attempt: repeated with the same key, it is recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -63,6 +67,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         Command::Reply { message, question, decision: args.decision.map(Into::into), refs, key: args.key.map(Key) };
     let unit = bubble.apply(&command)?.unit;
     app.hands().wake(&bubble)?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &unit);
+    }
     match &unit.phase {
         Phase::WaitingHuman(_) => {
             out.line(format_args!("Answered; {} more to answer in bubble {}", unit.questions.len(), bubble.id))?;

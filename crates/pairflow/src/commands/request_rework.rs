@@ -7,6 +7,7 @@ use pairflow_core::unit::Command;
 
 use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, said};
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -36,6 +37,9 @@ pub struct RequestReworkArgs {
     /// A name for this attempt: repeated with the same key, it is recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -60,6 +64,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(Key) };
     let applied = bubble.apply(&command)?;
     app.hands().wake(&bubble)?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &applied.unit);
+    }
     match applied.unit.phase.turn() {
         Some(turn) => out.line(format_args!(
             "Sent the work back: {} is next, as {} of round {} in bubble {}",

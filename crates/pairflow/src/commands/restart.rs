@@ -5,6 +5,7 @@ use pairflow_core::unit::Command;
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -21,6 +22,9 @@ pub struct RestartArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -41,6 +45,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     app.hands().announce(&bubble);
     let unit = bubble.apply(&Command::Restart { reason: "restarted by a person".to_owned() })?.unit;
     app.hands().wake_at_home(&bubble)?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &unit);
+    }
     let holder = unit.phase.turn().map(|turn| turn.agent.as_str()).unwrap_or_default();
     out.line(format_args!("{holder} is started again in bubble {}, any other agent with its next turn", bubble.id))?;
     out.next(format_args!("pairflow attach {}", bubble.id));

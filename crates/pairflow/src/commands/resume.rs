@@ -6,6 +6,7 @@ use pairflow_engine::verbs::Resumed;
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -17,6 +18,9 @@ pub struct ResumeArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -35,6 +39,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = ResumeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::resumable, &args.bubble, "resume")?;
     let Resumed { unit, restored } = bubble.resume(&app.hands())?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &unit);
+    }
     if restored {
         let worktree = unit.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
         out.line(format_args!("The worktree of bubble {} was gone; it was made anew at {worktree}", bubble.id))?;

@@ -8,7 +8,6 @@ use pairflow_agents::spec::spec_of;
 use pairflow_core::config::{Flags, Layer, resolve};
 use pairflow_core::rules::{DriverKind, Rules};
 use pairflow_core::unit::Unit;
-use pairflow_core::view::status::SCHEMA;
 use pairflow_engine::engine::Bubble;
 
 use crate::app::{App, fits};
@@ -84,7 +83,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     let unit = begin(app, out, &bubble, Chosen { driver: args.driver, script: args.script })?;
     if args.json {
-        return out.json(SCHEMA, &status::shown(app, &bubble, &unit));
+        return status::print_json(app, out, &bubble, &unit);
     }
     tell(out, &unit)?;
     if args.attach { attach(&bubble, &unit) } else { Ok(()) }

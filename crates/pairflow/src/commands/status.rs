@@ -42,22 +42,33 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = StatusArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "status")?;
     let loaded = bubble.refresh()?;
-    let supervised = app.supervised()?;
-    let mut status = shown(app, &bubble, &loaded.unit);
-    status.next = next(app, &loaded.unit, status.next, supervised);
-    status.uncounted = !supervised;
     if args.json {
-        return out.json(SCHEMA, &status);
+        return print_json(app, out, &bubble, &loaded.unit);
     }
+    let status = here_and_now(app, &bubble, &loaded.unit)?;
     for line in render(&status) {
         let label = format!("{:LABEL_COLUMNS$}", line.label);
         out.paint(&Line::new().add(Paint::Dim, label).add(paint(line.tone), &line.value))?;
     }
-    if !loaded.unit.phase.is_final() && !supervised {
+    if !loaded.unit.phase.is_final() && status.uncounted {
         out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
         out.next(format_args!("pairflow supervise"));
     }
     Ok(())
+}
+
+/// Prints where a bubble stands, for programs.
+pub(crate) fn print_json(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
+    out.json(SCHEMA, &here_and_now(app, bubble, unit)?)
+}
+
+/// Returns the status as it is on this machine, in this directory.
+fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, CommandError> {
+    let supervised = app.supervised()?;
+    let mut status = shown(app, bubble, unit);
+    status.next = next(app, unit, status.next, supervised);
+    status.uncounted = !supervised;
+    Ok(status)
 }
 
 /// Returns the status with what the supervisor has heard of the agents.

@@ -4,6 +4,7 @@ use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::app::{App, fits};
 use crate::commands::common::{BubbleArg, said};
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -23,6 +24,9 @@ pub struct StopArgs {
     /// Why, for the log
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub reason: Option<String>,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -46,11 +50,16 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         app.insist(out, args.yes, &question)?;
     }
     bubble.stop(args.reason.unwrap_or_else(|| "stopped by a person".to_owned()), &app.hands())?;
-    out.line(format_args!("Cancelled bubble {}", bubble.id))?;
+    if !args.json {
+        out.line(format_args!("Cancelled bubble {}", bubble.id))?;
+    }
     let left = bubble.left();
     if !left.is_nothing() {
         let runs = if left.programs > 1 { "run" } else { "runs" };
         out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` says when they are gone"));
+    }
+    if args.json {
+        return status::print_json(app, out, &bubble, &bubble.load()?.unit);
     }
     if let Some(workspace) = &unit.workspace {
         out.note(format_args!("The work stays at {} on branch {}", workspace.path, unit.rules.bubble_branch));

@@ -6,6 +6,7 @@ use pairflow_engine::verbs::InConflict;
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -27,6 +28,9 @@ pub struct UpdateArgs {
     /// With --resolved, keep them as they are even if nobody has edited them
     #[arg(long, requires = "resolved")]
     pub keep: bool,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -48,9 +52,15 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let base = &unit.rules.base_branch;
     if matches!(unit.phase, Phase::Done(_)) {
         if !bubble.base_moved(&unit)? {
+            if args.json {
+                return status::print_json(app, out, &bubble, &unit);
+            }
             return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
         }
         let next = bubble.follow_up()?;
+        if args.json {
+            return status::print_json(app, out, &next, &next.load()?.unit);
+        }
         out.line(format_args!(
             "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}",
             next.id, bubble.id
@@ -64,7 +74,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         (true, true) => InConflict::Kept,
     };
     out.progress(format_args!("merging {base} into the worktree of {} …", bubble.id));
-    let Some(updated) = bubble.update(conflict, &app.hands())? else {
+    let updated = bubble.update(conflict, &app.hands())?;
+    if args.json {
+        return status::print_json(app, out, &bubble, updated.as_ref().unwrap_or(&unit));
+    }
+    let Some(updated) = updated else {
         return out.line(format_args!("Bubble {} is already up to date with {base}; nothing was changed.", bubble.id));
     };
     let at = updated.workspace.as_ref().map_or("", |workspace| workspace.base.short());

@@ -6,6 +6,7 @@ use pairflow_core::unit::Command;
 
 use crate::app::App;
 use crate::commands::common::{BubbleArg, said};
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -38,6 +39,9 @@ pub struct WaiveArgs {
     /// The repository; without it the one around the current directory
     #[arg(long, value_name = "PATH")]
     pub repo: Option<std::path::PathBuf>,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -65,7 +69,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     } else {
         (Command::Waive { what: what.clone(), reason }, "Waived")
     };
-    bubble.apply(&command)?;
+    let unit = bubble.apply(&command)?.unit;
     app.hands().wake(&bubble)?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &unit);
+    }
     out.line(format_args!("{done} {what} in bubble {}", bubble.id))
 }
