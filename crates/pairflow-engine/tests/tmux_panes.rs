@@ -166,6 +166,11 @@ fn tags_tell_panes_apart_and_strange_ones_do_not_count() {
     let pane = server.open("pf-a", &["sleep", "60"]);
     let other = server.split(&pane, &["sleep", "60"]);
     server.tmux.tag(&other, "seat.codex-1_x").unwrap();
+    let above = |pane: &PaneId| server.of(pane, "#{pane-border-status}: #{T:pane-border-format}");
+    assert_eq!((above(&pane).trim_end(), above(&other).trim_end()), ("top:", "top:  seat.codex-1_x"));
+    server.tmux.tag(&pane, "pairflow.view").unwrap();
+    assert_eq!(above(&pane).trim_end(), "top:  pairflow");
+    server.person(&["set-option", "-pu", "-t", pane.as_str(), "@pairflow"]).unwrap();
     assert_eq!((server.pane(&pane).tag, server.pane(&other).tag), (None, Some("seat.codex-1_x".into())));
     server.person(&["set-option", "-p", "-t", pane.as_str(), "@pairflow", "a:b\n%7:1"]).unwrap();
     assert_eq!((server.pane(&pane).tag, server.pane(&other).tag), (None, Some("seat.codex-1_x".into())));
@@ -188,15 +193,15 @@ fn the_first_pane_lies_on_top_and_the_others_side_by_side() {
     panes.push(server.split(&top, &["sleep", "60"]));
     panes.push(server.split(&top, &["sleep", "60"]));
     server.tmux.layout(&panes).unwrap();
-    assert_eq!(places(&server, &panes), ["0,0 200x10", "0,11 99x39", "100,11 100x39"]);
+    assert_eq!(places(&server, &panes), ["0,1 200x10", "0,12 99x38", "100,12 100x38"]);
     panes.push(server.split(&top, &["sleep", "60"]));
     server.tmux.layout(&panes).unwrap();
-    assert_eq!(places(&server, &panes), ["0,0 200x10", "0,11 66x39", "67,11 66x39", "134,11 66x39"]);
+    assert_eq!(places(&server, &panes), ["0,1 200x10", "0,12 66x38", "67,12 66x38", "134,12 66x38"]);
     // The status pane is made again, from whichever pane is left.
     server.tmux.close(&panes[0]).unwrap();
     panes[0] = server.split(&panes[2], &["sleep", "60"]);
     server.tmux.layout(&panes).unwrap();
-    assert_eq!(places(&server, &panes), ["0,0 200x10", "0,11 66x39", "67,11 66x39", "134,11 66x39"]);
+    assert_eq!(places(&server, &panes), ["0,1 200x10", "0,12 66x38", "67,12 66x38", "134,12 66x38"]);
     server.tmux.layout(&[]).unwrap();
 }
 
@@ -210,9 +215,9 @@ fn a_pane_that_a_person_zoomed_stays_so() {
     let third = server.split(&top, &["sleep", "60"]);
     assert_eq!(server.of(&agent, "#{window_zoomed_flag}#{pane_active}"), "11");
     server.tmux.layout(&[third.clone(), agent.clone(), top.clone()]).unwrap();
-    assert_eq!(server.of(&agent, "#{window_zoomed_flag}#{pane_active} #{pane_height}"), "11 50");
+    assert_eq!(server.of(&agent, "#{window_zoomed_flag}#{pane_active} #{pane_height}"), "11 49");
     server.person(&["resize-pane", "-Z", "-t", agent.as_str()]).unwrap();
-    assert_eq!(places(&server, &[third, agent, top]), ["0,0 200x10", "0,11 99x39", "100,11 100x39"]);
+    assert_eq!(places(&server, &[third, agent, top]), ["0,1 200x10", "0,12 99x38", "100,12 100x38"]);
 }
 
 #[test]
@@ -227,7 +232,7 @@ fn the_top_keeps_its_lines_on_a_screen_of_another_size() {
     }
     server.person(&["resize-pane", "-Z", "-t", agent.as_str()]).unwrap();
     server.person(&["resize-window", "-t", top.as_str(), "-x", "80", "-y", "24"]).unwrap();
-    assert_eq!(server.of(&agent, "#{window_zoomed_flag} #{pane_height}"), "1 24", "what a person zoomed stays so");
+    assert_eq!(server.of(&agent, "#{window_zoomed_flag} #{pane_height}"), "1 23", "what a person zoomed stays so");
 }
 
 #[test]

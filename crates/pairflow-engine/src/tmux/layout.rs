@@ -5,8 +5,10 @@ use super::error::TmuxError;
 use super::pane::PaneId;
 use super::server::{About, Tmux};
 
-/// How many lines the pane on top gets, as tmux finds out whenever the window changes its size: a third, within limits.
-const TOP: &str = "#{?#{e|<:#{window_height},24},7,#{?#{e|>:#{window_height},30},10,#{e|/:#{window_height},3}}}";
+/// How many lines the pane on top gets, with the one that names it, as tmux finds out whenever the window changes its
+/// size: a third, within limits.
+const TOP: &str =
+    "#{?#{e|<:#{window_height},24},8,#{?#{e|>:#{window_height},30},11,#{e|+:1,#{e|/:#{window_height},3}}}}";
 
 const LINE: &str = "#{pane_id}:#{pane_active}:#{window_id}:#{window_zoomed_flag}:#{session_attached}:\
     #{default-size}:#{window_width}x#{window_height}";

@@ -27,6 +27,9 @@ const WINDOW: &[(&str, &str)] = &[
     ("automatic-rename", "off"),
     ("synchronize-panes", "off"),
     ("window-size", "latest"),
+    // Over each pane stands whose it is.
+    ("pane-border-status", "top"),
+    ("pane-border-format", " #{s/[.]view$//:@pairflow} "),
 ];
 
 /// Starts a server that stays, and lists its hooks.
