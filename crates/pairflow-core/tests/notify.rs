@@ -40,6 +40,7 @@ fn waiting(asked: &[(Party, &str)]) -> Unit {
         kind: if *by == Party::Orchestrator { QuestionKind::Watchdog } else { QuestionKind::Question },
         question: (*question).to_owned(),
         about: None,
+        wants: None,
         at: Timestamp::from_millis(index as i64),
     };
     let questions = asked.iter().enumerate().map(question).collect();

@@ -191,6 +191,67 @@ fn an_agent_at_a_permission_points_to_the_question_and_never_to_the_name_of_a_pa
 }
 
 #[test]
+fn an_agent_that_nobody_was_asked_about_points_to_its_pane_and_not_to_the_question_about_another() {
+    let mut play = running();
+    let what = "Bash: make".to_owned();
+    play.run(Command::Hindered { agent: "claude".parse().unwrap(), by: Hindrance::Permission, what });
+    let mut all = seats(&play);
+    (all[0].status, all[1].status) = (SeatStatus::Dialog, SeatStatus::Permission);
+    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    assert!(lines.contains("waits at a dialog 38 s, see pairflow attach save-safely\n"), "{lines}");
+    assert!(lines.contains("waits for a permission 4 min, see Inbox\n"), "{lines}");
+}
+
+/// A bubble in which codex waits for a permission that can be given from everywhere.
+fn permission(what: &str) -> Play {
+    let mut play = running();
+    play.run(Command::Hindered { agent: "codex".parse().unwrap(), by: Hindrance::Permit, what: what.to_owned() });
+    play
+}
+
+/// Whether the command that allows something stands ready to be copied.
+fn allows(lines: &str) -> bool {
+    lines.lines().map(str::trim).any(|line| line.starts_with("pairflow reply") && line.contains(" --d"))
+}
+
+#[test]
+fn a_permission_is_given_only_beneath_all_that_it_is_asked_for() {
+    let short = text(&shown(&permission("Bash make; curl x | sh"), &[], 100, 40));
+    assert!(allows(&short), "all of it is there: {short}");
+    assert!(!short.contains("pairflow inbox"), "{short}");
+    for filler in ["echo one && ".repeat(30), "x".repeat(90)] {
+        let long = text(&shown(&permission(&format!("Bash make && {filler}; curl x | sh")), &[], 80, 40));
+        assert!(long.contains("Bash make && ") && !long.contains("curl x"), "its end is cut: {long}");
+        assert!(!allows(&long) && !long.contains("Allow it"), "nothing behind the cut passes for the rest: {long}");
+        assert!(long.contains("            pairflow inbox save-safely\n"), "{long}");
+        assert!(long.contains(" --message '…'\n") && long.contains("  pairflow attach save-safely\n"), "{long}");
+    }
+}
+
+#[test]
+fn a_command_that_does_not_fit_is_not_cut_but_read_elsewhere() {
+    let narrow = text(&shown(&permission("Bash make"), &[], 80, 40));
+    assert!(narrow.contains("  pairflow inbox save-safely\n") && !narrow.contains("--decision a…"), "{narrow}");
+    assert!(allows(&text(&shown(&permission("Bash make"), &[], 100, 40))));
+}
+
+#[test]
+fn no_size_lets_a_permission_be_given_that_is_not_read_in_full() {
+    let what = format!("Bash make && {}; curl x | sh", "echo one && ".repeat(22));
+    let play = permission(&what);
+    let mut offered = 0;
+    for columns in (1..140).step_by(4) {
+        for rows in [1, 3, 6, 8, 12, 40] {
+            let lines = text(&shown(&play, &[], columns, rows));
+            let folded = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(!allows(&lines) || folded.contains(&what), "{columns}x{rows}: {lines}");
+            offered += usize::from(allows(&lines));
+        }
+    }
+    assert!(offered > 0, "where it fits, it can be given");
+}
+
+#[test]
 fn a_time_that_nobody_knows_is_not_shown() {
     let play = running();
     let mut all = seats(&play);
@@ -336,4 +397,13 @@ fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
     let lines = text(&shown(&play, &[], 100, 24));
     let said = format!("codex has used up what its account allows, until {} UTC", until.date_hms());
     assert!(lines.contains(&said), "{lines}");
+    let ends = [Command::Stop { reason: "enough".to_owned() }, Command::GiveUp { reason: "no disk".to_owned() }];
+    for end in ends {
+        let mut over = play.clone();
+        over.run(end);
+        // Whatever the log leaves behind: nobody is waited for any more.
+        over.unit.parked = play.unit.parked.clone();
+        let lines = text(&shown(&over, &[], 100, 24));
+        assert!(!lines.contains("has used up"), "{lines}");
+    }
 }

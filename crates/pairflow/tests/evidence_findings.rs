@@ -65,7 +65,7 @@ fn answers_belong_to_their_seat_and_to_open_rows() {
     assert_eq!(findings(&home, "b1")[0]["state"], "disputed");
     claude.pairflow(&["pass", "--summary", "x", "--reopen", "F1"]).ok();
     let status = home.wait_for_state("b1", "WAITING_HUMAN");
-    assert_eq!(status["questions"][0]["kind"], "unproven", "word against word is the person's: {status:#}");
+    assert_eq!(status["questions"][0]["kind"], "tie_break", "word against word is the person's: {status:#}");
     assert_eq!(findings(&home, "b1")[0]["state"], "reopened");
 }
 

@@ -2,8 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod daily_support;
 mod verbs_support;
 
+use daily_support::{on_terminal, shell};
+use pairflow::{Group, TABLE};
 use pairflow_testkit::home::Home;
 use serde_json::{Value, json};
 use verbs_support::{created, done, handed_over, home, ready};
@@ -79,4 +82,67 @@ fn an_update_of_what_is_done_prints_the_bubble_that_follows() {
     assert_ne!(next["bubble_id"], "b1");
     created(&home, "b3");
     assert_eq!(home.pairflow(&["stop", "b3", "--yes", "--json"]).ok().json()["state"], "CANCELLED");
+}
+
+#[test]
+fn a_bubble_that_is_made_and_started_at_once_is_printed_as_create_prints_it() {
+    let home = home();
+    let made = home.pairflow(&["new", "Fix the race", "--test", "true", "--json"]).ok();
+    let object = made.json();
+    assert_eq!((&object["schema"], &object["bubble_id"]), (&json!("pairflow.created/1"), &json!("fix-the-race")));
+    assert_eq!((&object["state"], &object["confirmed"]), (&json!("RUNNING"), &json!("explicit")));
+    let line = ["create", "--id", "b2", "--task", "x", "--test", "true", "--start", "--json"];
+    let created = home.pairflow(&line).ok().json();
+    let fields = |object: &Value| object.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(fields(&object), fields(&created));
+    let failed = home.pairflow(&["new", "do it", "--test", "true", "--setup", "exit 7", "--json"]).ends(3).json();
+    assert_eq!(
+        (&failed["schema"], &failed["error"]["hint"]),
+        (&json!("pairflow.error/1"), &json!("pairflow start do-it"))
+    );
+}
+
+#[test]
+fn an_ok_prints_where_the_bubble_stands_then() {
+    let home = home();
+    ready(&home, "b1");
+    let error = home.pairflow(&["ok", "b1", "--json"]).ends(1).json()["error"].clone();
+    assert_eq!(error["hint"], "pairflow ok b1 --json --yes", "{error}");
+    assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL");
+    let done = status(&home, &["ok", "b1", "--yes"]);
+    assert_eq!((&done["state"], &done["merged"]), (&json!("DONE"), &Value::Null));
+    let error = home.pairflow(&["ok", "b1", "--merge", "--json"]).ends(1).json()["error"].clone();
+    assert_eq!(error["hint"], "pairflow merge b1 --here", "{error}");
+    let merged = status(&home, &["ok", "b1", "--merge", "--here"]);
+    assert_eq!(merged["merged"], json!(home.git(&["rev-parse", "main"])));
+}
+
+#[test]
+fn a_person_who_is_asked_reads_the_package_beside_the_json() {
+    let home = home();
+    ready(&home, "b1");
+    let result = home.root().join("result.json");
+    // Everything but the result is on the terminal.
+    let line = format!("'{}' ok b1 --json >'{}'", env!("CARGO_BIN_EXE_pairflow"), result.display());
+    let mut command = shell(&home, &line);
+    command.current_dir(&home.repo);
+    let (code, text) = on_terminal(command, &[("# Package of bubble b1", ""), ("and commit it? [y/N]", "y\n")]);
+    assert_eq!(code, 0, "{text}");
+    let said: Value = serde_json::from_str(&std::fs::read_to_string(result).unwrap()).unwrap();
+    assert_eq!((&said["schema"], &said["state"]), (&json!("pairflow.status/1"), &json!("DONE")));
+}
+
+#[test]
+fn whatever_has_no_json_is_named_as_an_exception() {
+    let about_bubbles = |group| matches!(group, Group::Daily | Group::Operator | Group::Agent);
+    let without = TABLE.iter().filter(|entry| !entry.hidden && about_bubbles(entry.group));
+    let without = without.filter(|entry| !entry.build().get_arguments().any(|arg| arg.get_id() == "json"));
+    let mut names: Vec<_> = without.map(|entry| entry.name).collect();
+    // These two are about a repository, and about none.
+    names.retain(|name| !["init", "demo"].contains(name));
+    names.sort_unstable();
+    assert_eq!(names, ["attach", "brief", "export", "open", "view"]);
+    let docs = include_str!("../../../docs/json.md");
+    let exceptions = docs.split_once("except").and_then(|(_, rest)| rest.split_once("What it prints")).unwrap().0;
+    assert!(names.iter().all(|name| exceptions.contains(&format!("`{name}`"))), "{exceptions}");
 }

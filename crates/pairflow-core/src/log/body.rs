@@ -102,6 +102,9 @@ pub struct Question {
     /// Which agent it is about, if it is about one's presence. Lines without it are about the turn's holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<AgentId>,
+    /// What that agent wants to be allowed, if it can be allowed from everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wants: Option<String>,
 }
 
 /// Why a question is asked; decides how it may be answered.

@@ -18,7 +18,7 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
         return Err(Refusal::Empty { what: "the question" });
     }
     let mut events = presence::withdrawals(unit, by, |_| true);
-    let body = Question { question: question.clone(), kind: QuestionKind::Question, about: None };
+    let body = Question { question: question.clone(), kind: QuestionKind::Question, about: None, wants: None };
     let mut event = Event::own(unit.round, Body::HumanQuestion(body));
     event.sender = Party::Agent(by.clone());
     event.refs.clone_from(refs);
@@ -29,12 +29,13 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
 
 /// A question of pairflow's own.
 pub(super) fn own_question(unit: &Unit, kind: QuestionKind, question: String) -> Event {
-    Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about: None }))
+    Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about: None, wants: None }))
 }
 
 /// A question of pairflow's own about the presence of `agent`.
 pub(super) fn question_about(unit: &Unit, agent: &AgentId, kind: QuestionKind, question: String) -> Event {
-    Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about: Some(agent.clone()) }))
+    let about = Some(agent.clone());
+    Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about, wants: None }))
 }
 
 /// The question of a critic that wants the person to decide before the loop goes on.

@@ -243,8 +243,8 @@ fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
 fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment) -> Decided {
     let id = &unit.id;
     let (kind, question) = match by {
-        // Nothing is expected of it now; in its own turn it meets the limit again.
-        Hindrance::Limit { .. } if unit.phase.turn().is_none_or(|turn| turn.agent != *agent) => {
+        // Nothing is expected of it now; in its own turn it meets it again.
+        Hindrance::Limit { .. } | Hindrance::Failure if unit.phase.turn().is_none_or(|turn| turn.agent != *agent) => {
             return Decided::default();
         }
         Hindrance::Limit { until: Some(until) } if is_soon(until, now) => return park(unit, agent, what, until),
@@ -262,7 +262,7 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment
                 "{agent} has stopped: {what}. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'."
             ),
         ),
-        Hindrance::Permit => (QuestionKind::Permit, permit(agent, what)),
+        Hindrance::Permit => (QuestionKind::Permit, format!("{agent} asks for a permission: {what}.")),
         Hindrance::Permission => (
             QuestionKind::Permission,
             format!("{agent} asks for a permission in its pane: {what}. Answer it there: pairflow attach {id}"),
@@ -274,12 +274,12 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment
     };
     let mut events = Vec::new();
     if !asked(unit, agent, kind) {
-        events.push(question_about(unit, agent, kind, question));
+        let (about, wants) = (Some(agent.clone()), (kind == QuestionKind::Permit).then(|| what.to_owned()));
+        events.push(Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about, wants })));
     }
     if kind == QuestionKind::Permission {
         // No hook waits any more: what a person answered now would reach nobody.
-        let permit = format!("{} {ALLOW}", permit(agent, what));
-        let is_held = |open: &&OpenQuestion| open.kind == QuestionKind::Permit && open.question.starts_with(&permit);
+        let is_held = |open: &&OpenQuestion| wanted(open) == Some((agent, what));
         let held = unit.questions.iter().filter(is_held);
         events.extend(held.map(|open| take_back(unit, open, "it is asked in its pane now".to_owned())));
     }
@@ -302,33 +302,21 @@ fn park(unit: &Unit, agent: &AgentId, what: &str, until: Timestamp) -> Decided {
     Decided::one(event)
 }
 
-/// How the ways to answer a request for a permission begin.
-const ALLOW: &str = "Allow it this once with";
-
-/// The question about a permission that can be answered from everywhere, without the ways to answer it.
-fn permit(agent: &AgentId, what: &str) -> String {
-    format!("{agent} asks for a permission: {what}.")
-}
-
 /// Returns which agent wants a permission that can be given from everywhere, and what for.
-pub(crate) fn wanted(open: &OpenQuestion) -> Option<(&str, &str)> {
-    let asked = (open.kind == QuestionKind::Permit).then_some(&open.question)?;
-    let (agent, wanted) = asked.split_once(" asks for a permission: ")?;
-    let wanted = wanted.rsplit_once(ALLOW).map_or(wanted, |(wanted, _)| wanted).trim_end();
-    Some((agent, wanted.strip_suffix('.').unwrap_or(wanted)))
+pub(crate) fn wanted(open: &OpenQuestion) -> Option<(&AgentId, &str)> {
+    Some((open.about.as_ref()?, open.wants.as_deref()?))
 }
 
 /// Returns a question as a person reads it: the commands that answer a request for a permission have its name in them,
 /// which it has only once it is recorded.
 pub(super) fn shown(unit: &Unit, asked: &Question, name: &MsgId) -> String {
     let (id, question) = (&unit.id, &asked.question);
-    // Lines that do not say whom they are about have the ways in them.
-    if asked.kind != QuestionKind::Permit || asked.about.is_none() {
+    if asked.kind != QuestionKind::Permit {
         return question.clone();
     }
     let reply = format!("pairflow reply {id} --question {name}");
     format!(
-        "{question} {ALLOW} '{reply} --decision accept', refuse it with '{reply} --message …', or answer in its pane: pairflow attach {id}"
+        "{question} Allow it this once with '{reply} --decision accept', refuse it with '{reply} --message …', or answer in its pane: pairflow attach {id}"
     )
 }
 

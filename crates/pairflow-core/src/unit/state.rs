@@ -209,6 +209,9 @@ pub struct OpenQuestion {
     /// Which agent it is about, if that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<AgentId>,
+    /// What that agent wants to be allowed, if it can be allowed from everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wants: Option<String>,
     /// When it was asked.
     pub at: Timestamp,
 }

@@ -6,6 +6,7 @@ use crate::ids::{BubbleId, MsgId, Party};
 use crate::log::QuestionKind;
 use crate::time::Timestamp;
 use crate::unit::{Approval, OpenQuestion, Phase, Unit};
+use crate::view::safe::safe_line;
 use crate::view::words::{changes, count, reviewers};
 
 /// The schema of [`Inbox`] as JSON; `pairflow.` comes before it.
@@ -35,6 +36,31 @@ pub struct InboxItem {
     pub since: Timestamp,
     /// The command lines that answer it, the usual one first.
     pub answer: Vec<String>,
+    /// What has to be read in full before the usual answer may be given; nothing if a beginning of the question is enough.
+    #[serde(skip)]
+    pub decisive: Option<String>,
+}
+
+impl InboxItem {
+    /// Returns the command line that shows the whole question.
+    pub fn reading(&self) -> String {
+        format!("pairflow inbox {}", self.bubble_id)
+    }
+
+    /// Whether `shown` has all that the usual answer is about: nobody allows what may go on behind a cut.
+    pub fn is_read_in(&self, shown: &str) -> bool {
+        let folded = |text: &str| safe_line(text, usize::MAX);
+        self.decisive.as_ref().is_none_or(|needed| folded(shown).contains(&folded(needed)))
+    }
+
+    /// Returns those of its `lines` that may stand beneath `shown`, which is what there is to see of the question: where
+    /// that is too little, the one that shows it whole comes in place of the usual answer.
+    pub(crate) fn offered(&self, mut lines: Vec<String>, shown: &str) -> Vec<String> {
+        if let Some(usual) = lines.first_mut().filter(|_| !self.is_read_in(shown)) {
+            *usual = self.reading();
+        }
+        lines
+    }
 }
 
 /// What kind of decision a person is asked for.
@@ -66,7 +92,7 @@ pub enum ItemKind {
 /// Returns what waits for a person, oldest first.
 pub fn inbox(unit: &Unit) -> Vec<InboxItem> {
     match &unit.phase {
-        Phase::WaitingHuman(_) => unit.questions.iter().map(|open| question(unit, open)).collect(),
+        Phase::WaitingHuman(_) => open_questions(unit).iter().map(|open| question(unit, open)).collect(),
         // Nothing can be decided on while the base is merged or the commit is under way.
         Phase::ReadyForApproval(_) | Phase::Approved(_) if unit.updating => Vec::new(),
         Phase::ReadyForApproval(request) => {
@@ -80,6 +106,11 @@ pub fn inbox(unit: &Unit) -> Vec<InboxItem> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns the questions that can be answered now: a bubble that failed leaves its own behind.
+pub(crate) fn open_questions(unit: &Unit) -> &[OpenQuestion] {
+    if matches!(unit.phase, Phase::WaitingHuman(_)) { &unit.questions } else { &[] }
 }
 
 /// Returns the same as NDJSON, one line for each item.
@@ -121,7 +152,13 @@ fn question(unit: &Unit, open: &OpenQuestion) -> InboxItem {
         question: open.question.clone(),
         since: open.at,
         answer: answers(unit, open),
+        decisive: (open.kind == QuestionKind::Permit).then(|| request(open)),
     }
+}
+
+/// What an agent wants to be allowed, to the end of the sentence.
+fn request(open: &OpenQuestion) -> String {
+    open.wants.as_ref().map_or_else(|| open.question.clone(), |what| format!("{what}."))
 }
 
 fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
@@ -166,6 +203,7 @@ fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> I
         question,
         since: unit.package_at,
         answer,
+        decisive: None,
     }
 }
 

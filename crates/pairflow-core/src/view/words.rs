@@ -5,6 +5,7 @@ use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
 use crate::rounds::{Certificate, Finding};
 use crate::time::Timestamp;
+use crate::unit::Unmet;
 use crate::view::safe::{safe_line, width};
 
 /// How many columns an agent's text may take where it has to stay on one line of a page.
@@ -13,9 +14,12 @@ const ONE_LINE: usize = 4000;
 /// What is said instead of a count-down while no supervisor runs.
 pub const UNCOUNTED: &str = "nobody counts: the supervisor is not running";
 
-/// Returns a criterion of convergence without the name of the field that shows it, which means nothing to a person.
-pub fn criterion(unmet: &str) -> &str {
-    unmet.strip_suffix(" (round_role_history)").unwrap_or(unmet)
+/// Returns a criterion of convergence as people read it: without the name of a field, which only programs know.
+pub fn criterion(unmet: &Unmet) -> String {
+    match unmet {
+        Unmet::NoAlternation => "the reviewer role has not alternated yet".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// Returns foreign text as one safe line of a page.
@@ -88,6 +92,13 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
             line.push_str(word);
         }
     }
+    lines
+}
+
+/// Returns lines up to the first that is cut, so that what follows the cut does not pass for the rest.
+pub(crate) fn up_to_cut(mut lines: Vec<String>) -> Vec<String> {
+    let end = lines.iter().position(|line| line.ends_with('…')).map_or(lines.len(), |at| at + 1);
+    lines.truncate(end);
     lines
 }
 

@@ -13,7 +13,12 @@ pub(crate) fn bubble() -> BubbleId {
 pub(crate) fn question(text: &str) -> Event {
     Event::own(
         1,
-        Body::HumanQuestion(Question { question: text.to_owned(), kind: QuestionKind::Question, about: None }),
+        Body::HumanQuestion(Question {
+            question: text.to_owned(),
+            kind: QuestionKind::Question,
+            about: None,
+            wants: None,
+        }),
     )
 }
 

@@ -67,6 +67,17 @@ fn two_reviewers_that_do_not_agree_are_word_against_word_too() {
     assert_eq!(asked(&play), [QuestionKind::Unproven]);
 }
 
+#[test]
+fn a_waiver_that_was_taken_back_renews_the_budget_and_the_question_comes_again_after_the_second_review() {
+    let withdrawn = "claude: pass P1 'no rollback'\nhuman: waive F1 'fine'\nhuman: waive F1 withdraw";
+    let mut play = play(&TWICE.replace("claude: pass P1 'no rollback'", withdrawn));
+    assert_eq!(asked(&play), []);
+    for line in ["codex edits a.rs", "codex: pass fixes F1 fixes F2", "claude: pass reopens F1"] {
+        play.line(line);
+    }
+    assert_eq!(asked(&play), [QuestionKind::Unproven]);
+}
+
 /// What comes after the first answer: a third review that leaves a finding open without a question.
 const CONTINUED: &str = "human: reply 'F2 is right' continue
     codex edits a.rs

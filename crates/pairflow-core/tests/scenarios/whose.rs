@@ -125,6 +125,21 @@ fn the_limit_of_an_agent_without_the_turn_stops_nobody() {
 }
 
 #[test]
+fn a_failure_of_an_agent_without_the_turn_stops_nobody() {
+    let mut play = after(&["claude: fails 'overloaded'"]);
+    assert_eq!(asked(&play), []);
+    play.line("codex: pass 'done'");
+    play.line("claude: fails 'overloaded'");
+    assert_eq!(asked(&play), [about("claude", QuestionKind::Idle)]);
+}
+
+#[test]
+fn nobody_is_waited_for_in_a_bubble_that_has_ended() {
+    let play = after(&["codex: limited 'usage limit' for 2h", "human: stop"]);
+    assert_eq!((play.unit.phase.is_final(), &play.unit.parked), (true, &None));
+}
+
+#[test]
 fn a_command_of_a_parked_agent_ends_the_waiting() {
     let passed = after(&["codex: limited 'usage limit' for 2h", "codex: pass 'done'"]);
     assert!(passed.unit.parked.is_none(), "the other agent is not kept waiting");

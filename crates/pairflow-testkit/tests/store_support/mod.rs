@@ -37,7 +37,12 @@ pub(crate) fn moment(n: u64) -> Moment {
 pub(crate) fn question(text: &str) -> Event {
     Event::own(
         1,
-        Body::HumanQuestion(Question { question: text.to_owned(), kind: QuestionKind::Question, about: None }),
+        Body::HumanQuestion(Question {
+            question: text.to_owned(),
+            kind: QuestionKind::Question,
+            about: None,
+            wants: None,
+        }),
     )
 }
 

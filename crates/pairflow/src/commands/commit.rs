@@ -80,7 +80,12 @@ pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command)
 }
 
 /// Has the commit made, and warns of what is not in it.
-fn committed(app: &App, out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(CommitId, Unit), CommandError> {
+pub(crate) fn committed(
+    app: &App,
+    out: &mut Out,
+    bubble: &Bubble,
+    command: &Command,
+) -> Result<(CommitId, Unit), CommandError> {
     out.progress(format_args!("committing the approved tree of {} …", bubble.id));
     let made = bubble.commit(command, &app.hands())?;
     let unit = bubble.load()?.unit;

@@ -80,7 +80,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     let unit = if args.start { start::begin(app, out, &bubble, start::Chosen::default())? } else { unit };
     if args.json {
-        return out.json("created/1", &created(&unit));
+        return print_json(out, &unit);
     }
     if args.start {
         return start::tell(out, &unit);
@@ -108,6 +108,11 @@ pub(crate) fn show(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
         row("by hand", check.clone())?;
     }
     Ok(())
+}
+
+/// Prints what was made, for programs.
+pub(crate) fn print_json(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
+    out.json("created/1", &created(unit))
 }
 
 fn created(unit: &Unit) -> Created<'_> {

@@ -7,6 +7,7 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::time::Timestamp;
 use pairflow_core::unit::{StateName, Unit};
 use pairflow_core::view::inbox::{InboxItem, inbox};
+use pairflow_core::view::safe::safe_line;
 use pairflow_core::view::{StateFields, title};
 use serde::Serialize;
 
@@ -59,6 +60,9 @@ pub(crate) struct Waiting {
     pub(crate) repo: String,
     #[serde(flatten)]
     pub(crate) item: InboxItem,
+    /// The command line that shows the whole question, from the place of the call.
+    #[serde(skip)]
+    reading: String,
 }
 
 /// One bubble; what cannot be read has only a problem.
@@ -131,7 +135,8 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
 pub(crate) fn items(reach: &Reach, root: &Path, unit: &Unit) -> Vec<Waiting> {
     let told = |mut item: InboxItem| {
         item.answer = item.answer.iter().map(|line| reach.line(line, root)).collect();
-        Waiting { repo: root.display().to_string(), item }
+        let reading = reach.line(&item.reading(), root);
+        Waiting { repo: root.display().to_string(), item, reading }
     };
     inbox(unit).into_iter().map(told).collect()
 }
@@ -189,13 +194,15 @@ fn waiting(app: &App, home: &Home, out: &mut Out) -> Result<(), CommandError> {
     }
     let now = app.clock.now().ts;
     out.paint(&Line::new().add(Paint::Bold, format!("Waiting for you: {}", home.waiting.len())))?;
-    for Waiting { item, .. } in &home.waiting {
+    for Waiting { item, reading, .. } in &home.waiting {
         let since = format!("{:>6}", age(item.since, now));
         let who = format!("{}, {}: ", item.bubble_id, called(item));
         let room = out.columns().unwrap_or(usize::MAX).saturating_sub(since.len() + 4 + who.len()).max(20);
         let line = Line::new().add(Paint::Dim, since).plain("  ").add(Paint::Bold, who);
-        out.paint(&line.fit(Paint::Warn, &item.question, room))?;
-        if let Some(answer) = item.answer.first() {
+        let question = safe_line(&item.question, room);
+        out.paint(&line.piece(Paint::Warn, &question))?;
+        let answer = if item.is_read_in(&question) { item.answer.first() } else { Some(reading) };
+        if let Some(answer) = answer {
             out.paint(&Line::new().plain(" ".repeat(8)).plain(answer))?;
         }
     }

@@ -50,12 +50,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
-    if !args.json {
-        return bring(app, out, &bubble, here);
-    }
-    match merged(app, out, &bubble, here)? {
-        MergeEnd::Merged(_) => status::print_json(app, out, &bubble, &bubble.load()?.unit),
-        MergeEnd::Line { at, line } => Err(checked_out(app, &bubble, &at, &format!("`{line}`"))?),
+    if args.json { bring_json(app, out, &bubble, here) } else { bring(app, out, &bubble, here) }
+}
+
+/// Brings the bubble's commit to the base branch, and prints for programs where the bubble stands then.
+pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
+    match merged(app, out, bubble, here)? {
+        MergeEnd::Merged(_) => status::print_json(app, out, bubble, &bubble.load()?.unit),
+        MergeEnd::Line { at, line } => Err(checked_out(app, bubble, &at, &format!("`{line}`"))?),
     }
 }
 

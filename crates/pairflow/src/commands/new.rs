@@ -29,6 +29,9 @@ pub struct NewArgs {
     /// How it is set up
     #[command(flatten)]
     pub setup: SetupArgs,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -48,10 +51,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let words = args.text.join(" ");
     let task = app.task((!args.text.is_empty()).then_some(words.as_str()))?;
     let (bubble, made) = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
-    create::show(out, &made)?;
+    if !args.json {
+        create::show(out, &made)?;
+    }
     let unit = start::begin(app, out, &bubble, start::Chosen::default()).map_err(|error| {
         let message = format!("bubble {} is made, but could not be started: {}", bubble.id, error.message);
         CommandError { message, ..error }
     })?;
-    start::tell(out, &unit)
+    if args.json { create::print_json(out, &unit) } else { start::tell(out, &unit) }
 }

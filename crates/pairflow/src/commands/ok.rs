@@ -9,7 +9,7 @@ use pairflow_engine::engine::Bubble;
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
-use crate::commands::{approve, commit, merge};
+use crate::commands::{approve, commit, merge, status};
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -32,6 +32,9 @@ pub struct OkArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The line of the table.
@@ -52,22 +55,53 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let unit = bubble.load()?.unit;
     match &unit.phase {
         Phase::ReadyForApproval(request) => {
-            show(&bubble, request, out)?;
+            present(app, &args, &bubble, request, out)?;
             let question = format!("Approve tree {} of {} and commit it?", request.tree.short(), bubble.id);
             app.insist(out, args.yes, &question)?;
             approve(&bubble, request)?;
-            commit(app, &bubble, out)?;
+            conclude(app, &args, &bubble, out)?;
         }
-        Phase::Approved(_) | Phase::Committed(_) => commit(app, &bubble, out)?,
+        Phase::Approved(_) | Phase::Committed(_) => conclude(app, &args, &bubble, out)?,
         Phase::Done(_) if args.merge => {}
         _ => return Err(not_ready(app, &bubble, &unit)),
     }
-    if args.merge {
-        let here = if args.here { Some(app.cwd()?) } else { None };
-        return merge::bring(app, out, &bubble, here);
+    let here = if args.here { Some(app.cwd()?) } else { None };
+    match (args.merge, args.json) {
+        (true, true) => merge::bring_json(app, out, &bubble, here),
+        (true, false) => merge::bring(app, out, &bubble, here),
+        (false, true) => status::print_json(app, out, &bubble, &bubble.load()?.unit),
+        (false, false) => {
+            out.next(format_args!("{}", merge::line(app, &unit)));
+            Ok(())
+        }
     }
-    out.next(format_args!("{}", merge::line(app, &unit)));
+}
+
+/// Shows the package to whoever decides on it: a program has its result alone on stdout, and a person who is asked
+/// nevertheless reads it beside that.
+fn present(
+    app: &App,
+    args: &OkArgs,
+    bubble: &Bubble,
+    request: &ApprovalRequest,
+    out: &mut Out,
+) -> Result<(), CommandError> {
+    if !args.json {
+        return show(bubble, request, out);
+    }
+    if !args.yes && app.interactive() {
+        let package = bubble.package(request)?;
+        String::from_utf8_lossy(&package).lines().for_each(|line| out.note(format_args!("{line}")));
+    }
     Ok(())
+}
+
+/// Commits what was approved; a program reads of it in the status.
+fn conclude(app: &App, args: &OkArgs, bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
+    if !args.json {
+        return commit(app, bubble, out);
+    }
+    commit::committed(app, out, bubble, &order(app)).map(drop).map_err(uncommitted)
 }
 
 /// Prints the package that is up for approval.
@@ -83,11 +117,16 @@ pub(crate) fn approve(bubble: &Bubble, shown: &ApprovalRequest) -> Result<(), Co
 
 /// Commits what was approved, and says so.
 pub(crate) fn commit(app: &App, bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
-    let order = Command::Commit { message: None, override_scope: None, hooks: false, author: app.author() };
-    commit::make(app, out, bubble, &order).map_err(|error| {
-        let message = format!("approved, but not committed: {}", error.message);
-        CommandError { message, ..error }
-    })
+    commit::make(app, out, bubble, &order(app)).map_err(uncommitted)
+}
+
+fn order(app: &App) -> Command {
+    Command::Commit { message: None, override_scope: None, hooks: false, author: app.author() }
+}
+
+fn uncommitted(error: CommandError) -> CommandError {
+    let message = format!("approved, but not committed: {}", error.message);
+    CommandError { message, ..error }
 }
 
 /// Says why there is nothing to approve, and what goes on.
@@ -97,7 +136,7 @@ fn not_ready(app: &App, bubble: &Bubble, unit: &Unit) -> CommandError {
         status.questions.iter().map(|open| format!("a question is open: {}", open.question)).collect();
     reasons.extend(status.failure.iter().cloned());
     let missing = status.missing_for_convergence.iter().filter(|_| unit.phase.turn().is_some());
-    reasons.extend(missing.map(|unmet| criterion(unmet).to_owned()));
+    reasons.extend(missing.map(criterion));
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
     let error =
         CommandError::refused(format_args!("{} is {}, not ready for approval{why}.", bubble.id, unit.phase.name()));

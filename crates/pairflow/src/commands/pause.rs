@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Command;
-use pairflow_core::view::inbox::inbox;
+use pairflow_core::view::inbox::{InboxItem, inbox};
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
@@ -45,7 +45,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     out.line(format_args!("Paused bubble {}", bubble.id))?;
     // A question that only an answer settles comes before `resume`.
-    match inbox(&unit).into_iter().next().and_then(|item| item.answer.into_iter().next()) {
+    // Nothing is allowed before it has been read, and here it is not shown.
+    let line =
+        |item: InboxItem| if item.is_read_in("") { item.answer.into_iter().next() } else { Some(item.reading()) };
+    match inbox(&unit).into_iter().next().and_then(line) {
         Some(answer) => {
             let after = if answer.starts_with("pairflow resume") { "" } else { ", and go on with resume" };
             out.note(format_args!("A question is open; it can be answered now{after}."));

@@ -174,6 +174,7 @@ fn updated(unit: &mut Unit, at: Moment) {
 fn ended(unit: &mut Unit, phase: Phase) {
     unit.phase = phase;
     unit.questions.clear();
+    unit.parked = None;
     (unit.updating, unit.paused) = (false, false);
 }
 

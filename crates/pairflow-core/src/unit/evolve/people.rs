@@ -21,6 +21,7 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         kind: question.kind,
         question: presence::shown(unit, question, &envelope.id),
         about: question.about.clone(),
+        wants: question.wants.clone(),
         at: envelope.at.ts,
     });
     if let Phase::Running(turn) = &unit.phase {

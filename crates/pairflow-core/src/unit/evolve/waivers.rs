@@ -35,7 +35,7 @@ pub(super) fn withdrawn(unit: &mut Unit, control: &Control, at: Moment) {
 /// The person wants it dealt with, so there is a fresh budget for that.
 fn unclean(unit: &mut Unit, at: Moment) {
     unit.streak.clear();
-    unit.reviews = 0;
+    unit.renew_budget();
     let seats = unit.seats.clone();
     match unit.phase.turn().map(|turn| turn.stage.clone()) {
         Some(Stage::Settled) => {

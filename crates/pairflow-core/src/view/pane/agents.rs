@@ -4,6 +4,7 @@ use crate::ids::AgentId;
 use crate::log::QuestionKind;
 use crate::rules::DriverKind;
 use crate::unit::{Phase, Unit};
+use crate::view::inbox::open_questions;
 use crate::view::pane::sections::{Section, labelled};
 use crate::view::pane::{PaneLine, Scene, SeatNow, SeatStatus, Shade};
 use crate::view::safe::width;
@@ -74,13 +75,13 @@ fn status(seat: &SeatNow, scene: &Scene<'_>) -> PaneLine {
     match seat.status.wants_person() {
         false => line,
         // What answers it stands beside the question.
-        true if is_asked(scene.unit) => line.add(Shade::Warn, ", see Inbox"),
+        true if is_asked(scene.unit, &seat.agent) => line.add(Shade::Warn, ", see Inbox"),
         true => line.add(Shade::Warn, format!(", see pairflow attach {}", scene.unit.id)),
     }
 }
 
-/// Whether the person is asked for something that an agent shows in its pane.
-fn is_asked(unit: &Unit) -> bool {
+/// Whether the person is asked for something that this agent shows in its pane.
+fn is_asked(unit: &Unit, agent: &AgentId) -> bool {
     let shown = |kind| matches!(kind, QuestionKind::Permission | QuestionKind::Permit | QuestionKind::Dialog);
-    unit.questions.iter().any(|open| shown(open.kind))
+    open_questions(unit).iter().any(|open| shown(open.kind) && open.about.as_ref() == Some(agent))
 }

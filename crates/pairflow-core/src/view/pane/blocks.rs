@@ -10,9 +10,10 @@ use crate::view::pane::line::wrapped;
 use crate::view::pane::scene::{CLOSE, turn_left};
 use crate::view::pane::sections::{LABEL, Section, labelled};
 use crate::view::pane::{PaneLine, Scene, Shade, silence_left};
+use crate::view::safe::width;
 use crate::view::status::{Stand, Status};
 use crate::view::timeline::TimelineRow;
-use crate::view::words::{UNCOUNTED, age, called, criterion, one_line, span, title};
+use crate::view::words::{UNCOUNTED, age, called, criterion, one_line, span, title, up_to_cut};
 
 /// How many lines a question takes at most.
 const QUESTION: usize = 4;
@@ -80,9 +81,14 @@ pub(super) fn nothing_waits(unit: &Unit) -> Section {
 fn asked(item: &InboxItem, now: Timestamp, columns: usize) -> Vec<PaneLine> {
     let room = columns.saturating_sub(LABEL);
     let question = format!("{}, {} ago: {}", called(&item.by), age(item.since, now), one_line(&item.question));
-    let question = wrapped(&question, room, QUESTION).into_iter().map(|text| PaneLine::of(Shade::Warn, text));
-    let answers = item.answer.iter().map(|command| PaneLine::of(Shade::Strong, format!("  {}", one_line(command))));
-    question.chain(answers).collect()
+    let question = wrapped(&question, room, QUESTION);
+    let question = if item.decisive.is_some() { up_to_cut(question) } else { question };
+    // A command that is cut is no command; the one that shows them all is short.
+    let whole = |command: String| if width(&command) + 2 > room { item.reading() } else { command };
+    let mut answers: Vec<_> = item.offered(item.answer.clone(), &question.join(" ")).into_iter().map(whole).collect();
+    answers.dedup();
+    let answers = answers.iter().map(|command| PaneLine::of(Shade::Strong, format!("  {}", one_line(command))));
+    question.iter().map(|text| PaneLine::of(Shade::Warn, text)).chain(answers).collect()
 }
 
 /// Whose turn it is and since when, or what else is waited for.
@@ -139,8 +145,8 @@ fn without_turn(unit: &Unit) -> String {
 }
 
 /// How long until the person is asked why nothing happens.
-pub(super) fn watchdog(scene: &Scene<'_>) -> Section {
-    if let Some(parked) = &scene.unit.parked {
+pub(super) fn watchdog(scene: &Scene<'_>, status: &Status) -> Section {
+    if let Some(parked) = &status.parked {
         let text =
             format!("{} has used up what its account allows, until {} UTC", parked.agent, parked.until.date_hms());
         return Section::new(4, 1, labelled("Watchdog", vec![PaneLine::of(Shade::Warn, text)]));
@@ -229,7 +235,7 @@ pub(super) fn missing(unit: &Unit, status: &Status, columns: usize) -> Section {
         return Section::default();
     }
     let room = columns.saturating_sub(LABEL);
-    let told = status.missing_for_convergence.iter().flat_map(|one| wrapped(criterion(one), room, 2));
+    let told = status.missing_for_convergence.iter().flat_map(|one| wrapped(&criterion(one), room, 2));
     let lines = told.map(|text| PaneLine::of(Shade::Plain, text)).collect();
     Section::new(9, 0, labelled("Missing", lines))
 }

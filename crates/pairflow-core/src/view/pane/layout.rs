@@ -72,7 +72,7 @@ fn state(scene: &Scene<'_>, columns: usize) -> (Vec<Section>, Section) {
         blocks::alarms(scene, columns),
         blocks::waiting(scene, columns),
         blocks::turn(scene),
-        blocks::watchdog(scene),
+        blocks::watchdog(scene, &status),
         agents::agents(scene),
         blocks::nothing_waits(unit),
         blocks::findings(unit, columns),

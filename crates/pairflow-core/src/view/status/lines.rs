@@ -4,9 +4,10 @@ use crate::ids::Party;
 use crate::rounds::RowState;
 use crate::unit::StateName;
 use crate::view::Tone;
+use crate::view::inbox::ItemKind;
 use crate::view::safe::{safe_line, width};
-use crate::view::status::{CheckShown, FindingShown, ParkedShown, Stand, Status};
-use crate::view::words::{UNCOUNTED, called, count, criterion, span, wrapped};
+use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
+use crate::view::words::{UNCOUNTED, called, count, criterion, span, up_to_cut, wrapped};
 
 /// How many columns labels take, the gap included.
 pub const LABEL_COLUMNS: usize = 13;
@@ -39,7 +40,9 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     page.one("Task", &status.task_title, Tone::Plain);
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
+    let asked = page.0.len();
     page.sentences("Now", &waiting(status));
+    let asked = page.0[asked..].iter().map(|line| line.value.as_str()).collect::<Vec<_>>().join(" ");
     page.sentences("Parked", &parked(status));
     page.sentences("Waiting for", &missing(status));
     page.list("Checks", checks(status));
@@ -48,10 +51,19 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     let failure: Vec<_> = status.failure.iter().map(|why| (why.clone(), Tone::Bad)).collect();
     page.sentences("Failure", &failure);
     outcome(&mut page, status);
-    for (at, command) in status.next.iter().enumerate() {
+    for (at, command) in next(status, &asked).iter().enumerate() {
         page.whole(if at == 0 { "Next" } else { "" }, command);
     }
     page.0
+}
+
+/// The command lines that go on from a question of which `asked` is shown.
+fn next(status: &Status, asked: &str) -> Vec<String> {
+    let lines = status.next.clone();
+    match &status.waits {
+        Some(item) => item.offered(lines, asked),
+        None => lines,
+    }
 }
 
 struct Lines(Vec<StatusLine>);
@@ -129,11 +141,7 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
     match fields.state {
         StateName::Created => you("start it"),
         StateName::PreparingWorkspace => own("prepare the workspace"),
-        StateName::WaitingHuman => status
-            .questions
-            .iter()
-            .map(|open| (format!("you: {} asks: {}", called(&open.by), open.question), Tone::Warn))
-            .collect(),
+        StateName::WaitingHuman => status.questions.iter().map(|open| (asked(open), Tone::Warn)).collect(),
         StateName::Running if fields.paused => you("resume it"),
         // What it waits for has a line of its own.
         StateName::Running if status.parked.is_some() => Vec::new(),
@@ -157,6 +165,16 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
     }
 }
 
+/// A question; of a permission nothing that stands behind a word which is too long to be shown.
+fn asked(open: &QuestionShown) -> String {
+    let sentence = format!("you: {} asks: {}", called(&open.by), open.question);
+    if open.kind != ItemKind::Permission {
+        return sentence;
+    }
+    let lines = wrapped(&safe_line(&sentence, usize::MAX), VALUE_COLUMNS);
+    up_to_cut(lines.iter().map(|line| safe_line(line, VALUE_COLUMNS)).collect()).join(" ")
+}
+
 /// For whom the bubble waits, and until when.
 fn parked(status: &Status) -> Vec<(String, Tone)> {
     let told = |parked: &ParkedShown| {
@@ -173,7 +191,7 @@ fn parked(status: &Status) -> Vec<(String, Tone)> {
 fn missing(status: &Status) -> Vec<(String, Tone)> {
     let looping = matches!(status.fields.state, StateName::Running | StateName::WaitingHuman);
     let shown = status.missing_for_convergence.iter().filter(|_| looping);
-    shown.map(|unmet| (criterion(unmet).to_owned(), Tone::Plain)).collect()
+    shown.map(|unmet| (criterion(unmet), Tone::Plain)).collect()
 }
 
 fn checks(status: &Status) -> Vec<(String, Tone)> {

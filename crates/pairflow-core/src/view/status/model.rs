@@ -1,13 +1,13 @@
 //! Everything that is known of where a bubble stands, read off its state.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::ids::{AgentId, CommitId, FindingId, Party, TreeId};
+use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use crate::rounds::{CleanReview, Row, RowState, Severity};
 use crate::rules::DriverKind;
 use crate::time::{Moment, Timestamp};
-use crate::unit::{CheckState, OpenQuestion, Parked, Phase, Unit, unmet};
-use crate::view::inbox::inbox;
+use crate::unit::{CheckState, OpenQuestion, Phase, Unit, Unmet, unmet};
+use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
 use crate::view::{StateFields, TurnState};
 
@@ -51,9 +51,10 @@ pub struct Status {
     /// The clean reviews of the newest snapshot.
     pub clean_reviews: Vec<CleanReview>,
     /// The open questions, oldest first.
-    pub questions: Vec<OpenQuestion>,
+    pub questions: Vec<QuestionShown>,
     /// Every criterion of convergence that does not hold yet; empty once the work is accepted.
-    pub missing_for_convergence: Vec<String>,
+    #[serde(serialize_with = "sentences")]
+    pub missing_for_convergence: Vec<Unmet>,
     /// In how many seconds the silence of the turn's holder becomes a question; nothing while nobody is waited for.
     pub watchdog_left_secs: Option<u64>,
     /// Whether nobody counts that, because no supervisor runs; a state alone does not tell.
@@ -69,6 +70,26 @@ pub struct Status {
     pub failure: Option<String>,
     /// The command lines with which a person goes on, the usual one first.
     pub next: Vec<String>,
+    /// What `next` answers, if something waits for the person.
+    #[serde(skip)]
+    pub(super) waits: Option<InboxItem>,
+}
+
+/// An open question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuestionShown {
+    /// The message that asked it.
+    pub id: MsgId,
+    /// Who asked.
+    pub by: Party,
+    /// What kind of decision it is, in the words of the inbox.
+    pub kind: ItemKind,
+    /// The question.
+    pub question: String,
+    /// The agent whose presence it is about, if it is about one.
+    pub about: Option<AgentId>,
+    /// When it was asked.
+    pub at: Timestamp,
 }
 
 /// An agent whose account is used up.
@@ -157,9 +178,24 @@ pub struct FindingShown {
     pub blocks: bool,
 }
 
+impl QuestionShown {
+    fn of(open: &OpenQuestion) -> Self {
+        Self {
+            id: open.id.clone(),
+            by: open.by.clone(),
+            kind: open.kind.into(),
+            question: open.question.clone(),
+            about: open.about.clone(),
+            at: open.at,
+        }
+    }
+}
+
 impl ParkedShown {
-    fn of(parked: &Parked) -> Self {
-        Self { agent: parked.agent.clone(), until: parked.until }
+    /// Nothing is waited for any more where nobody has the turn.
+    fn of(unit: &Unit) -> Option<Self> {
+        let parked = unit.parked.as_ref().filter(|_| unit.phase.turn().is_some())?;
+        Some(Self { agent: parked.agent.clone(), until: parked.until })
     }
 }
 
@@ -187,6 +223,7 @@ impl Status {
 
     /// Reads the status off a state; `active` is the last sign of life of the turn's holder that is not in the log.
     pub fn heard(unit: &Unit, now: Moment, active: Option<Moment>) -> Self {
+        let waits = inbox(unit).into_iter().next();
         Self {
             fields: StateFields::of(unit),
             repo: unit.repo.clone(),
@@ -204,17 +241,18 @@ impl Status {
             manual_checks: unit.rules.manual_checks.clone(),
             open_findings: findings(unit),
             clean_reviews: unit.streak.clone(),
-            questions: questions(unit),
+            questions: open_questions(unit).iter().map(QuestionShown::of).collect(),
             missing_for_convergence: missing(unit),
             watchdog_left_secs: unit
                 .silence_ends(active)
                 .map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000),
             uncounted: false,
-            parked: unit.parked.as_ref().filter(|_| unit.phase.turn().is_some()).map(ParkedShown::of),
+            parked: ParkedShown::of(unit),
             commit: commit(unit),
             merged: unit.merged.clone(),
             failure: failure(unit),
-            next: next(unit),
+            next: waits.as_ref().map_or_else(|| next(unit), |item| item.answer.clone()),
+            waits,
         }
     }
 }
@@ -251,16 +289,13 @@ fn findings(unit: &Unit) -> Vec<FindingShown> {
     unit.ledger.open().map(FindingShown::of).collect()
 }
 
-fn questions(unit: &Unit) -> Vec<OpenQuestion> {
-    // A bubble that failed leaves its questions behind; nobody can answer them.
-    if matches!(unit.phase, Phase::WaitingHuman(_)) { unit.questions.clone() } else { Vec::new() }
+fn missing(unit: &Unit) -> Vec<Unmet> {
+    if unit.certificate.is_some() { Vec::new() } else { unmet(unit, &unit.streak) }
 }
 
-fn missing(unit: &Unit) -> Vec<String> {
-    if unit.certificate.is_some() {
-        return Vec::new();
-    }
-    unmet(unit, &unit.streak).iter().map(ToString::to_string).collect()
+/// Writes criteria for programs: in the words in which a claim of convergence is refused.
+fn sentences<S: Serializer>(criteria: &[Unmet], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(criteria.iter().map(ToString::to_string))
 }
 
 fn commit(unit: &Unit) -> Option<CommitId> {
@@ -279,12 +314,9 @@ fn failure(unit: &Unit) -> Option<String> {
     }
 }
 
-/// The command lines with which a person goes on.
+/// The command lines with which a person goes on where nothing waits for one.
 fn next(unit: &Unit) -> Vec<String> {
     let id = &unit.id;
-    if let Some(item) = inbox(unit).into_iter().next() {
-        return item.answer;
-    }
     match &unit.phase {
         Phase::Created => vec![format!("pairflow start {id}")],
         Phase::Running(_) | Phase::WaitingHuman(_) if unit.paused => vec![format!("pairflow resume {id}")],
