@@ -100,6 +100,36 @@ fn a_permission_of_which_nothing_is_on_the_screen_keeps_the_notice_back_for_a_mo
 }
 
 #[test]
+fn work_beside_a_dialog_does_not_answer_it() {
+    let play = r#"
+act() {
+  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  dialog
+  hook PermissionRequest ',"tool_name":"Write","tool_input":{"file_path":"work.txt","content":"one"}'
+  for name in PreToolUse PostToolUse; do hook $name ',"tool_name":"Read","tool_input":{"file_path":"README.md"}'; done
+  touch "$here/beside"
+  gate answered
+  wiped
+  echo one >work.txt
+  hook PostToolUse ',"tool_name":"Write","tool_input":{"file_path":"work.txt","content":"one"}'
+  gate go
+  pairflow pass --summary 'worked on it'
+}
+"#;
+    let machine = machine(play);
+    let bubble = machine.start("beside");
+    eventually("the work beside", || bubble.everything(), || machine.beside("beside").exists().then_some(()));
+    asked(&bubble, "codex asks for a permission in its pane: Write work.txt");
+    machine.open("answered");
+    bubble.wait("the end of the question", |status| status["state"] == "RUNNING");
+    machine.open("go");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    let log = bubble.run("log", &[]).ok().stdout;
+    assert_eq!(log.matches("asks for a permission").count(), 1, "{log}");
+    bubble.stop();
+}
+
+#[test]
 fn a_program_that_says_that_it_is_idle_is_ready_also_after_a_permission() {
     let play = r#"
 act() {

@@ -81,7 +81,7 @@ beside() {
 "#;
     let machine = machine(tries);
     let bubble = machine.start("given");
-    let item = asked(&bubble, "codex asks for a permission: Bash rm -rf build.");
+    let item = asked(&bubble, "codex asks for a permission: Bash rm -rf build (outside its sandbox).");
     let reply = format!("pairflow reply given --question {}", item["id"].as_str().unwrap());
     let (accept, refuse) = (format!("{reply} --decision accept"), format!("{reply} --message '…'"));
     let ways = [accept.as_str(), &refuse, "pairflow attach given"];
@@ -119,12 +119,12 @@ fn a_permission_is_answered_with_a_key_of_next() {
         assert_eq!(code, 0, "{shown}");
         shown
     };
-    asked(&bubble, "Bash rm -rf build.");
+    asked(&bubble, "Bash rm -rf build (outside its sandbox).");
     let shown = next(&[("[a=allow it once  r=refuse it with words", "a")]);
-    assert!(shown.contains("codex asks for a permission: Bash rm -rf build."), "{shown}");
+    assert!(shown.contains("codex asks for a permission: Bash rm -rf build (outside its sandbox)."), "{shown}");
     assert_eq!(decision(&told(&bubble, "told")), json!({"behavior": "allow"}));
     machine.open("more");
-    asked(&bubble, "Bash make clean.");
+    asked(&bubble, "Bash make clean (outside its sandbox).");
     next(&[("[a=allow it once", "r"), ("Your words:", "not now\n")]);
     assert_eq!(decision(&told(&bubble, "other")), json!({"behavior": "deny", "message": "not now"}));
     ends_well(&bubble);
@@ -134,12 +134,12 @@ fn a_permission_is_answered_with_a_key_of_next() {
 fn requests_at_the_same_time_are_asked_about_one_after_the_other() {
     let machine = machine("beside() { gate second; asks 'make clean' other; }");
     let bubble = machine.start("both");
-    asked(&bubble, "Bash rm -rf build.");
+    asked(&bubble, "Bash rm -rf build (outside its sandbox).");
     machine.open("second");
     let hooks = || bubble.processes().iter().filter(|line| line.starts_with("pairflow hook PermissionRequest")).count();
     eventually("both hooks", || bubble.everything(), || (hooks() == 2).then_some(()));
     bubble.run("reply", &["--message", "not yet"]).ok();
-    let other = asked(&bubble, "Bash make clean.");
+    let other = asked(&bubble, "Bash make clean (outside its sandbox).");
     assert_eq!(decision(&told(&bubble, "told"))["behavior"], "deny");
     assert!(!machine.beside("other").exists(), "{}", bubble.everything());
     accepts(&bubble, &other).ok();
@@ -159,7 +159,10 @@ fn whoever_attaches_is_asked_in_the_pane() {
     let person = Panes::new(machine.home.root());
     let terminal = person.open(machine.home.root(), &env, &words);
     assert_eq!(told(&bubble, "told"), "", "the program does what it does without a hook");
-    let item = asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build. Answer it there");
+    let item = asked(
+        &bubble,
+        "codex asks for a permission in its pane: Bash rm -rf build (outside its sandbox). Answer it there",
+    );
     assert_eq!(bubble.questions(), 1);
     accepts(&bubble, &item).ends(1);
     machine.open("again");
@@ -172,7 +175,7 @@ fn whoever_attaches_is_asked_in_the_pane() {
 fn a_hook_that_waits_when_the_supervisor_dies_is_asked_about_in_the_pane() {
     let machine = machine("");
     let bubble = machine.start("killed");
-    let item = asked(&bubble, "codex asks for a permission: Bash rm -rf build.");
+    let item = asked(&bubble, "codex asks for a permission: Bash rm -rf build (outside its sandbox).");
     let pid = machine.home.pairflow(&["supervisor", "status", "--json"]).ok().json()["pid"].as_u64().unwrap();
     let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
     assert!(killed.success());
@@ -180,6 +183,6 @@ fn a_hook_that_waits_when_the_supervisor_dies_is_asked_about_in_the_pane() {
     assert_eq!(bubble.questions(), 1, "the question stays");
     // It is answered before the next supervisor looks. Nobody waits for that any more, and the person is told so.
     accepts(&bubble, &item).ok();
-    asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build. Answer it there");
+    asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build (outside its sandbox). Answer it there");
     ends_well(&bubble);
 }

@@ -38,7 +38,11 @@ fn the_real_programs_take_a_permission_and_a_refusal_from_the_inbox() {
     let before = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("permissions = \"ask\"\n{before}")).unwrap();
     pair.start("leave", "Write work.txt");
-    answer(&pair, "codex asks for a permission: Bash echo one > work.txt.", &["--decision", "accept"]);
+    answer(
+        &pair,
+        "codex asks for a permission: Bash echo one > work.txt (outside its sandbox).",
+        &["--decision", "accept"],
+    );
     answer(&pair, "claude asks for a permission: Bash touch looked.txt.", &["--message", REFUSAL]);
     let status = pair.wait_for_state("leave", "READY_FOR_APPROVAL");
     let worktree = Path::new(status["worktree"].as_str().unwrap());

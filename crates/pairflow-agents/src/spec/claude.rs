@@ -35,6 +35,7 @@ pub(super) fn spec() -> AgentSpec {
         mute: false,
         env: env(),
         dialogs: dialogs(),
+        sandboxed: false,
     }
 }
 

@@ -33,6 +33,7 @@ pub(super) fn spec() -> AgentSpec {
         mute: false,
         env: env(),
         dialogs: dialogs(),
+        sandboxed: true,
     }
 }
 

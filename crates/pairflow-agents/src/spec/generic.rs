@@ -78,5 +78,6 @@ fn plain() -> AgentSpec {
         mute: false,
         env: EnvNames::default(),
         dialogs: Vec::new(),
+        sandboxed: false,
     }
 }

@@ -34,6 +34,8 @@ pub struct AgentSpec {
     pub env: EnvNames,
     /// What it may show instead of working.
     pub dialogs: Vec<Dialog>,
+    /// Whether it works in a sandbox of its own, which it leaves with a permission.
+    pub sandboxed: bool,
 }
 
 /// The words of a start around those that every start has; `{session}` stands for the name of the conversation.

@@ -80,6 +80,8 @@ pub struct Launch {
     pub prompted: bool,
     /// The dialogs that the program may wait in.
     pub dialogs: Vec<Dialog>,
+    /// Whether it works in a sandbox of its own, which it leaves with a permission.
+    pub sandboxed: bool,
 }
 
 /// A dialog that waits for a person.

@@ -39,7 +39,8 @@ impl Play {
                 self.seat(agent).becomes(Status::Ready, now);
             }
             HookName::UserPromptSubmit => self.prompted(agent, call),
-            HookName::PreToolUse | HookName::PostToolUse if beside => {}
+            // Programs work at several things at once: what goes on beside a dialog answers it not.
+            HookName::PreToolUse | HookName::PostToolUse if beside || self.still_shows_dialog(agent) => {}
             HookName::PreToolUse | HookName::PostToolUse => {
                 self.seat(agent).becomes(Status::Busy, now);
                 self.is_active(agent);

@@ -73,8 +73,9 @@ impl Play {
     pub(super) fn wants_permission(&mut self, agent: &AgentId, call: HookCall, waiter: Waiter) {
         let now = self.bubble().engine.clock.now().ts;
         self.seat(agent).becomes(Status::Permission, now);
-        let tool = call.tool.as_deref().unwrap_or("a tool");
-        let what = safe_line(&format!("{tool} {}", call.tool_text.as_deref().unwrap_or_default()), SHOWN);
+        let where_to = if self.seat(agent).kept.sandboxed { " (outside its sandbox)" } else { "" };
+        let (tool, text) = (call.tool.as_deref().unwrap_or("a tool"), call.tool_text.as_deref().unwrap_or_default());
+        let what = safe_line(&format!("{tool} {text}"), SHOWN) + where_to;
         let whole = call.tool_text_whole;
         let at = Instant::now();
         let held = Held {

@@ -80,6 +80,8 @@ pub(super) struct Kept {
     pub status: Status,
     pub hooks: bool,
     pub dialogs: Vec<Dialog>,
+    #[serde(default)]
+    pub sandboxed: bool,
     pub transcript: Option<PathBuf>,
     pub prompted: Prompted,
     /// What it wants a permission for, as long as a hook waits for the answer.

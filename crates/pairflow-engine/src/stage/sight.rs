@@ -88,6 +88,13 @@ impl Play {
         self.free_screen(agent, &pane).map(drop)
     }
 
+    /// Whether an agent that waits for a person has its dialog on the screen. What cannot be seen is not there.
+    pub(super) fn still_shows_dialog(&self, agent: &AgentId) -> bool {
+        let Some(seat) = self.seats.get(agent).filter(|seat| seat.is_blocked()) else { return false };
+        let screen = self.living(agent).and_then(|pane| self.screen(&pane).ok());
+        screen.is_some_and(|screen| dialog_on(&screen, &seat.kept.dialogs).is_some())
+    }
+
     fn screen(&self, pane: &PaneId) -> Result<String, StageError> {
         let screen = self.room.as_ref().map_or(Ok(String::new()), |room| room.tmux.capture(pane))?;
         Ok(foot(&screen))

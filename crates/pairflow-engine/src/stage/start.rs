@@ -109,6 +109,7 @@ impl Play {
         seat.kept.status = Status::Starting;
         seat.kept.hooks = launch.hooks;
         seat.kept.dialogs.clone_from(&launch.dialogs);
+        seat.kept.sandboxed = launch.sandboxed;
         seat.kept.transcript = None;
         seat.kept.prompted = Prompted::Pairflow;
         seat.kept.untyped = (!launch.prompted).then_some(wanted.notice);
