@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use pairflow_testkit::pair::{self, Pair};
+use pairflow_testkit::pair::{self, Killed, Pair};
 
 use crate::proof::{INNER, built, number, run_optimised};
 use crate::{say, tidy};
@@ -50,9 +50,8 @@ fn soak(sizes: Sizes) -> anyhow::Result<()> {
     say::line(format_args!("| what | how much | result | time |\n|---|---|---|---|"));
     let began = Instant::now();
     let stories = Pair::of_stories(&program, &dir);
-    for number in 1..=sizes.runs {
-        pair::live(&stories, &format!("run-{number}"));
-    }
+    let ids: Vec<_> = (1..=sizes.runs).map(|number| format!("run-{number}")).collect();
+    pair::live_in_turn(&stories, &ids);
     let twice = stories.minds().begun().values().filter(|times| **times > 1).count();
     row("whole runs", sizes.runs, &format!("all committed, {twice} notices read twice"), began.elapsed());
     ensure!(twice == 0, "a notice was read twice");
@@ -72,9 +71,11 @@ fn soak(sizes: Sizes) -> anyhow::Result<()> {
     }
     let began = Instant::now();
     let killed = pair::survive(&Pair::of_stories(&program, &dir), sizes.kills, 7);
+    let Killed { servers, supervisors, stories, kept, handovers, promised, acknowledged, twice } = killed;
     let result = format!(
-        "{} tmux servers, {} supervisors; {} stories, nothing lost",
-        killed.servers, killed.supervisors, killed.stories
+        "{servers} tmux servers, {supervisors} supervisors; {stories} stories, {handovers} hand-overs, each once; \
+         {kept} lines and {promised} messages that agents knew of, none lost; {acknowledged} notices acknowledged once, \
+         {twice} read twice"
     );
     row("kills", killed.total(), &result, began.elapsed());
     Ok(())

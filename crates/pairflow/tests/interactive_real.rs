@@ -16,9 +16,7 @@ fn dir() -> &'static Path {
 #[test]
 fn a_whole_bubble_runs_with_the_real_clis_from_the_briefing_to_the_commit_three_times() {
     let pair = Pair::of_stories(PROGRAM, dir());
-    for id in ["whole-1", "whole-2", "whole-3"] {
-        pair::live(&pair, id);
-    }
+    pair::live_in_turn(&pair, &["whole-1", "whole-2", "whole-3"].map(str::to_owned));
     let begun = pair.minds().begun();
     assert!(begun.values().all(|times| *times == 1), "no notice twice: {begun:?}");
     assert_eq!(begun.len(), 3 * 6, "{begun:?}");
@@ -47,4 +45,6 @@ fn stories_survive_kills_of_the_tmux_server_and_the_supervisor() {
     let pair = Pair::of_stories(PROGRAM, dir());
     let killed = pair::survive(&pair, 15, 1);
     assert!(killed.servers > 0 && killed.supervisors > 0, "{killed:?}");
+    assert!(killed.kept > 0 && killed.promised > 0 && killed.acknowledged > 0, "{killed:?}");
+    assert_eq!(killed.handovers, 5 * killed.stories, "{killed:?}");
 }

@@ -1,5 +1,6 @@
 //! One machine of its own for interactive bubbles.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::minds::Minds;
+use super::transcript::Transcript;
 use crate::clis::{AgentHome, agent_clis};
 use crate::home::{Home, Ran};
 use crate::model::{Kind, Mock};
@@ -101,18 +103,20 @@ impl Pair {
         turns.any(|seen| seen.tool_results().iter().any(|result| result.text.contains(text)))
     }
 
-    /// Returns how many messages of a type the log of a bubble has.
-    pub fn count(&self, bubble: &str, kind: &str) -> usize {
-        let log = self.home.repo.join(format!(".pairflow/bubbles/{bubble}/transcript.ndjson"));
-        let text = std::fs::read_to_string(log).unwrap_or_default();
-        let of = |line: &&str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["type"] == kind);
-        text.lines().filter(of).count()
+    /// Returns the names of the messages that the model of `kind` was told to be recorded, in what it read about a bubble.
+    pub fn promised(&self, kind: Kind, bubble: &str) -> BTreeSet<String> {
+        let notice = format!(" of bubble {bubble}.");
+        let requests = self.mock.requests();
+        let turns = requests.iter().filter_map(|request| request.turn()).filter(|seen| seen.kind == kind);
+        let about = turns.filter(|seen| seen.user_texts().iter().any(|text| text.contains(&notice)));
+        about.flat_map(|seen| seen.tool_results()).flat_map(|result| recorded(&result.text)).collect()
     }
 
-    /// Returns how many lines the log of a bubble has.
-    pub fn lines(&self, bubble: &str) -> u64 {
+    /// Returns the log of a bubble, as it is on the disk.
+    #[track_caller]
+    pub fn transcript(&self, bubble: &str) -> Transcript {
         let log = self.home.repo.join(format!(".pairflow/bubbles/{bubble}/transcript.ndjson"));
-        std::fs::read(log).map_or(0, |bytes| bytes.iter().filter(|byte| **byte == b'\n').count() as u64)
+        Transcript::read(std::fs::read(&log).unwrap_or_else(|error| panic!("cannot read {}: {error}", log.display())))
     }
 
     /// Returns the processes that still have the bubble in their environment.
@@ -172,5 +176,25 @@ impl Drop for Pair {
             let id = bubble.file_name().to_string_lossy().into_owned();
             let _ = self.home.command(&["stop", &id, "--yes"]).output();
         }
+    }
+}
+
+/// Returns the names in what pairflow prints when it has recorded a message of an agent.
+fn recorded(text: &str) -> Vec<String> {
+    let name = |after: &str| after.chars().take_while(|one| one.is_ascii_alphanumeric() || *one == '_').collect();
+    let said = ["ecorded as ", "sked as "].into_iter().flat_map(|said| text.split(said).skip(1));
+    said.map(name).filter(|name: &String| name.starts_with("msg_")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pairflow_says_is_recorded_is_found() {
+        let text = "Output:\nRecorded as msg_20261116_012: claude is next, as reviewer of round 1\n\
+                    Already recorded as msg_20261116_020 in bubble b\nAsked as msg_20261116_042 in bubble b\n\
+                    pairflow reply b --question msg_20261116_099; known as nothing, recorded as nothing";
+        assert_eq!(recorded(text), ["msg_20261116_012", "msg_20261116_020", "msg_20261116_042"]);
     }
 }
