@@ -16,7 +16,8 @@ fn a_session_is_made_once_and_then_left_alone() {
     assert!(!server.tmux.is_there());
     let pane = server.open("pf-a", &["sh", "-c", "stty size; exec cat"]);
     assert!(server.tmux.is_there());
-    server.shows(&pane, "50 200");
+    // One line is the name over the pane.
+    server.shows(&pane, "49 200");
     let before = server.pane(&pane);
     assert_eq!((before.session.as_str(), before.dead, before.mode, before.tag), ("pf-a", false, false, None));
     assert_eq!(server.tmux.ensure_session(&server.plan("pf-a", &["sh", "-c", "exit 1"])).unwrap(), Ensured::There);

@@ -13,6 +13,8 @@ const SERVER: &[[&str; 4]] = &[
     ["set-option", "-g", "destroy-unattached", "off"],
     // A pane takes its history from what is set when it is made.
     ["set-option", "-g", "history-limit", HISTORY],
+    // The line over a pane is its own: set later, it would make the first pane smaller under its program's feet.
+    ["set-option", "-gw", "pane-border-status", "top"],
 ];
 
 /// What holds for our session. Set there, and not for the whole server, it stays when the person reads their
