@@ -1,5 +1,7 @@
 //! The questions that are asked after every ending of a process.
 
+use std::time::Duration;
+
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Body, Envelope};
 use pairflow_core::unit::Phase;
@@ -10,6 +12,9 @@ use super::stage::Stage;
 use super::verbs::Verb;
 use crate::script::broken;
 use crate::sim::Witness;
+
+/// How long the next writer waits for those who are still at work.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is known of how a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +60,11 @@ pub(super) fn judge(scene: &mut Scene, verb: Verb, told: Told) -> Result<Verdict
 }
 
 /// The next writer heals what was left: the store and the witness tell the same, and nothing is torn any more.
+///
+/// Nobody else may write while both are asked: whoever answers a dead caller's wish may still be at it.
 pub(super) fn heal(stage: &Stage, scene: &mut Scene) -> Result<(), String> {
     let log = scene.bubble.log();
-    drop(log.lock(std::time::Duration::from_secs(10)).map_err(|error| format!("the next command: {error}"))?);
+    let alone = log.lock(PATIENCE).map_err(|error| format!("the next command: {error}"))?;
     let bytes = scene.transcript()?;
     let news = scene.witness.look(&bytes)?;
     let loaded = scene.bubble.load().map_err(|error| error.to_string())?;
@@ -67,6 +74,7 @@ pub(super) fn heal(stage: &Stage, scene: &mut Scene) -> Result<(), String> {
     if loaded.unit != scene.witness.unit {
         return Err(format!("the store tells another state than the log (read from {:?})", loaded.from));
     }
+    drop(alone);
     scene.witness.make_firm();
     if matches!(scene.unit().phase, Phase::Created) { Ok(()) } else { scene.settle(stage.workspace()) }
 }

@@ -143,7 +143,7 @@ impl Killer {
             }
             judge(&mut self.scene, verb, if code.success() { Told::Done } else { Told::Nothing })?;
         }
-        heal(&self.stage, &mut self.scene)?;
+        heal(&self.stage, &mut self.scene).map_err(|why| format!("after {}: {why}", verb.name()))?;
         if verb == Verb::Env {
             self.scene.mint()?;
         }
