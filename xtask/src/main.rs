@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask NAME` runs one command. A command is one file with a `run(&[String])` and one line in [`COMMANDS`].
 
+mod ahead;
 mod bench;
 mod deny;
 mod fixture;

@@ -15,15 +15,25 @@ const PACKAGES: [&str; 3] = ["xtask", "pairflow", "pairflow-faulty"];
 
 /// Builds the workshop and the programs as releases are built, and runs `command` of that workshop.
 pub(crate) fn run_optimised(command: &str, arguments: &[String]) -> anyhow::Result<()> {
+    ensure!(build().status().context("cannot start cargo")?.success(), "cannot build what is to be proved");
+    let status = inner(command, arguments).status().context("cannot start what was built")?;
+    ensure!(status.success(), "a promise is broken, see above");
+    Ok(())
+}
+
+/// The command that builds what proofs run.
+pub(crate) fn build() -> Command {
     let named = PACKAGES.iter().flat_map(|package| ["--package", package]);
     let mut build = Command::new("cargo");
     build.args(["build", "--quiet", "--release"]).args(named).current_dir(tidy::root());
-    ensure!(build.status().context("cannot start cargo")?.success(), "cannot build what is to be proved");
-    let inner = built("xtask");
-    let status = Command::new(&inner).args([command, INNER]).args(arguments).status();
-    let status = status.with_context(|| format!("cannot start {}", inner.display()))?;
-    ensure!(status.success(), "a promise is broken, see above");
-    Ok(())
+    build
+}
+
+/// The command that runs `command` of the workshop that [`build`] built.
+pub(crate) fn inner(command: &str, arguments: &[String]) -> Command {
+    let mut inner = Command::new(built("xtask"));
+    inner.args([command, INNER]).args(arguments);
+    inner
 }
 
 /// Returns the path of a program as releases are built.

@@ -1,14 +1,16 @@
 //! `cargo xtask test`: everything a change has to pass, in one command.
 //!
 //! [`STEPS`] is the whole list; a new step is one line in it. Steps run in order and the first failure ends the run,
-//! cheap ones first, so that a missing doc line is not found after minutes of tests.
+//! cheap ones first, so that a missing doc line is not found after minutes of tests. A step that only computes is begun
+//! together with the one before it.
 
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 
-use crate::{deny, kill, say, sim, tidy, tools};
+use crate::ahead::Ahead;
+use crate::{deny, kill, say, tidy, tools};
 
 /// One step of the run.
 struct Step {
@@ -22,6 +24,8 @@ enum Action {
     Cargo(&'static [&'static str]),
     /// Runs another command of the workshop in this process.
     Call(fn(&[String]) -> anyhow::Result<()>),
+    /// Runs a proof of the workshop, begun together with the step before it.
+    Ahead,
 }
 
 const STEPS: &[Step] = &[
@@ -34,7 +38,7 @@ const STEPS: &[Step] = &[
     },
     Step { name: "tools", action: Action::Call(tools::run) },
     Step { name: "test", action: Action::Cargo(&["test", "--quiet", "--workspace"]) },
-    Step { name: "sim", action: Action::Call(sim::run) },
+    Step { name: "sim", action: Action::Ahead },
     Step { name: "kill", action: Action::Call(kill::run) },
 ];
 
@@ -60,10 +64,15 @@ fn find(name: &str) -> anyhow::Result<std::slice::Iter<'static, Step>> {
 
 fn run_steps(steps: std::slice::Iter<'_, Step>) -> anyhow::Result<()> {
     let began = Instant::now();
-    for step in steps {
+    let (mut steps, mut ahead) = (steps.peekable(), None);
+    while let Some(step) = steps.next() {
         say::line(format_args!("==> {}: {}", step.name, step.shown()));
         let began = Instant::now();
-        let outcome = step.perform();
+        let begun = ahead.take();
+        if let Some(next) = steps.peek().filter(|next| matches!(next.action, Action::Ahead)) {
+            ahead = Some(Ahead::begin(next.name)?);
+        }
+        let outcome = step.perform(begun);
         let secs = began.elapsed().as_secs_f32();
         if let Err(error) = outcome {
             bail!(
@@ -83,12 +92,13 @@ impl Step {
     fn shown(&self) -> String {
         match self.action {
             Action::Cargo(arguments) => format!("cargo {}", arguments.join(" ")),
-            Action::Call(_) => format!("cargo xtask {}", self.name),
+            Action::Call(_) | Action::Ahead => format!("cargo xtask {}", self.name),
         }
     }
 
-    fn perform(&self) -> anyhow::Result<()> {
+    fn perform(&self, begun: Option<Ahead>) -> anyhow::Result<()> {
         match self.action {
+            Action::Ahead => begun.map_or_else(|| Ahead::begin(self.name), Ok)?.finish(),
             Action::Call(run) => run(&[]),
             Action::Cargo(arguments) => cargo(arguments),
         }
@@ -116,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_step_that_is_a_command_of_the_workshop_carries_its_name() {
-        for step in STEPS.iter().filter(|step| matches!(step.action, Action::Call(_))) {
+        for step in STEPS.iter().filter(|step| !matches!(step.action, Action::Cargo(_))) {
             assert!(crate::COMMANDS.iter().any(|command| command.name == step.name), "{}", step.name);
         }
     }

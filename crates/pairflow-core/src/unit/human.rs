@@ -148,7 +148,8 @@ pub(super) fn restart(unit: &Unit, turn: &Turn, reason: &str) -> Result<Decided,
         return no(format!("answer first with 'pairflow reply {id} --question {msg} --message …': {question}"));
     }
     if unit.paused {
-        return no(format!("it is paused; go on with 'pairflow resume {id}' first"));
+        let why = "it is paused, and has to be resumed first";
+        return Err(Refusal::Untimely { state: unit.phase.name(), command: "restart", why, first: "resume" });
     }
     let mut events = answer_all(unit, turn, "the agents are started again");
     events.push(control(unit, ControlAction::Restart, reason));

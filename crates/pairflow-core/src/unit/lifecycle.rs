@@ -47,8 +47,8 @@ pub(super) fn update_paused(unit: &Unit) -> Result<Decided, Refusal> {
     if unit.paused {
         return Ok(update(unit));
     }
-    let why = Some(format!("an agent is at work; pause first: pairflow pause {}", unit.id));
-    Err(Refusal::WrongState { state: unit.phase.name(), command: "update", why })
+    let why = "an agent is at work, and has to be paused first";
+    Err(Refusal::Untimely { state: unit.phase.name(), command: "update", why, first: "pause" })
 }
 
 /// The base branch is to be merged.
@@ -63,8 +63,8 @@ pub(super) fn update(unit: &Unit) -> Decided {
 pub(super) fn update_resolved(unit: &Unit, now: Moment) -> Result<Decided, Refusal> {
     let mut decided = decide(unit, &Command::Update, now)?;
     let Some(conflict) = &unit.conflict else {
-        let why = Some(format!("no update has met a conflict since; merge the base: pairflow update {}", unit.id));
-        return Err(Refusal::WrongState { state: unit.phase.name(), command: "update", why });
+        let why = "no update has met a conflict since, so there is none to resolve";
+        return Err(Refusal::Untimely { state: unit.phase.name(), command: "update", why, first: "update" });
     };
     for event in &mut decided.events {
         if let Body::Lifecycle(Lifecycle::UpdateRequested { resolved }) = &mut event.body {

@@ -24,6 +24,7 @@ mod slices;
 mod state;
 mod stop;
 mod turn;
+mod unseen;
 mod work;
 
 pub use command::*;
@@ -41,3 +42,4 @@ pub use refusal::*;
 pub use seat::*;
 pub use send_back::{SEND_BACKS, failing};
 pub use state::*;
+pub use unseen::Unseen;

@@ -35,6 +35,18 @@ pub enum Refusal {
         /// What the state means for the caller.
         why: Option<String>,
     },
+    /// The command would fit after another one.
+    #[error("'{command}' does not fit a bubble that is {state}: {why}")]
+    Untimely {
+        /// The state.
+        state: StateName,
+        /// The command.
+        command: &'static str,
+        /// What stands in its way.
+        why: &'static str,
+        /// The verb that has to come first.
+        first: &'static str,
+    },
     /// It is the other agent's turn.
     #[error("round {round} is {holder}'s turn, as {seat}; {by} has nothing to hand over")]
     NotYourTurn {
@@ -339,6 +351,7 @@ impl Refusal {
     fn next_of_person(&self, id: &BubbleId) -> Option<String> {
         Some(match self {
             Self::WrongState { state, .. } => next_in(*state, id),
+            Self::Untimely { first, .. } => format!("pairflow {first} {id}"),
             Self::StillOpening { .. } => "pairflow supervisor status".to_owned(),
             Self::Paused { .. } | Self::WorktreeGone { .. } => format!("pairflow resume {id}"),
             Self::QuestionOpen { .. }
@@ -414,6 +427,7 @@ impl Refusal {
             }
             Self::LostRace(inner) => return inner.next_of_agent(id),
             Self::WrongState { .. }
+            | Self::Untimely { .. }
             | Self::NotYourTurn { .. }
             | Self::StillOpening { .. }
             | Self::Paused { .. }

@@ -30,6 +30,7 @@ mod same_tree;
 mod sent_back;
 mod tie_break;
 mod unproven;
+mod unseen;
 mod update;
 mod waiting_for;
 mod waive;

@@ -27,6 +27,7 @@ fn every_refusal() -> Vec<Refusal> {
     let mut all: Vec<_> =
         states.into_iter().map(|state| Refusal::WrongState { state, command: "pass", why: None }).collect();
     all.extend([
+        Refusal::Untimely { state: StateName::Running, command: "update", why: "an agent is at work", first: "pause" },
         Refusal::NotYourTurn { by: agent(), holder: agent(), seat: Seat::Critic, round: 1 },
         Refusal::StillOpening { agent: agent(), owes: text() },
         Refusal::Paused { command: "pass" },
@@ -131,4 +132,12 @@ fn a_text_that_belongs_to_a_persons_verb_has_no_next_step_for_an_agent() {
     let refusal = Refusal::Empty { what: "the commit message" };
     assert_eq!(refusal.next(&id(), Caller::Agent { slices: 0 }), None);
     assert_eq!(refusal.next(&id(), Caller::Person).as_deref(), Some("pairflow commit demo --message '…'"));
+}
+
+#[test]
+fn a_verb_that_comes_too_early_is_told_the_one_that_comes_first() {
+    for first in ["pause", "resume", "update"] {
+        let refusal = Refusal::Untimely { state: StateName::Running, command: "restart", why: "busy", first };
+        assert_eq!(refusal.next(&id(), Caller::Person), Some(format!("pairflow {first} demo")));
+    }
 }

@@ -60,7 +60,7 @@ fn during_a_turn_an_update_needs_a_pause() {
          codex edits a.rs
          codex: pass",
         "#1 RUNNING codex implementer round 1
-         refused: 'update' does not fit a bubble that is RUNNING: an agent is at work; pause first: pairflow pause demo
+         refused: 'update' does not fit a bubble that is RUNNING: an agent is at work, and has to be paused first
          #2 RUNNING codex implementer round 1 paused
          #3 RUNNING codex implementer round 1 opening paused unchecked: test
          #4 RUNNING codex implementer round 1

@@ -206,8 +206,8 @@ fn a_restart_that_nobody_could_carry_out_is_refused_with_the_way_on() {
         (&["codex: asks 'which db?'"][..], "answer first with 'pairflow reply demo --question msg_"),
         (&["codex: holds 'Bash ls'"], "answer first with 'pairflow reply demo --question msg_"),
         (&["wait 6m", "claude: asks 'which db?'"], "answer first with 'pairflow reply demo --question msg_"),
-        (&["human: pause"], "it is paused; go on with 'pairflow resume demo' first"),
-        (&["wait 6m", "human: pause"], "it is paused; go on with 'pairflow resume demo' first"),
+        (&["human: pause"], "it is paused, and has to be resumed first"),
+        (&["wait 6m", "human: pause"], "it is paused, and has to be resumed first"),
     ] {
         let mut play = after(lines);
         let before = (play.log.len(), asked(&play));

@@ -63,6 +63,7 @@ impl From<&EngineError> for Denial {
                 let exit = if *raced { LOST_RACE } else { REFUSED };
                 Self { exit, message: error.to_string(), next: Some(format!("pairflow status {id}")) }
             }
+            EngineError::Unseen(unseen) => Self::refused(unseen.to_string()).next(unseen.next()),
             EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(error.to_string()),
             EngineError::Store(store) => of_store(store, error),
             EngineError::Git(git) if is_refusal(git) => Self::refused(sentence(error)),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pairflow_core::config::ConfigErrors;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::{Caller, Refusal};
+use pairflow_core::unit::{Caller, Refusal, Unseen};
 
 use crate::git::GitError;
 use crate::store::StoreError;
@@ -41,6 +41,9 @@ pub enum EngineError {
         /// Whether someone else made it while this command was at it.
         raced: bool,
     },
+    /// There is nothing to show.
+    #[error(transparent)]
+    Unseen(#[from] Unseen),
     /// The caller could not be told to be who it says.
     #[error("{0}")]
     NotProven(String),

@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::{Phase, Unit};
+use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};
 use crate::stage::{session_name, tmux_socket};
@@ -14,35 +13,18 @@ use crate::tmux::Tmux;
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Bubble {
-    /// Insists that the bubble is one with a session.
-    pub fn has_panes(&self, unit: &Unit) -> Result<(), EngineError> {
-        let id = &self.id;
-        if unit.rules.driver != DriverKind::Tmux {
-            let driver = unit.rules.driver.name();
-            return Err(EngineError::BadInput(format!("bubble {id} has no panes: its driver is {driver}")));
-        }
-        let state = unit.phase.name();
-        if unit.phase.is_final() {
-            return Err(EngineError::BadInput(format!("bubble {id} is {state}; its session was closed")));
-        }
-        if matches!(unit.phase, Phase::Created) {
-            return Err(EngineError::BadInput(format!("bubble {id} is {state}; its session begins with its start")));
-        }
-        Ok(())
-    }
-
     /// Returns the words of the command that shows the bubble's session, if that is there now. Needs no tmux itself.
     pub fn session(&self, unit: &Unit) -> Result<Vec<OsString>, EngineError> {
-        self.has_panes(unit)?;
+        unit.has_panes()?;
         let (tmux, name) = self.terminal();
-        if tmux.is_there() { Ok(tmux.attach_argv(&name)) } else { Err(self.no_session()) }
+        if tmux.is_there() { Ok(tmux.attach_argv(&name)) } else { Err(unit.no_session().into()) }
     }
 
     /// Returns the words of the command that shows the bubble's session, once it is there.
     ///
     /// Fails for bubbles without a session, and when none appears within `patience`.
     pub fn attachable(&self, unit: &Unit, patience: Duration) -> Result<Vec<OsString>, EngineError> {
-        self.has_panes(unit)?;
+        unit.has_panes()?;
         let (tmux, name) = self.terminal();
         let until = Instant::now() + patience;
         loop {
@@ -51,7 +33,7 @@ impl Bubble {
                 return Ok(tmux.attach_argv(&name));
             }
             if Instant::now() >= until {
-                return Err(self.no_session());
+                return Err(unit.no_session().into());
             }
             std::thread::sleep(PAUSE);
         }
@@ -60,9 +42,5 @@ impl Bubble {
     fn terminal(&self) -> (Tmux, String) {
         let tmux = Tmux::new(tmux_socket(&self.control, &self.id), crate::process::environment());
         (tmux, session_name(self.control.repo(), &self.id))
-    }
-
-    fn no_session(&self) -> EngineError {
-        EngineError::BadInput(format!("bubble {} has no session now", self.id))
     }
 }

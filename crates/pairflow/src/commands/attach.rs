@@ -4,8 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::{Phase, Unit};
+use pairflow_core::unit::Unit;
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, INSTALL_TMUX, fits};
@@ -48,11 +47,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::attachable, &args.bubble, "attach")?;
     let unit = bubble.load()?.unit;
     if args.print {
-        let words = bubble.session(&unit).map_err(|error| denied(error, &unit))?;
+        let words = bubble.session(&unit)?;
         let words: Vec<_> = words.iter().map(|word| crate::app::quoted(&word.to_string_lossy())).collect();
         return out.line(format_args!("{}", words.join(" ")));
     }
-    bubble.has_panes(&unit).map_err(|error| denied(error, &unit))?;
+    unit.has_panes().map_err(EngineError::from)?;
     can_show(app).map_err(|error| error.or_next(format_args!("pairflow attach {} --print", bubble.id)))?;
     // A supervisor that is there anyway makes the session again if it was lost.
     app.hands().wake(&bubble)?;
@@ -70,21 +69,8 @@ pub(crate) fn can_show(app: &App) -> Result<(), CommandError> {
 
 /// Becomes the program that shows the session.
 pub(crate) fn attach(bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
-    let words = bubble.attachable(unit, PATIENCE).map_err(|error| denied(error, unit))?;
+    let words = bubble.attachable(unit, PATIENCE)?;
     let Some((program, rest)) = words.split_first() else { return Ok(()) };
     let failed = std::process::Command::new(program).args(rest).exec();
     Err(CommandError::world(format_args!("cannot run tmux: {failed}.")))
-}
-
-/// Adds what helps where there is no session to show.
-fn denied(error: EngineError, unit: &Unit) -> CommandError {
-    let id = &unit.id;
-    let next = match unit.phase {
-        Phase::Created => format!("pairflow start {id}"),
-        _ if unit.phase.is_final() => format!("pairflow status {id}"),
-        _ if unit.rules.driver != DriverKind::Tmux => format!("pairflow view {id}"),
-        _ if unit.phase.turn().is_some() => format!("pairflow resume {id}"),
-        _ => "pairflow supervise".to_owned(),
-    };
-    CommandError::from(error).or_next(next)
 }

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::view::safe::safe;
-use pairflow_engine::engine::Denial;
+use pairflow_engine::engine::{Denial, EngineError};
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
@@ -43,15 +43,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     let bubble = app.bubble_that(fits::pausable, &args.bubble, "brief")?;
     let unit = bubble.load()?.unit;
-    let refused = |message: String| CommandError::refused(message).next(format_args!("pairflow status {}", bubble.id));
-    let Some(turn) = unit.phase.turn() else {
-        return Err(refused(format!("nobody has the turn in bubble {}, so there is no brief.", bubble.id)));
-    };
     let reader = caller.and_then(|caller| caller.agent);
-    if reader.is_some_and(|agent| agent != turn.agent.as_str()) {
-        let (id, agent, seat) = (&bubble.id, &turn.agent, turn.seat);
-        return Err(refused(format!("it is not your turn in bubble {id}: {agent} has it, as {seat}.")));
-    }
+    let turn = unit.turn_to_read(reader.as_deref()).map_err(EngineError::from)?;
     let file = bubble.brief(&turn.agent);
     let text = std::fs::read_to_string(&file).map_err(|error| {
         CommandError::world(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
