@@ -357,7 +357,6 @@ fn the_environment_is_what_was_named_and_nothing_else() {
     PAIRFLOW_SOCKET=/run/a "seat".sock
     PATH=/opt/pair flow:DIR/bin:/usr/bin
     PORT=4000
-    SSH_AUTH_SOCK=/ssh
     TERM=screen-256color
     XDG_CONFIG_HOME=/c
     https_proxy=p
@@ -378,15 +377,15 @@ fn the_environment_is_what_was_named_and_nothing_else() {
     PAIRFLOW_SOCKET=/run/a "seat".sock
     PATH=/opt/pair flow:DIR/bin:/usr/bin
     PORT=4000
-    SSH_AUTH_SOCK=/ssh
     TERM=screen-256color
     XDG_CONFIG_HOME=/c
     https_proxy=p
     "#);
-    let env = ["GITHUB_TOKEN", "CODEX_THREAD_ID", "PAIRFLOW_TOKEN"].map(str::to_owned).to_vec();
+    let env = ["GITHUB_TOKEN", "SSH_AUTH_SOCK", "CODEX_THREAD_ID", "PAIRFLOW_TOKEN"].map(str::to_owned).to_vec();
     seat.spec = Some(CustomAgent { env, ..CustomAgent::default() });
     let launch = PaneDriver.launch(&seat).unwrap();
     assert_eq!(env_of(&launch, "GITHUB_TOKEN").as_deref(), Some("h"));
+    assert_eq!(env_of(&launch, "SSH_AUTH_SOCK").as_deref(), Some("/ssh"), "who wants agents to sign says so");
     assert_eq!(env_of(&launch, "CODEX_THREAD_ID").as_deref(), Some("t"), "who names it wants it");
     assert_eq!(env_of(&launch, "PAIRFLOW_TOKEN"), None, "what pairflow says about itself is not for sale");
     assert_eq!(env_of(&launch, "PAIRFLOW_AGENT").as_deref(), Some("claude"));

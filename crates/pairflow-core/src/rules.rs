@@ -48,7 +48,7 @@ pub struct Rules {
     /// What agents in panes may do without asking.
     #[serde(default)]
     pub permissions: Permissions,
-    /// Whether the end of what panes show is kept in files, for diagnostics.
+    /// Whether the beginning of what each program shows in its pane is kept in files, for diagnostics.
     #[serde(default)]
     pub capture_output: bool,
     /// How agents are started that pairflow does not know, and what is added for those that it does.

@@ -123,6 +123,18 @@ fn the_status_counts_down_from_the_last_sign_of_life_that_the_supervisor_has_sho
 }
 
 #[test]
+fn the_watchdog_says_what_it_asks_about_a_turn_that_takes_too_long() {
+    let home = home();
+    home.commit("pairflow.toml", "watchdog_timeout_minutes = 30\nmax_turn_minutes = 5\n", "configuration");
+    started(&home, "b1");
+    home.pairflow(&["supervisor", "stop"]).ok();
+    let (exit, text) = at_terminal(&home, &["watchdog", "b1"], "", Arc::new(TenMinutesLater));
+    assert_eq!(exit, ExitCode::from(0));
+    assert!(text.contains("You are asked in bubble b1: codex has had the turn for 5 minutes"), "{text}");
+    assert!(!text.contains("silent"), "{text}");
+}
+
+#[test]
 fn the_watchdog_asks_once_about_an_agent_that_was_silent_for_too_long() {
     let home = home();
     started(&home, "b1");

@@ -7,9 +7,8 @@ use std::path::Path;
 
 use pairflow_engine::process::may_inherit;
 
-/// What agents get beyond what every command of a bubble gets.
-const PERSON: [&str; 6] =
-    ["SSH_AUTH_SOCK", "NODE_EXTRA_CA_CERTS", "ALL_PROXY", "all_proxy", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
+/// What agents get beyond what every command of a bubble gets. Keys that sign in the person's name are not among it.
+const PERSON: [&str; 5] = ["NODE_EXTRA_CA_CERTS", "ALL_PROXY", "all_proxy", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
 
 /// The terminal that tmux is; every terminal database has it.
 const TERMINAL: &str = "screen-256color";

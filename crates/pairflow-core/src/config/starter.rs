@@ -32,7 +32,7 @@ const HEAD: &str = r#"# How pairflow works in this repository. Everything here i
 # script = "agents.yaml"              # what scripted agents do
 # permissions = "edits"               # what agents in panes may do unasked: "ask" nothing, "edits" files and checks,
 #                                     # "all" everything, and only in a sandbox
-# capture_output = false              # true: the end of what panes show is kept in files, for diagnostics
+# capture_output = false              # true: the first 8 MiB that each program shows are kept in files, for diagnostics
 # check_timeout_secs = 1800           # how long one check may run
 # no_tests = true                     # there is nothing to run; needs manual_checks
 # manual_checks = ["open the page and log in"]

@@ -14,6 +14,8 @@ use crate::seat::private_dir;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often one is started that ends at once.
 const TRIES: u32 = 3;
+/// How long the log may be before a new supervisor begins another, in bytes.
+const LONGEST_LOG: u64 = 1024 * 1024;
 
 /// Starts a supervisor in the background, detached from this terminal, and waits until it answers.
 pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
@@ -39,6 +41,7 @@ pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
 
 fn detached(dirs: &UserDirs, program: &Path) -> io::Result<Child> {
     private_dir(&dirs.state)?;
+    make_room(&log(dirs))?;
     let out = std::fs::OpenOptions::new().create(true).append(true).open(log(dirs))?;
     let err = out.try_clone()?;
     Command::new(program)
@@ -54,10 +57,39 @@ fn detached(dirs: &UserDirs, program: &Path) -> io::Result<Child> {
         .spawn()
 }
 
+/// A log that has become long gives way to a new one, and takes the place of the one before it.
+fn make_room(log: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(log) {
+        Ok(meta) if meta.len() >= LONGEST_LOG => std::fs::rename(log, log.with_extension("log.1")),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 fn log(dirs: &UserDirs) -> PathBuf {
     dirs.state.join("supervisor.log")
 }
 
 fn failed(error: io::Error) -> EngineError {
     EngineError::world("cannot start the supervisor in the background", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_log_gives_way_to_a_new_one_and_the_one_before_it_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("supervisor.log");
+        make_room(&log).unwrap();
+        for (fill, kept) in [(LONGEST_LOG - 1, None), (LONGEST_LOG, Some(LONGEST_LOG)), (3, Some(LONGEST_LOG))] {
+            std::fs::File::create(&log).unwrap().set_len(fill).unwrap();
+            make_room(&log).unwrap();
+            assert_eq!(log.exists(), fill < LONGEST_LOG);
+            let older = std::fs::metadata(dir.path().join("supervisor.log.1")).ok().map(|meta| meta.len());
+            assert_eq!(older, kept, "{fill}");
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::log::QuestionKind;
 use pairflow_core::unit::{Command, StateName, Unit};
+use pairflow_core::view::safe::safe_line;
 use pairflow_core::view::{UNCOUNTED, span};
 use pairflow_engine::supervise::last_seen;
 use serde::Serialize;
@@ -12,6 +14,9 @@ use crate::commands::common::BubbleArg;
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
+
+/// How much of a question is shown, in columns.
+const SHOWN: usize = 300;
 
 /// Check once whether an agent has been silent for too long
 #[derive(Debug, Clone, Args)]
@@ -53,20 +58,25 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble(&args.bubble, "watchdog")?;
     let active = last_seen(&bubble, &bubble.load()?.unit);
     let applied = bubble.apply(&Command::Tick { active })?;
-    let escalated = applied.id.is_some();
+    let asked = applied.unit.questions.iter().find(|open| Some(&open.id) == applied.id.as_ref());
     let now = app.clock.now();
     let left = applied.unit.silence_ends(active).map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000);
-    let watched = watched(&applied.unit, escalated, left);
+    let watched = watched(&applied.unit, asked.is_some(), left);
     if args.json {
         return out.json("watchdog/1", &watched);
     }
     let id = &bubble.id;
-    match (&watched.active_agent, watched.watchdog_left_secs) {
-        (Some(agent), _) if escalated => {
-            out.line(format_args!("{agent} has been silent for too long; you are asked in bubble {id}"))?;
-            out.next(format_args!("pairflow inbox {id}"));
-            Ok(())
+    if let Some(open) = asked {
+        match (&open.about, open.kind) {
+            (Some(agent), QuestionKind::Watchdog) => {
+                out.line(format_args!("{agent} has been silent for too long; you are asked in bubble {id}"))?;
+            }
+            _ => out.line(format_args!("You are asked in bubble {id}: {}", safe_line(&open.question, SHOWN)))?,
         }
+        out.next(format_args!("pairflow inbox {id}"));
+        return Ok(());
+    }
+    match (&watched.active_agent, watched.watchdog_left_secs) {
         (Some(agent), Some(left)) if app.supervised()? => {
             out.line(format_args!("{agent} has the turn; you are asked in {} about bubble {id}", span(left)))
         }
