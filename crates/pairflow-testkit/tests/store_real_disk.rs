@@ -71,6 +71,9 @@ fn an_untouched_log_is_not_read_and_a_touched_one_is_read_whole() {
     let path = log.files().transcript();
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes).unwrap();
+    // Clocks of file systems are coarse: what is done at once may look as if it was done before.
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_modified(later).unwrap();
     assert_eq!(log.load().unwrap().from, Source::Log);
     log.refresh().unwrap();
     assert_eq!(log.load().unwrap().from, Source::Cache);

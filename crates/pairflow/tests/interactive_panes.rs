@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use interactive_panes_support::{Machine, Note, Own, PLAY_FINDING, eventually};
+use pairflow_testkit::home::write_program;
 use serde_json::json;
 
 /// The first implementer waits for the file `go`; everything else runs through.
@@ -354,7 +355,7 @@ fn stillborn(times: u32) -> Machine {
     let ends = format!(
         "if [[ $agent == codex ]]; then echo start >>{count}; [[ $(wc -l <{count}) -gt {times} ]] || exit 1; fi"
     );
-    std::fs::write(machine.beside("toy"), format!("{head}\n{ends}\nbegun\n{tail}")).unwrap();
+    write_program(&machine.beside("toy"), &format!("{head}\n{ends}\nbegun\n{tail}"));
     machine
 }
 

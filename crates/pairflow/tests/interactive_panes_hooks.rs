@@ -7,6 +7,7 @@ mod interactive_panes_support;
 use std::time::{Duration, Instant};
 
 use interactive_panes_support::{Machine, Own, eventually};
+use pairflow_testkit::home::write_program;
 
 /// How long something that must not happen is waited for: longer than the stage takes to look again.
 const HOLD: Duration = Duration::from_secs(4);
@@ -30,7 +31,9 @@ fn types(bubble: &Own<'_>, agent: &str, line: &str) {
 fn sent(bubble: &Own<'_>, agent: &str) -> usize {
     let log = std::fs::read_to_string(bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id)));
     let lines = log.unwrap();
-    let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    // A line that is being appended right now is not there yet.
+    let whole = lines.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let lines = whole.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let mine = |event: &serde_json::Value| {
         let text = event.to_string();
         text.contains("\"DELIVERY\"")
@@ -90,7 +93,7 @@ take() { if [[ $1 == *'Round 2: you are the implementer'* ]]; then echo "$1" >>"
     let machine = Machine::new("", "");
     let toy = std::fs::read_to_string(machine.beside("toy")).unwrap();
     let (head, tail) = toy.split_once("\nbegun\n").unwrap();
-    std::fs::write(machine.beside("toy"), format!("{head}\n{play}\nbegun\n{tail}")).unwrap();
+    write_program(&machine.beside("toy"), &format!("{head}\n{play}\nbegun\n{tail}"));
     let bubble = machine.start("deaf");
     let question = bubble.wait_for_question("pane");
     assert!(question.contains("did not reach codex"), "{question}");

@@ -92,10 +92,10 @@ fn verify_works_in_every_state_and_fails_on_damage() {
     let json = home.pairflow(&["verify", "b2", "--json"]).ok().json();
     assert_eq!((&json["holds"], &json["certificate"]["policy"]), (&json!(true), &json!("strict")));
     let package = home.repo.join(".pairflow/bubbles/b2/artifacts/done-package.md");
+    // A supervisor would mend what was changed, and what a crash tore, as the next writer does.
+    home.pairflow(&["supervisor", "stop"]).ok();
     std::fs::write(&package, "something else").unwrap();
     home.pairflow(&["verify", "b2"]).ends(5).says("it has been changed since");
-    // A supervisor would mend what a crash tore, as the next writer does.
-    home.pairflow(&["supervisor", "stop"]).ok();
     let log = home.repo.join(".pairflow/bubbles/b1/transcript.ndjson");
     let mut bytes = std::fs::read(&log).unwrap();
     bytes.extend_from_slice(b"{\"torn\":");

@@ -67,6 +67,11 @@ impl Bubble {
         if loaded.from == Source::Cache { Ok(loaded) } else { Ok(self.locked()?.into_loaded()) }
     }
 
+    /// Reads the state once nobody writes: what it tells is durable, and the files that go with it are there.
+    pub(crate) fn settled(&self) -> Result<Loaded, EngineError> {
+        Ok(self.locked()?.into_loaded())
+    }
+
     /// Returns the log.
     pub fn log(&self) -> &Log {
         &self.log

@@ -3,6 +3,7 @@
 //! The branch moves by compare-and-swap together with the refs that remember the old tip and our own commit, so a crash
 //! leaves either nothing or everything; asking again finds the commit that is already there.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use pairflow_core::ids::{CommitId, TreeId};
@@ -44,6 +45,9 @@ pub struct Committed {
     /// branch or its index is in use.
     pub index_refreshed: bool,
 }
+
+/// How long git waits for whoever moves the same branch, in milliseconds: a disk may be slow.
+const REF_PATIENCE: &str = "5000";
 
 /// Makes the commit, or finds it if it is already there.
 pub fn commit(request: &CommitRequest<'_>) -> Result<Committed, GitError> {
@@ -120,6 +124,7 @@ fn make(
     message: String,
 ) -> Result<CommitId, GitError> {
     let message = if request.hooks { ask_hooks(request, message)? } else { message };
+    let said = message.clone();
     let base = &request.workspace.base;
     let commit = commit_as_person(git, request.tree, &[base], message, request.author)?;
     let zero = CommitId("0".repeat(base.0.len()));
@@ -131,10 +136,17 @@ fn make(
         moves += &format!("update {} {tip}\n", request.workspace.private_ref("old-tip"));
     }
     moves += "prepare\ncommit\n";
-    let moved = git.run(Call::new(["update-ref", "-m", "pairflow: commit", "--stdin"]).input(moves).durable());
-    match moved {
-        Ok(_) => Ok(commit),
-        Err(error) => Err(moved_error(git, branch, tip.unwrap_or(&zero), error)),
+    let moved = git.run(
+        Call::new(["update-ref", "-m", "pairflow: commit", "--stdin"])
+            .input(moves)
+            .setting("core.filesRefLockTimeout", REF_PATIENCE)
+            .durable(),
+    );
+    let Err(error) = moved else { return Ok(commit) };
+    // The git of an attempt that was killed may live a moment longer than it, and have made the very same commit.
+    match resolve(git, branch).ok().flatten() {
+        Some(found) if is_made(request, git, &found, &said).is_ok_and(|made| made) => Ok(found),
+        _ => Err(moved_error(git, branch, tip.unwrap_or(&zero), error)),
     }
 }
 
@@ -186,6 +198,16 @@ fn ask_hooks_with(
     run("commit-msg", &[text])?;
     let message = std::fs::read_to_string(text).map_err(|source| GitError::io("read", text, source))?;
     tidy(&message)
+}
+
+/// Returns the repository's own hooks that have a say in a commit.
+pub fn commit_hooks(workspace: &Workspace) -> Result<Vec<&'static str>, GitError> {
+    let dir = hooks_dir(workspace)?;
+    let runs = |hook: &&str| {
+        let found = dir.join(hook).metadata();
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    Ok(["pre-commit", "commit-msg"].into_iter().filter(runs).collect())
 }
 
 /// Returns where the person keeps the hooks of this repository. A relative path is one inside the worktree.

@@ -164,7 +164,7 @@ mod tests {
         let short = Duration::from_millis(200);
         assert_eq!(deliver(&hook(port), "{}", short, |_| {}), Err("it did not answer in time".to_owned()));
         drop(listener);
-        let refused = deliver(&hook(port), "{}", short, |_| {}).unwrap_err();
+        let refused = deliver(&hook(port), "{}", PATIENCE, |_| {}).unwrap_err();
         assert!(refused.starts_with("it cannot be reached") && !refused.contains("s3cret"), "{refused}");
     }
 

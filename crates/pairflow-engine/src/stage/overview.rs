@@ -1,6 +1,7 @@
 //! Files for onlookers: who runs where. They are made from what is seen, and nothing depends on them but the display.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{AgentId, BubbleId};
@@ -82,6 +83,9 @@ pub(crate) fn forget_dead(control: &Control) -> std::io::Result<()> {
 
 /// Makes `runtime/sessions.json` anew out of the files of the bubbles; a session whose server is gone has no entry.
 fn rebuild(control: &Control) -> std::io::Result<()> {
+    // One after the other: a list that was made earlier must not take the place of a later one.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = control.dir().join("runtime");
     let mut running = Vec::new();
     for entry in std::fs::read_dir(&runtime)?.flatten() {
@@ -104,7 +108,7 @@ fn json<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
 /// Replaces a file in one step; two who do so at once leave the work of one of them.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let staged = path.with_file_name(format!(".{name}.{:?}", std::thread::current().id()));
+    let staged = path.with_file_name(format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id()));
     std::fs::write(&staged, bytes)?;
     std::fs::rename(&staged, path)
 }

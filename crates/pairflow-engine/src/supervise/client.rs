@@ -112,7 +112,9 @@ pub fn wait_until<T>(
     let until = Instant::now() + patience;
     loop {
         let seen = bubble.load()?;
-        if let Some(result) = done(&seen.unit) {
+        if done(&seen.unit).is_some()
+            && let Some(result) = done(&bubble.settled()?.unit)
+        {
             return Ok(Some(result));
         }
         if Instant::now() >= until {

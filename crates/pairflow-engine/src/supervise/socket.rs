@@ -49,7 +49,7 @@ impl Asker {
     pub(super) fn tell_and_see(&self, reply: String) {
         self.tell(reply);
         // The other side says nothing; it hangs up when it is done.
-        let _ = self.told.recv_timeout(Duration::from_secs(1));
+        let _ = self.told.recv_timeout(Duration::from_secs(5));
     }
 }
 

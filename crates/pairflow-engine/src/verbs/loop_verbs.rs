@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use pairflow_core::rules::Rules;
 use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit, decide};
+use pairflow_core::view::inbox::inbox;
 
 use super::Hands;
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Repo, bring_to, is_ancestor, is_untouched};
+use crate::git::{Repo, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched};
 use crate::perform::{commit_now, set_up};
 use crate::process::Cancel;
 use crate::store::StoreError;
@@ -23,6 +24,9 @@ pub struct Resumed {
     /// Whether its worktree was gone and was made anew.
     pub restored: bool,
 }
+
+/// How long a process that was killed may live on in a child that it was just starting, and hold its locks.
+const LAST_BREATH: Duration = Duration::from_millis(300);
 
 /// What becomes of files in which the base branch and the work conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +73,7 @@ impl Bubble {
         let (disk, locks) = (&self.engine.disk, self.control.locks());
         let path = locks.join(format!("{}.{verb}.lock", self.id));
         disk.create_dir(&locks).map_err(StoreError::from)?;
-        Ok(disk.lock(&path, LockMode::Exclusive, Duration::ZERO).map_err(StoreError::from)?)
+        Ok(disk.lock(&path, LockMode::Exclusive, LAST_BREATH).map_err(StoreError::from)?)
     }
 
     /// The refusal of a verb that someone else is carrying out at this moment.
@@ -101,13 +105,16 @@ impl Bubble {
         let ended = hands.carry_out(self, Duration::from_secs(600), |unit| match &unit.phase {
             Phase::Done(committed) => Some(Ok(committed.clone())),
             Phase::Approved(approval) => match (&approval.commit, &approval.failed) {
-                (None, Some(reason)) => Some(Err(reason.clone())),
+                (None, Some(reason)) => Some(Err(format!("{reason}; then: {}", ways_on(unit, approval.hooks)))),
                 _ => None,
             },
             Phase::Committed(_) => None,
-            other => Some(Err(format!("the bubble is {} now", other.name()))),
+            other => {
+                let (id, state) = (&self.id, other.name());
+                Some(Err(format!("the bubble is {state} now; look at it: pairflow status {id}")))
+            }
         })?;
-        ended.map_err(|reason| EngineError::Effect(format!("{reason}; then: pairflow commit {}", self.id)))
+        ended.map_err(EngineError::Effect)
     }
 
     /// Merges the base branch into the worktree and returns once that is recorded.
@@ -124,6 +131,9 @@ impl Bubble {
         let allowed = decide(&before.unit, command, self.engine.clock.now()).is_ok();
         if allowed && !before.unit.updating && !self.base_moved(&before.unit)? {
             return Ok(None);
+        }
+        if allowed {
+            insist_on_recent()?;
         }
         self.apply(command)?;
         let old_base = before.unit.workspace.as_ref().map(|workspace| workspace.base.clone());
@@ -178,6 +188,16 @@ impl Bubble {
         Ok(Resumed { unit, restored })
     }
 
+    /// Whether the bubble's worktree was removed by hand.
+    pub fn lacks_worktree(unit: &Unit) -> bool {
+        unit.workspace.as_ref().is_some_and(|record| !Path::new(&record.path).exists())
+    }
+
+    /// Returns the repository's own hooks that have a say in the bubble's commit.
+    pub fn commit_hooks(&self, unit: &Unit) -> Result<Vec<&'static str>, EngineError> {
+        Ok(commit_hooks(&self.workspace(unit)?)?)
+    }
+
     /// Makes a worktree again that is gone, as the newest snapshot or else the base has it. Says whether it did.
     ///
     /// Files that were copied in are copied again, and the setup command is run again.
@@ -223,5 +243,15 @@ impl Bubble {
             }
         });
         reason
+    }
+}
+
+/// The command lines that go on from a commit that failed. What hooks refuse may have to be changed by the agents.
+fn ways_on(unit: &Unit, hooks: bool) -> String {
+    let lines = inbox(unit).into_iter().next().map(|item| item.answer).unwrap_or_default();
+    match &lines[..] {
+        [commit, rework, ..] if hooks => format!("{commit} (or, to have the work changed: {rework})"),
+        [commit, ..] => commit.clone(),
+        [] => format!("pairflow commit {}", unit.id),
     }
 }

@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process};
 const LAST_WORDS: Duration = Duration::from_secs(10);
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long to wait after a paste: Codex takes an Enter that comes with it for a line break.
+const AFTER_PASTE: Duration = Duration::from_millis(300);
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
@@ -51,6 +53,7 @@ impl Panes {
         drop(to);
         assert!(load.wait().expect("tmux ends").success(), "tmux takes no text for a buffer");
         finish(self.tmux(&["paste-buffer", "-p", "-d", "-b", "said", "-t", pane]));
+        std::thread::sleep(AFTER_PASTE);
         self.press(pane, "Enter");
     }
 

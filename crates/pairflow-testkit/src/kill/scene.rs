@@ -77,7 +77,7 @@ impl Scene {
 
     /// Pays what is owed.
     pub(super) fn settle(&mut self, workspace: &Workspace) -> Result<(), String> {
-        pay(&self.bubble, workspace)?;
+        pay(&self.bubble, workspace, |effect| !effect.lasts())?;
         self.catch_up()
     }
 
@@ -101,11 +101,11 @@ impl Scene {
     }
 }
 
-/// Pays what a bubble owes; results that came too late are nobody's fault.
-pub(super) fn pay(bubble: &Bubble, workspace: &Workspace) -> Result<(), String> {
+/// Pays what a bubble owes of the `due` kind; results that came too late are nobody's fault.
+pub(super) fn pay(bubble: &Bubble, workspace: &Workspace, due: fn(&Effect) -> bool) -> Result<(), String> {
     for _ in 0..50 {
         let unit = bubble.durable().map_err(|error| error.to_string())?.unit;
-        let Some(effect) = owed(&unit).into_iter().find(|effect| !effect.lasts()) else {
+        let Some(effect) = owed(&unit).into_iter().find(due) else {
             return Ok(());
         };
         match bubble.apply(&result(&unit, &effect, workspace)) {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use pairflow_core::log::Workspace;
-use pairflow_core::unit::Phase;
+use pairflow_core::unit::Effect;
 use pairflow_engine::engine::Engine;
 use pairflow_engine::supervise::{Ask, socket_path};
 
@@ -62,11 +62,11 @@ fn answer(engine: &Engine, workspace: &Workspace, mut stream: UnixStream) -> std
     BufReader::new(&stream).read_line(&mut line)?;
     if let Ok(Ask::Wake { repo, id, .. }) = serde_json::from_str(&line)
         && let Ok(bubble) = engine.bubble(&repo, &id)
-        && let Ok(loaded) = bubble.load()
-        && matches!(&loaded.unit.phase, Phase::Preparing | Phase::Approved(_) | Phase::Committed(_))
     {
+        let waited_for =
+            |effect: &Effect| matches!(effect, Effect::PrepareWorkspace | Effect::Commit(_) | Effect::RecordDone);
         // The caller sees for itself whether it was done.
-        let _ = pay(&bubble, workspace);
+        let _ = pay(&bubble, workspace, waited_for);
     }
     let reply = serde_json::json!({ "pid": 1, "version": "0", "bubbles": 1, "busy": 0, "agents": 0 });
     writeln!(stream, "{reply}")

@@ -15,7 +15,7 @@ use crate::home::{Home, Ran};
 use crate::model::{Kind, Mock};
 
 /// How long a bubble may take for the next thing that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(50);
 

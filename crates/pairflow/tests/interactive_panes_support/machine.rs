@@ -10,7 +10,7 @@ use super::bubble::Own;
 /// The script that stands in for both agent CLIs.
 const TOY: &str = include_str!("toy.sh");
 /// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(50);
 

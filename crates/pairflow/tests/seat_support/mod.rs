@@ -146,7 +146,10 @@ pub(crate) fn ended(child: Child) -> Ran {
 
 /// Returns the bytes of a bubble's log.
 pub(crate) fn log(home: &Home, id: &str) -> Vec<u8> {
-    std::fs::read(home.repo.join(".pairflow/bubbles").join(id).join("transcript.ndjson")).unwrap()
+    let mut bytes = std::fs::read(home.repo.join(".pairflow/bubbles").join(id).join("transcript.ndjson")).unwrap();
+    // A line that is being appended right now is not there yet.
+    bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+    bytes
 }
 
 /// Returns the records of one type, with a sender or recipient of that name.

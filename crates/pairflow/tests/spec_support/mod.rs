@@ -87,7 +87,9 @@ pub(crate) fn transcript(home: &Home, id: &str) -> Vec<u8> {
 #[track_caller]
 pub(crate) fn lines(home: &Home, id: &str) -> Vec<Value> {
     let text = String::from_utf8(transcript(home, id)).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    // A line that is being appended right now is not there yet.
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Returns the messages of one type.
