@@ -5,7 +5,7 @@
 use pairflow_agents::PaneDriver;
 use pairflow_agents::spec::{dialog_on, spec_of};
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{AgentDriver, Trouble, TroubleKind};
+use pairflow_engine::driver::{AgentDriver, Screen, Trouble, TroubleKind};
 
 /// Screens of Claude Code 2.1.325 and Codex 0.166.0, without empty lines and rules.
 const SCREENS: &[(&str, &str, &str)] = &[
@@ -53,6 +53,18 @@ const SCREENS: &[(&str, &str, &str)] = &[
          don’t ask again for: ./check.sh *\n ❯ 4. No\n Esc to cancel · Tab to amend",
     ),
     (
+        "claude",
+        "agents",
+        "Your conversation moved to the\nbackground — enter opens it · esc\nNeeds input\n✻ [Request interrupted by…  repo      \
+         2s\n❯ describe a task for a new session\n  ⏸ plan mode · enter to return · ? for…",
+    ),
+    (
+        "claude",
+        "agents",
+        "▝▜██████▀  New sessions: Opus 5.5 · medium effort · /work\n ▝▝   ▝▝   2 awaiting input · 0 working · 0 completed\nNeeds \
+         input\n❯ abc\n  ⏸ plan mode · enter to create · esc×2 to clear · ctrl+f to find",
+    ),
+    (
         "codex",
         "trust",
         "  Folder access\n  /work/fix-it\n  Trust this folder? Codex can read, edit, and run files here.\n› 1. Trust and \
@@ -84,6 +96,84 @@ const SCREENS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Screens, with their rules cut short, on which the next prompt is typed.
+const PROMPTS: &[(&str, &str)] = &[
+    ("claude", "❯ hello\n\n✻ Scampering…\n\n──────────\n❯\n──────────\n  ⏵⏵ accept edits on · esc to interrupt"),
+    (
+        "claude",
+        "❯ one queued line of text\n  ctrl+x ctrl+s to send now\n\n· Scampering…\n\n──────────\n❯ Press up to edit queued \
+         messages\n──────────\n  ⏵⏵ accept edits on (shift+tab to cycle) · esc to interrupt",
+    ),
+    ("claude", "● all done\n──────────\n❯\u{a0}[Pasted text #1 +5 lines]\n──────────\n  paste again to expand"),
+    (
+        "claude",
+        "  ⎿  Interrupted · What should Claude do instead?\n──────────\n❯\n──────────\n  Press Ctrl-C again to exit",
+    ),
+    // A pane of 40 columns and 11 lines, full of what was typed; one of six lines.
+    ("claude", "✻ Brewed for 0s\n\n──────────\n❯\u{a0}154 155 156 157\n  163 164 165 166\n  172 173 174 175"),
+    ("claude", "✻ Brewed for 0s\n\n          ◐ medium · /effort\n──────────\n❯"),
+    (
+        "codex",
+        "› hello\n\n• Working (3s • esc to interrupt)\n\n› Ask Codex to do anything\n\n  mock-model default · /work",
+    ),
+    (
+        "codex",
+        "› hello\n› one queued line of text\n◦ Working (8s • esc to interrupt)\n\n› line 1 of a long text\n  line 2 of a long \
+         text\n\n  line 4 of it\n\n  mock-model default · /work\n  tab to queue message",
+    ),
+    (
+        "codex",
+        "■ Conversation interrupted - use /feedback if something went wrong\n\n› Ask Codex to do anything\n\n  mock-model \
+         default · /work\n  ? for shortcuts              ⚠ 2 · f2",
+    ),
+    (
+        "codex",
+        "◦ Working\n› line 3 of a long text                ↑\n  line 4 of a long text\n\n  mock-model default · /wo…",
+    ),
+];
+
+/// Screens on which a text would go somewhere else, and whether they show the cursor.
+const ELSEWHERE: &[(&str, bool, &str)] = &[
+    (
+        "claude",
+        false,
+        "❯ [[ask]] hello there\n──────────\n ☐ Colour\n\nWhich colour?\n\n❯ 1. Red\n     warm\n  2. Blue\n     cold\n  3. Type \
+         something.\n──────────\n  4. Chat about this\n\nEnter to select · ↑/↓ to navigate · Esc to cancel",
+    ),
+    (
+        "claude",
+        false,
+        "❯ hello there\n▔▔▔▔▔▔▔▔▔▔\n  ────────\n   Exit plan mode?\n\n    Claude wants to exit plan mode\n\n    ❯ 1. Yes, and \
+         switch to default\n      2. No",
+    ),
+    (
+        "claude",
+        false,
+        "❯ a\n● all done\n──────────\n  Showing detailed transcript · ctrl+o to toggle · ? for shortcuts",
+    ),
+    ("claude", false, "❯ a\n● all done\n──────────\n! ls\n──────────\n  ! for shell mode"),
+    (
+        "codex",
+        false,
+        "  Would you like to run the following\n  command?\n\n  [… 30 lines] ^a view all\n\n› 1. Yes, proceed (y)\n  2. Yes, and \
+         don't ask again\n\n  Press enter to confirm or esc to\n  cancel",
+    ),
+    (
+        "codex",
+        false,
+        "› now\n\n  Question 1/1 (1 unanswered)\n  Which colour?\n\n  › 1. Red                warm\n    2. Blue               \
+         cold\n\n  tab to add notes | enter to submit answer | esc to interrupt",
+    ),
+    (
+        "codex",
+        true,
+        "› now\n\n  Question 1/1 (1 unanswered)\n  Which colour?\n\n  › 1. Red\n    2. Blue\n\n  › Add notes\n\n  tab or esc to \
+         clear notes | enter to submit answer",
+    ),
+    ("codex", false, "› now\n\n  Something that lets a person choose without any mark\n  enter continue"),
+    ("codex", true, "To continue this session, run:\n  codex resume 01a1e479-5fcd-7870-8046-5f29ca74e571"),
+];
+
 /// Screens on which nobody is asked anything.
 const AT_WORK: &[(&str, &str)] = &[
     (
@@ -113,6 +203,30 @@ fn every_dialog_is_known_by_its_words() {
 fn an_agent_that_works_or_rests_shows_no_dialog() {
     for (agent, screen) in AT_WORK {
         assert_eq!(shown(agent, screen), None, "{screen}");
+    }
+}
+
+/// Whether a prompt may be typed on a screen.
+fn takes_prompt(agent: &str, text: &str, cursor: bool) -> bool {
+    let composer = spec_of(&agent.parse().unwrap(), None).unwrap().composer.unwrap();
+    composer.is_on(&Screen { text: text.to_owned(), cursor })
+}
+
+#[test]
+fn a_prompt_is_known_by_what_stands_around_it() {
+    for (agent, screen) in PROMPTS {
+        assert!(takes_prompt(agent, screen, *agent == "codex"), "{screen}");
+        assert_eq!(shown(agent, screen), None, "{screen}");
+    }
+    for (agent, cursor, screen) in ELSEWHERE {
+        assert!(!takes_prompt(agent, screen, *cursor), "{screen}");
+    }
+}
+
+#[test]
+fn no_dialog_looks_like_a_prompt() {
+    for (agent, name, screen) in SCREENS.iter().filter(|(_, name, _)| *name != "agents") {
+        assert!(![false, true].iter().any(|cursor| takes_prompt(agent, screen, *cursor)), "{name}: {screen}");
     }
 }
 

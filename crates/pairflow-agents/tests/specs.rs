@@ -451,7 +451,8 @@ fn a_program_with_known_hooks_is_that_program_under_another_name() {
     ");
     let launch = PaneDriver.launch(&seat).unwrap();
     assert!(launch.hooks);
-    assert_eq!(launch.dialogs, spec_of(&"claude".parse().unwrap(), None).unwrap().dialogs);
+    let spec = spec_of(&"claude".parse().unwrap(), None).unwrap();
+    assert_eq!((launch.dialogs, launch.composer), (spec.dialogs, spec.composer));
 }
 
 #[test]

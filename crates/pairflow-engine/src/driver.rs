@@ -3,6 +3,7 @@
 //! The engine mints the token, chooses the log and says whose turn it is; a driver only knows how to start something
 //! that acts on it. What the agent then says arrives as a command, never through this door.
 
+mod composer;
 mod pane;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use pairflow_core::unit::Seat;
 
 use crate::process::Running;
 
+pub use composer::{Composer, Screen};
 pub use pane::{Dialog, Launch, LaunchFile, SeatStart, Session, Trouble, TroubleKind, dialog_on, private_file};
 
 /// Starts agents.

@@ -123,6 +123,17 @@ fn a_screen_is_read_as_text_with_wrapped_lines_joined() {
 }
 
 #[test]
+fn a_pane_shows_the_cursor_unless_its_program_hides_it() {
+    let server = Server::new();
+    let pane = server.open("pf-a", &["sh", "-c", r"printf 'shown\n'; read _; printf '\033[?25lhidden\n'; exec cat"]);
+    server.shows(&pane, "shown");
+    assert!(server.tmux.shows_cursor(&pane).unwrap());
+    server.tmux.enter(&pane).unwrap();
+    server.shows(&pane, "hidden");
+    assert!(!server.tmux.shows_cursor(&pane).unwrap());
+}
+
+#[test]
 fn of_a_megabyte_only_what_is_visible_is_read() {
     let server = Server::new();
     let pane = server.open("pf-a", &["sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; echo; echo end; exec cat"]);

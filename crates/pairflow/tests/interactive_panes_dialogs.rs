@@ -13,10 +13,23 @@ const HOLD: Duration = Duration::from_secs(5);
 
 /// The words of the dialog in which Codex asks for a permission.
 const DIALOG: &str = r#"
-dialog() { printf 'Would you like to run it?\n 1. Yes\n 2. No\nPress enter to confirm or esc to cancel\n' >/dev/tty; }
-wiped() { printf '\033[H\033[2J' >/dev/tty; }
+dialog() { printf '\nWould you like to run it?\n 1. Yes\n 2. No\nPress enter to confirm or esc to cancel\n' >/dev/tty; }
+wiped() { printf '\033[H\033[2J' >/dev/tty; ready; }
+# The same dialog about a long command, and one that nobody has heard of.
+long() {
+  (printf '\nWould you like to run it?\n'; seq 26; printf '› 1. Yes\n  2. No\nPress enter to confirm or esc to cancel\n') >/dev/tty
+}
+strange() { printf '\nSomething new?\n› 1. Yes\n  2. No\nenter selects\n' >/dev/tty; }
+# Writes down every key until the test has made the file `$1`.
+keys() {
+  local key
+  : >"$here/typed"
+  until [ -e "$here/$1" ]; do
+    if IFS= builtin read -r -N 1 -t 0.2 key </dev/tty; then printf '<%s>' "$key" >>"$here/typed"; fi
+  done
+}
 request() {
-  echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 2 pairflow hook PermissionRequest
+  echo '{"tool_name":"Bash","tool_input":{"command":"rm -rf build"}}' | timeout 6 pairflow hook PermissionRequest
 }
 "#;
 
@@ -61,6 +74,11 @@ fn stays(bubble: &Own<'_>, what: &str, holds: impl Fn() -> bool) {
     }
 }
 
+/// Returns the keys that a toy was given while it let a person choose.
+fn typed(machine: &Machine) -> String {
+    std::fs::read_to_string(machine.beside("typed")).unwrap_or_default()
+}
+
 fn kill_supervisor(machine: &Machine) {
     let pid = machine.home.pairflow(&["supervisor", "status", "--json"]).ok().json()["pid"].as_u64().unwrap();
     assert!(std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
@@ -71,7 +89,7 @@ fn kill_supervisor(machine: &Machine) {
 #[test]
 fn after_a_no_in_the_pane_the_agent_is_told_again_and_not_before() {
     // Esc in a dialog is no event: the hook of the request is killed, and nothing says that the turn is over.
-    let machine = machine(&escaping("dialog; request; gate esc; touch \"$here/escaped\"; wiped"));
+    let machine = machine(&escaping("dialog; request; gate esc; wiped; touch \"$here/escaped\""));
     let bubble = machine.start("escaped");
     asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build");
     bubble.run("resume", &[]).ok();
@@ -88,14 +106,87 @@ fn after_a_no_in_the_pane_the_agent_is_told_again_and_not_before() {
 }
 
 #[test]
-fn a_permission_of_which_nothing_is_on_the_screen_keeps_the_notice_back_for_a_moment_only() {
-    // The person said no before the dialog was ever looked at.
-    let machine = machine(&escaping("touch \"$here/escaped\"; request"));
+fn a_permission_whose_dialog_nobody_knows_keeps_the_notice_back_until_a_prompt_waits() {
+    let machine = machine(&escaping("strange; request; keys esc; wiped; touch \"$here/escaped\""));
     let bubble = machine.start("unseen");
+    asked(&bubble, "codex asks for a permission in its pane");
+    eventually("the dialog", || bubble.everything(), || machine.beside("typed").exists().then_some(()));
+    bubble.run("resume", &[]).ok();
+    stays(&bubble, "nothing answers the dialog", || typed(&machine).is_empty());
+    machine.open("esc");
+    assert_eq!(bubble.wait_for_note("codex", 1).round, Some(1));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    assert_eq!(typed(&machine), "");
+    bubble.stop();
+}
+
+#[test]
+fn a_permission_whose_dialog_was_left_before_anybody_looked_keeps_the_notice_back_for_a_moment_only() {
+    let machine = machine(&escaping("touch \"$here/escaped\"; request"));
+    let bubble = machine.start("left");
     asked(&bubble, "codex asks for a permission in its pane");
     bubble.run("resume", &[]).ok();
     assert_eq!(bubble.wait_for_note("codex", 1).round, Some(1));
     bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+#[test]
+fn a_dialog_about_a_long_command_is_asked_about_after_every_resume_and_never_answered() {
+    let machine = machine(&escaping("long; request; keys esc; wiped; touch \"$here/escaped\""));
+    let bubble = machine.start("long");
+    asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build");
+    eventually("the dialog", || bubble.everything(), || machine.beside("typed").exists().then_some(()));
+    for _ in 0..2 {
+        bubble.run("resume", &[]).ok();
+        asked(&bubble, "codex shows a dialog in its pane: permission");
+    }
+    stays(&bubble, "nothing answers the dialog", || typed(&machine).is_empty());
+    let log = bubble.run("log", &[]).ok().stdout;
+    assert_eq!(log.matches("shows a dialog").count(), 2, "once for each resume: {log}");
+    machine.open("esc");
+    eventually("the end of the dialog", || bubble.everything(), || machine.beside("escaped").exists().then_some(()));
+    bubble.run("resume", &[]).ok();
+    assert_eq!(bubble.wait_for_note("codex", 1).round, Some(1));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+/// Codex opens a dialog that nobody has heard of when its first turn is over, and closes it when the file `over` is made.
+const STRANGE: &str = r#"
+read() {
+  if [ "$agent" = codex ] && [ ! -e "$here/over" ]; then strange; keys over; wiped; fi
+  builtin read "$@"
+}
+"#;
+
+#[test]
+fn an_unknown_dialog_gets_no_key_and_the_notice_comes_when_a_prompt_waits() {
+    let machine = machine(&format!("{PLAY_FINDING}{STRANGE}"));
+    let bubble = machine.start("strange");
+    bubble.wait("the next turn", |status| status["round"] == 2 && status["turn_state"] == "open");
+    stays(&bubble, "nothing answers the dialog", || typed(&machine).is_empty());
+    machine.open("over");
+    assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    let log = bubble.run("log", &[]).ok().stdout;
+    assert!(!log.contains("shows a dialog") && typed(&machine).is_empty(), "{log}");
+    bubble.stop();
+}
+
+#[test]
+fn about_an_unknown_dialog_that_stays_a_person_is_asked_once() {
+    let machine = machine(&format!("{PLAY_FINDING}{STRANGE}"));
+    let bubble = machine.start("stays");
+    bubble.wait("the next turn", |status| status["round"] == 2 && status["turn_state"] == "open");
+    asked(&bubble, "codex shows a dialog in its pane: something that pairflow does not know");
+    assert_eq!(typed(&machine), "");
+    machine.open("over");
+    bubble.run("resume", &[]).ok();
+    assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    let log = bubble.run("log", &[]).ok().stdout;
+    assert_eq!(log.matches("something that pairflow does not know").count(), 1, "{log}");
     bubble.stop();
 }
 
@@ -168,19 +259,20 @@ read() {
     typed+=$more; printf '%s' "$typed" >"$here/typed"
   done
   wiped
-  printf '> %s' "$typed" >/dev/tty
+  printf '%s' "$typed" >/dev/tty
+  touch "$here/closed"
   IFS= builtin read -r rest
   line=$typed$rest
 }
 "#;
     let machine = machine(&format!("{PLAY_FINDING}{slow}"));
     let bubble = machine.start("opened");
-    let typed = || std::fs::read_to_string(machine.beside("typed")).unwrap_or_default();
-    let whole = || typed().ends_with("the pairflow command that it names.").then_some(());
+    let whole = || typed(&machine).ends_with("the pairflow command that it names.").then_some(());
     eventually("the notice", || bubble.everything(), whole);
     asked(&bubble, "codex shows a dialog in its pane: permission");
-    stays(&bubble, "nothing answers the dialog", || !typed().contains(['\n', '\r']));
+    stays(&bubble, "nothing answers the dialog", || !typed(&machine).contains(['\n', '\r']));
     machine.open("over");
+    eventually("the end of the dialog", || bubble.everything(), || machine.beside("closed").exists().then_some(()));
     bubble.run("resume", &[]).ok();
     assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
     bubble.wait_for_state("READY_FOR_APPROVAL");
@@ -211,12 +303,16 @@ fn what_fails_again_after_a_resume_is_asked_about_again() {
     let in_the_way = bubble.repo.join(".pairflow/runtime/broken/claude.launch");
     std::fs::create_dir_all(in_the_way.join("full")).unwrap();
     machine.open("go");
-    for _ in 0..2 {
-        bubble.wait_for_question("trouble");
-        bubble.run("resume", &[]).ok();
-        eventually("the answer", || bubble.everything(), || (bubble.questions() == 0).then_some(()));
+    let asked = || bubble.status()["questions"][0]["id"].as_str().map(str::to_owned);
+    let mut before = None;
+    for times in 1..=3 {
+        let anew = || asked().filter(|id| before.as_ref() != Some(id));
+        before = Some(eventually("a question that was not there before", || bubble.everything(), anew));
+        assert!(bubble.wait_for_question("trouble").contains("claude.launch"));
+        if times < 3 {
+            bubble.run("resume", &[]).ok();
+        }
     }
-    bubble.wait_for_question("trouble");
     std::fs::remove_dir_all(&in_the_way).unwrap();
     bubble.run("resume", &[]).ok();
     bubble.wait_for_state("READY_FOR_APPROVAL");

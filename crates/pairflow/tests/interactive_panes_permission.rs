@@ -186,3 +186,21 @@ fn a_hook_that_waits_when_the_supervisor_dies_is_asked_about_in_the_pane() {
     asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build (outside its sandbox). Answer it there");
     ends_well(&bubble);
 }
+
+#[test]
+fn a_permission_that_only_the_log_knows_of_is_asked_about_in_the_pane() {
+    let machine = machine("");
+    let bubble = machine.start("unwritten");
+    let item = asked(&bubble, "codex asks for a permission: Bash rm -rf build (outside its sandbox).");
+    let pid = machine.home.pairflow(&["supervisor", "status", "--json"]).ok().json()["pid"].as_u64().unwrap();
+    let killed = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(told(&bubble, "told"), "", "nothing is allowed");
+    // It was killed before it could write down what it had asked.
+    std::fs::remove_file(bubble.repo.join(".pairflow/runtime/unwritten/stage.json")).unwrap();
+    machine.home.pairflow(&["supervise"]).ok();
+    asked(&bubble, "codex asks for a permission in its pane: Bash rm -rf build (outside its sandbox). Answer it there");
+    assert_eq!(bubble.questions(), 1, "{}", bubble.everything());
+    accepts(&bubble, &item).ends(1);
+    ends_well(&bubble);
+}

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use pairflow_engine::driver::{LaunchFile, private_file};
+use pairflow_engine::process::Enrolment;
 use tempfile::TempDir;
 
 struct Bench {
@@ -29,7 +30,9 @@ impl Bench {
         let argv = argv.iter().map(|word| (*word).to_owned()).collect();
         let env = [("PAIRFLOW_AGENT", "codex"), ("KEY", "secret \"'$HOME\nvalue")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        LaunchFile { argv, env, cwd: self.dir.path().canonicalize().unwrap() }.write(&self.path()).unwrap();
+        LaunchFile { argv, env, cwd: self.dir.path().canonicalize().unwrap(), record: None }
+            .write(&self.path())
+            .unwrap();
     }
 
     fn launch(&self) -> Output {
@@ -42,6 +45,16 @@ impl Bench {
         command.output().unwrap()
     }
 }
+
+/// Shows its record, and who is the parent of a process that has lost its own.
+#[cfg(target_os = "linux")]
+const KEPT: &str = r#"
+echo $$; cat records/*.json; echo
+(sleep 600 >/dev/null 2>&1 & echo $! >orphan)
+read -r orphan <orphan
+cut -d' ' -f4 "/proc/$orphan/stat"
+kill "$orphan"
+"#;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -72,6 +85,35 @@ fn the_process_of_the_pane_becomes_the_program() {
     let child = command.arg("launch").arg(bench.path()).stdout(std::process::Stdio::piped()).spawn().unwrap();
     let pid = child.id();
     assert_eq!(text(&child.wait_with_output().unwrap().stdout).trim(), pid.to_string());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_process_is_on_record_before_it_is_the_program_and_never_runs_without() {
+    let bench = Bench::new();
+    let records = bench.dir.path().canonicalize().unwrap().join("records");
+    let file = |line: &str| {
+        let argv = ["/bin/sh", "-c", line].map(str::to_owned).to_vec();
+        let cwd = bench.dir.path().canonicalize().unwrap();
+        let record =
+            Some(Enrolment { dir: records.clone(), mark: "m.1".to_owned(), what: "codex as author".to_owned() });
+        LaunchFile { argv, env: Vec::new(), cwd, record }.write(&bench.path()).unwrap();
+    };
+    // Whoever loses its parent has this process as the next one, whatever it has become.
+    file(KEPT);
+    let ended = bench.launch();
+    let said = text(&ended.stdout);
+    let mut lines = said.lines();
+    let pid: i32 = lines.next().unwrap().parse().unwrap();
+    let record: serde_json::Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+    assert_eq!((&record["pid"], &record["mark"], &record["kind"]), (&pid.into(), &"m.1".into(), &"agent".into()));
+    assert_eq!(lines.next(), Some(pid.to_string().as_str()), "{ended:?}");
+    std::fs::remove_dir_all(&records).unwrap();
+    std::fs::write(&records, "no directory").unwrap();
+    file("echo ran");
+    let ended = bench.launch();
+    assert_eq!((ended.status.code(), text(&ended.stdout).as_str()), (Some(3), ""), "{ended:?}");
+    assert!(text(&ended.stderr).contains("cannot write the process record"), "{ended:?}");
 }
 
 #[test]

@@ -82,6 +82,8 @@ fn works_and_goes_on(agent: &str) {
         assert!(!tools, "a question that is asked in the pane would not be recorded");
     }
     goes_on(&place, pane, agent);
+    let (unmarked, marked) = place.unmarked();
+    assert!(unmarked.is_empty() && marked >= 8, "every hook says whose it is: {marked} and {unmarked:?}");
     assert_eq!(place.persons_files(), before);
 }
 

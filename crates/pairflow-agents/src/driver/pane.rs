@@ -43,6 +43,7 @@ fn launch(spec: &AgentSpec, seat: &SeatStart) -> Result<Launch, String> {
         hooks: spec.reports(),
         prompted: spec.prompts(seat),
         dialogs: spec.dialogs.clone(),
+        composer: spec.composer.clone(),
         sandboxed: spec.sandboxed,
     })
 }

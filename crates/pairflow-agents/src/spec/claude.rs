@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use pairflow_core::rules::{Check, HookKind, Permissions, PromptBy};
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{Dialog, SeatStart, Trouble, TroubleKind, private_file};
+use pairflow_engine::driver::{Composer, Dialog, SeatStart, Trouble, TroubleKind, private_file};
 use serde_json::{Map, Value, json};
 
 use super::environment::EnvNames;
@@ -16,6 +16,9 @@ use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, 
 
 /// What an agent may do with pairflow without a question: hand over, ask, and read.
 const VERBS: [&str; 9] = ["brief", "pass", "ask-human", "converged", "status", "findings", "diff", "inbox", "log"];
+
+/// What a person is told who has left the conversation for the list of all.
+const AGENTS: &str = "Claude Code shows its list of conversations. Go back to the one of this bubble, in its pane.";
 
 /// Describes Claude Code.
 pub(super) fn spec() -> AgentSpec {
@@ -35,6 +38,7 @@ pub(super) fn spec() -> AgentSpec {
         mute: false,
         env: env(),
         dialogs: dialogs(),
+        composer: Some(composer()),
         sandboxed: false,
     }
 }
@@ -73,8 +77,14 @@ fn env() -> EnvNames {
     }
 }
 
-/// Each mark was on a real screen of it, but for `setup`, `login` and `limit`: those come only with a real account, and
-/// their marks are out of the program itself.
+/// Its prompt stands between two rules, of which a small pane shows the upper one alone. It never shows the cursor.
+fn composer() -> Composer {
+    Composer { marks: words(["❯", ">"]), ruled: true, cursor: false }
+}
+
+/// Each mark was on a real screen of it, but for `setup`, `login`, `limit`, `plan` and `plugin`: those come only with a
+/// real account or a real plan, and their marks are out of the program itself. `agents` asks nothing, but its prompt, which
+/// looks like any other, begins another conversation.
 fn dialogs() -> Vec<Dialog> {
     vec![
         dialog(
@@ -118,6 +128,18 @@ fn dialogs() -> Vec<Dialog> {
             ["Do you want to", "1. Yes", "Esc to cancel"],
             "Claude Code asks for a permission. Answer in its pane.",
         ),
+        dialog(
+            "plan",
+            ["ready to execute", "Would you like to proceed?"],
+            "Claude Code shows a plan and asks whether to go on. Answer in its pane.",
+        ),
+        dialog(
+            "plugin",
+            ["Plugin recommendation", "Would you like to install it?"],
+            "Claude Code offers a plugin. Answer in its pane.",
+        ),
+        dialog("agents", ["New sessions:", "awaiting input"], AGENTS),
+        dialog("agents", ["describe a task for a new session"], AGENTS),
     ]
 }
 

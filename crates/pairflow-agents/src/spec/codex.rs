@@ -9,7 +9,8 @@
 use pairflow_core::hash::sha256;
 use pairflow_core::rules::{HookKind, PromptBy};
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{Dialog, SeatStart, Trouble, TroubleKind};
+use pairflow_engine::driver::{Composer, Dialog, SeatStart, Trouble, TroubleKind};
+use pairflow_engine::process::MARK;
 use serde_json::{Value, json};
 
 use super::environment::EnvNames;
@@ -33,6 +34,7 @@ pub(super) fn spec() -> AgentSpec {
         mute: false,
         env: env(),
         dialogs: dialogs(),
+        composer: Some(composer()),
         sandboxed: true,
     }
 }
@@ -76,7 +78,13 @@ fn env() -> EnvNames {
     }
 }
 
-/// Each mark was on a real screen of it, but for those of `update`, which our words turn off.
+/// Its prompt has no edges. But it shows the cursor only where it takes a text, and never beside a choice.
+fn composer() -> Composer {
+    Composer { marks: words(["›"]), ruled: false, cursor: true }
+}
+
+/// Each mark was on a real screen of it, but for those of `update`, which our words turn off, and of `network`, `tool` and
+/// `new-model`, which come only with a real account or server: those are out of the program itself.
 fn dialogs() -> Vec<Dialog> {
     vec![
         dialog(
@@ -109,6 +117,17 @@ fn dialogs() -> Vec<Dialog> {
             ["Would you like to", "enter to confirm", "esc to cancel"],
             "Codex asks for a permission. Answer in its pane.",
         ),
+        dialog(
+            "network",
+            ["Do you want to approve network access to"],
+            "Codex asks whether it may reach a place on the network. Answer in its pane.",
+        ),
+        dialog(
+            "tool",
+            ["needs your approval.", "Cancel this request"],
+            "A tool of Codex asks for something. Answer in its pane.",
+        ),
+        dialog("new-model", ["Try new model", "Use existing model"], "Codex offers another model. Answer in its pane."),
     ]
 }
 
@@ -126,7 +145,7 @@ pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Vec<String> {
         format!("{key}={{trusted_hash={}}}", toml(&fingerprint(event, &command)))
     };
     let trusted = ours().map(trust).collect::<Vec<_>>().join(",");
-    let told = seat.env.iter().filter(|(name, _)| name.starts_with("PAIRFLOW_"));
+    let told = seat.env.iter().filter(|(name, _)| name.starts_with("PAIRFLOW_") || name == MARK);
     let told = told.map(|(name, value)| format!("shell_environment_policy.set.{name}={}", toml(value)));
     let state = (!mute).then(|| format!("hooks.state={{{trusted}}}"));
     let settings = ours().map(hook).chain(state).chain(told);

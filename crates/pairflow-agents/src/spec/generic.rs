@@ -78,6 +78,7 @@ fn plain() -> AgentSpec {
         mute: false,
         env: EnvNames::default(),
         dialogs: Vec::new(),
+        composer: None,
         sandboxed: false,
     }
 }

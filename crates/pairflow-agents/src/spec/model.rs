@@ -2,7 +2,7 @@
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::{CustomAgent, HookKind, Permissions, PromptBy};
-use pairflow_engine::driver::{Dialog, SeatStart, Session, Trouble};
+use pairflow_engine::driver::{Composer, Dialog, SeatStart, Session, Trouble};
 use serde_json::Value;
 
 use super::environment::EnvNames;
@@ -34,6 +34,8 @@ pub struct AgentSpec {
     pub env: EnvNames,
     /// What it may show instead of working.
     pub dialogs: Vec<Dialog>,
+    /// How its screen shows that a prompt may be typed; nothing if that is not known.
+    pub composer: Option<Composer>,
     /// Whether it works in a sandbox of its own, which it leaves with a permission.
     pub sandboxed: bool,
 }

@@ -72,6 +72,9 @@ pub enum Lifecycle {
         agent: AgentId,
         /// For which turn it was started; 0 before its first one.
         turn: u32,
+        /// In which seat, if that was said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seat: Option<Seat>,
         /// By which name the session can be taken up again, if that is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,

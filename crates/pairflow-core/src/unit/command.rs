@@ -6,7 +6,7 @@ use crate::log::{Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
 use crate::rounds::{Answers, Explanation, Finding, Step};
 use crate::rules::{BubbleKind, Rules};
 use crate::time::Moment;
-use crate::unit::{Caller, Hindrance, Unit};
+use crate::unit::{Caller, Hindrance, Seat, Unit};
 
 /// A request. The sender of an agent's command has been proven before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -183,6 +183,8 @@ pub enum Command {
         agent: AgentId,
         /// For which turn it was started; 0 before its first one.
         turn: u32,
+        /// In which seat; nothing before its first turn.
+        seat: Option<Seat>,
         /// By which name the session can be taken up again.
         session: Option<String>,
     },

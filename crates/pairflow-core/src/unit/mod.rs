@@ -6,6 +6,7 @@ mod answers;
 mod approval;
 mod command;
 mod converge;
+mod conversation;
 mod decide;
 mod evolve;
 mod human;
@@ -29,6 +30,7 @@ mod work;
 
 pub use command::*;
 pub use converge::{Unmet, claimed, unmet, waivers};
+pub use conversation::AgentSession;
 pub use decide::{Artifact, Decided, create, decide};
 pub use evolve::{advance, evolve};
 pub use key::*;
@@ -36,7 +38,7 @@ pub use limits::{MAX_DETAIL, MAX_FINDINGS, MAX_KEY, MAX_REFS, MAX_TEXT, MAX_TITL
 pub use owed::*;
 pub use phase::*;
 pub(crate) use presence::wanted;
-pub use presence::{ATTEMPTS, AgentSession, Hindrance, LONGEST_PARK, NUDGES, Notice, Parked};
+pub use presence::{ATTEMPTS, Hindrance, LONGEST_PARK, NUDGES, Notice, Parked};
 pub use recompute::{Unfounded, recompute};
 pub use refusal::*;
 pub use seat::*;

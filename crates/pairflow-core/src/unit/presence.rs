@@ -9,6 +9,7 @@ use crate::ids::{AgentId, MsgId, Party};
 use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind, Reply};
 use crate::rules::DriverKind;
 use crate::time::{Moment, Timestamp};
+use crate::unit::conversation::Known;
 use crate::unit::human::question_about;
 use crate::unit::lifecycle::own;
 use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Turn, Unit, converge, decide};
@@ -34,17 +35,6 @@ pub struct Notice {
     pub attempts: u32,
     /// When it was last sent.
     pub sent: Option<Moment>,
-}
-
-/// The session of an agent's program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentSession {
-    /// For which turn the program was started; 0 before the agent's first one.
-    pub turn: u32,
-    /// By which name the session can be taken up again.
-    pub id: Option<String>,
-    /// How often a person had wanted the agents started again by then.
-    pub restarts: u32,
 }
 
 /// An agent of which nothing is expected for a while.
@@ -126,7 +116,9 @@ pub(super) fn decide_presence(unit: &Unit, command: &Command, now: Moment) -> Op
     let going = waiting || matches!(unit.phase, Phase::Running(_));
     Some(match command {
         Command::Tick { active } => Ok(tick(unit, *active, now)),
-        Command::AgentSession { agent, turn, session: id } => session(unit, agent, *turn, id.as_ref()),
+        Command::AgentSession { agent, turn, seat, session: id } => {
+            session(unit, Known { agent, turn: *turn, seat: *seat, id: id.as_ref() })
+        }
         Command::Sent { notice } if going => sent(unit, *notice),
         Command::Acknowledged { agent, notice } if going => acknowledged(unit, agent, *notice),
         Command::Undelivered { notice, why } if going && !waiting => undelivered(unit, *notice, why),
@@ -197,16 +189,15 @@ fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided, Refusal> 
 }
 
 /// A program was started, or its session became known.
-fn session(unit: &Unit, agent: &AgentId, turn: u32, session: Option<&String>) -> Result<Decided, Refusal> {
-    if !unit.rules.agents.contain(agent) || unit.phase.is_final() {
+fn session(unit: &Unit, known: Known<'_>) -> Result<Decided, Refusal> {
+    if !unit.rules.agents.contain(known.agent) || unit.phase.is_final() {
         return Err(Refusal::NotOwed);
     }
-    let known = unit.sessions.get(agent);
-    if known.is_some_and(|known| known.turn == turn && known.id.as_ref() == session && known.restarts == unit.restarts)
-    {
+    if unit.knows(known) {
         return Ok(Decided::default());
     }
-    let fact = Lifecycle::AgentSession { agent: agent.clone(), turn, session: session.cloned() };
+    let Known { agent, turn, seat, id } = known;
+    let fact = Lifecycle::AgentSession { agent: agent.clone(), turn, seat, session: id.cloned() };
     Ok(Decided::one(own(unit, fact)))
 }
 

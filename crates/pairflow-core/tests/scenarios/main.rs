@@ -7,6 +7,7 @@ mod claims;
 mod commit;
 mod conformance;
 mod convergence;
+mod conversation;
 mod document;
 mod explanation;
 mod garbage;

@@ -12,9 +12,10 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::{CustomAgent, Permissions};
 use pairflow_core::time::Timestamp;
 use pairflow_core::unit::Seat;
-use rustix::fs::OFlags;
-use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
+
+use super::composer::Composer;
+use crate::process::{Enrolment, open_own};
 
 /// A launch file is never larger than this: arguments and environment of a process have a limit of their own.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -80,6 +81,8 @@ pub struct Launch {
     pub prompted: bool,
     /// The dialogs that the program may wait in.
     pub dialogs: Vec<Dialog>,
+    /// How its screen shows that a prompt may be typed; nothing if that is not known.
+    pub composer: Option<Composer>,
     /// Whether it works in a sandbox of its own, which it leaves with a permission.
     pub sandboxed: bool,
 }
@@ -143,6 +146,9 @@ pub struct LaunchFile {
     pub env: Vec<(String, String)>,
     /// Where it works.
     pub cwd: PathBuf,
+    /// How the process puts itself on record before it becomes the program; nothing for one that nobody looks after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Enrolment>,
 }
 
 impl LaunchFile {
@@ -154,11 +160,8 @@ impl LaunchFile {
     /// Reads the file and removes it, also when it makes no sense. One that others could have written is not touched.
     pub fn take(path: &Path) -> io::Result<Self> {
         let mut bytes = Vec::new();
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-        let known = file.metadata()?;
-        let private = known.uid() == getuid().as_raw() && known.mode() & 0o7777 == 0o600;
-        if !known.is_file() || !private {
+        let file = open_own(path)?;
+        if file.metadata()?.mode() & 0o7777 != 0o600 {
             return Err(io::Error::new(ErrorKind::PermissionDenied, "it is not a private file of this user"));
         }
         let read = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes);
@@ -170,7 +173,7 @@ impl LaunchFile {
 
 impl From<&Launch> for LaunchFile {
     fn from(launch: &Launch) -> Self {
-        Self { argv: launch.argv.clone(), env: launch.env.clone(), cwd: launch.cwd.clone() }
+        Self { argv: launch.argv.clone(), env: launch.env.clone(), cwd: launch.cwd.clone(), record: None }
     }
 }
 

@@ -90,8 +90,13 @@ impl Bubble {
 
     /// Records a warning for a proven sender, outside of any command of its own.
     pub fn warn_sender(&self, agent: &pairflow_core::ids::AgentId, warning: Warning) -> Result<(), EngineError> {
+        self.warn_party(Party::Agent(agent.clone()), warning)
+    }
+
+    /// Records a warning for `party`, outside of any command of its own.
+    pub(crate) fn warn_party(&self, party: Party, warning: Warning) -> Result<(), EngineError> {
         let mut log = self.locked()?;
-        self.append_warning(&mut log, Party::Agent(agent.clone()), warning)
+        self.append_warning(&mut log, party, warning)
     }
 
     /// Takes the lock. What a crash left at the end of the log and never counted is set aside, and the log says so.

@@ -1,34 +1,50 @@
-//! Puts a process on record that someone else has started for us, such as a terminal multiplexer.
+//! Puts a process on record that someone else starts for us, such as a terminal multiplexer.
+//!
+//! Between its start and our note of it we may die. So the process writes the note itself, before it becomes the program.
 
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 use super::registry::{self, Kind, Record, RegistryError};
 use super::stat;
 
-/// Records process `pid`, whose environment has `mark`, beneath `dir`. One that is gone already is not recorded.
-pub fn enrol(dir: &Path, pid: i32, mark: &str, what: &str) -> Result<(), RegistryError> {
-    let Some(seen) = stat::of(pid) else { return Ok(()) };
-    let record = Record {
-        kind: Kind::Agent,
-        what: what.to_owned(),
-        pid,
-        start: seen.start,
-        boot: stat::boot(),
-        mark: mark.to_owned(),
-    };
-    registry::write(dir, &record).map(drop)
+/// Where and as what an agent's process puts itself on record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Enrolment {
+    /// The directory of the records.
+    pub dir: PathBuf,
+    /// The mark that its environment is going to have.
+    pub mark: String,
+    /// What runs, in words for a person.
+    pub what: String,
 }
 
-/// Returns at most the last `bytes` of a text file; nothing if it cannot be read.
-pub fn end_of(path: &Path, bytes: u64) -> Option<String> {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut file = std::fs::File::open(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
-        let mut end = Vec::new();
-        file.take(bytes).read_to_end(&mut end)?;
-        Ok(end)
-    };
-    read().ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+impl Enrolment {
+    /// Records this process, and has everybody below it stay below it: whoever loses its parent gets this one.
+    ///
+    /// Both outlast what this process becomes. Where there is no `/proc`, nobody is recorded.
+    pub fn enrol(&self) -> Result<(), RegistryError> {
+        keep_orphans();
+        let Some(seen) = i32::try_from(std::process::id()).ok().and_then(stat::of) else { return Ok(()) };
+        let record = Record {
+            kind: Kind::Agent,
+            what: self.what.clone(),
+            pid: seen.pid,
+            start: seen.start,
+            boot: stat::boot(),
+            mark: self.mark.clone(),
+        };
+        registry::write(&self.dir, &record).map(drop)
+    }
 }
+
+#[cfg(target_os = "linux")]
+fn keep_orphans() {
+    // A kernel that cannot do it leaves the group and the mark to find them by.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_orphans() {}

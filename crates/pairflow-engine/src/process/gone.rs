@@ -30,7 +30,7 @@ mod watch {
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
     /// A process that was there when it was looked for.
     #[derive(Debug)]
@@ -57,6 +57,11 @@ mod watch {
             let mut polled = [PollFd::new(&self.0, PollFlags::IN)];
             matches!(poll(&mut polled, Some(&Timespec::default())), Ok(1..))
         }
+
+        /// Sends it a signal; one that has ended needs none.
+        pub(crate) fn signal(&self, signal: Signal) {
+            let _ = pidfd_send_signal(&self.0, signal);
+        }
     }
 }
 
@@ -66,7 +71,7 @@ mod watch {
     use std::time::Duration;
 
     use rustix::io::Errno;
-    use rustix::process::{Pid, test_kill_process};
+    use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
     const PAUSE: Duration = Duration::from_secs(1);
 
@@ -90,6 +95,11 @@ mod watch {
         /// Whether it has ended.
         pub(crate) fn is_gone(&self) -> bool {
             matches!(test_kill_process(self.0), Err(Errno::SRCH))
+        }
+
+        /// Sends it a signal; one that has ended needs none.
+        pub(crate) fn signal(&self, signal: Signal) {
+            let _ = kill_process(self.0, signal);
         }
     }
 }

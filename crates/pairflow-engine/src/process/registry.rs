@@ -2,7 +2,7 @@
 //!
 //! A process is recognised by its id, its start time and the boot it belongs to, so a number that the kernel has given
 //! to someone else since is never taken for ours. Every group also carries a mark in its environment, which children
-//! keep when they leave the group or lose their parent.
+//! keep when they leave the group or lose their parent. Whoever throws the mark away is still found below its parents.
 
 use std::fs;
 use std::io;
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
+use super::gone::Process;
 use super::stat::{self, Stat};
 
 /// The environment variable that marks a group.
@@ -23,6 +24,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const LAST_WAIT: Duration = Duration::from_secs(2);
 /// How long to wait before looking again whether somebody is left.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
+/// How often it is looked whether nobody is left, while somebody cannot be told.
+const LOOKS: u32 = 5;
 
 /// A process group that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,15 +78,20 @@ pub struct RegistryError {
 
 /// Returns the records in `dir`. A directory that is not there holds none; a damaged record names nobody.
 pub fn records(dir: &Path) -> Result<Vec<Record>, RegistryError> {
-    let read = |path: &PathBuf| serde_json::from_slice(&fs::read(path).ok()?).ok();
-    Ok(files(dir)?.iter().filter_map(read).collect())
+    Ok(read(&files(dir)?))
+}
+
+fn read(files: &[PathBuf]) -> Vec<Record> {
+    files.iter().filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect()
 }
 
 /// Ends every group that is still recorded in `dir` and removes the records. Returns those of which somebody was left.
 ///
 /// Only for a caller that has the bubble in care, so that no other process attends jobs recorded there.
 pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
-    let left: Vec<Record> = records(dir)?.into_iter().filter(is_alive).collect();
+    // Whoever puts itself on record from here on stays there.
+    let files = files(dir)?;
+    let left: Vec<Record> = read(&files).into_iter().filter(is_alive).collect();
     let mut endings: Vec<Ending<'_>> = left.iter().map(Ending::new).collect();
     loop {
         endings.retain_mut(|one| !one.step(false));
@@ -92,7 +100,7 @@ pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
         }
         std::thread::sleep(PAUSE);
     }
-    for path in files(dir)? {
+    for path in files {
         remove(&path)?;
     }
     Ok(left)
@@ -100,7 +108,7 @@ pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
 
 /// Whether somebody of the group of `record` is alive.
 pub fn is_alive(record: &Record) -> bool {
-    !members(record).is_empty()
+    !members(record, &[]).is_empty()
 }
 
 /// Whether this process descends from a group among `records`, or carries the mark of one.
@@ -123,8 +131,7 @@ fn belongs_to(records: &[Record], skipped: usize) -> bool {
     let boot = stat::boot();
     let groups: Vec<&Record> = records.iter().filter(|one| one.boot == boot).collect();
     let ours = std::env::var(MARK).unwrap_or_default();
-    let me = i32::try_from(std::process::id()).ok().and_then(stat::of);
-    let mut chain = std::iter::successors(me, |stat| stat::of(stat.parent)).skip(skipped);
+    let mut chain = own_line().skip(skipped);
     groups.iter().any(|one| one.mark == ours)
         || chain.any(|stat| groups.iter().any(|one| one.pid == stat.pid && one.start == stat.start))
 }
@@ -153,26 +160,34 @@ pub(super) fn remove(path: &Path) -> Result<(), RegistryError> {
 /// The end of a group, step by step: first a request, then, when its time is up, force.
 pub(super) struct Ending<'a> {
     record: &'a Record,
+    /// Everybody who was found so far: nothing tells of some of them any more once their parents are gone.
+    known: Vec<Stat>,
     asked: Option<Instant>,
     killed: Option<Instant>,
+    /// How often nobody was found.
+    looks: u32,
 }
 
 impl<'a> Ending<'a> {
     pub(super) fn new(record: &'a Record) -> Self {
-        Self { record, asked: None, killed: None }
+        Self { record, known: Vec::new(), asked: None, killed: None, looks: 0 }
     }
 
     /// Does what is due now and returns whether nothing more can be done. `leader_gone` says that the first process
     /// has ended (but not been waited for, so its id is still ours).
     pub(super) fn step(&mut self, leader_gone: bool) -> bool {
-        let left = members(self.record);
+        let left = members(self.record, &self.known);
+        self.known.clone_from(&left);
         match (self.asked, self.killed) {
             // Without /proc nobody can be counted; what is left of the group gets no grace then.
             _ if !cfg!(target_os = "linux") && leader_gone => {
                 self.signal(&left, Signal::KILL);
                 true
             }
-            _ if cfg!(target_os = "linux") && left.is_empty() => true,
+            _ if cfg!(target_os = "linux") && left.is_empty() => {
+                self.looks += 1;
+                self.looks >= LOOKS || !someone_becomes(self.record)
+            }
             (None, _) => {
                 self.signal(&left, Signal::TERM);
                 self.asked = Some(Instant::now());
@@ -197,22 +212,49 @@ impl<'a> Ending<'a> {
         if let (true, Some(pid)) = (group_is_ours, Pid::from_raw(self.record.pid)) {
             let _ = rustix::process::kill_process_group(pid, signal);
         }
-        for pid in left.iter().filter_map(|stat| Pid::from_raw(stat.pid)) {
-            let _ = rustix::process::kill_process(pid, signal);
+        for stat in left {
+            // Held first and looked at then: the number cannot be given away in between.
+            let held = Pid::from_raw(stat.pid).and_then(|pid| Process::find(pid).ok().flatten());
+            if let Some(process) = held.filter(|_| stat::of(stat.pid).is_some_and(|now| now.is(stat))) {
+                process.signal(signal);
+            }
         }
     }
 }
 
-/// Returns everybody alive who belongs to the group of `record`.
-fn members(record: &Record) -> Vec<Stat> {
+/// Returns everybody alive who belongs to the group of `record` or descends from it, and who of `known` is still there.
+fn members(record: &Record, known: &[Stat]) -> Vec<Stat> {
     if record.boot != stat::boot() || record.start == 0 {
         return Vec::new();
     }
     // As long as the first process is there, dead or alive, the number of the group cannot have been given away.
-    let group_is_ours = leader(record).is_some();
+    let first = leader(record);
     let mark = format!("{MARK}={}", record.mark);
-    let belongs = |stat: &Stat| (group_is_ours && stat.group == record.pid) || stat::has_variable(stat.pid, &mark);
-    stat::all().filter(|stat| !stat.dead && stat.start >= record.start).filter(belongs).collect()
+    let grouped = |stat: &Stat| first.is_some() && (stat.pid == record.pid || stat.group == record.pid);
+    let belongs =
+        |stat: &Stat| grouped(stat) || known.iter().any(|one| one.is(stat)) || stat::has_variable(stat.pid, &mark);
+    // Whoever ends a group, and whatever that descends from, is nobody's to end.
+    let own: Vec<i32> = own_line().map(|stat| stat.pid).collect();
+    let others = stat::all().filter(|stat| !stat.dead && stat.start >= record.start && !own.contains(&stat.pid));
+    let (mut found, mut rest): (Vec<Stat>, Vec<Stat>) = others.partition(belongs);
+    let mut looked = 0;
+    while let Some(parent) = found.get(looked).copied() {
+        let (children, others) = rest.into_iter().partition(|stat| stat.parent == parent.pid);
+        rest = others;
+        found.extend::<Vec<Stat>>(children);
+        looked += 1;
+    }
+    found
+}
+
+/// Whether somebody who might belong to `record` shows no environment, as whoever becomes another program right now.
+fn someone_becomes(record: &Record) -> bool {
+    stat::all().any(|stat| !stat.dead && stat.start >= record.start && stat::is_bare(&stat))
+}
+
+/// This process, its parent, and so on.
+fn own_line() -> impl Iterator<Item = Stat> {
+    i32::try_from(std::process::id()).into_iter().flat_map(stat::line)
 }
 
 fn leader(record: &Record) -> Option<Stat> {

@@ -14,9 +14,22 @@ pub(super) struct Stat {
     pub(super) start: u64,
 }
 
+impl Stat {
+    /// Whether both are the same process, at this or at another moment of its life.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        (self.pid, self.start) == (other.pid, other.start)
+    }
+}
+
 /// Returns what is known of process `pid`, if it exists.
 pub(super) fn of(pid: i32) -> Option<Stat> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Returns process `pid`, its parent, the parent of that, and so on.
+pub(super) fn line(pid: i32) -> impl Iterator<Item = Stat> {
+    // Nobody is older than its parent: a number that is taken by someone younger has been given away since.
+    std::iter::successors(of(pid), |stat| of(stat.parent).filter(|parent| parent.start <= stat.start))
 }
 
 /// Returns every process there is.
@@ -29,6 +42,20 @@ pub(super) fn all() -> impl Iterator<Item = Stat> {
 pub(super) fn has_variable(pid: i32, line: &str) -> bool {
     fs::read(format!("/proc/{pid}/environ"))
         .is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|one| one == line.as_bytes()))
+}
+
+/// Whether a process that is not the kernel's own has no environment: for a moment nobody has who starts a program.
+pub(super) fn is_bare(stat: &Stat) -> bool {
+    const KERNEL: i32 = 2;
+    let empty = || fs::read(format!("/proc/{}/environ", stat.pid)).is_ok_and(|bytes| bytes.is_empty());
+    stat.parent != KERNEL && stat.pid != KERNEL && empty()
+}
+
+/// Returns the value that the variable `name` had when process `pid` was started.
+pub(super) fn variable(pid: i32, name: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = |one: &[u8]| one.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
+    bytes.split(|byte| *byte == 0).find_map(value).and_then(|value| String::from_utf8(value).ok())
 }
 
 /// Returns a name for the time since the machine was started; process ids mean nothing beyond it.

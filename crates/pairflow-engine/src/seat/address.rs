@@ -19,6 +19,11 @@ pub fn seat_path(control: &Control, bubble: &BubbleId, agent: &AgentId) -> PathB
     fitting(&control.runtime(bubble).join(format!("seat-{agent}.sock")))
 }
 
+/// Returns the directory beneath `runtime` with the records of what runs in the panes: one directory an agent.
+pub(crate) fn pane_records(runtime: &Path) -> PathBuf {
+    runtime.join("panes")
+}
+
 /// Returns `path`, or a short stand-in if it is too long for a socket: a directory of its own with the same file name.
 pub fn fitting(path: &Path) -> PathBuf {
     if path.as_os_str().len() <= LONGEST {

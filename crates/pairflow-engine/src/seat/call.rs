@@ -21,6 +21,8 @@ const TOOL: usize = 1000;
 const TEXT: usize = 300;
 /// The longest name of a session.
 const SESSION: usize = 128;
+/// The longest mark of a program.
+const MARK: usize = 128;
 /// The longest path of a transcript, in bytes.
 const PATH: usize = 4096;
 
@@ -55,6 +57,9 @@ pub enum HookName {
 pub struct HookCall {
     /// What happened.
     pub event: HookName,
+    /// The mark of the program whose hook it is, if its environment has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
     /// The session of the CLI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
@@ -177,6 +182,7 @@ impl HookCall {
     pub fn new(event: HookName) -> Self {
         Self {
             event,
+            mark: None,
             session: None,
             transcript: None,
             prompt: None,
@@ -196,6 +202,7 @@ impl HookCall {
         let line = |text: Option<String>| text.map(|text| safe_line(&text, TEXT)).filter(|text| !text.is_empty());
         Self {
             event: self.event,
+            mark: self.mark.filter(|mark| is_mark(mark)),
             session: self.session.filter(|name| is_session(name)),
             transcript: self.transcript.filter(|path| path.is_absolute() && path.as_os_str().len() <= PATH),
             prompt: self.prompt.map(prompt),
@@ -219,6 +226,10 @@ fn lines(text: &str) -> String {
 fn is_whole(text: &str) -> bool {
     let words = lines(text).split_whitespace().collect::<Vec<_>>().join(" ");
     !words.is_empty() && safe_line(&words, TOOL) == words
+}
+
+fn is_mark(mark: &str) -> bool {
+    (1..=MARK).contains(&mark.len()) && mark.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
 }
 
 fn is_session(name: &str) -> bool {
@@ -282,6 +293,17 @@ mod tests {
             HookCall { prompt: Some(text), ..HookCall::new(HookName::UserPromptSubmit) }.bounded().prompt.unwrap();
         assert!(cut.len() <= PROMPT && cut.starts_with("see é"), "{} bytes", cut.len());
         assert!(cut.ends_with("é\n[pairflow 7]\n[pairflow 12]"), "{}", &cut[cut.len() - 60..]);
+    }
+
+    #[test]
+    fn what_cannot_be_the_mark_of_a_program_is_none() {
+        let mark =
+            |mark: &str| HookCall { mark: Some(mark.to_owned()), ..HookCall::new(HookName::Stop) }.bounded().mark;
+        let drawn = crate::process::fresh_mark();
+        assert_eq!(mark(&drawn), Some(drawn));
+        for bad in ["", "1 2", "1\n", "1/2", &"1".repeat(129)] {
+            assert_eq!(mark(bad), None, "{bad:?}");
+        }
     }
 
     #[test]

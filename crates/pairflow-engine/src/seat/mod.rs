@@ -1,17 +1,20 @@
 //! The door of an agent that pairflow has started itself: one socket for each seat of a bubble.
 //!
-//! The socket is the identity. Whoever reaches it is that agent, and no request can name another one; so an agent holds
-//! no secret, writes no log, and can be kept away from the control directory. Verbs are applied where the socket is;
-//! what the hooks of an agent report is handed on. Nothing that an agent prints comes through here.
+//! The socket is the identity. No request can name another agent; so an agent holds no secret, writes no log, and can be
+//! kept away from the control directory. A caller that was started by somebody else, another agent or a check, is turned
+//! away and warned; one of whom nothing is known, such as a person's shell, speaks for the agent. Verbs are applied where
+//! the socket is; what the hooks of an agent report is handed on. Nothing that an agent prints comes through here.
 
 mod address;
 mod call;
+mod caller;
 mod input;
 mod reach;
 mod serve;
 mod socket;
 mod wire;
 
+pub(crate) use address::pane_records;
 pub use address::{fitting, private_dir, seat_path};
 pub use call::{HookAnswer, HookCall, HookName, SeatCall};
 pub use reach::{Lost, Words, attempted, report, say};

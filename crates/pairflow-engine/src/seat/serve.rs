@@ -13,6 +13,7 @@ use pairflow_core::view::safe::safe_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::call::{HookAnswer, HookCall, SeatCall};
+use super::caller::{Caller, Stranger};
 use super::wire::{Lines, Reply, Request, write};
 use crate::engine::{Bubble, Denial, EngineError};
 use crate::supervise::Client;
@@ -42,9 +43,8 @@ impl Seat {
     /// Serves one caller. Whatever it sends, only a whole line with a verb of an agent gets into the log.
     pub(super) fn serve(&self, stream: &UnixStream) {
         let ready = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(TELL)));
-        if ready.is_err() || !is_own(stream) {
-            return;
-        }
+        // Looked at before it can say anything: it may be gone right after that.
+        let (Ok(()), Some(caller)) = (ready, Caller::of(stream)) else { return };
         let request = match Lines::new(stream, LISTEN).read::<Request>() {
             Ok(request) => request,
             Err(error) => {
@@ -55,6 +55,13 @@ impl Seat {
                 return;
             }
         };
+        if let Some(stranger) = caller.stranger(&self.bubble, &self.agent) {
+            return self.turn_away(stream, &request, &stranger);
+        }
+        // A report of a hook that did not wait is still worth something; whoever says a verb waits for the answer.
+        if caller.is_gone() && request.hook.is_none() {
+            return;
+        }
         match request {
             Request { said: Some(said), hook: None, attempted: None, id, cwd, since } => {
                 self.hear(stream, said, &Said { id, cwd, since });
@@ -63,6 +70,17 @@ impl Seat {
             Request { said: None, hook: None, attempted: Some(verb), .. } => self.warn(&verb),
             _ => tell(stream, &Reply::Refused(Denial::refused("that is no verb of an agent"))),
         }
+    }
+
+    /// Turns somebody away who speaks in the name of this seat and has no right to.
+    fn turn_away(&self, stream: &UnixStream, request: &Request, stranger: &Stranger) {
+        stranger.warn(request.verb(), &self.bubble, &self.agent);
+        let reply = match request.hook {
+            // A hook has no use for reasons, and would only call again.
+            Some(_) => Reply::Answer(HookAnswer::Nothing),
+            None => Reply::Refused(stranger.denial(&self.bubble, &self.agent)),
+        };
+        tell(stream, &reply);
     }
 
     fn hear(&self, stream: &UnixStream, said: AgentSays, about: &Said) {
@@ -161,16 +179,4 @@ fn hung_up(stream: &UnixStream) -> bool {
     let mut one = [PollFd::new(stream, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut one, Some(&now)).is_ok() && one[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
-}
-
-/// Whether the caller belongs to the same user. The socket's mode says so as well; root ignores that one.
-#[cfg(target_os = "linux")]
-fn is_own(stream: &UnixStream) -> bool {
-    let peer = rustix::net::sockopt::socket_peercred(stream);
-    peer.is_ok_and(|peer| peer.uid == rustix::process::getuid())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_own(_: &UnixStream) -> bool {
-    true
 }

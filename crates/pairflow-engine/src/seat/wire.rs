@@ -38,6 +38,19 @@ pub(super) struct Request {
     pub since: Option<u64>,
 }
 
+impl Request {
+    /// Returns what it is about, in a word.
+    pub(super) fn verb(&self) -> &'static str {
+        match &self.said {
+            Some(AgentSays::Pass(_)) => "pass",
+            Some(AgentSays::AskHuman { .. }) => "ask-human",
+            Some(AgentSays::Converged { .. }) => "converged",
+            None if self.hook.is_some() => "hook",
+            None => "call",
+        }
+    }
+}
+
 /// What a caller is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -28,7 +28,8 @@ impl Play {
         (seat.telling, seat.waiting) = (None, None);
         if seat.kept.hooks && std::mem::take(&mut seat.resumed) {
             // Its earlier conversation cannot be taken up; the next start is a fresh one.
-            self.report(&Command::AgentSession { agent: agent.clone(), turn: 0, session: None });
+            let seat = self.unit.as_ref().and_then(|unit| unit.sessions.get(agent)?.seat);
+            self.report(&Command::AgentSession { agent: agent.clone(), turn: 0, seat, session: None });
         }
     }
 

@@ -18,6 +18,11 @@ impl Play {
     /// Takes what a hook says, and answers it.
     pub(super) fn heard(&mut self, call: SeatCall) {
         let SeatCall { agent, call, answer, there } = call;
+        if self.seat(&agent).is_of_another(&call) {
+            // A hook that does not wait any more needs no answer.
+            let _ = answer.send(HookAnswer::Nothing);
+            return;
+        }
         let now = self.bubble().engine.clock.now();
         self.props.activity.note(&agent, now);
         let seat = self.seat(&agent);
@@ -74,8 +79,8 @@ impl Play {
         let spoken = call.event != HookName::SessionStart;
         let (Some(session), Some(known)) = (call.session.as_ref().filter(|_| spoken), known) else { return };
         if known.id.as_ref() != Some(session) {
-            let (turn, session) = (known.turn, Some(session.clone()));
-            self.report(&Command::AgentSession { agent: agent.clone(), turn, session });
+            let (turn, seat, session) = (known.turn, known.seat, Some(session.clone()));
+            self.report(&Command::AgentSession { agent: agent.clone(), turn, seat, session });
         }
     }
 

@@ -9,6 +9,7 @@ mod briefing;
 mod door;
 mod ended;
 mod hooks;
+mod interrupt;
 mod kept;
 mod notice;
 mod overview;

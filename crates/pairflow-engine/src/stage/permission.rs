@@ -203,12 +203,19 @@ impl Play {
         }
     }
 
-    /// Hooks that waited for an earlier supervisor have ended with it: their programs ask in their panes.
+    /// Hooks that waited for an earlier supervisor have ended with it: their programs ask in their panes. What they
+    /// waited for is asked about in the log, or was answered meanwhile and is known from the file alone.
     fn look_for_orphans(&mut self) {
         let left = |(agent, seat): (&AgentId, &super::seat::SeatNow)| {
             seat.kept.permit.clone().filter(|_| !self.holds_for(agent)).map(|what| (agent.clone(), what))
         };
-        let orphans: Vec<_> = self.seats.iter().filter_map(left).collect();
+        let mut orphans: Vec<_> = self.seats.iter().filter_map(left).collect();
+        let held = |open: &OpenQuestion| self.held.iter().any(|held| held.question.as_ref() == Some(&open.id));
+        let asked = self.unit.iter().flat_map(|unit| &unit.questions);
+        let asked = asked.filter(|open| open.kind == QuestionKind::Permit && !held(open));
+        orphans.extend(asked.filter_map(|open| open.about.clone().zip(open.wants.clone())));
+        orphans.sort();
+        orphans.dedup();
         for (agent, what) in orphans {
             self.seat(&agent).kept.permit = None;
             self.report(&Command::Hindered { agent, by: Hindrance::Permission, what });

@@ -46,6 +46,8 @@ pub(super) struct Play {
     pub kept: Vec<u8>,
     retry: Option<Instant>,
     failures: u32,
+    /// Whether a person was asked about them.
+    complained: bool,
     /// Whether a person was asked something when it was last looked.
     asked: bool,
     /// When the last step ended, and whether it came as far as telling anybody anything.
@@ -97,6 +99,7 @@ impl Play {
             kept: Vec::new(),
             retry: None,
             failures: 0,
+            complained: false,
             asked: false,
             stepped: (Instant::now(), false),
         }
@@ -148,14 +151,14 @@ impl Play {
         let asked = self.unit.as_ref().is_some_and(|unit| matches!(unit.phase, Phase::WaitingHuman(_)));
         if std::mem::replace(&mut self.asked, asked) && !asked {
             // A person says that all is well now: whatever fails from here on is asked about anew.
-            (self.failures, self.retry) = (0, None);
+            self.recovered();
         }
         if self.retry.is_some_and(|at| at > Instant::now()) {
             return;
         }
         self.stepped.1 = false;
         match self.step() {
-            Ok(()) => (self.failures, self.retry) = (0, None),
+            Ok(()) => self.recovered(),
             Err(error) => self.set_back(&error),
         }
         self.stepped.0 = Instant::now();
@@ -174,11 +177,17 @@ impl Play {
         self.retry = Some(Instant::now() + pause);
         self.failures += 1;
         (self.props.say)(&format!("{}: {error}; it is tried again", self.bubble().id));
-        if self.failures == TRIES {
+        if self.failures >= TRIES && !self.complained {
             let id = &self.bubble().id;
             let reason = format!("{error}. Mend it, then go on with 'pairflow resume {id}'.");
-            self.report(&Command::Trouble { reason });
+            // While the work is up for approval nothing is asked; if it goes on after that, it is asked then.
+            self.complained = self.report(&Command::Trouble { reason }).is_some();
         }
+    }
+
+    /// Whatever fails from here on is met for the first time.
+    fn recovered(&mut self) {
+        (self.failures, self.complained, self.retry) = (0, false, None);
     }
 
     /// Brings session, panes, agents and notices in line with the log.
@@ -196,8 +205,12 @@ impl Play {
             self.enter(&unit)?;
             self.stirred = false;
         }
+        if unit.paused {
+            return self.interrupt(&unit);
+        }
+        self.goes_on();
         let Phase::Running(turn) = &unit.phase else { return Ok(()) };
-        if unit.paused || unit.parked.is_some() || !turn.is_open() {
+        if unit.parked.is_some() || !turn.is_open() {
             return Ok(());
         }
         if self.has_died(&unit, turn) {
@@ -262,6 +275,11 @@ impl Play {
         }
         let _ = overview::forget(&bubble.control, &bubble.id);
         let _ = std::fs::remove_file(self.kept_path());
+        // What nobody has read holds secrets; a killed supervisor may have left a part of one.
+        let left = std::fs::read_dir(bubble.control.runtime(&bubble.id)).into_iter().flatten().flatten();
+        for entry in left.filter(|entry| entry.file_name().to_string_lossy().contains(".launch")) {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 
     /// Records what was seen; what the log does not want to know any more is no failure.

@@ -11,6 +11,7 @@ use super::play::{Play, StageError};
 use super::seat::Status;
 use crate::engine::Bubble;
 use crate::process::reap;
+use crate::seat::pane_records;
 use crate::tmux::{Ensured, Pane, PaneId, SessionPlan, Tmux, TmuxError};
 
 /// The tag of the pane with the status view; no agent can be called so.
@@ -35,27 +36,28 @@ impl Room {
     /// Ends the agents of a bubble and its tmux server.
     pub(super) fn close(bubble: &Arc<Bubble>) -> Result<(), StageError> {
         let runtime = bubble.control.runtime(&bubble.id);
-        for dir in agent_records(&runtime) {
-            if let Err(error) = reap(&dir) {
-                return Err(StageError::world("cannot end an agent")(std::io::Error::other(error)));
-            }
-        }
+        end_agents(&runtime)?;
         match Self::of(bubble, &[]).tmux.kill_server() {
-            Ok(()) | Err(TmuxError::NoServer { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
+            Ok(()) | Err(TmuxError::NoServer { .. }) => {}
+            Err(error) => return Err(error.into()),
         }
+        // Whoever was just being started has put itself on record only now, or never runs.
+        end_agents(&runtime)
     }
 }
 
 /// Where the processes of one agent's pane are on record.
 pub(super) fn records_of(runtime: &Path, agent: &AgentId) -> PathBuf {
-    runtime.join("panes").join(agent.as_str())
+    pane_records(runtime).join(agent.as_str())
 }
 
-/// Returns the directories with the process records of all panes.
-fn agent_records(runtime: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(runtime.join("panes")).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+/// Ends whatever is on record for any pane.
+fn end_agents(runtime: &Path) -> Result<(), StageError> {
+    let entries = std::fs::read_dir(pane_records(runtime)).into_iter().flatten().flatten();
+    for dir in entries.map(|entry| entry.path()) {
+        reap(&dir).map_err(|error| StageError::world("cannot end an agent")(std::io::Error::other(error)))?;
+    }
+    Ok(())
 }
 
 impl Play {

@@ -6,7 +6,8 @@ use std::time::Instant;
 use pairflow_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::driver::Dialog;
+use crate::driver::{Composer, Dialog};
+use crate::seat::HookCall;
 use crate::tmux::PaneId;
 
 /// How an agent's program is, as far as its hooks tell.
@@ -72,6 +73,10 @@ pub(super) struct SeatNow {
     pub briefed: Option<Instant>,
     /// Since when no dialog is on its screen, though it is said to wait for a permission.
     pub clear: Option<Instant>,
+    /// Since when its screen shows something unknown, though a notice is to be typed there or was not taken yet.
+    pub strange: Option<Instant>,
+    /// Whether it was interrupted in the present pause.
+    pub interrupted: bool,
 }
 
 /// What a later supervisor wants to know of a program that it did not start itself.
@@ -80,6 +85,11 @@ pub(super) struct Kept {
     pub status: Status,
     pub hooks: bool,
     pub dialogs: Vec<Dialog>,
+    #[serde(default)]
+    pub composer: Option<Composer>,
+    /// The mark in the environment of the program that was started last.
+    #[serde(default)]
+    pub mark: Option<String>,
     #[serde(default)]
     pub sandboxed: bool,
     pub transcript: Option<PathBuf>,
@@ -127,8 +137,32 @@ impl SeatNow {
         news
     }
 
+    /// Whether what a hook says is about an earlier program, which ends while the next one is started. Not every hook
+    /// has the mark of its program in its environment; one without any is believed.
+    pub(super) fn is_of_another(&self, call: &HookCall) -> bool {
+        call.mark.as_ref().zip(self.kept.mark.as_ref()).is_some_and(|(its, ours)| its != ours)
+    }
+
     /// Whether a person has to do something in the pane before anything else may be typed there.
     pub(super) fn is_blocked(&self) -> bool {
         matches!(self.status, Status::Permission | Status::Dialog)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seat::HookName;
+
+    #[test]
+    fn a_hook_is_of_another_program_only_if_both_marks_are_known() {
+        let another = |its: Option<&str>, ours: Option<&str>| {
+            let (its, ours) = (its.map(str::to_owned), ours.map(str::to_owned));
+            let seat = SeatNow { kept: Kept { mark: ours, ..Kept::default() }, ..SeatNow::default() };
+            seat.is_of_another(&HookCall { mark: its, ..HookCall::new(HookName::SessionEnd) })
+        };
+        assert!(another(Some("1.2.3"), Some("1.2.4")));
+        assert!(!another(Some("1.2.3"), Some("1.2.3")));
+        assert!(![(None, Some("1.2.3")), (Some("1.2.3"), None), (None, None)].iter().any(|(a, b)| another(*a, *b)));
     }
 }

@@ -1,19 +1,25 @@
-//! What a pane shows right now, as far as it says whether anything may be typed there.
+//! What a pane shows right now, as far as it says whether anything may be typed there: only where a prompt is known to
+//! wait, if it is known how that looks.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pairflow_core::ids::AgentId;
+use pairflow_core::log::QuestionKind;
 use pairflow_core::unit::{Command, Hindrance};
 
 use super::play::{Play, StageError};
-use super::seat::{SeatNow, Status};
+use super::seat::{Kept, SeatNow, Status};
 use super::tell::LOOK;
-use crate::driver::{Dialog, dialog_on};
+use crate::driver::{Dialog, Screen, dialog_on};
 use crate::tmux::PaneId;
 
 /// How many lines from its end a screen is looked at. Both programs show dialogs, and that they work, down there; what
 /// stands above can be anybody's words.
 const FOOT: usize = 25;
+/// How long a screen may show something unknown before a person is asked: a program that starts draws for a while.
+const STRANGE: Duration = Duration::from_secs(60);
+/// What a person is told of it.
+const UNKNOWN: &str = "something that pairflow does not know, where no prompt waits";
 
 /// What a look at a pane finds.
 pub(super) enum Sight {
@@ -23,59 +29,104 @@ pub(super) enum Sight {
     Dialog(Dialog),
     /// Something waits for a person, though no dialog is seen.
     Blocked,
+    /// Neither a prompt nor a known dialog.
+    Unknown,
+}
+
+/// What a screen says by itself, whatever hooks have said.
+#[derive(Debug, PartialEq, Eq)]
+enum Shown {
+    /// A text may be typed.
+    Prompt,
+    Dialog(Dialog),
+    Unknown,
+}
+
+impl Kept {
+    /// Says what a screen shows. A long command may push the words of its dialog up, so they count wherever they are
+    /// as long as a person is known to be asked, unless a prompt waits below them.
+    fn shown(&self, screen: &Screen, blocked: bool) -> Shown {
+        let prompt = self.composer.as_ref().is_none_or(|composer| composer.is_on(screen));
+        let foot = foot(&screen.text);
+        let looked_at = if blocked && !prompt { &screen.text } else { &foot };
+        match dialog_on(looked_at, &self.dialogs) {
+            Some(dialog) => Shown::Dialog(dialog.clone()),
+            None if prompt => Shown::Prompt,
+            None => Shown::Unknown,
+        }
+    }
 }
 
 impl SeatNow {
     /// Whether the program still waits for a person, though no dialog is on its screen. There is no event for a dialog
-    /// that was left with Esc; so one that has not been there for a while is over, if it would be known by its words.
+    /// that was left with Esc; so one that has not been there for a while is over, if its end would be seen.
     fn still_blocked(&mut self, now: Instant) -> bool {
         match self.status {
-            Status::Permission if self.kept.dialogs.is_empty() => true,
+            Status::Permission if self.kept.dialogs.is_empty() && self.kept.composer.is_none() => true,
             // A hook says that there will be a dialog a moment before there is one.
             Status::Permission => now - *self.clear.get_or_insert(now) < LOOK,
             _ => false,
         }
+    }
+
+    /// Whether something unknown has been on the screen for long; then that is counted anew.
+    fn is_strange(&mut self, now: Instant) -> bool {
+        let long = now - *self.strange.get_or_insert(now) >= STRANGE;
+        if long {
+            self.strange = None;
+        }
+        long
     }
 }
 
 impl Play {
     /// Looks at a pane. Whatever is typed is typed right after a look.
     pub(super) fn sight(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Sight, StageError> {
-        let screen = self.screen(pane)?;
+        let screen = self.screen(agent, pane)?;
         let held = self.holds_for(agent);
         let now = self.bubble().engine.clock.now().ts;
         let seat = self.seat(agent);
-        let dialog = dialog_on(&screen, &seat.kept.dialogs).cloned();
-        if held || dialog.is_some() {
+        let shown = seat.kept.shown(&screen, seat.is_blocked());
+        if held || shown != Shown::Prompt {
             seat.clear = None;
-            return Ok(dialog.map_or(Sight::Blocked, Sight::Dialog));
+            return Ok(match shown {
+                Shown::Dialog(dialog) => Sight::Dialog(dialog),
+                Shown::Unknown if !held => Sight::Unknown,
+                Shown::Unknown | Shown::Prompt => Sight::Blocked,
+            });
         }
         if seat.still_blocked(Instant::now()) {
             return Ok(Sight::Blocked);
         }
-        seat.clear = None;
+        (seat.clear, seat.strange) = (None, None);
         if seat.is_blocked() {
             seat.becomes(Status::Unknown, now);
         }
-        Ok(Sight::Free(screen))
+        Ok(Sight::Free(foot(&screen.text)))
     }
 
     /// Looks at a pane and returns the end of its screen if nothing there waits for a person. A person is asked about a
-    /// dialog.
+    /// dialog, and about what stays unknown.
     pub(super) fn free_screen(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<String>, StageError> {
         match self.sight(agent, pane)? {
             Sight::Free(screen) => return Ok(Some(screen)),
-            Sight::Dialog(dialog) if !self.holds_for(agent) => self.found(agent, &dialog),
-            Sight::Dialog(_) | Sight::Blocked => {}
+            Sight::Dialog(dialog) if !self.holds_for(agent) => {
+                self.found(agent, format!("{} ({})", dialog.name, dialog.advice));
+            }
+            Sight::Unknown if self.seat(agent).is_strange(Instant::now()) => self.found(agent, UNKNOWN.to_owned()),
+            Sight::Dialog(_) | Sight::Blocked | Sight::Unknown => {}
         }
         Ok(None)
     }
 
-    /// Has a person asked about a dialog, once as long as it is there.
-    fn found(&mut self, agent: &AgentId, dialog: &Dialog) {
+    /// Has a person asked about a dialog, unless they are asked already.
+    fn found(&mut self, agent: &AgentId, what: String) {
         let now = self.bubble().engine.clock.now().ts;
-        if self.seat(agent).becomes(Status::Dialog, now) {
-            let what = format!("{} ({})", dialog.name, dialog.advice);
+        let seat = self.seat(agent);
+        seat.becomes(Status::Dialog, now);
+        seat.strange = None;
+        let mut open = self.unit.iter().flat_map(|unit| &unit.questions);
+        if !open.any(|open| open.kind == QuestionKind::Dialog && open.about.as_ref() == Some(agent)) {
             self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Dialog, what });
         }
     }
@@ -88,16 +139,21 @@ impl Play {
         self.free_screen(agent, &pane).map(drop)
     }
 
-    /// Whether an agent that waits for a person has its dialog on the screen. What cannot be seen is not there.
+    /// Whether an agent that waits for a person has its dialog on the screen, or at least no prompt. What cannot be seen
+    /// is not there.
     pub(super) fn still_shows_dialog(&self, agent: &AgentId) -> bool {
         let Some(seat) = self.seats.get(agent).filter(|seat| seat.is_blocked()) else { return false };
-        let screen = self.living(agent).and_then(|pane| self.screen(&pane).ok());
-        screen.is_some_and(|screen| dialog_on(&screen, &seat.kept.dialogs).is_some())
+        let screen = self.living(agent).and_then(|pane| self.screen(agent, &pane).ok());
+        screen.is_some_and(|screen| seat.kept.shown(&screen, true) != Shown::Prompt)
     }
 
-    fn screen(&self, pane: &PaneId) -> Result<String, StageError> {
-        let screen = self.room.as_ref().map_or(Ok(String::new()), |room| room.tmux.capture(pane))?;
-        Ok(foot(&screen))
+    fn screen(&self, agent: &AgentId, pane: &PaneId) -> Result<Screen, StageError> {
+        let Some(room) = &self.room else { return Ok(Screen::default()) };
+        let text = room.tmux.capture(pane)?;
+        let composer = self.seats.get(agent).and_then(|seat| seat.kept.composer.as_ref());
+        // After the text: whatever opens in between hides the cursor.
+        let cursor = composer.is_some_and(|composer| composer.cursor) && room.tmux.shows_cursor(pane)?;
+        Ok(Screen { text, cursor })
     }
 }
 
@@ -109,28 +165,65 @@ fn foot(screen: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
+    use crate::driver::Composer;
 
-    #[test]
-    fn words_far_above_the_end_of_a_screen_are_nobodys_dialog() {
-        let words = "Trust this folder? Trust and continue";
-        let dialog = Dialog { name: "trust".to_owned(), marks: vec![words.to_owned()], advice: String::new() };
-        let screen = |below: usize| format!("{words}\n{}\n\n", "a line\n\n".repeat(below));
-        assert!(dialog.is_on(&foot(&screen(FOOT - 1))));
-        assert!(!dialog.is_on(&foot(&screen(FOOT))));
+    const WORDS: &str = "Trust this folder? Trust and continue";
+
+    fn kept(composer: bool) -> Kept {
+        let dialog = Dialog { name: "trust".to_owned(), marks: vec![WORDS.to_owned()], advice: String::new() };
+        let composer = composer.then(|| Composer { marks: vec!["›".to_owned()], ruled: false, cursor: false });
+        Kept { dialogs: vec![dialog], composer, ..Kept::default() }
+    }
+
+    fn dialog() -> Shown {
+        Shown::Dialog(kept(false).dialogs.remove(0))
+    }
+
+    fn screen(below: usize, end: &str) -> Screen {
+        Screen { text: format!("{WORDS}\n{}{end}", "a line\n\n".repeat(below)), cursor: false }
     }
 
     #[test]
-    fn a_permission_is_over_when_no_dialog_was_seen_for_a_while_if_one_would_be_known() {
+    fn words_far_above_the_end_of_a_screen_are_nobodys_dialog() {
+        assert_eq!(kept(false).shown(&screen(FOOT - 1, ""), false), dialog());
+        assert_eq!(kept(false).shown(&screen(FOOT, ""), false), Shown::Prompt);
+        assert_eq!(kept(true).shown(&screen(FOOT, "› "), false), Shown::Prompt);
+        assert_eq!(kept(true).shown(&screen(FOOT, "› "), true), Shown::Prompt, "a prompt waits below them");
+        assert_eq!(
+            kept(true).shown(&screen(FOOT, "› 1. Yes"), true),
+            dialog(),
+            "a person is asked, and no prompt waits"
+        );
+    }
+
+    #[test]
+    fn what_is_no_prompt_and_no_known_dialog_is_unknown_if_it_is_known_how_a_prompt_looks() {
+        for text in ["", "Something new?\n› 1. Yes", "words"] {
+            let screen = Screen { text: text.to_owned(), cursor: true };
+            assert_eq!(kept(true).shown(&screen, false), Shown::Unknown, "{text}");
+            assert_eq!(kept(true).shown(&screen, true), Shown::Unknown, "{text}");
+            assert_eq!(kept(false).shown(&screen, false), Shown::Prompt, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_permission_is_over_when_no_dialog_was_seen_for_a_while_if_its_end_would_be_seen() {
         let now = Instant::now();
         let (soon, late) = (now + LOOK - Duration::from_millis(1), now + LOOK);
         let mut seat = SeatNow { status: Status::Permission, ..SeatNow::default() };
-        assert!([now, soon, late].iter().all(|at| seat.still_blocked(*at)), "nobody knows its dialogs");
-        seat.kept.dialogs.push(Dialog { name: String::new(), marks: Vec::new(), advice: String::new() });
+        assert!([now, soon, late].iter().all(|at| seat.still_blocked(*at)), "nobody knows its dialogs, or its prompt");
+        seat.kept = kept(true);
         assert_eq!([now, soon, late].map(|at| seat.still_blocked(at)), [true, true, false]);
         seat.status = Status::Dialog;
         assert!(!seat.still_blocked(now), "it was seen on the screen, and is not there any more");
+    }
+
+    #[test]
+    fn what_is_unknown_for_a_minute_is_strange_once_a_minute() {
+        let now = Instant::now();
+        let mut seat = SeatNow::default();
+        let strange = [0, 2, 59, 60, 62, 121, 122].map(|secs| seat.is_strange(now + Duration::from_secs(secs)));
+        assert_eq!(strange, [false, false, false, true, false, false, true]);
     }
 }

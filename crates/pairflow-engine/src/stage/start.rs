@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::rules::ContextMode;
 use pairflow_core::time::Moment;
 use pairflow_core::unit::{Command, Notice, Seat, Turn, Unit};
 
@@ -15,7 +14,7 @@ use super::room::records_of;
 use super::seat::{Prompted, Status};
 use crate::driver::{Launch, LaunchFile, SeatStart, Session};
 use crate::engine::{EngineError, interactive_environment};
-use crate::process::{MARK, enrol, fresh_mark, reap, when_gone};
+use crate::process::{Enrolment, MARK, fresh_mark, reap, when_gone};
 use crate::tmux::PaneId;
 
 /// A program that is to be started.
@@ -35,13 +34,9 @@ impl Play {
     pub(super) fn start_for(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<bool, StageError> {
         let brief = self.bubble().brief(&turn.agent);
         let prompt = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
-        let fresh = turn.seat == Seat::Critic && unit.rules.reviewer_context_mode == ContextMode::Fresh;
-        let known = unit.sessions.get(&turn.agent).and_then(|session| session.id.clone());
-        let began = unit.sessions.get(&turn.agent).is_some_and(|session| session.turn == turn.number);
-        let session = match known {
-            // A review that was interrupted goes on; it is still the same review.
-            Some(id) if !fresh || began => Session::Resume(id),
-            _ => Session::Fresh(uuid()?),
+        let session = match unit.conversation_for(turn) {
+            Some(id) => Session::Resume(id.clone()),
+            None => Session::Fresh(uuid()?),
         };
         let notice = notice.number;
         self.start(unit, &Wanted { agent: &turn.agent, seat: turn.seat, turn: turn.number, session, prompt, notice })
@@ -67,10 +62,14 @@ impl Play {
         let records = records_of(&runtime, wanted.agent);
         reap(&records).map_err(|error| StageError::world("cannot end an agent")(std::io::Error::other(error)))?;
         let mark = fresh_mark();
-        let mut launch = self.launch(unit, wanted, &runtime)?;
-        launch.env.push((MARK.to_owned(), mark.clone()));
+        let launch = self.launch(unit, wanted, &mark)?;
+        // Whatever the program before it still says is heard after this.
+        self.seat(wanted.agent).kept.mark = Some(mark.clone());
         let file = runtime.join(format!("{}.launch", wanted.agent));
-        let written = LaunchFile::from(&launch).write(&file);
+        let what = format!("{} as {}", wanted.agent, wanted.seat);
+        // It puts itself on record, so that none ever runs which a later supervisor knows nothing of.
+        let record = Some(Enrolment { dir: records, mark, what });
+        let written = LaunchFile { record, ..LaunchFile::from(&launch) }.write(&file);
         written.map_err(StageError::world(format!("cannot write {}", file.display())))?;
         let placed = self.place(wanted, &launch, &file);
         if !matches!(placed, Ok(Some(_))) {
@@ -86,9 +85,6 @@ impl Play {
         }
         let pid = room.tmux.panes()?.into_iter().find(|one| one.id == pane).map(|one| one.pid);
         let Some(pid) = pid else { return Ok(true) };
-        let what = format!("{} as {}", wanted.agent, wanted.seat);
-        enrol(&records, pid, &mark, &what)
-            .map_err(|error| StageError::world("cannot record an agent")(std::io::Error::other(error)))?;
         self.begun(wanted, &launch, pid, bubble.engine.clock.now());
         Ok(launch.prompted)
     }
@@ -109,6 +105,7 @@ impl Play {
         seat.kept.status = Status::Starting;
         seat.kept.hooks = launch.hooks;
         seat.kept.dialogs.clone_from(&launch.dialogs);
+        seat.kept.composer.clone_from(&launch.composer);
         seat.kept.sandboxed = launch.sandboxed;
         seat.kept.transcript = None;
         seat.kept.prompted = Prompted::Pairflow;
@@ -120,7 +117,8 @@ impl Play {
         let agent = wanted.agent;
         self.props.activity.note(agent, now);
         let seat = self.seat(agent);
-        seat.becomes(Status::Starting, now.ts);
+        // Without hooks nothing ever tells that it has started.
+        seat.becomes(if launch.hooks { Status::Starting } else { Status::Unknown }, now.ts);
         (seat.pid, seat.begun) = (Some(pid), Some(pid));
         (seat.telling, seat.waiting, seat.heard, seat.briefed) = (None, None, None, None);
         seat.silent = launch.hooks;
@@ -131,11 +129,14 @@ impl Play {
             Session::Resume(id) => Some(id.clone()),
             Session::Fresh(_) => launch.session.clone().filter(|_| !launch.hooks),
         };
-        self.report(&Command::AgentSession { agent: agent.clone(), turn: wanted.turn, session });
+        let seat = (wanted.turn > 0).then_some(wanted.seat);
+        self.report(&Command::AgentSession { agent: agent.clone(), turn: wanted.turn, seat, session });
     }
 
-    fn launch(&self, unit: &Unit, wanted: &Wanted<'_>, runtime: &Path) -> Result<Launch, StageError> {
+    fn launch(&self, unit: &Unit, wanted: &Wanted<'_>, mark: &str) -> Result<Launch, StageError> {
         let bubble = self.bubble();
+        let mut env = interactive_environment(bubble, unit, wanted.agent);
+        env.push((MARK.to_owned(), mark.to_owned()));
         let worktree = unit.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.path)).unwrap_or_default();
         let start = SeatStart {
             bubble_id: bubble.id.clone(),
@@ -143,9 +144,9 @@ impl Play {
             agent: wanted.agent.clone(),
             seat: wanted.seat,
             worktree,
-            runtime_dir: runtime.to_owned(),
+            runtime_dir: bubble.control.runtime(&bubble.id),
             artifacts: bubble.dir().join("artifacts"),
-            env: interactive_environment(bubble, unit, wanted.agent),
+            env,
             person: self.person.clone(),
             session: wanted.session.clone(),
             prompt: wanted.prompt.clone(),

@@ -23,7 +23,7 @@ const BUSY: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs
 /// How often Enter is pressed for one paste.
 pub(super) const ENTERS: u32 = 3;
 /// What both programs show while they work.
-const AT_WORK: &str = "esc to interrupt";
+pub(super) const AT_WORK: &str = "esc to interrupt";
 
 impl SeatNow {
     /// When there is something to do for this seat without a cue.
@@ -51,13 +51,7 @@ impl Play {
     /// Does the next thing that brings `notice` to whoever has the turn.
     pub(super) fn tell(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
         let agent = &turn.agent;
-        let session = unit.sessions.get(agent);
-        let began = session.is_some_and(|session| session.turn == turn.number);
-        let outdated = session.is_none_or(|session| session.restarts != unit.restarts);
-        let fresh = turn.seat == pairflow_core::unit::Seat::Critic
-            && unit.rules.reviewer_context_mode == pairflow_core::rules::ContextMode::Fresh
-            && !began;
-        let Some(pane) = self.living(agent).filter(|_| !outdated && !fresh) else {
+        let Some(pane) = self.living(agent).filter(|_| unit.goes_on_here(turn)) else {
             return self.with_start(unit, turn, notice);
         };
         let telling = self.seat(agent).telling.clone().filter(|telling| telling.notice == notice.number);
@@ -79,7 +73,7 @@ impl Play {
     /// The agent has nothing to read.
     pub(super) fn told(&mut self, agent: &AgentId) {
         let seat = self.seat(agent);
-        (seat.telling, seat.waiting) = (None, None);
+        (seat.telling, seat.waiting, seat.strange) = (None, None, None);
     }
 
     fn with_start(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
@@ -89,7 +83,8 @@ impl Play {
         let by = if self.start_for(unit, turn, notice)? { Way::Start } else { Way::Type };
         let now = Instant::now();
         let telling = Telling { notice: notice.number, by, at: now, entered: 0, look: now + LOOK };
-        self.seat(&turn.agent).telling = Some(telling);
+        let seat = self.seat(&turn.agent);
+        (seat.telling, seat.strange) = (Some(telling), None);
         Ok(())
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Cache {
 }
 
 /// The number of the cache's own format.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// A state is only as good as the rules that made it.
 const WRITER: &str = env!("CARGO_PKG_VERSION");
 

@@ -39,6 +39,11 @@ impl Tmux {
         self.feed(pane, b"\n", Way::Key)
     }
 
+    /// Presses Esc in `pane`, for the program and not for a mode that a person may be in.
+    pub fn escape(&self, pane: &PaneId) -> Result<(), TmuxError> {
+        self.feed(pane, b"\x1b", Way::Key)
+    }
+
     fn feed(&self, pane: &PaneId, bytes: &[u8], way: Way) -> Result<(), TmuxError> {
         let buffer = fresh_name();
         let flags = match way {

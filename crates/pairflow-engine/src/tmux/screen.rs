@@ -25,6 +25,13 @@ impl Tmux {
         Ok(trimmed(&said, MOST_BYTES))
     }
 
+    /// Whether the terminal's cursor is shown in `pane`.
+    pub fn shows_cursor(&self, pane: &PaneId) -> Result<bool, TmuxError> {
+        let script = Script::of(["display-message", "-p", "-t", pane.as_str(), "#{cursor_flag}"]);
+        let said = self.call_at(pane, &script, About::default())?;
+        Ok(said.trim_end() == "1")
+    }
+
     /// Copies what the program in `pane` writes from now on into a new `file`, the first 8 MiB of it; without a file
     /// the copying ends.
     pub fn pipe(&self, pane: &PaneId, file: Option<&Path>) -> Result<(), TmuxError> {

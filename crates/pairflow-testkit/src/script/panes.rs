@@ -4,7 +4,7 @@
 //! given panes                     given turns 60                    notice sent         notice undelivered 'why'
 //! codex: reads                    codex: is active                  codex: stops        codex: runs 's1'
 //! codex: wants 'Bash rm'          codex: shows 'trust'              codex: fails 'why'  codex: limited 'why' [for 2h]
-//! codex: holds 'Bash rm'          wait 6m active
+//! codex: holds 'Bash rm'          wait 6m active                    codex: loses its conversation
 //! ```
 
 use pairflow_core::ids::AgentId;
@@ -18,13 +18,21 @@ use super::words::Words;
 impl Play {
     /// What an agent's program does.
     pub(super) fn program(&mut self, agent: AgentId, what: &str, words: &mut Words) -> Sent {
-        let turn = self.unit.phase.turn().map_or(0, |turn| turn.number);
         let notice = self.unit.notice_for(&agent).map_or(0, |notice| notice.number);
         let command = match what {
             "reads" => Command::Acknowledged { agent, notice },
             "is" if words.take("active") => Command::Active { agent },
             "stops" => Command::Stopped { agent },
-            "runs" => Command::AgentSession { agent, turn, session: words.quoted() },
+            "runs" => {
+                // Whoever does not have the turn is started for none.
+                let turn = self.unit.phase.turn().filter(|turn| turn.agent == agent);
+                let (turn, seat) = (turn.map_or(0, |turn| turn.number), turn.map(|turn| turn.seat));
+                Command::AgentSession { agent, turn, seat, session: words.quoted() }
+            }
+            "loses" if words.take("its") && words.take("conversation") => {
+                let seat = self.unit.sessions.get(&agent).and_then(|session| session.seat);
+                Command::AgentSession { agent, turn: 0, seat, session: None }
+            }
             "wants" => hindered(agent, Hindrance::Permission, words),
             "holds" => hindered(agent, Hindrance::Permit, words),
             "shows" => hindered(agent, Hindrance::Dialog, words),
@@ -35,8 +43,10 @@ impl Play {
                     words.take("for").then(|| Timestamp::from_millis(self.world.now.ts.millis() + millis(words)));
                 Command::Hindered { agent, by: Hindrance::Limit { until }, what }
             }
-            _ => words
-                .reject("pass, converged, asks, reads, is active, stops, runs, wants, holds, shows, fails or limited"),
+            _ => words.reject(
+                "pass, converged, asks, reads, is active, stops, runs, loses its conversation, wants, holds, shows, \
+                 fails or limited",
+            ),
         };
         self.send(&command)
     }

@@ -140,7 +140,7 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("turn-ready", Command::TurnReady { turn: number, slices: 0 }),
         (
             "agent-session",
-            Command::AgentSession { agent: holder.clone(), turn: number, session: Some("s1".to_owned()) },
+            Command::AgentSession { agent: holder.clone(), turn: number, seat: None, session: Some("s1".to_owned()) },
         ),
         ("sent", Command::Sent { notice }),
         ("acknowledged", Command::Acknowledged { agent: holder.clone(), notice }),

@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_engine::process::MARK;
 use pairflow_engine::seat::{HookAnswer, HookCall, HookName, report};
 use serde_json::{Value, json};
 
@@ -48,7 +49,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let event = HookArgs::from_arg_matches(matches).ok().and_then(|args| args.event.first()?.to_str()?.parse().ok());
     let socket = app.env.get("PAIRFLOW_SOCKET").map(PathBuf::from).filter(|path| !path.as_os_str().is_empty());
     let (Some(event), Some(socket)) = (event, socket) else { return Ok(()) };
-    let answer = report(&socket, HookCall::read(event, &input));
+    // It says which program speaks: one that is being ended still reports while the next one is started.
+    let mark = app.env.get(MARK).and_then(|mark| mark.into_string().ok());
+    let answer = report(&socket, HookCall { mark, ..HookCall::read(event, &input) });
     if let Some(told) = answer.and_then(|answer| told(event, &answer)) {
         // A CLI that does not listen any more has ended its hook.
         let _ = out.raw(format!("{told}\n").as_bytes());

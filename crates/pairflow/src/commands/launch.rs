@@ -15,8 +15,9 @@ use crate::table::{CommandEntry, Group, anyone};
 
 /// Become the program of a pane
 ///
-/// The file says which program, with which environment and where; it is read once and removed. Only the file that a
-/// supervisor wrote is taken, and never from an agent: otherwise this would start anything for anyone.
+/// The file says which program, with which environment and where; it is read once and removed. The process is on record
+/// before it becomes the program. Only the file that a supervisor wrote is taken, and never from an agent: otherwise this
+/// would start anything for anyone.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow launch .pairflow/runtime/login-race/codex.launch")]
 pub struct LaunchArgs {
@@ -50,6 +51,9 @@ fn run(matches: &ArgMatches, app: &App, _: &mut Out) -> Result<(), CommandError>
         .argv
         .split_first()
         .ok_or_else(|| CommandError::world(format_args!("{} names no program.", args.file.display())))?;
+    if let Some(record) = &file.record {
+        record.enrol().map_err(|error| CommandError::world(format_args!("{error}.")))?;
+    }
     // Nothing of the terminal's environment goes on: what the program gets is in the file.
     let error = Command::new(program).args(words).env_clear().envs(file.env).current_dir(&file.cwd).exec();
     Err(CommandError::world(format_args!("cannot start {program} in {}: {error}.", file.cwd.display())))

@@ -12,6 +12,8 @@ use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 
 /// Interrupt a bubble; state and turn stay as they are
+///
+/// In panes the agent that is at work for the bubble is interrupted with Esc; what you tell it yourself then goes on.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow pause login-race")]
 pub struct PauseArgs {

@@ -21,6 +21,10 @@ hook() { printf '{"hook_event_name":"%s","session_id":"%s"%s}' "$1" "$session" "
 begun() { hook SessionStart; }
 taken() { local text=${1//\\/\\\\}; hook UserPromptSubmit ",\"prompt\":\"${text//\"/\\\"}\""; }
 nudged() { :; }
+# Shows where the next prompt is typed, as the real ones do.
+ready() {
+  if [ "$agent" = codex ]; then printf '\n› '; else printf '\n────────────\n❯ \n────────────\n'; fi >/dev/tty
+}
 # Waits until the test has made the file `$1`, or has this program end.
 gate() {
   until [ -e "$here/$1" ]; do
@@ -66,8 +70,10 @@ take() {
     nudged >>"$here/said" 2>&1
   done
   how=paste
+  ready
 }
 
+ready
 begun
 if [ $# -gt 0 ]; then take "${words[-1]}"; fi # without arguments even the first prompt is typed
 while IFS= read -r line; do take "$line"; done

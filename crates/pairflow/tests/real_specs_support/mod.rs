@@ -10,6 +10,7 @@ use pairflow_agents::spec::dialog_on;
 use pairflow_core::rules::{CustomAgent, Permissions};
 use pairflow_core::unit::Seat;
 use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, SeatStart, Session};
+use pairflow_engine::process::MARK;
 use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, agent_clis};
 use pairflow_testkit::home::write_program;
 use pairflow_testkit::model::{Mock, Request, Scripts};
@@ -23,6 +24,9 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// The conversation that fresh agents are given.
 pub(crate) const SESSION: &str = "5f0c8a52-1c0e-4f0e-9b58-7a3a2f6d1e01";
+
+/// The mark that programs are started with.
+const OURS: &str = "1.2.3";
 
 /// What the person has in their environment and agents must not see.
 pub(crate) const OUTER: [(&str, &str); 7] = [
@@ -39,6 +43,7 @@ pub(crate) const OUTER: [(&str, &str); 7] = [
 const STAND_IN: &str = r#"#!/bin/bash
 if [ "$1" = hook ]; then
     at=$(date +%s%N)-$$
+    echo "$2 $PF_PROCESS_MARK" >> "HOOKS/../marks"
     cat > "HOOKS/.$at" && mv "HOOKS/.$at" "HOOKS/$at"
     exit 0
 fi
@@ -118,7 +123,7 @@ impl Place {
     pub(crate) fn seat(&self, agent: &str, prompt: &str) -> SeatStart {
         let mut person = self.home.env(&[&self.clis.bin]);
         person.extend(OUTER.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        let env = [("PAIRFLOW_AGENT", agent), ("PAIRFLOW_BUBBLE", "fix-it")];
+        let env = [("PAIRFLOW_AGENT", agent), ("PAIRFLOW_BUBBLE", "fix-it"), (MARK, OURS)];
         SeatStart {
             bubble_id: "fix-it".parse().unwrap(),
             repo: self.root.join("repo"),
@@ -155,6 +160,13 @@ impl Place {
     /// Returns the hook events so far.
     pub(crate) fn events(&self) -> Vec<Value> {
         self.hooks.events().unwrap()
+    }
+
+    /// Returns the names of the hooks that did not have the mark of their program in their environment, and how many had.
+    pub(crate) fn unmarked(&self) -> (Vec<String>, usize) {
+        let marks = std::fs::read_to_string(self.root.join("marks")).unwrap();
+        let (marked, rest): (Vec<_>, Vec<_>) = marks.lines().partition(|line| line.ends_with(&format!(" {OURS}")));
+        (rest.into_iter().map(str::to_owned).collect(), marked.len())
     }
 
     /// Returns the bytes of the files that belong to the person alone.

@@ -107,7 +107,7 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             notify_holder(unit);
         }
         Lifecycle::SentBack { .. } => sent_back(unit, at),
-        Lifecycle::AgentSession { agent, turn, session } => session_known(unit, agent, *turn, session.as_ref()),
+        Lifecycle::AgentSession { .. } => session_known(unit, fact),
         Lifecycle::TokenMinted { agent, token_sha256 } => {
             unit.tokens.insert(agent.clone(), token_sha256.clone());
         }
@@ -115,6 +115,7 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             if let Phase::Approved(approval) = &mut unit.phase {
                 approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks, author: author.clone() });
                 approval.failed = None;
+                approval.hooks = *hooks;
             }
         }
         Lifecycle::Committed { commit, .. } => {

@@ -1,10 +1,11 @@
 //! What agents are told, and what is known of their programs.
 
 use crate::ids::{AgentId, Party};
-use crate::log::{Control, ControlAction, Delivery};
+use crate::log::{Control, ControlAction, Delivery, Lifecycle};
 use crate::time::Moment;
+use crate::unit::conversation::Known;
 use crate::unit::presence::notified;
-use crate::unit::{AgentSession, Notice, Parked, Phase, Unit};
+use crate::unit::{Notice, Parked, Phase, Unit};
 
 /// Whoever has the open turn is to be told; an older notice to the same agent says nothing that this one does not.
 pub(super) fn notify_holder(unit: &mut Unit) {
@@ -21,6 +22,7 @@ pub(super) fn notify_holder(unit: &mut Unit) {
 
 /// An agent did something that it can only do after reading, and with an account that is not used up.
 pub(super) fn has_read(unit: &mut Unit, agent: &AgentId) {
+    unit.sits_down(agent);
     unit.outbox.retain(|notice| notice.agent != *agent);
     unit.parked = unit.parked.take().filter(|parked| parked.agent != *agent);
 }
@@ -28,6 +30,9 @@ pub(super) fn has_read(unit: &mut Unit, agent: &AgentId) {
 pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Moment) {
     if delivery.acknowledged {
         unit.outbox.retain(|notice| notice.number != delivery.notice);
+        if let Party::Agent(agent) = to {
+            unit.sits_down(agent);
+        }
         super::people::heard(unit, to, at);
         return;
     }
@@ -37,12 +42,9 @@ pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Mo
     }
 }
 
-pub(super) fn session_known(unit: &mut Unit, agent: &AgentId, turn: u32, session: Option<&String>) {
-    // A program that only now says which conversation it has was started before; it does not say so after each restart.
-    let named = |known: &&AgentSession| known.turn == turn && session.is_some() && known.id.as_ref() != session;
-    let restarts = unit.sessions.get(agent).filter(named).map_or(unit.restarts, |known| known.restarts);
-    let known = AgentSession { turn, id: session.cloned(), restarts };
-    unit.sessions.insert(agent.clone(), known);
+pub(super) fn session_known(unit: &mut Unit, fact: &Lifecycle) {
+    let Lifecycle::AgentSession { agent, turn, seat, session } = fact else { return };
+    unit.note_session(Known { agent, turn: *turn, seat: *seat, id: session.as_ref() });
 }
 
 /// An intervention that is about the agents' programs.
