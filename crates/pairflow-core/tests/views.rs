@@ -476,7 +476,7 @@ Findings     F1 P1 no rollback (claude, round 1)
 Files        2 files +10 -10, tree bbbb
 Worktree     /home/me/wt/demo
 Branch       bubble/demo from main
-Next         eval \"$(pairflow env demo --agent codex)\"
+Next         cd '/home/me/wt/demo' && eval \"$(pairflow env demo --agent codex)\"
 "
     );
 }
@@ -577,8 +577,8 @@ fn every_kind_of_question_names_the_commands_that_answer_it() {
     play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     play.hand_over("claude", "no", Some(&["P1:no"]));
     play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "aaaa", play.unit.tree()) });
-    let decide = |decision: &str| format!("pairflow reply demo --decision {decision} --message '…'");
-    assert_eq!(inbox(&play.unit)[0].answer, [decide("accept"), decide("continue")]);
+    let decide = |decision: &str| format!("pairflow reply demo --decision {decision}");
+    assert_eq!(inbox(&play.unit)[0].answer, [decide("accept"), decide("continue --message '…'")]);
 
     let mut play = Play::started();
     play.hand_over("codex", "first cut", None);

@@ -11,6 +11,7 @@ use clap::ArgMatches;
 use clap::error::ErrorKind;
 
 use crate::app::{App, quoted};
+use crate::commands::merge;
 use crate::exit::{CommandError, Exit};
 use crate::help;
 use crate::out::{ColorChoice, Out};
@@ -70,12 +71,21 @@ fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
         Call::Run { entry, args } => {
             let Some(matches) = parse(entry, args, out)? else { return Ok(()) };
             out.configure(ColorChoice::from_matches(&matches), matches.get_flag("progress"));
+            if let Some(root) = app.elsewhere(&matches) {
+                out.speak_of(root.clone());
+                app.there.get_or_init(|| root);
+            }
             let ended = guard(entry, &matches, app).and_then(|()| (entry.run)(&matches, app, out));
+            let ended = ended.map_err(|error| merge::hinted(app, named_repo(&matches), error));
             // Nobody who is refused is left without a way on.
-            ended.map_err(|error| match error.exit {
-                Exit::Refused if !error.message.is_empty() => error.or_next(format_args!("{} --help", entry.line())),
-                _ => error,
-            })
+            ended
+                .map_err(|error| match error.exit {
+                    Exit::Refused if !error.message.is_empty() => {
+                        error.or_next(format_args!("{} --help", entry.line()))
+                    }
+                    _ => error,
+                })
+                .map_err(|error| CommandError { hint: error.hint.map(|hint| app.line_here(hint)), ..error })
         }
     }
 }
@@ -101,8 +111,12 @@ fn guard(entry: &CommandEntry, matches: &ArgMatches, app: &App) -> Result<(), Co
     if !(entry.human_only)(matches) {
         return Ok(());
     }
-    let repo = matches.try_get_one::<PathBuf>("repo").ok().flatten();
-    app.only_people(entry.name, repo.map(PathBuf::as_path))
+    app.only_people(entry.name, named_repo(matches))
+}
+
+/// The repository that was named, if the command takes one.
+fn named_repo(matches: &ArgMatches) -> Option<&Path> {
+    matches.try_get_one::<PathBuf>("repo").ok().flatten().map(PathBuf::as_path)
 }
 
 /// Finds out what a command line asks for.
@@ -115,7 +129,7 @@ fn aim(args: &[OsString]) -> Result<Call, CommandError> {
         match first.to_str() {
             Some("--version" | "-V") => return Ok(Call::Version),
             Some("--help" | "-h") => return Ok(help_page(place)),
-            Some("--color") => {
+            Some("--color" | "--repo") => {
                 hoisted.extend(rest.iter().take(2).cloned());
                 rest = after.get(1..).unwrap_or_default();
             }

@@ -5,10 +5,11 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     let limit = (word.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (effort(word, candidate), candidate))
-        .filter(|(effort, candidate)| *effort <= limit || (word.len() > 2 && candidate.starts_with(word)))
-        .min_by_key(|(effort, _)| *effort)
-        .map(|(_, candidate)| candidate)
+        .map(|candidate| (word.len() > 2 && candidate.starts_with(word), effort(word, candidate), candidate))
+        .filter(|(begins, effort, _)| *begins || *effort <= limit)
+        // Whoever stopped typing half way made no mistake.
+        .min_by_key(|(begins, effort, _)| (!begins, *effort))
+        .map(|(_, _, candidate)| candidate)
 }
 
 /// Counts the insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
@@ -44,6 +45,7 @@ mod tests {
             assert_eq!(nearest(typed, VERBS), Some(meant), "{typed}");
         }
         assert_eq!(nearest("request", VERBS), Some("request-rework"));
+        assert_eq!(nearest("stat", VERBS), Some("status"), "a beginning beats one letter too few");
     }
 
     #[test]

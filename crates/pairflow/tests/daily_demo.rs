@@ -79,14 +79,14 @@ fn a_kept_demo_can_be_looked_at_with_the_printed_lines() {
     let lines: Vec<_> = ran.stdout.lines().skip_while(|line| !line.starts_with("Kept in ")).collect();
     let exports: Vec<_> = lines.iter().filter(|line| line.starts_with("  export ")).collect();
     assert_eq!(exports.len(), 4, "{lines:?}");
-    let wanted = ["  cd ", "  pairflow log ", "  pairflow verify ", "  git log --stat "];
+    let wanted = ["  cd ", "  pairflow log ", "  pairflow verify ", "  git log --stat ", "  pairflow merge "];
     let script: Vec<_> = lines
         .iter()
         .filter(|line| line.starts_with("  export ") || wanted.iter().any(|start| line.starts_with(start)))
         .map(|line| line.trim().replace("pairflow ", &format!("{} ", env!("CARGO_BIN_EXE_pairflow"))))
         .collect();
     let shell = shell(&home, &script.join("\n"));
-    home.finish(shell).ok().says("convergence on tree").says("2 files changed");
+    home.finish(shell).ok().says("convergence on tree").says("2 files changed").says("Merged bubble");
     let place = kept[0].path().canonicalize().unwrap();
     wait_until("the end of the supervisor", || processes_in(&place).iter().all(|line| line.ends_with(": ")));
 }

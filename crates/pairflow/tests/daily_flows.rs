@@ -95,9 +95,14 @@ fn outside_of_a_repository_home_shows_all_of_them_with_lines_that_work_there() {
     let ran = home.pairflow_in(home.root(), &[]).ok().says("REPOSITORY").says("other repo");
     let line = ran.stdout.lines().map(str::trim).find(|line| line.starts_with("pairflow reply")).unwrap().to_owned();
     assert!(line.ends_with(&format!("--message '…' --repo {}", home.repo.display())), "{line}");
-    let mut command = shell(&home, &format!("pairflow() {{ {} \"$@\"; }}\n{line}", env!("CARGO_BIN_EXE_pairflow")));
-    command.current_dir(home.root());
-    home.finish(command).ok().says("Answered");
+    let pairflow = format!("pairflow() {{ {} \"$@\"; }}", env!("CARGO_BIN_EXE_pairflow"));
+    let typed = |line: &str| {
+        let mut command = shell(&home, &format!("{pairflow}\n{line}"));
+        command.current_dir(home.root());
+        home.finish(command)
+    };
+    typed(&line).ends(1).says("is still the placeholder '…'");
+    typed(&line.replace('…', "in English")).ok().says("Answered");
     assert!(!home.pairflow_in(&other, &[]).ok().stdout.contains("say-hello"), "a repository shows its own bubbles");
 }
 

@@ -79,6 +79,9 @@ fn edits_after_the_approval_are_not_committed_but_reported() {
     let (codex, _) = ready(&home, "b1");
     home.pairflow(&["approve", "b1"]).ok();
     codex.write("late.txt", "sneaked in\n");
+    let hooks = home.repo.join(".git/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    pairflow_testkit::home::write_program(&hooks.join("pre-commit"), "#!/bin/sh\nexit 1\n");
     home.pairflow(&["commit", "b1", "-m", "My own words"])
         .ok()
         .says("uncommitted: late.txt")

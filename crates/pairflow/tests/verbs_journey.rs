@@ -15,7 +15,7 @@ fn a_bubble_goes_from_task_to_merge_by_commands_alone() {
     assert_eq!((&status["state"], &status["round"]), (&json!("CREATED"), &json!(0)));
     assert_eq!(status["acceptance_criteria"], json!(["done.txt says done"]));
 
-    home.pairflow(&["bubble", "start", "--id", "b1"]).ok().says("eval \"$(pairflow env b1 --agent codex)\"");
+    home.pairflow(&["bubble", "start", "--id", "b1"]).ok().says("&& eval \"$(pairflow env b1 --agent codex)\"");
     let status = home.wait_for_turn("b1", "codex");
     assert_eq!((&status["active_role"], &status["round"]), (&json!("implementer"), &json!(1)));
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));

@@ -20,6 +20,9 @@ pub const MAX_KEY: usize = 200;
 /// The longest text of one field, in bytes.
 pub const MAX_TEXT: usize = 64 * 1024;
 
+/// What printed command lines have in the place of a text.
+const PLACEHOLDER: &str = "…";
+
 /// Refuses what would not fit into a line of the log.
 pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
     match command {
@@ -97,8 +100,7 @@ fn explained(explanation: Option<&Explanation>) -> Result<(), Refusal> {
 }
 
 fn short(what: &'static str, words: &str) -> Result<(), Refusal> {
-    let (bytes, limit) = (words.len(), MAX_DETAIL);
-    if bytes <= limit { Ok(()) } else { Err(Refusal::TooLong { what, bytes, limit }) }
+    own(what, words, MAX_DETAIL)
 }
 
 fn said(what: &'static str, words: &str, refs: &[String], key: Option<&Key>) -> Result<(), Refusal> {
@@ -111,8 +113,16 @@ fn said(what: &'static str, words: &str, refs: &[String], key: Option<&Key>) -> 
 }
 
 fn text(what: &'static str, words: &str) -> Result<(), Refusal> {
-    let bytes = words.len();
-    if bytes <= MAX_TEXT { Ok(()) } else { Err(Refusal::TooLong { what, bytes, limit: MAX_TEXT }) }
+    own(what, words, MAX_TEXT)
+}
+
+/// Insists on a text of the caller's own, of at most `limit` bytes.
+fn own(what: &'static str, words: &str, limit: usize) -> Result<(), Refusal> {
+    match words.len() {
+        _ if words.trim() == PLACEHOLDER => Err(Refusal::Placeholder { what }),
+        bytes if bytes > limit => Err(Refusal::TooLong { what, bytes, limit }),
+        _ => Ok(()),
+    }
 }
 
 fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), Refusal> {

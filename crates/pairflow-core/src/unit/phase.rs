@@ -129,6 +129,9 @@ pub struct Approval {
     pub commit: Option<CommitOrder>,
     /// Why the last attempt failed.
     pub failed: Option<String>,
+    /// Whether the last attempt was to run the repository's own hooks.
+    #[serde(default)]
+    pub hooks: bool,
 }
 
 /// A commit that was asked for.

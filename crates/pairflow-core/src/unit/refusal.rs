@@ -93,6 +93,12 @@ pub enum Refusal {
         /// Which text.
         what: &'static str,
     },
+    /// A line was pasted as it was printed.
+    #[error("{what} is still the placeholder '…'; say it in your own words")]
+    Placeholder {
+        /// Which text.
+        what: &'static str,
+    },
     /// A text is longer than a line of the log can hold.
     #[error("{what} has {bytes} bytes, and {limit} are the most; put the rest into a file and point to it")]
     TooLong {
@@ -373,7 +379,9 @@ impl Refusal {
             Self::WaivedAlready { what: Waivable::Finding(_) } | Self::NotWaived { what: Waivable::Finding(_) } => {
                 format!("pairflow findings {id} --history")
             }
-            Self::Empty { what } | Self::TooLong { what, .. } | Self::NulByte { what } => return form(what, id),
+            Self::Empty { what } | Self::Placeholder { what } | Self::TooLong { what, .. } | Self::NulByte { what } => {
+                return form(what, id);
+            }
             Self::LostRace(inner) => return inner.next_of_person(id),
             Self::WrongBranch { .. } => return self.next_of_agent(id),
             Self::NotYourTurn { .. }
@@ -422,7 +430,7 @@ impl Refusal {
             }
             Self::WrongBranch { branch, worktree, .. } => format!("git -C '{worktree}' switch {branch}"),
             Self::WorktreeGone { .. } => "pairflow ask-human --question 'the worktree is gone: …'".to_owned(),
-            Self::Empty { what } | Self::TooLong { what, .. } | Self::NulByte { what } => {
+            Self::Empty { what } | Self::Placeholder { what } | Self::TooLong { what, .. } | Self::NulByte { what } => {
                 return form(what, id).filter(|line| Self::is_of_agent(line));
             }
             Self::LostRace(inner) => return inner.next_of_agent(id),

@@ -23,3 +23,14 @@ impl fmt::Display for Seat {
         })
     }
 }
+
+impl crate::unit::Unit {
+    /// Returns the line with which an agent joins by itself, from any shell: nothing that it does elsewhere counts.
+    pub fn joining(&self, agent: &crate::ids::AgentId) -> String {
+        let join = format!("eval \"$(pairflow env {} --agent {agent})\"", self.id);
+        match &self.workspace {
+            Some(workspace) => format!("cd '{}' && {join}", workspace.path.replace('\'', "'\\''")),
+            None => join,
+        }
+    }
+}

@@ -100,8 +100,9 @@ pub fn inbox(unit: &Unit) -> Vec<InboxItem> {
                 vec![format!("pairflow ok {}", unit.id), format!("pairflow approve {}", unit.id), rework(unit)];
             vec![approval(unit, request.tree.short(), offer(unit), answer)]
         }
-        Phase::Approved(Approval { request, commit: None, failed }) => {
-            let answer = vec![commit(unit), rework(unit)];
+        Phase::Approved(Approval { request, commit: None, failed, hooks }) => {
+            // What failed with the hooks is not done without them behind the person's back.
+            let answer = vec![commit(unit, failed.is_some() && *hooks), rework(unit)];
             vec![approval(unit, request.tree.short(), approved(failed.as_deref()), answer)]
         }
         _ => Vec::new(),
@@ -164,18 +165,18 @@ fn request(open: &OpenQuestion) -> String {
 fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
     let named = unit.questions.len() > 1 || open.kind == QuestionKind::Permit;
     let which = if named { format!(" --question {}", open.id) } else { String::new() };
-    let reply = |decision: &str| format!("pairflow reply {}{which}{decision} --message '…'", unit.id);
-    let (accept, go_on) = (" --decision accept", " --decision continue");
+    let decide = |decision: &str| format!("pairflow reply {}{which} --decision {decision}", unit.id);
+    let reply = || format!("pairflow reply {}{which} --message '…'", unit.id);
     let attach = format!("pairflow attach {}", unit.id);
     match open.kind {
-        QuestionKind::Question => vec![reply("")],
+        QuestionKind::Question => vec![reply()],
         QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal | QuestionKind::Unproven => {
-            vec![reply(accept), reply(go_on)]
+            vec![decide("accept"), format!("{} --message '…'", decide("continue"))]
         }
-        QuestionKind::Comprehension => vec![format!("pairflow reply {}{which}{accept}", unit.id), reply("")],
-        QuestionKind::CouldNotCheck => vec![reply(go_on), reply(accept)],
+        QuestionKind::Comprehension => vec![decide("accept"), reply()],
+        QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],
         QuestionKind::Permission | QuestionKind::Dialog => vec![attach],
-        QuestionKind::Permit => vec![format!("pairflow reply {}{which}{accept}", unit.id), reply(""), attach],
+        QuestionKind::Permit => vec![decide("accept"), reply(), attach],
         QuestionKind::Watchdog
         | QuestionKind::AgentEnded
         | QuestionKind::Trouble
@@ -184,7 +185,7 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
         | QuestionKind::Undelivered
         | QuestionKind::Limit => {
             let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
-            resume.into_iter().chain([reply("")]).collect()
+            resume.into_iter().chain([reply()]).collect()
         }
     }
 }
@@ -227,10 +228,11 @@ fn approved(failed: Option<&str>) -> String {
     }
 }
 
-fn commit(unit: &Unit) -> String {
+fn commit(unit: &Unit, hooks: bool) -> String {
     let outside = unit.snapshot.as_ref().is_some_and(|snapshot| !snapshot.out_of_scope.is_empty());
     let scope = if outside { " --override-scope --reason '…'" } else { "" };
-    format!("pairflow commit {}{scope}", unit.id)
+    let hooks = if hooks { " --hooks" } else { "" };
+    format!("pairflow commit {}{hooks}{scope}", unit.id)
 }
 
 fn rework(unit: &Unit) -> String {

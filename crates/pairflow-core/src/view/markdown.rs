@@ -1,6 +1,6 @@
 //! A page of Markdown in which foreign text cannot pass for ours: it is quoted, fenced or kept on one line.
 
-use crate::view::safe::safe;
+use crate::view::safe::{revealed, safe};
 
 /// A page that is being written.
 pub(crate) struct Page(String);
@@ -52,6 +52,18 @@ impl Page {
         self.line("text");
         self.line(text.trim_end());
         self.line(&fence);
+    }
+
+    /// Adds a change; nothing in it is hidden from whoever reviews it.
+    pub(crate) fn patch(&mut self, text: &str) {
+        let shown = revealed(text);
+        if shown.as_ref() != text.replace("\r\n", "\n") {
+            self.line(
+                "It has characters that are not visible or reorder the line; they are named here, such as <U+202E>.",
+            );
+            self.line("");
+        }
+        self.block(&shown);
     }
 
     /// Returns the page.

@@ -32,12 +32,29 @@ pub fn safe(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Returns bytes as text that is safe to print; what is no UTF-8 becomes a replacement character.
-pub fn safe_bytes(bytes: &[u8]) -> Cow<'_, str> {
-    match String::from_utf8_lossy(bytes) {
-        Cow::Borrowed(text) => safe(text),
-        Cow::Owned(text) => Cow::Owned(safe(&text).into_owned()),
+/// Returns a change as it is to be reviewed: whatever steers a terminal, reorders a line or has no width is named where
+/// it stands, such as `^[` and `<U+202E>`. A carriage return at the end of a line is left out.
+pub fn revealed(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(steers) {
+        return Cow::Borrowed(text);
     }
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' if rest.peek().is_none_or(|next| *next == '\n') => {}
+            '\0'..='\u{1f}' if steers(c) => clean.extend(['^', char::from(c as u8 + b'@')]),
+            '\u{7f}' => clean.push_str("^?"),
+            c if steers(c) => clean.push_str(&format!("<U+{:04X}>", u32::from(c))),
+            c => clean.push(c),
+        }
+    }
+    Cow::Owned(clean)
+}
+
+/// Returns the bytes of a change as they are to be reviewed; what is no UTF-8 becomes a replacement character.
+pub fn revealed_bytes(bytes: &[u8]) -> String {
+    revealed(&String::from_utf8_lossy(bytes)).into_owned()
 }
 
 /// Returns `text` as one safe line of at most `columns` columns; runs of white space become one space, and what does
@@ -191,9 +208,25 @@ mod tests {
     }
 
     #[test]
+    fn a_change_hides_nothing_from_its_reviewer() {
+        let cases = [
+            ("if admin\u{202e} // check", "if admin<U+202E> // check"),
+            ("x\u{200b}y\u{e0041}", "x<U+200B>y<U+E0041>"),
+            ("\u{1b}[8mhidden()\u{7f}\u{9b}", "^[[8mhidden()^?<U+009B>"),
+            ("one\r\ntwo\r", "one\ntwo"),
+            ("a\rb\0", "a^Mb^@"),
+            ("a\tb\u{2028}c", "a\tb<U+2028>c"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(revealed(text), shown, "{text:?}");
+            assert_eq!(revealed_bytes(text.as_bytes()), shown, "{text:?}");
+        }
+        assert!(matches!(revealed("plain\n\ttext"), Cow::Borrowed(_)));
+    }
+
+    #[test]
     fn bytes_that_are_no_text_are_shown_as_such() {
-        assert_eq!(safe_bytes(b"a\xffb\x9bc"), "a\u{fffd}b\u{fffd}c");
-        assert_eq!(safe_bytes("\u{9b}1mx".as_bytes()), "x");
+        assert_eq!(revealed_bytes(b"a\xffb\x9bc"), "a\u{fffd}b\u{fffd}c");
     }
 
     #[test]
@@ -292,6 +325,7 @@ mod tests {
             let clean = safe(&text);
             prop_assert!(!clean.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
             prop_assert!(!clean.chars().any(steers));
+            prop_assert!(!revealed(&text).chars().any(steers));
         }
 
         #[test]
@@ -301,7 +335,7 @@ mod tests {
 
         #[test]
         fn bytes_never_let_a_control_through(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            prop_assert!(!safe_bytes(&bytes).chars().any(steers));
+            prop_assert!(!revealed_bytes(&bytes).chars().any(steers));
         }
     }
 }

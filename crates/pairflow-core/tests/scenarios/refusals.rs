@@ -3,6 +3,7 @@
 use pairflow_core::ids::{BubbleId, FindingId, MsgId};
 use pairflow_core::log::Waivable;
 use pairflow_core::unit::{Caller, Refusal, Seat, StateName, Unmet};
+use pairflow_testkit::script::play;
 
 fn id() -> BubbleId {
     "demo".parse().unwrap()
@@ -35,6 +36,7 @@ fn every_refusal() -> Vec<Refusal> {
         Refusal::NoSeat { agent: agent(), known: text() },
         Refusal::Empty { what: "the summary" },
         Refusal::Empty { what: "the question" },
+        Refusal::Placeholder { what: "the summary" },
         Refusal::TooLong { what: "the summary", bytes: 1, limit: 0 },
         Refusal::NulByte { what: "the summary" },
         Refusal::LongTitle { chars: 501 },
@@ -139,5 +141,15 @@ fn a_verb_that_comes_too_early_is_told_the_one_that_comes_first() {
     for first in ["pause", "resume", "update"] {
         let refusal = Refusal::Untimely { state: StateName::Running, command: "restart", why: "busy", first };
         assert_eq!(refusal.next(&id(), Caller::Person), Some(format!("pairflow {first} demo")));
+    }
+}
+
+#[test]
+fn a_line_that_is_pasted_as_it_was_printed_says_nothing() {
+    let mut play = play("start");
+    for line in ["codex: pass '…'", "codex: asks ' … '"] {
+        play.line(line);
+        let last = play.lines.last().unwrap();
+        assert!(last.contains("is still the placeholder '…'"), "{line}: {last}");
     }
 }

@@ -66,6 +66,9 @@ impl From<&EngineError> for Denial {
             EngineError::Unseen(unseen) => Self::refused(unseen.to_string()).next(unseen.next()),
             EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(error.to_string()),
             EngineError::Store(store) => of_store(store, error),
+            EngineError::Git(GitError::TooOld { .. }) => {
+                Self { exit: WORLD_FAILED, message: sentence(error), next: Some("pairflow doctor".to_owned()) }
+            }
             EngineError::Git(git) if is_refusal(git) => Self::refused(sentence(error)),
             _ => Self { exit: WORLD_FAILED, message: sentence(error), next: None },
         }
@@ -73,21 +76,28 @@ impl From<&EngineError> for Denial {
 }
 
 impl Bubble {
-    /// Says why an agent of this bubble may not speak from `cwd`: that is the worktree of another bubble.
+    /// Says why an agent of this bubble may not speak from `cwd`: that is the worktree of another bubble, or the
+    /// person's own checkout, in which nothing that it did would count.
     pub fn misplaced(&self, unit: &Unit, cwd: &Path) -> Option<Denial> {
         if unit.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
             return None;
         }
-        let Ok(Place { repo, bubble: Some(other) }) = locate(cwd) else { return None };
-        if other == self.id && repo.root == self.control.repo() {
-            return None;
+        let Ok(Place { repo, bubble }) = locate(cwd) else { return None };
+        let here = repo.root == self.control.repo();
+        match bubble {
+            Some(other) if other == self.id && here => None,
+            Some(other) => Some(elsewhere(&self.id, unit, cwd, &format!("bubble {other}"))),
+            // Where there is no worktree to go to, its absence is what has to be told.
+            None if here && unit.workspace.as_ref().is_some_and(|own| Path::new(&own.path).is_dir()) => {
+                Some(elsewhere(&self.id, unit, cwd, "the person's own checkout"))
+            }
+            None => None,
         }
-        Some(elsewhere(&self.id, unit, cwd, &other))
     }
 }
 
-fn elsewhere(id: &BubbleId, unit: &Unit, cwd: &Path, other: &BubbleId) -> Denial {
-    let message = format!("this agent works in bubble {id}, and {} belongs to bubble {other}", cwd.display());
+fn elsewhere(id: &BubbleId, unit: &Unit, cwd: &Path, other: &str) -> Denial {
+    let message = format!("this agent works in bubble {id}, and {} belongs to {other}", cwd.display());
     let own = unit.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
     Denial::refused(message).next(format!("cd '{own}'"))
 }

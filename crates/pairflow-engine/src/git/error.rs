@@ -10,6 +10,12 @@ pub enum GitError {
     /// There is no git on the search path.
     #[error("git was not found; install git 2.40 or newer and make sure that it is on PATH")]
     Missing,
+    /// The git of this machine does not know what it was asked for.
+    #[error("git {found} is too old for this: pairflow needs git 2.40 or newer")]
+    TooOld {
+        /// Which version is there.
+        found: String,
+    },
     /// A file or directory could not be used.
     #[error("cannot {what} {}", .path.display())]
     Io {

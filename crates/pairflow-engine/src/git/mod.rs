@@ -21,7 +21,7 @@ mod version;
 mod workspace;
 
 pub(crate) use commit::show_in_index;
-pub use commit::{CommitRequest, Committed, commit};
+pub use commit::{CommitRequest, Committed, commit, commit_hooks};
 pub use diff::{changes, diff_stat, diff_text, exact_patch, line_diff};
 pub use error::GitError;
 pub use excludes::ignore_changes;
@@ -39,5 +39,6 @@ pub(crate) use snapshot::{own_commit, relay};
 pub(crate) use update::bring_to;
 pub(crate) use update::is_untouched;
 pub use update::{Updated, Wanted, update};
+pub(crate) use version::insist_on_recent;
 pub use version::{OLDEST_GIT, is_recent, version};
 pub use workspace::Workspace;

@@ -16,11 +16,14 @@ use pairflow_core::ids::{CommitId, TreeId};
 
 use super::error::GitError;
 use super::pins::{self, Setting};
+use super::version::insist_on_recent;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 const STDOUT_LIMIT: usize = 256 * 1024 * 1024;
 const STDERR_LIMIT: usize = 64 * 1024;
 const STDERR_SHOWN: usize = 2_000;
+/// What git ends with when it does not know an option.
+const UNKNOWN_OPTION: i32 = 129;
 
 /// A repository, or one worktree of it, as git is to see it.
 #[derive(Debug)]
@@ -89,6 +92,11 @@ impl Git {
         match code {
             Some(code) if done.cut || accepted.contains(&code) => {
                 Ok(Output { code, stdout: done.stdout, cut: done.cut, stderr: trimmed(&done.stderr), args })
+            }
+            // An option that git does not know; the call of the version itself has none.
+            Some(UNKNOWN_OPTION) if args != "--version" => {
+                insist_on_recent()?;
+                Err(GitError::Failed { args, code, stderr: trimmed(&done.stderr) })
             }
             code => Err(GitError::Failed { args, code, stderr: trimmed(&done.stderr) }),
         }

@@ -18,6 +18,12 @@ pub fn is_recent(version: &str) -> bool {
     matches!((numbers.next(), numbers.next()), (Some(Some(major)), Some(Some(minor))) if (major, minor) >= OLDEST_GIT)
 }
 
+/// Insists on a git that is new enough, where a step that needs one is about to be recorded.
+pub(crate) fn insist_on_recent() -> Result<(), GitError> {
+    let found = version()?;
+    if is_recent(&found) { Ok(()) } else { Err(GitError::TooOld { found }) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pairflow_core::log::scan::{Damaged, Head, Scan, Torn};
+use pairflow_core::unit::{StateName, Unit, advance};
 
 use super::durable;
 use super::error::StoreError;
@@ -35,11 +36,18 @@ pub struct Salvage {
     pub envelopes: u64,
     /// How many bytes are left.
     pub bytes: u64,
+    /// How many lines are given up.
+    pub lost: u64,
+    /// The state that is left; nothing without an envelope.
+    pub state: Option<StateName>,
     /// What was wrong, if anything.
     pub damage: Option<Damaged>,
     /// The whole damaged log, as it was found.
     pub moved: Option<PathBuf>,
 }
+
+/// How the names of logs begin that were set aside.
+const SET_ASIDE: &str = "transcript-";
 
 /// How long a repair waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -53,27 +61,38 @@ impl Log {
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
         let known = read::acknowledged_to(cache.as_ref(), &stat);
-        let mut head = Head::default();
-        let Some(damage) = self.damage(&*handle, stat.len, known, &mut head)? else {
+        let Some(sound) = self.sound_part(&*handle, stat.len, known)? else {
             drop(guard);
             // Nothing that needs a decision; what a crash left is mended by taking the lock.
             let locked = self.lock(PATIENCE)?;
-            let Head { seq, offset, .. } = locked.loaded().head;
-            return Ok(Salvage { envelopes: seq, bytes: offset, damage: None, moved: None });
+            let (head, state) = (locked.loaded().head, locked.loaded().unit.phase.name());
+            let (envelopes, bytes) = (head.seq, head.offset);
+            return Ok(Salvage { envelopes, bytes, lost: 0, state: Some(state), damage: None, moved: None });
         };
-        let moved = self.quarantine(&format!("transcript-{}", damage.offset), "ndjson")?;
-        self.salvage(&*handle, &head, stat.len, &moved)?;
-        Ok(Salvage { envelopes: head.seq, bytes: head.offset, damage: Some(damage), moved: Some(moved) })
+        let moved = self.quarantine(&format!("{SET_ASIDE}{}", sound.damage.offset), "ndjson")?;
+        self.salvage(&*handle, &sound.head, stat.len, &moved)?;
+        Ok(Salvage { moved: Some(moved), ..sound.salvage() })
     }
 
-    /// Finds the first damage, and the end of the last whole append before it.
-    fn damage(
-        &self,
-        handle: &dyn Handle,
-        len: u64,
-        known: u64,
-        head: &mut Head,
-    ) -> Result<Option<Damaged>, StoreError> {
+    /// Says what a repair would keep of a damaged log and what it would give up; nothing if no damage is found.
+    pub fn salvageable(&self) -> Result<Option<Salvage>, StoreError> {
+        let _guard = self.guard(LockMode::Shared, PATIENCE)?;
+        let (handle, cache) = self.open()?;
+        let stat = handle.stat()?;
+        let known = read::acknowledged_to(cache.as_ref(), &stat);
+        Ok(self.sound_part(&*handle, stat.len, known)?.map(|sound| sound.salvage()))
+    }
+
+    /// Returns the damaged logs that repairs have set aside.
+    pub fn set_aside(&self) -> Vec<PathBuf> {
+        let dir = self.files.quarantine();
+        // What cannot be listed cannot be told of; the log itself is whole without it.
+        let names = self.disk.list_dir(&dir).unwrap_or_default();
+        names.iter().filter(|name| name.starts_with(SET_ASIDE)).map(|name| dir.join(name)).collect()
+    }
+
+    /// Finds the first damage, and what stands before it up to the end of the last whole append.
+    fn sound_part(&self, handle: &dyn Handle, len: u64, known: u64) -> Result<Option<Sound>, StoreError> {
         let full = Scan::new(&self.id, known);
         let damage = match read::run(handle, len, full, &mut |_| {}) {
             Ok(_) => return Ok(None),
@@ -82,8 +101,12 @@ impl Log {
         };
         // Up to the damaged line every line is sound, so this much is read without complaint.
         let sound = Scan::new(&self.id, 0);
-        *head = read::run(handle, damage.offset.min(len), sound, &mut |_| {}).map_err(|error| self.told(error))?.head;
-        Ok(Some(damage))
+        let mut unit = Unit::new(self.id.clone());
+        let mut each = |envelope| advance(&mut unit, &envelope);
+        let head = read::run(handle, damage.offset.min(len), sound, &mut each).map_err(|error| self.told(error))?.head;
+        let lines = copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        let lost = u64::try_from(lines).unwrap_or(u64::MAX).saturating_sub(head.seq);
+        Ok(Some(Sound { damage, head, lost, state: (head.seq > 0).then(|| unit.phase.name()) }))
     }
 
     /// Copies the log aside, drops the cache that vouches for what is given up, and replaces the log by its good part.
@@ -99,6 +122,21 @@ impl Log {
         }
         good.resize(usize::try_from(head.offset).unwrap_or(usize::MAX), b'\n');
         Ok(durable::put(disk, &path, &good)?)
+    }
+}
+
+/// What stands before the first damage of a log.
+struct Sound {
+    damage: Damaged,
+    head: Head,
+    lost: u64,
+    state: Option<StateName>,
+}
+
+impl Sound {
+    fn salvage(self) -> Salvage {
+        let Self { damage, head, lost, state } = self;
+        Salvage { envelopes: head.seq, bytes: head.offset, lost, state, damage: Some(damage), moved: None }
     }
 }
 

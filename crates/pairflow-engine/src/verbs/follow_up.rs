@@ -5,7 +5,7 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
 use crate::engine::{Bubble, Confirmed, EngineError, NewBubble};
-use crate::git::Repo;
+use crate::git::{MergedTree, Repo, merge_tree};
 
 impl Bubble {
     /// Makes a bubble with the same task and rules that begins with this one's commit, merged with what the base branch
@@ -32,6 +32,17 @@ impl Bubble {
         let task = self.whole_task(&unit)?;
         let new = NewBubble { id, repo: &repo, task, resolved, confirmed: Confirmed::Before };
         self.engine.create(new).map(|(bubble, _)| bubble)
+    }
+
+    /// Returns the files in which the commit of a bubble that is DONE and the base branch conflict.
+    pub fn conflicts_with_base(&self, unit: &Unit) -> Result<Vec<String>, EngineError> {
+        let Phase::Done(done) = &unit.phase else { return Ok(Vec::new()) };
+        let repo = Repo::discover(self.control.repo())?;
+        let tip = repo.resolve_branch(&unit.rules.base_branch)?;
+        match merge_tree(&repo.git(), &done.commit, &tip, None)? {
+            MergedTree::Tree(_) => Ok(Vec::new()),
+            MergedTree::Conflict(files) => Ok(files),
+        }
     }
 
     /// Writes `bubble.toml` again if it is gone: what it said stands in the log.

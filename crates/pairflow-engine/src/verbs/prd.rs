@@ -5,7 +5,7 @@ use std::path::Path;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Prd};
-use pairflow_core::unit::{Phase, Unit};
+use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
 use crate::engine::{Bubble, Engine, EngineError};
 use crate::git::{Call, Git, Repo};
@@ -118,16 +118,15 @@ fn blob(git: &Git, treeish: &str, path: &str) -> Option<Vec<u8>> {
 fn of_bubble(bubble: &Bubble) -> Result<Vec<Document>, EngineError> {
     let unit = bubble.load()?.unit;
     if unit.rules.kind != BubbleKind::Document {
-        return Err(EngineError::Effect(format!(
+        return Err(EngineError::BadInput(format!(
             "bubble '{}' makes {}, not a document; name a bubble of `--kind document`, or a file",
             bubble.id, unit.rules.kind
         )));
     }
     let (Phase::Approved(_) | Phase::Committed(_) | Phase::Done(_)) = &unit.phase else {
-        return Err(EngineError::Effect(format!(
-            "the document of bubble '{}' is not approved; next: pairflow ok {}",
-            bubble.id, bubble.id
-        )));
+        let why = Some("its document is not approved".to_owned());
+        let refusal = Refusal::WrongState { state: unit.phase.name(), command: "--prd", why };
+        return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
     };
     let Some(tree) = unit.tree() else { return Err(none(bubble.id.as_str())) };
     let git = bubble.workspace(&unit)?.repo()?.git();
@@ -156,5 +155,5 @@ fn of_file(repo: &Repo, path: &str, base: &str) -> Result<Document, EngineError>
 }
 
 fn none(id: &str) -> EngineError {
-    EngineError::Effect(format!("bubble '{id}' has no document; name the file with `--prd PATH`"))
+    EngineError::BadInput(format!("bubble '{id}' has no document; name the file with `--prd PATH`"))
 }

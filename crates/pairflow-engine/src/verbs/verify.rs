@@ -47,6 +47,10 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     // What was written since the log was checked is left to the next check.
     envelopes.truncate(usize::try_from(verified.envelopes).unwrap_or(usize::MAX));
     let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
+    rows.extend(bubble.log().set_aside().iter().map(|path| {
+        let path = path.display();
+        row(format!("log: it was damaged once, and a repair gave lines of it up; as it was: {path}"), Ok(()))
+    }));
     rows.push(cached_state(bubble, &verified, &envelopes));
     rows.extend(artifacts(bubble, &envelopes));
     rows.extend(bubble.documents_hold(&verified.unit).into_iter().map(|(what, result)| row(what, result)));

@@ -1,6 +1,6 @@
 //! The surroundings of one call.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct App {
     pub(crate) given: Vec<String>,
     /// The command as it was typed.
     pub(crate) typed: String,
+    /// The repository that is meant, if it is not the one around the current directory.
+    pub(crate) there: OnceCell<PathBuf>,
     cwd: Option<PathBuf>,
 }
 
@@ -42,6 +44,7 @@ impl App {
             program: world.program,
             given: Vec::new(),
             typed: String::new(),
+            there: OnceCell::new(),
             cwd: world.cwd,
         };
         (app, out)

@@ -68,8 +68,7 @@ fn run(editor: &str, file: &Path) -> Result<(), CommandError> {
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(CommandError::world(format_args!("the editor '{editor}' ended with {status}."))
-            .next("pairflow create --task \"what to do\"")),
+        Ok(status) => Err(CommandError::world(format_args!("the editor '{editor}' ended with {status}."))),
         Err(error) => Err(CommandError::world(format_args!("cannot start the editor '{editor}': {error}."))),
     }
 }

@@ -18,6 +18,8 @@ use crate::out::Out;
 
 /// How long an id is that is made out of a task.
 const ID_LENGTH: usize = 40;
+/// The longest command line that is shown once more, in bytes.
+const TYPED_AGAIN: usize = 400;
 
 /// What a person wants done.
 pub struct Order<'a> {
@@ -27,6 +29,8 @@ pub struct Order<'a> {
     pub task: String,
     /// How it is to be set up.
     pub setup: &'a SetupArgs,
+    /// Whether it is started at once.
+    pub starts: bool,
 }
 
 impl App {
@@ -42,7 +46,7 @@ impl App {
         };
         let flags = self.flags(order.setup, &id, &place)?;
         let mut layers = self.layers(&place.repo.root, None, flags)?;
-        base(&mut layers, &place)?;
+        self.base(&mut layers, &place)?;
         let document = layers.flags.kind.as_ref().is_some_and(|kind| kind.value == BubbleKind::Document);
         let known = document || has_checks(&layers);
         let detected = if known { Detected::default() } else { detect(&place.repo.root) };
@@ -51,6 +55,9 @@ impl App {
         if engine.bubble(&place.repo.root, &id).is_ok() {
             let message = format!("a bubble '{id}' already exists in {}", place.repo.root.display());
             return Err(CommandError::refused(message).next(format_args!("pairflow status {id}")));
+        }
+        if order.starts {
+            self.can_run(&resolved, &self.again())?;
         }
         let plan = Plan { root: &place.repo.root, detected: &detected, resolved: &resolved };
         let confirmed = self.confirmed(out, &plan, order.setup.checks.yes)?;
@@ -83,6 +90,29 @@ impl App {
             setup: checks.setup.clone(),
         };
         Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))
+    }
+
+    /// The base is the current branch, unless somebody has named another one.
+    fn base(&self, layers: &mut Layers, place: &Place) -> Result<(), CommandError> {
+        let named = [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| layer.base_branch.is_some());
+        if named {
+            return Ok(());
+        }
+        let unknown = || {
+            let root = place.repo.root.display();
+            let there = |name: &&str| place.repo.resolve_branch(name).is_ok();
+            let branch = ["main", "master"].into_iter().find(there).unwrap_or("BRANCH");
+            CommandError::refused(format_args!("{root} is on no branch, so the base has to be named."))
+                .next(format_args!("{} --base {branch}", self.again()))
+        };
+        layers.flags.base_branch = Some(Set::default(place.repo.current_branch().ok_or_else(unknown)?));
+        Ok(())
+    }
+
+    /// The command as it was typed, to be typed again; a task that fills pages is left to the person.
+    fn again(&self) -> String {
+        let short = self.typed.len() <= TYPED_AGAIN && !self.typed.contains('\n');
+        if short { self.typed.clone() } else { "pairflow new '…'".to_owned() }
     }
 
     /// Finds out how a person has confirmed the commands, or asks.
@@ -119,23 +149,6 @@ struct Plan<'a> {
     root: &'a Path,
     detected: &'a Detected,
     resolved: &'a Resolved,
-}
-
-/// The base is the current branch, unless somebody has named another one.
-fn base(layers: &mut Layers, place: &Place) -> Result<(), CommandError> {
-    let named = [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| layer.base_branch.is_some());
-    if named {
-        return Ok(());
-    }
-    let unknown = || {
-        CommandError::refused(format_args!(
-            "{} is on no branch, so the base has to be named.",
-            place.repo.root.display()
-        ))
-        .next("pairflow create --base main --task \"…\"")
-    };
-    layers.flags.base_branch = Some(Set::default(place.repo.current_branch().ok_or_else(unknown)?));
-    Ok(())
 }
 
 /// Whether somebody has said how the work is checked.

@@ -21,11 +21,17 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Returns the command that means `id`.
+    /// Returns the command that means `id`; of a verb that ends something nobody is handed a guess.
     fn line(&self, id: &str) -> String {
+        if ENDING.contains(&self.verb) {
+            return "pairflow list".to_owned();
+        }
         format!("pairflow {} {id}{}", self.verb, self.rest)
     }
 }
+
+/// The verbs that end something for good.
+const ENDING: [&str; 2] = ["stop", "delete"];
 
 /// How many candidates a refusal lists.
 const LISTED: usize = 8;
@@ -68,8 +74,9 @@ fn unknown(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> CommandE
 fn only_one(wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
     match candidates {
         [only] => Ok(only.clone()),
-        [] => Err(CommandError::refused(format_args!("there is no bubble to {}.", wanted.verb))
-            .next("pairflow new \"what to do\"")),
+        [] => {
+            Err(CommandError::refused("there is no bubble in this repository yet.").next("pairflow new \"what to do\""))
+        }
         [first, ..] => {
             let all: Vec<_> = candidates.iter().collect();
             let message = format!("which bubble? There are {}: {}", all.len(), listed(&all));
@@ -149,10 +156,21 @@ mod tests {
     fn the_only_bubble_needs_no_name() {
         let nothing = Wanted { verb: "start", ..Wanted::default() };
         assert_eq!(pick(nothing, &ids(&["login"])).unwrap().as_str(), "login");
-        assert_eq!(pick(nothing, &[]).unwrap_err().message, "there is no bubble to start.");
+        assert_eq!(pick(nothing, &[]).unwrap_err().message, "there is no bubble in this repository yet.");
         let many: Vec<String> = (0..12).map(|n| format!("b{n}")).collect();
         let many = ids(&many.iter().map(String::as_str).collect::<Vec<_>>());
         let error = pick(nothing, &many).unwrap_err();
         assert_eq!(error.message, "which bubble? There are 12: b0, b1, b2, b3, b4, b5, b6, b7, and 4 more");
+    }
+
+    #[test]
+    fn nobody_is_handed_a_line_that_ends_a_bubble_that_was_guessed() {
+        let all = ids(&["login", "logout"]);
+        for verb in ["stop", "delete"] {
+            for typed in [None, Some("log"), Some("lgoin")] {
+                let error = pick(Wanted { typed, verb, rest: " --yes", ..Wanted::default() }, &all).unwrap_err();
+                assert_eq!(error.hint.as_deref(), Some("pairflow list"), "{verb} {typed:?}");
+            }
+        }
     }
 }

@@ -35,12 +35,15 @@ impl App {
     }
 
     /// Returns a task: text, `@file`, an existing file, `-`, or without any, what the person writes in an editor.
-    pub fn task(&self, words: Option<&str>) -> Result<String, CommandError> {
-        match words {
-            Some(words) => self.read("--task", &self.locate(words)?),
+    ///
+    /// `before` is the command line up to the text, for the line that goes on from a mistake.
+    pub fn task(&self, before: &str, words: Option<&str>) -> Result<String, CommandError> {
+        let task = match words {
+            Some(words) => self.locate(words).and_then(|given| self.read("the task", &given)),
             None if self.interactive() => editor::compose(self),
-            None => Err(CommandError::usage("there is no task.").next("pairflow create --task \"what to do\"")),
-        }
+            None => Err(CommandError::usage("there is no task.")),
+        };
+        task.map_err(|error| error.or_next(format_args!("{before} \"what to do\"")))
     }
 
     /// Finds out where the text of a task comes from.
@@ -59,7 +62,7 @@ impl App {
         if names_a_file(words) {
             let message =
                 format!("there is no file {words}, and a task of that one word would tell nobody what to do.");
-            return Err(CommandError::usage(message).next("pairflow create --task \"what to do\""));
+            return Err(CommandError::usage(message));
         }
         Ok(Given::Words(words.to_owned()))
     }
@@ -112,6 +115,8 @@ mod tests {
     use crate::exit::Exit;
     use crate::world::{Env, Terminal, World};
 
+    const NEW: &str = "pairflow new";
+
     fn app(cwd: &Path, stdin: &[u8]) -> App {
         let world = World {
             args: Vec::new(),
@@ -133,24 +138,24 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("task.md"), "from the file\n").unwrap();
         let app = app(dir.path(), b"from stdin");
-        assert_eq!(app.task(Some("fix it")).unwrap(), "fix it");
-        assert_eq!(app.task(Some("task.md")).unwrap(), "from the file\n");
-        assert_eq!(app.task(Some("@task.md")).unwrap(), "from the file\n");
-        assert_eq!(app.task(Some("-")).unwrap(), "from stdin");
-        assert_eq!(app.task(Some(".")).unwrap(), ".", "a directory is no text file");
+        assert_eq!(app.task(NEW, Some("fix it")).unwrap(), "fix it");
+        assert_eq!(app.task(NEW, Some("task.md")).unwrap(), "from the file\n");
+        assert_eq!(app.task(NEW, Some("@task.md")).unwrap(), "from the file\n");
+        assert_eq!(app.task(NEW, Some("-")).unwrap(), "from stdin");
+        assert_eq!(app.task(NEW, Some(".")).unwrap(), ".", "a directory is no text file");
     }
 
     #[test]
     fn a_missing_file_is_named_only_when_a_file_was_asked_for() {
         let dir = tempfile::tempdir().unwrap();
         let app = app(dir.path(), b"");
-        assert_eq!(app.task(Some("see nothing.md")).unwrap(), "see nothing.md");
+        assert_eq!(app.task(NEW, Some("see nothing.md")).unwrap(), "see nothing.md");
         for name in ["nothing.md", "docs/nothing", "./NOTES.TXT"] {
-            let error = app.task(Some(name)).unwrap_err();
+            let error = app.task(NEW, Some(name)).unwrap_err();
             assert_eq!(error.exit, Exit::Usage, "{name}");
             assert!(error.message.contains(name) && error.hint.is_some(), "{error}");
         }
-        let error = app.task(Some("@nothing.md")).unwrap_err();
+        let error = app.task(NEW, Some("@nothing.md")).unwrap_err();
         assert_eq!(error.exit, Exit::WorldFailed);
         assert!(error.message.contains("nothing.md"), "{error}");
     }
@@ -172,6 +177,6 @@ mod tests {
     #[test]
     fn without_a_task_and_without_a_terminal_nobody_is_asked() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(app(dir.path(), b"").task(None).unwrap_err().exit, Exit::Usage);
+        assert_eq!(app(dir.path(), b"").task(NEW, None).unwrap_err().exit, Exit::Usage);
     }
 }

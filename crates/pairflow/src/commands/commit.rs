@@ -73,8 +73,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(), CommandError> {
     let (made, unit) = committed(app, out, bubble, command)?;
     out.line(format_args!("Committed {made} of bubble {} on branch {}", bubble.id, unit.rules.bubble_branch))?;
-    if matches!(command, Command::Commit { hooks: false, .. }) {
-        out.note(format_args!("The repository's own hooks were not run; `pairflow commit --hooks` runs them."));
+    // Whether there are any is no reason to fail after the commit is made.
+    let hooks = bubble.commit_hooks(&unit).unwrap_or_default();
+    if matches!(command, Command::Commit { hooks: false, .. }) && !hooks.is_empty() {
+        out.note(format_args!(
+            "The repository's own hooks were not run ({}), and this commit stays as it is; before the next one: \
+             `pairflow approve`, then `pairflow commit --hooks`.",
+            hooks.join(", ")
+        ));
     }
     Ok(())
 }

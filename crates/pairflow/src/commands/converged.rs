@@ -25,7 +25,7 @@ pub struct ConvergedArgs {
     /// A file that the claim points to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
     pub refs: Vec<String>,
-    /// A Markdown file that tells the person what changed, why, the risks and a manual test plan, one heading each
+    /// A Markdown file, or `-` for stdin, that tells the person what changed, why, the risks and a manual test plan, one heading each
     #[arg(long, value_name = "FILE")]
     pub explain: Option<PathBuf>,
     /// The slices of a long change that were read, as `1,2,3`

@@ -20,6 +20,9 @@ const EXAMPLES: &str = r#"Examples:
 
 What a script of `--driver script` says: `pairflow start --help`, and all of it in docs/script.md."#;
 
+/// How wide the labels are, the gap included, unless a check has a longer name.
+const LABEL_WIDTH: usize = 9;
+
 /// Make a bubble for a task
 ///
 /// The commands that check the work are detected, shown, and confirmed once per repository.
@@ -73,12 +76,13 @@ struct Created<'a> {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = CreateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let task = app.task(args.task.as_deref())?;
-    let (bubble, unit) = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
+    let task = app.task("pairflow create --task", args.task.as_deref())?;
+    let order = Order { id: args.id, task, setup: &args.setup, starts: args.start };
+    let (bubble, unit) = app.make(out, order)?;
     if !args.json {
         show(out, &unit)?;
     }
-    let unit = if args.start { start::begin(app, out, &bubble, start::Chosen::default())? } else { unit };
+    let unit = if args.start { start::begin_new(app, out, &bubble)? } else { unit };
     if args.json {
         return print_json(out, &unit);
     }
@@ -92,8 +96,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 /// Says what was made.
 pub(crate) fn show(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
     let rules = &unit.rules;
+    let longest = rules.checks.iter().map(|check| check.name.len()).max().unwrap_or_default();
+    let width = (longest + 1).max(LABEL_WIDTH);
     let mut row =
-        |label: &str, text: String| out.paint(&Line::new().add(Paint::Dim, format!("{label:<9}")).plain(text));
+        |label: &str, text: String| out.paint(&Line::new().add(Paint::Dim, format!("{label:<width$}")).plain(text));
     row("bubble", unit.id.to_string())?;
     row("repo", unit.repo.clone())?;
     row("base", rules.base_branch.clone())?;

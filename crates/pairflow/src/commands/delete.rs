@@ -52,6 +52,10 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = DeleteArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::finished, &args.bubble, "delete")?;
+    if let Some(typed) = args.bubble.typed().filter(|typed| *typed != bubble.id.as_str()) {
+        let message = format!("'{typed}' is only the beginning of {}: a bubble is deleted by its whole id.", bubble.id);
+        return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", bubble.id)));
+    }
     // A bubble whose log cannot be read can still be archived and taken away by hand; this command does not guess.
     let unit = bubble.load()?.unit;
     if args.bubble.typed().is_none() && !unit.phase.is_final() {

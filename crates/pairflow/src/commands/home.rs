@@ -9,6 +9,7 @@ use pairflow_core::unit::{StateName, Unit};
 use pairflow_core::view::inbox::{InboxItem, inbox};
 use pairflow_core::view::safe::safe_line;
 use pairflow_core::view::{StateFields, title};
+use pairflow_engine::engine::Bubble;
 use serde::Serialize;
 
 use crate::app::{App, Reach};
@@ -50,7 +51,7 @@ struct Home {
     /// Oldest first.
     waiting: Vec<Waiting>,
     bubbles: Vec<Row>,
-    /// Repositories that could not be looked at.
+    /// Repositories that could not be looked at, and worktrees that are gone.
     problems: Vec<String>,
 }
 
@@ -123,12 +124,20 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
             let (id, root) = (listed.bubble.id, &found.root);
             if let Ok(unit) = &listed.unit {
                 home.waiting.extend(items(reach, root, unit));
+                home.problems.extend(gone(reach, root, unit));
             }
             home.bubbles.push(Row::new(root, id, listed.unit.map_err(|error| CommandError::from(error).message)));
         }
     }
     home.waiting.sort_by_key(|waiting| waiting.item.since);
     Ok(home)
+}
+
+/// Says that the worktree of a bubble that still goes on was removed by hand.
+fn gone(reach: &Reach, root: &Path, unit: &Unit) -> Option<String> {
+    let again = reach.line(&format!("pairflow resume {}", unit.id), root);
+    let lost = !unit.phase.is_final() && Bubble::lacks_worktree(unit);
+    lost.then(|| format!("the worktree of bubble {} is gone; make it again: {again}", unit.id))
 }
 
 /// Returns what waits for the person in one bubble, with command lines that work from the place of the call.

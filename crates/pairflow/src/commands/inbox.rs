@@ -40,6 +40,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let units = units(app, out, &args.bubble)?;
     let mut items: Vec<InboxItem> = units.iter().flat_map(inbox).collect();
     items.sort_by_key(|item| item.since);
+    for item in &mut items {
+        item.answer = std::mem::take(&mut item.answer).into_iter().map(|line| app.line_here(line)).collect();
+    }
     if args.json {
         return out.json(SCHEMA, &Inbox { items });
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::Unit;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::{Head, Repo, head};
@@ -93,6 +94,19 @@ fn checked_out(app: &App, bubble: &Bubble, at: &Path, line: &str) -> Result<Comm
     let inside = app.cwd().is_ok_and(|cwd| cwd.starts_with(at));
     let there = if inside { String::new() } else { format!("cd {} && ", quoted(&at.display().to_string())) };
     Ok(CommandError::refused(message).next(format!("{there}pairflow merge {} --here", bubble.id)))
+}
+
+/// Returns an error whose hint is to merge a bubble with that hint as it has to be typed here.
+pub(crate) fn hinted(app: &App, repo: Option<&Path>, error: CommandError) -> CommandError {
+    let id = error.hint.as_deref().and_then(|hint| hint.strip_prefix("pairflow merge ")?.parse::<BubbleId>().ok());
+    let unit = |id| {
+        let place = app.place(repo).ok()?;
+        Some(app.engine().ok()?.bubble(&place.repo.root, &id).ok()?.load().ok()?.unit)
+    };
+    match id.and_then(unit).and_then(|unit| status::onward(app, &unit)) {
+        Some(line) => error.next(line),
+        None => error,
+    }
 }
 
 /// Returns the line that merges a bubble; with `--here` if the caller is in a checkout of its base branch.

@@ -49,14 +49,11 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = NewArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let words = args.text.join(" ");
-    let task = app.task((!args.text.is_empty()).then_some(words.as_str()))?;
-    let (bubble, made) = app.make(out, Order { id: args.id, task, setup: &args.setup })?;
+    let task = app.task("pairflow new", (!args.text.is_empty()).then_some(words.as_str()))?;
+    let (bubble, made) = app.make(out, Order { id: args.id, task, setup: &args.setup, starts: true })?;
     if !args.json {
         create::show(out, &made)?;
     }
-    let unit = start::begin(app, out, &bubble, start::Chosen::default()).map_err(|error| {
-        let message = format!("bubble {} is made, but could not be started: {}", bubble.id, error.message);
-        CommandError { message, ..error }
-    })?;
+    let unit = start::begin_new(app, out, &bubble)?;
     if args.json { create::print_json(out, &unit) } else { start::tell(out, &unit) }
 }

@@ -1,9 +1,11 @@
 //! `pairflow open`: the worktree in an editor.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::unit::Unit;
+use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::verbs::open;
 
-use crate::app::App;
+use crate::app::{App, quoted};
 use crate::commands::common::BubbleArg;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -34,7 +36,25 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = OpenArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "open")?;
     let unit = bubble.load()?.unit;
-    let opened = open(&bubble, &unit)?;
+    let opened = open(&bubble, &unit).map_err(|error| by_hand(app, &unit, error))?;
     let program = opened.argv.first().map_or("", String::as_str);
     out.line(format_args!("Opened bubble {} with {program} at {}", bubble.id, opened.worktree.display()))
+}
+
+/// Tells why nothing was opened, and how the person gets there nevertheless.
+fn by_hand(app: &App, unit: &Unit, error: EngineError) -> CommandError {
+    let error = CommandError::from(error);
+    let Some(workspace) = &unit.workspace else { return error };
+    if Bubble::lacks_worktree(unit) {
+        return if unit.phase.is_final() { error } else { error.or_next(format_args!("pairflow resume {}", unit.id)) };
+    }
+    // What a bubble was started with stays in force for it.
+    let file = app.engine().map_or_else(|_| String::new(), |engine| format!(" in {}", engine.dirs.config.display()));
+    let message = format!(
+        "{}. The worktree is {}; for bubbles that are started from now on another editor is named{file}, e.g. \
+         open_command = \"code {{{{worktree_path}}}}\"",
+        error.message.trim_end_matches('.'),
+        workspace.path
+    );
+    CommandError { message, ..error }.or_next(format_args!("cd {}", quoted(&workspace.path)))
 }

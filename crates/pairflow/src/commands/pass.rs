@@ -50,7 +50,7 @@ pub struct PassArgs {
     /// What an implementer says
     #[command(flatten)]
     pub answer: AnswerArgs,
-    /// A Markdown file that tells the person what changed, why, the risks and a manual test plan, one heading each
+    /// A Markdown file, or `-` for stdin, that tells the person what changed, why, the risks and a manual test plan, one heading each
     #[arg(long, value_name = "FILE")]
     pub explain: Option<PathBuf>,
     /// The bubble; has to be the one that this agent works in

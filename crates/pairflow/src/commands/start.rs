@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_agents::script::Script;
-use pairflow_agents::spec::spec_of;
 use pairflow_core::config::{Flags, Layer, resolve};
-use pairflow_core::rules::{DriverKind, Rules};
-use pairflow_core::unit::Unit;
-use pairflow_engine::engine::Bubble;
+use pairflow_core::rules::DriverKind;
+use pairflow_core::unit::{Caller, Command, Unit, decide};
+use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, fits};
 use crate::commands::attach::{attach, can_show};
@@ -68,16 +66,15 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 /// What a start may choose anew.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Chosen {
-    /// How agents are run.
-    pub(crate) driver: Option<DriverArg>,
-    /// The agents' script.
-    pub(crate) script: Option<PathBuf>,
+struct Chosen {
+    driver: Option<DriverArg>,
+    script: Option<PathBuf>,
 }
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = StartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::startable, &args.bubble, "start")?;
+    startable(app, &bubble)?;
     if args.attach {
         can_show(app).map_err(|error| unshown(error, &bubble))?;
     }
@@ -99,8 +96,30 @@ fn unshown(error: CommandError, bubble: &Bubble) -> CommandError {
     CommandError { message, ..error }.or_next(format_args!("pairflow start {id}"))
 }
 
+/// Refuses a bubble whose state allows no start, before anything else is looked at.
+fn startable(app: &App, bubble: &Bubble) -> Result<(), CommandError> {
+    let unit = bubble.load()?.unit;
+    if fits::startable(&unit) {
+        return Ok(());
+    }
+    let start = Command::Start { rules: Box::new(unit.rules.clone()) };
+    let refused = |refusal| {
+        let (id, refusal) = (bubble.id.clone(), Box::new(refusal));
+        EngineError::Refused { id, caller: Caller::Person, refusal }
+    };
+    Ok(decide(&unit, &start, app.clock.now()).map(drop).map_err(refused)?)
+}
+
+/// Starts a bubble that was made a moment ago; if that does not work, it can be started again.
+pub(crate) fn begin_new(app: &App, out: &mut Out, bubble: &Bubble) -> Result<Unit, CommandError> {
+    begin(app, out, bubble, Chosen::default()).map_err(|error| {
+        let message = format!("bubble {} is made, but could not be started: {}", bubble.id, error.message);
+        CommandError { message, ..error }.or_next(format_args!("pairflow start {}", bubble.id))
+    })
+}
+
 /// Reads the configuration once more and starts the bubble with it.
-pub(crate) fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Unit, CommandError> {
+fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Unit, CommandError> {
     let unit = bubble.load()?.unit;
     bubble.restore_config(&unit)?;
     let script = chosen.script.as_deref().map(|path| app.resolve(path)).transpose()?;
@@ -112,40 +131,10 @@ pub(crate) fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -
     let flags = Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))?;
     let layers = app.layers(bubble.control.repo(), Some(&bubble.id), flags)?;
     let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
-    readable(&resolved.rules)?;
-    installed(app, &resolved.rules)?;
+    app.can_run(&resolved, &format!("pairflow start {}", bubble.id))?;
     out.progress(format_args!("preparing the workspace of {} …", bubble.id));
     let started = bubble.start(&resolved.rules, &app.hands());
     started.map_err(|error| CommandError::from(error).or_next(format_args!("pairflow start {}", bubble.id)))
-}
-
-/// Insists that the agents' script can be played before anything is made for it.
-fn readable(rules: &Rules) -> Result<(), CommandError> {
-    let Some(path) = rules.script.as_ref().filter(|_| rules.driver == DriverKind::Script) else { return Ok(()) };
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| CommandError::usage(format_args!("cannot read the script {path}: {error}.")))?;
-    Script::parse(path, &text).map(drop).map_err(CommandError::usage)
-}
-
-/// Insists that what runs in panes is there before anything is made for it; names everything that is missing.
-fn installed(app: &App, rules: &Rules) -> Result<(), CommandError> {
-    if rules.driver != DriverKind::Tmux {
-        return Ok(());
-    }
-    let program = |agent| {
-        let spec = spec_of(agent, rules.agents_custom.get(agent)).map_err(|why| format!("{agent}: {why}"))?;
-        let program = spec.fresh.command.first().cloned().unwrap_or_default();
-        app.on_path(&program).map(drop).ok_or_else(|| format!("{program}, the program of {agent}, is not there"))
-    };
-    let tmux = app.on_path("tmux").map(drop).ok_or_else(|| "tmux is not on PATH".to_owned());
-    let missing: Vec<_> =
-        std::iter::once(tmux).chain(rules.agents.all().map(program)).filter_map(Result::err).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let missing = missing.join("; ");
-    Err(CommandError::world(format_args!("agents cannot run here: {missing}. Nothing was started."))
-        .next("pairflow doctor"))
 }
 
 /// Says what runs now, and how agents join.
@@ -158,9 +147,9 @@ pub(crate) fn tell(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
         DriverKind::Tmux => out.next(format_args!("pairflow attach {id}")),
         DriverKind::Script => out.next(format_args!("pairflow log {id}")),
         DriverKind::External => {
-            out.note(format_args!("Agents join by themselves, each in a shell of its own in the worktree:"));
+            out.note(format_args!("Agents join by themselves, each in a shell of its own:"));
             for agent in unit.rules.agents.all() {
-                out.next(format_args!("eval \"$(pairflow env {id} --agent {agent})\""));
+                out.next(format_args!("{}", unit.joining(agent)));
             }
         }
     }

@@ -68,6 +68,10 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
     let mut status = shown(app, bubble, unit);
     status.next = next(app, unit, status.next, supervised);
     status.uncounted = !supervised;
+    status.damaged_logs = bubble.log().set_aside().iter().map(|path| path.display().to_string()).collect();
+    if Bubble::lacks_worktree(unit) {
+        status.lose_worktree();
+    }
     Ok(status)
 }
 
@@ -76,6 +80,11 @@ pub(crate) fn shown(app: &App, bubble: &Bubble, unit: &Unit) -> Status {
     let now = app.clock.now();
     let heard = Activity::shown(&bubble.control, &bubble.id, now);
     Status::heard(unit, now, unit.phase.turn().and_then(|turn| heard.of(&turn.agent)))
+}
+
+/// Returns the line with which a person goes on here, the usual one.
+pub(crate) fn onward(app: &App, unit: &Unit) -> Option<String> {
+    next(app, unit, Status::of(unit, app.clock.now()).next, false).into_iter().next()
 }
 
 /// The lines that go on, as they are here and now: what a supervisor does needs no command of the person's, and a base
@@ -87,7 +96,7 @@ fn next(app: &App, unit: &Unit, lines: Vec<String>, supervised: bool) -> Vec<Str
         _ if line == format!("pairflow merge {id}") => merge::line(app, unit),
         _ => line,
     };
-    lines.into_iter().map(here).collect()
+    lines.into_iter().map(here).map(|line| app.line_here(line)).collect()
 }
 
 /// The colour of a tone.

@@ -1,7 +1,8 @@
 //! `pairflow update`: brings the base into the worktree.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Phase;
+use pairflow_core::unit::{Phase, Unit};
+use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::InConflict;
 
 use crate::app::App;
@@ -51,22 +52,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let unit = bubble.load()?.unit;
     let base = &unit.rules.base_branch;
     if matches!(unit.phase, Phase::Done(_)) {
-        if !bubble.base_moved(&unit)? {
-            if args.json {
-                return status::print_json(app, out, &bubble, &unit);
-            }
-            return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
-        }
-        let next = bubble.follow_up()?;
-        if args.json {
-            return status::print_json(app, out, &next, &next.load()?.unit);
-        }
-        out.line(format_args!(
-            "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}",
-            next.id, bubble.id
-        ))?;
-        out.next(format_args!("pairflow start {}", next.id));
-        return Ok(());
+        return follow(app, out, &bubble, &unit, args.json);
     }
     let conflict = match (args.resolved, args.keep) {
         (false, _) => InConflict::Stop,
@@ -87,5 +73,36 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if updated.paused {
         out.next(format_args!("pairflow resume {}", bubble.id));
     }
+    Ok(())
+}
+
+/// Makes the bubble that follows one that is DONE, and tells where its work begins with a conflict.
+fn follow(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, json: bool) -> Result<(), CommandError> {
+    let base = &unit.rules.base_branch;
+    if !bubble.base_moved(unit)? {
+        if json {
+            return status::print_json(app, out, bubble, unit);
+        }
+        return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
+    }
+    let conflicts = bubble.conflicts_with_base(unit)?;
+    let next = bubble.follow_up()?;
+    if !conflicts.is_empty() {
+        out.warn(format_args!(
+            "{base} and the work of {} conflict in {}: these files begin with conflict markers, and resolving them is the \
+             first work of {}",
+            bubble.id,
+            conflicts.join(", "),
+            next.id
+        ));
+    }
+    if json {
+        return status::print_json(app, out, &next, &next.load()?.unit);
+    }
+    out.line(format_args!(
+        "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}",
+        next.id, bubble.id
+    ))?;
+    out.next(format_args!("pairflow start {}", next.id));
     Ok(())
 }

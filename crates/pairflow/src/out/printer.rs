@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::builder::StyledStr;
-use pairflow_core::view::safe::safe;
+use pairflow_core::view::safe::{revealed_bytes, safe};
 use serde::Serialize;
 
+use crate::app::line_for;
 use crate::exit::{CommandError, Exit};
 use crate::out::{ColorChoice, Grid, Line, Paint, json};
 use crate::world::{Env, Terminal};
@@ -21,13 +23,15 @@ pub struct Out {
     color_err: bool,
     progress: bool,
     gone: bool,
+    /// The repository that printed command lines have to name.
+    there: Option<PathBuf>,
 }
 
 impl Out {
     /// Makes an output over the two streams.
     pub fn new(stdout: Box<dyn Write>, stderr: Box<dyn Write>, terminal: Terminal, env: Env) -> Self {
-        let mut out =
-            Self { stdout, stderr, terminal, env, color_out: false, color_err: false, progress: false, gone: false };
+        let (color_out, color_err, progress, gone, there) = (false, false, false, false, None);
+        let mut out = Self { stdout, stderr, terminal, env, color_out, color_err, progress, gone, there };
         out.configure(ColorChoice::Auto, false);
         out
     }
@@ -64,10 +68,10 @@ impl Out {
         self.result(format_args!("{text}\n"))
     }
 
-    /// Prints exact bytes for another program; on a terminal they are made safe like everything else.
+    /// Prints exact bytes for another program; on a terminal what is not visible in them is named.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         if self.terminal.stdout {
-            let text = pairflow_core::view::safe::safe_bytes(bytes);
+            let text = revealed_bytes(bytes);
             return self.result(format_args!("{text}"));
         }
         let written = self.stdout.write_all(bytes);
@@ -120,7 +124,14 @@ impl Out {
 
     /// Names the command that goes on from here.
     pub fn next(&mut self, command: fmt::Arguments<'_>) {
-        self.aside(&Line::new().add(Paint::Dim, "next:").plain(" ").add(Paint::Bold, command.to_string()));
+        let command = command.to_string();
+        let line = self.there.as_ref().map_or_else(|| command.clone(), |root| line_for(&command, root));
+        self.aside(&Line::new().add(Paint::Dim, "next:").plain(" ").add(Paint::Bold, line));
+    }
+
+    /// Has every next step name this repository.
+    pub(crate) fn speak_of(&mut self, root: PathBuf) {
+        self.there = Some(root);
     }
 
     /// Says how far a longer command has come, if anybody watches.

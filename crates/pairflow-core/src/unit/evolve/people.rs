@@ -86,7 +86,7 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
         _ => return,
     };
     if decision.decision == Verdict::Approve {
-        unit.phase = Phase::Approved(Approval { request, commit: None, failed: None });
+        unit.phase = Phase::Approved(Approval { request, commit: None, failed: None, hooks: false });
         return;
     }
     if decision.decision == Verdict::Reject {

@@ -117,7 +117,7 @@ fn since_last(page: &mut Page, unit: &Unit, turn: &Turn, diff: Option<&Diff>) {
     page.section(&format!("The difference since your last review (round {})", reviewed.round));
     match diff {
         Diff::Inline(patch) if patch.trim().is_empty() => page.line("Nothing: it is the tree that you reviewed then."),
-        Diff::Inline(patch) => page.block(&shortened(patch)),
+        Diff::Inline(patch) => page.patch(&shortened(patch)),
         Diff::Apart(slices) => {
             page.line("It is long; read it in these files first:");
             page.line("");
@@ -135,7 +135,7 @@ fn whole(page: &mut Page, unit: &Unit, diff: Option<&Diff>, slices: u32) {
         Some(Diff::Inline(patch)) if patch.trim().is_empty() => {}
         Some(Diff::Inline(patch)) => {
             page.section("The whole difference");
-            page.block(&shortened(patch));
+            page.patch(&shortened(patch));
         }
         Some(Diff::Apart(files)) => {
             page.section(&format!("The whole difference, in {}", count(files.len(), "slice")));

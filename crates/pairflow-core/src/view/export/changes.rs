@@ -4,6 +4,7 @@ use crate::view::export::html::Html;
 use crate::view::export::links::{file_anchor, hunk_anchor};
 use crate::view::export::page::{LONGEST, View, section};
 use crate::view::export::patch::{FilePatch, Patch};
+use crate::view::safe::revealed;
 
 /// How many lines of the whole patch are shown.
 const WHOLE: usize = 12_000;
@@ -103,11 +104,12 @@ impl Room {
 }
 
 fn line(html: &mut Html, text: &str) {
+    let shown = revealed(cut(text));
     match text.as_bytes().first() {
-        Some(b'+') => html.element("ins", "", cut(text)),
-        Some(b'-') => html.element("del", "", cut(text)),
-        Some(b' ') => html.element("span", "", cut(text)),
-        _ => html.element("i", "", cut(text)),
+        Some(b'+') => html.element("ins", "", &shown),
+        Some(b'-') => html.element("del", "", &shown),
+        Some(b' ') => html.element("span", "", &shown),
+        _ => html.element("i", "", &shown),
     };
     html.raw("\n");
 }

@@ -59,11 +59,13 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
 
 /// The command lines that go on from a question of which `asked` is shown.
 fn next(status: &Status, asked: &str) -> Vec<String> {
-    let lines = status.next.clone();
-    match &status.waits {
-        Some(item) => item.offered(lines, asked),
-        None => lines,
-    }
+    let mut lines = status.next.clone();
+    let answers = lines.split_off(usize::from(status.restoring().is_some()).min(lines.len()));
+    lines.extend(match &status.waits {
+        Some(item) => item.offered(answers, asked),
+        None => answers,
+    });
+    lines
 }
 
 struct Lines(Vec<StatusLine>);
@@ -230,6 +232,17 @@ fn files(page: &mut Lines, status: &Status) {
 fn outcome(page: &mut Lines, status: &Status) {
     if let Some(worktree) = &status.worktree {
         page.whole("Worktree", worktree);
+    }
+    if status.worktree_gone {
+        let again = status.restoring().map_or_else(String::new, |line| format!("; '{line}' makes it again"));
+        page.sentences("", &[(format!("It is gone{again}"), Tone::Bad)]);
+    }
+    for path in &status.damaged_logs {
+        page.sentences(
+            "Repaired",
+            &[("The log was damaged, and lines of it were given up. As it was:".to_owned(), Tone::Warn)],
+        );
+        page.whole("", path);
     }
     page.one("Branch", &format!("{} from {}", status.branch, status.base_branch), Tone::Plain);
     if let Some(commit) = &status.commit {

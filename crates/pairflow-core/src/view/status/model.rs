@@ -6,7 +6,7 @@ use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use crate::rounds::{CleanReview, Row, RowState, Severity};
 use crate::rules::DriverKind;
 use crate::time::{Moment, Timestamp};
-use crate::unit::{CheckState, OpenQuestion, Phase, Unit, Unmet, unmet};
+use crate::unit::{CheckState, OpenQuestion, Phase, StateName, Unit, Unmet, unmet};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
 use crate::view::{StateFields, TurnState};
@@ -28,6 +28,10 @@ pub struct Status {
     pub acceptance_criteria: Vec<String>,
     /// Where the agents work; nothing before the start.
     pub worktree: Option<String>,
+    /// Whether the worktree was removed by hand; a state alone does not tell.
+    pub worktree_gone: bool,
+    /// Damaged logs that a repair has set aside; a state alone does not tell.
+    pub damaged_logs: Vec<String>,
     /// The bubble's branch.
     pub branch: String,
     /// The branch that it was cut from.
@@ -230,6 +234,8 @@ impl Status {
             task_title: title(&unit.task).to_owned(),
             acceptance_criteria: unit.acceptance_criteria.clone(),
             worktree: unit.workspace.as_ref().map(|workspace| workspace.path.clone()),
+            worktree_gone: false,
+            damaged_logs: Vec::new(),
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
             driver: unit.rules.driver,
@@ -322,7 +328,7 @@ fn next(unit: &Unit) -> Vec<String> {
         Phase::Running(_) | Phase::WaitingHuman(_) if unit.paused => vec![format!("pairflow resume {id}")],
         Phase::Running(turn) if turn.is_open() => match unit.rules.driver {
             DriverKind::External if !unit.tokens.contains_key(&turn.agent) => {
-                vec![format!("eval \"$(pairflow env {id} --agent {})\"", turn.agent)]
+                vec![unit.joining(&turn.agent)]
             }
             _ => vec![format!("pairflow log {id}")],
         },
@@ -335,6 +341,21 @@ fn next(unit: &Unit) -> Vec<String> {
 }
 
 impl Status {
+    /// Notes that the worktree is gone. As long as anything can follow, it is made again first.
+    pub fn lose_worktree(&mut self) {
+        self.worktree_gone = true;
+        if let Some(resume) = self.restoring() {
+            self.next.retain(|line| *line != resume);
+            self.next.insert(0, resume);
+        }
+    }
+
+    /// The command line that makes a worktree again that is gone.
+    pub(super) fn restoring(&self) -> Option<String> {
+        let over = matches!(self.fields.state, StateName::Done | StateName::Failed | StateName::Cancelled);
+        (self.worktree_gone && !over).then(|| format!("pairflow resume {}", self.fields.bubble_id))
+    }
+
     /// Whether pairflow itself owes something before an agent may act.
     pub(super) fn opening(&self) -> bool {
         self.fields.turn_state == Some(TurnState::Opening)

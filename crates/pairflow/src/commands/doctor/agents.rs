@@ -12,34 +12,52 @@ use crate::app::{App, Reach};
 
 /// Looks for the program of every agent that a seat or an `[agent.NAME]` of the configuration names.
 pub(super) fn programs(app: &App, reach: &Reach, report: &mut Report) {
-    let mut told = Vec::new();
+    let mut wanted: Vec<Wanted> = Vec::new();
     for (agent, custom) in named(app, reach) {
-        let line = match spec_of(&agent, custom.as_ref()) {
-            Ok(spec) => spec.fresh.command.first().map(|program| (program.clone(), custom)),
+        let spec = match spec_of(&agent, custom.as_ref()) {
+            Ok(spec) => spec,
             Err(why) => {
                 report.warning("agent", &format!("{agent}: {why}"), Some("pairflow config explain"));
-                None
+                continue;
             }
         };
-        let Some((program, custom)) = line.filter(|(program, _)| !told.contains(program)) else { continue };
-        look(app, &agent, &program, custom.is_some_and(|custom| !custom.command.is_empty()), report);
-        told.push(program);
+        let Some(program) = spec.fresh.command.first() else { continue };
+        let configured = custom.filter(|custom| !custom.command.is_empty()).map(|_| agent.clone());
+        match wanted.iter_mut().find(|one| one.program == *program) {
+            Some(one) => {
+                one.configured = one.configured.take().or(configured);
+                one.agents.extend((!one.agents.contains(&agent)).then_some(agent));
+            }
+            None => wanted.push(Wanted { program: program.clone(), agents: vec![agent], configured }),
+        }
     }
+    wanted.iter().for_each(|one| look(app, one, report));
 }
 
-fn look(app: &App, agent: &AgentId, program: &str, configured: bool, report: &mut Report) {
-    let name = if program == agent.as_str() { String::new() } else { format!("{agent}: ") };
+/// A program, and the agents that are run with it.
+struct Wanted {
+    program: String,
+    agents: Vec<AgentId>,
+    /// The agent whose `[agent.NAME]` names it, if one does.
+    configured: Option<AgentId>,
+}
+
+fn look(app: &App, wanted: &Wanted, report: &mut Report) {
+    let program = wanted.program.as_str();
+    let agents = wanted.agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+    let name = if program == agents { String::new() } else { format!("{agents}: ") };
     if let Some(path) = app.on_path(program) {
         return report.ok("agent", &format!("{name}{program} is {}", path.display()));
     }
     let place = if program.contains('/') { "no program that can be run" } else { "not on PATH" };
-    let install = match program {
-        _ if configured => format!("install it, or mend `command` of [agent.{agent}]: pairflow config explain"),
-        "claude" => "npm install -g @anthropic-ai/claude-code".to_owned(),
-        "codex" => "npm install -g @openai/codex".to_owned(),
+    let install = match (program, &wanted.configured) {
+        (_, Some(agent)) => format!("install it, or mend `command` of [agent.{agent}]: pairflow config explain"),
+        ("claude", None) => "npm install -g @anthropic-ai/claude-code".to_owned(),
+        ("codex", None) => "npm install -g @openai/codex".to_owned(),
         _ => "install it, or name its program in the configuration: pairflow config explain".to_owned(),
     };
-    let found = format!("{name}{program} is {place}; only bubbles with this agent need it");
+    let these = if wanted.agents.len() == 1 { "this agent" } else { "these agents" };
+    let found = format!("{name}{program} is {place}; only bubbles with {these} need it");
     report.warning("agent", &found, Some(&install));
 }
 

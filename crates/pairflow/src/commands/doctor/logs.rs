@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use pairflow_core::config::Layer;
+use pairflow_core::unit::{Command, StateName, Unit};
 use pairflow_engine::engine::{Bubble, EngineError};
-use pairflow_engine::store::{Salvage, StoreError};
+use pairflow_engine::store::{CacheStand, Salvage, StoreError};
 use pairflow_engine::supervise::Client;
 
 use super::report::{Report, counted};
-use crate::app::{App, Reach, quoted};
+use crate::app::{App, Reach, fits, quoted};
+use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -28,8 +30,10 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
         for listed in bubbles {
             all += 1;
             sound += usize::from(log(reach, &listed.bubble, report));
-            if listed.unit.as_ref().is_ok_and(|unit| unit.phase.is_final()) {
-                leftovers(&listed.bubble, report);
+            match &listed.unit {
+                Ok(unit) if unit.phase.is_final() => leftovers(&listed.bubble, report),
+                Ok(unit) => worktree(reach, &listed.bubble, unit, report),
+                Err(_) => {}
             }
             if shared {
                 own_config(app, &listed.bubble, report);
@@ -43,6 +47,13 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
         _ => {}
     }
     Ok(())
+}
+
+/// Names a worktree that was removed under a bubble that still goes on.
+fn worktree(reach: &Reach, bubble: &Bubble, unit: &Unit, report: &mut Report) {
+    let Some(record) = unit.workspace.as_ref().filter(|_| Bubble::lacks_worktree(unit)) else { return };
+    let next = reach.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
+    report.problem(&format!("worktree of {}", bubble.id), &format!("{} is gone", record.path), Some(&next));
 }
 
 /// Names what still runs for a bubble that is over; a supervisor that looks at it ends that.
@@ -110,39 +121,100 @@ pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Resu
             match bubble.log().verify() {
                 Err(error @ StoreError::Damaged { .. }) => {
                     out.note(format_args!("{error}"));
-                    let question =
-                        format!("Keep the lines before the damage and move the whole log of {} aside?", bubble.id);
-                    app.insist(out, yes, &question)?;
+                    salvage(app, &bubble, yes, out)?;
                 }
-                Err(StoreError::Torn { .. } | StoreError::Unterminated { .. }) => {}
-                _ => continue,
+                Err(StoreError::Torn { .. } | StoreError::Unterminated { .. }) => {
+                    let mended = bubble.log().repair().map_err(EngineError::from)?;
+                    tell_mended(&bubble, &mended, out);
+                    Client::new(&app.engine()?.dirs).wake(&bubble);
+                }
+                _ => {}
             }
-            let salvage = bubble.log().repair().map_err(EngineError::from)?;
-            tell(&bubble, &salvage, out);
-            // The supervisor leaves a damaged bubble alone until somebody wakes it.
-            Client::new(&app.engine()?.dirs).wake(&bubble);
         }
     }
     Ok(())
 }
 
-fn tell(bubble: &Bubble, salvage: &Salvage, out: &mut Out) {
-    let (id, lines) = (&bubble.id, salvage.envelopes);
-    match &salvage.moved {
-        Some(moved) if lines == 0 => {
-            out.note(format_args!(
-                "{id}: nothing could be kept, so the bubble is gone; the damaged log is in {}",
-                moved.display()
-            ));
-        }
-        Some(moved) => {
-            out.note(format_args!(
-                "{id}: kept {} ({} bytes); the damaged log is in {}",
-                counted(lines, "line"),
-                salvage.bytes,
-                moved.display()
-            ));
-        }
+/// Keeps the sound part of a damaged log, after a yes to what that gives up.
+fn salvage(app: &App, bubble: &Bubble, yes: bool, out: &mut Out) -> Result<(), CommandError> {
+    let id = &bubble.id;
+    let before = match bubble.log().state_file() {
+        Ok(CacheStand::Says { unit, .. }) => Some(unit.phase.name()),
+        _ => None,
+    };
+    let Some(prospect) = bubble.log().salvageable().map_err(EngineError::from)? else { return Ok(()) };
+    let question = format!(
+        "Of {id} {} can be kept and {} given up{}. Keep the lines before the damage and move the whole log of {id} aside?",
+        counted(prospect.envelopes, "line"),
+        if prospect.lost == 1 { "1 is".to_owned() } else { format!("{} are", prospect.lost) },
+        states("; it was", before, "will be", prospect.state),
+    );
+    app.insist(out, yes, &question)?;
+    let salvage = bubble.log().repair().map_err(EngineError::from)?;
+    let Some(moved) = &salvage.moved else { return Ok(()) };
+    let moved = moved.display();
+    if salvage.envelopes == 0 {
+        let lost = counted(salvage.lost, "line");
+        out.note(format_args!(
+            "{id}: nothing could be kept, so the bubble is gone, with {lost}; the damaged log is in {moved}"
+        ));
+        return Ok(());
+    }
+    let halted = before != salvage.state && halt(app, bubble)?;
+    out.note(format_args!(
+        "{id}: kept {} ({} bytes) and gave up {}{}{}; the damaged log is in {moved}",
+        counted(salvage.envelopes, "line"),
+        salvage.bytes,
+        salvage.lost,
+        states("; it was", before, "is", salvage.state),
+        if halted { ", paused, so that nothing goes on by itself" } else { "" },
+    ));
+    go_on(app, bubble, before == salvage.state, out)
+}
+
+/// Says what a bubble was and what becomes of it, as far as that is known.
+fn states(was: &str, before: Option<StateName>, becomes: &str, after: Option<StateName>) -> String {
+    let after = after.map_or_else(|| "gone".to_owned(), |state| state.to_string());
+    match before {
+        Some(before) => format!("{was} {before} and {becomes} {after}"),
+        None => format!("; it {becomes} {after}"),
+    }
+}
+
+/// Pauses a bubble whose agents would go on. It has fallen back behind what people saw of it last, so they decide.
+fn halt(app: &App, bubble: &Bubble) -> Result<bool, CommandError> {
+    if !fits::pausable(&bubble.load()?.unit) {
+        return Ok(false);
+    }
+    let reason = "the log was repaired, and lines of it were given up".to_owned();
+    bubble.apply(&Command::Pause { reason })?;
+    Client::new(&app.engine()?.dirs).wake(bubble);
+    Ok(true)
+}
+
+/// Says how it goes on with a bubble whose log was repaired. Only one that stands where it stood goes on by itself: the
+/// supervisor leaves a damaged bubble alone until somebody wakes it.
+fn go_on(app: &App, bubble: &Bubble, same: bool, out: &mut Out) -> Result<(), CommandError> {
+    let (id, unit) = (&bubble.id, bubble.load()?.unit);
+    if same {
+        Client::new(&app.engine()?.dirs).wake(bubble);
+    }
+    if fits::pausable(&unit) {
+        out.next(format_args!("pairflow pause {id}"));
+    } else if let Some(line) = status::onward(app, &unit) {
+        out.next(format_args!("{line}"));
+    }
+    if !unit.phase.is_final() {
+        out.next(format_args!("pairflow stop {id}"));
+    }
+    Ok(())
+}
+
+fn tell_mended(bubble: &Bubble, mended: &Salvage, out: &mut Out) {
+    let (id, lines) = (&bubble.id, mended.envelopes);
+    match &mended.moved {
+        // It was damaged between two looks, and nobody was asked: this says where everything is.
+        Some(moved) => out.note(format_args!("{id}: kept {lines} lines; the damaged log is in {}", moved.display())),
         None => out.note(format_args!(
             "{id}: mended the end of the log; {} there",
             match lines {

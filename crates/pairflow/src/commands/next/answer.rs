@@ -4,6 +4,7 @@ use pairflow_core::ids::MsgId;
 use pairflow_core::log::Decision;
 use pairflow_core::unit::{Command, Phase};
 use pairflow_core::view::inbox::ItemKind;
+use pairflow_core::view::safe::revealed_bytes;
 use pairflow_engine::verbs::{DiffOf, diff};
 
 use super::Open;
@@ -68,7 +69,7 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
 
 fn show_diff(open: &Open, out: &mut Out) -> Result<(), CommandError> {
     let diff = diff(&open.bubble, &open.unit, DiffOf::Everything)?;
-    out.line(format_args!("{}", String::from_utf8_lossy(&diff.patch)))
+    out.line(format_args!("{}", revealed_bytes(&diff.patch)))
 }
 
 /// Takes the work as it is: approves and commits it, or accepts it at a tie-break.
