@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pairflow_engine::process::{Enrolment, is_alive, reap, records};
+use pairflow_engine::process::{Enrolment, fresh_mark, is_alive, reap, records};
 
 /// Starts what nothing tells of any more: no parent of its own, no group, no environment.
 const STRAY: &str =
@@ -49,7 +49,7 @@ fn inside() {
     panic!("{error}");
 }
 
-/// Starts a program; each has a mark of its own, as whoever has the same is ended with it.
+/// Starts a program; whoever has the same mark is ended with it.
 fn program(dir: &Path, mark: &str, line: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "inside"]).env("ENROL_IN", dir.join("records")).env("BECOME", line).env("MARK", mark);
@@ -64,12 +64,13 @@ fn quiet(command: &mut Command) -> &mut Command {
 #[test]
 fn a_program_is_on_record_before_it_runs_and_all_that_it_started_ends_with_it() {
     let dir = tempfile::tempdir().unwrap();
+    let mark = fresh_mark();
     let line = format!("cp records/*.json seen; {STRAY}; exec sleep 60");
-    let mut child = program(dir.path(), "a.mark", &line);
+    let mut child = program(dir.path(), &mark, &line);
     let stray = pid_in(&dir.path().join("stray"));
     let pid = i32::try_from(child.id()).unwrap();
     let seen = records(&dir.path().join("records")).unwrap();
-    assert_eq!(seen.iter().map(|one| (one.pid, one.mark.as_str())).collect::<Vec<_>>(), [(pid, "a.mark")]);
+    assert_eq!(seen.iter().map(|one| (one.pid, one.mark.as_str())).collect::<Vec<_>>(), [(pid, mark.as_str())]);
     let copied: serde_json::Value = serde_json::from_slice(&fs::read(dir.path().join("seen")).unwrap()).unwrap();
     assert_eq!(copied["pid"], pid, "the record was there when the program began");
     eventually("the stray one has lost its parent", || parent(stray).filter(|parent| *parent == pid));
@@ -85,7 +86,7 @@ fn a_program_is_on_record_before_it_runs_and_all_that_it_started_ends_with_it() 
 fn a_stranger_is_not_ended_with_a_program() {
     let dir = tempfile::tempdir().unwrap();
     let mut stranger = quiet(Command::new("sleep").arg("60")).spawn().unwrap();
-    let mut child = program(dir.path(), "another.mark", "echo $$ >stray; exec sleep 60");
+    let mut child = program(dir.path(), &fresh_mark(), "echo $$ >stray; exec sleep 60");
     assert_eq!(pid_in(&dir.path().join("stray")), i32::try_from(child.id()).unwrap());
     assert_eq!(reap(&dir.path().join("records")).unwrap().len(), 1);
     let own = i32::try_from(std::process::id()).unwrap();

@@ -98,7 +98,6 @@ fn after_a_no_in_the_pane_the_agent_is_told_again_and_not_before() {
     assert_eq!(bubble.notes("codex").len(), 1, "{}", bubble.everything());
     machine.open("esc");
     eventually("the end of the dialog", || bubble.everything(), || machine.beside("escaped").exists().then_some(()));
-    bubble.run("resume", &[]).ok();
     let again = bubble.wait_for_note("codex", 1);
     assert_eq!((again.round, again.seat.as_str(), again.how.as_str()), (Some(1), "implementer", "paste"));
     bubble.wait_for_state("READY_FOR_APPROVAL");
@@ -146,7 +145,6 @@ fn a_dialog_about_a_long_command_is_asked_about_after_every_resume_and_never_ans
     assert_eq!(log.matches("shows a dialog").count(), 2, "once for each resume: {log}");
     machine.open("esc");
     eventually("the end of the dialog", || bubble.everything(), || machine.beside("escaped").exists().then_some(()));
-    bubble.run("resume", &[]).ok();
     assert_eq!(bubble.wait_for_note("codex", 1).round, Some(1));
     bubble.wait_for_state("READY_FOR_APPROVAL");
     bubble.stop();
@@ -182,7 +180,6 @@ fn about_an_unknown_dialog_that_stays_a_person_is_asked_once() {
     asked(&bubble, "codex shows a dialog in its pane: something that pairflow does not know");
     assert_eq!(typed(&machine), "");
     machine.open("over");
-    bubble.run("resume", &[]).ok();
     assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
     bubble.wait_for_state("READY_FOR_APPROVAL");
     let log = bubble.run("log", &[]).ok().stdout;
@@ -273,7 +270,6 @@ read() {
     stays(&bubble, "nothing answers the dialog", || !typed(&machine).contains(['\n', '\r']));
     machine.open("over");
     eventually("the end of the dialog", || bubble.everything(), || machine.beside("closed").exists().then_some(()));
-    bubble.run("resume", &[]).ok();
     assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
     bubble.wait_for_state("READY_FOR_APPROVAL");
     bubble.stop();

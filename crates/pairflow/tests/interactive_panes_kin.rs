@@ -40,7 +40,10 @@ act() {
 /// The lines of a bubble's log.
 fn log(bubble: &Own<'_>) -> Vec<Value> {
     let path = bubble.repo.join(".pairflow/bubbles").join(&bubble.id).join("transcript.ndjson");
-    std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let text = std::fs::read_to_string(path).unwrap();
+    // A line that is being appended right now is not there yet.
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn passes_of(bubble: &Own<'_>, agent: &str) -> usize {

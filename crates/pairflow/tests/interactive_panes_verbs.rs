@@ -39,33 +39,39 @@ fn a_paused_bubble_tells_nobody_anything_until_it_is_resumed() {
 
 #[test]
 fn a_pause_interrupts_what_pairflow_has_told_and_leaves_alone_what_a_person_has() {
-    // At work it shows what both real programs show, and writes down which key it gets.
+    // At work both show what the real programs show, and write down which key they get.
     let play = r#"
 works() {
-  printf 'esc to interrupt\n› ' >/dev/tty
+  if [ "$agent" = codex ]; then printf 'esc to interrupt\n› ' >/dev/tty;
+  else printf 'esc to interrupt\n──────────\n❯ ' >/dev/tty; fi
   hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"ls"}'
-  if IFS= read -rsn1 ${1:+-t "$1"} key </dev/tty; then printf %s "$key" | od -An -tx1 >>"$here/keys"; fi
+  if IFS= read -rsn1 ${1:+-t "$1"} key </dev/tty; then printf %s "$key" | od -An -tx1 >>"$here/keys.$agent"; fi
 }
 act() {
   if [ "$seat" = implementer ] && [ ! -e "$here/go" ]; then works; return; fi
   if [ "$seat" = implementer ]; then echo one >work.txt; pairflow pass --summary 'worked on it';
   else pairflow pass --summary 'read it' --no-findings; fi
 }
-person() { works 3; touch "$here/by-hand"; }
+person() { works 6; touch "$here/by-hand"; }
 "#;
     let machine = Machine::new(play, "");
     let bubble = machine.start("interrupted");
     bubble.wait_for_note("codex", 0);
-    let session = || bubble.session().map(|session| session.to_string());
-    eventually("work", || bubble.everything(), || session().filter(|session| session.contains("\"busy\"")));
+    bubble.wait_for_note("claude", 0);
+    bubble.tmux(&["send-keys", "-t", &bubble.pane("claude"), "-l", "what do you think of it?"]).unwrap();
+    bubble.tmux(&["send-keys", "-t", &bubble.pane("claude"), "Enter"]).unwrap();
+    assert_eq!(bubble.wait_for_note("claude", 1).number, None);
+    let busy = |session: &serde_json::Value| {
+        session["agents"].as_array().is_some_and(|all| all.iter().all(|agent| agent["status"] == "busy"))
+    };
+    eventually("two programs at work", || bubble.everything(), || bubble.session().filter(busy));
     bubble.run("pause", &[]).ok();
-    let keys = || std::fs::read_to_string(machine.beside("keys")).ok();
-    assert_eq!(eventually("the key", || bubble.everything(), keys).trim(), "1b");
-    bubble.tmux(&["send-keys", "-t", &bubble.pane("codex"), "-l", "what did you find?"]).unwrap();
-    bubble.tmux(&["send-keys", "-t", &bubble.pane("codex"), "Enter"]).unwrap();
+    let keys = |agent: &str| std::fs::read_to_string(machine.beside(&format!("keys.{agent}"))).ok();
+    let key = || keys("codex").filter(|keys| keys.ends_with('\n'));
+    assert_eq!(eventually("the key", || bubble.everything(), key).trim(), "1b");
     let by_hand = || machine.beside("by-hand").exists().then_some(());
     eventually("the end of the work by hand", || bubble.everything(), by_hand);
-    assert_eq!(keys().unwrap().trim(), "1b", "nobody interrupts a person's work");
+    assert_eq!(keys("claude"), None, "nobody interrupts a person's work");
     machine.open("go");
     bubble.run("resume", &[]).ok();
     bubble.wait_for_state("READY_FOR_APPROVAL");

@@ -13,7 +13,9 @@ use serde_json::Value;
 fn sessions(bubble: &Own<'_>, agent: &str) -> Vec<Value> {
     let log = bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id));
     let log = std::fs::read_to_string(log).unwrap();
-    let payloads = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["payload"].clone());
+    // A line that is being appended right now is not there yet.
+    let whole = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let payloads = whole.map(|line| serde_json::from_str::<Value>(line).unwrap()["payload"].clone());
     payloads.filter(|payload| payload["event"] == "agent_session" && payload["agent"] == agent).collect()
 }
 

@@ -260,7 +260,9 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment
         ),
         Hindrance::Dialog => (
             QuestionKind::Dialog,
-            format!("{agent} shows a dialog in its pane: {what}. Answer it there: pairflow attach {id}"),
+            format!(
+                "{agent} shows a dialog in its pane: {what}. Answer it there: pairflow attach {id}. If nothing goes on then: pairflow resume {id}"
+            ),
         ),
     };
     let mut events = Vec::new();

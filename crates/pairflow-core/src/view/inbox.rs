@@ -175,7 +175,11 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
         }
         QuestionKind::Comprehension => vec![decide("accept"), reply()],
         QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],
-        QuestionKind::Permission | QuestionKind::Dialog => vec![attach],
+        QuestionKind::Permission => vec![attach],
+        QuestionKind::Dialog => {
+            let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
+            [attach].into_iter().chain(resume).collect()
+        }
         QuestionKind::Permit => vec![decide("accept"), reply(), attach],
         QuestionKind::Watchdog
         | QuestionKind::AgentEnded

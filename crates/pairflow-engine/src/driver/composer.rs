@@ -24,21 +24,38 @@ pub struct Screen {
     pub cursor: bool,
 }
 
+/// What the last line below a prompt between rules has.
+const FEET: [&str; 3] = ["⏵⏵", "for shortcuts", "esc to interrupt"];
+
 impl Composer {
     /// Whether a prompt may be typed on `screen`. Programs show earlier prompts, and the choices of a dialog, with the
     /// same mark: it is the last one that counts, and what stands around it.
     pub fn is_on(&self, screen: &Screen) -> bool {
         let lines: Vec<&str> = screen.text.lines().collect();
-        let Some(at) = lines.iter().rposition(|line| self.after_mark(line.trim_start_matches(is_edge)).is_some())
-        else {
-            return false;
-        };
+        let lines = &lines[..lines.len() - self.status_line(&lines)];
+        let Some(at) = lines.iter().rposition(|line| self.is_marked(line)) else { return false };
         let typed = self.after_mark(lines[at]).is_some_and(|text| !is_choice(text));
         let ruled = !self.ruled || at.checked_sub(1).is_some_and(|above| is_rule(lines[above]));
         // Below a second rule stands whatever a person has their program show there.
         let below = lines[at + 1..].iter().take_while(|line| !(self.ruled && is_rule(line)));
         let alone = below.into_iter().all(|line| line.is_empty() || line.starts_with(char::is_whitespace));
         typed && ruled && alone && (screen.cursor || !self.cursor)
+    }
+
+    /// How many lines at the end of the screen are what a person has their program show below a second rule, if that
+    /// looks like a prompt. Whatever stands below it and is not the program's own foot makes it a menu.
+    fn status_line(&self, lines: &[&str]) -> usize {
+        let Some(rule) = lines.iter().rposition(|line| self.ruled && is_rule(line)) else { return 0 };
+        let mut below = lines[rule + 1..].iter().filter(|line| !line.trim().is_empty());
+        let text =
+            |line: &&&str| self.after_mark(line.trim_start_matches(is_edge)).is_some_and(|text| !is_choice(text));
+        let status = below.next().filter(|line| line.starts_with(' ')).filter(text);
+        let foot = |line: &&str| FEET.iter().any(|words| line.contains(words));
+        if status.is_some() && below.all(foot) { lines.len() - rule - 1 } else { 0 }
+    }
+
+    fn is_marked(&self, line: &str) -> bool {
+        self.after_mark(line.trim_start_matches(is_edge)).is_some()
     }
 
     /// What follows the mark in a line that begins with one.
@@ -107,6 +124,7 @@ mod tests {
             "───────\n❯",
             "❯ old\n● done\n─── name ───\n> new\n  more of it",
             "───────\n❯ new\n───────\nanything\n  else",
+            "───────\n❯ new\n───────\n  ❯ main  3 files\n  ⏵⏵ accept edits on",
         ] {
             assert!(shows(&between_rules(), there, false), "{there}");
         }
@@ -117,6 +135,8 @@ mod tests {
             "───────\n❯ new\nWhich?",
             "───────\n❯ new\n───────\n Which?\n ❯ Red",
             "───────\n❯ 1. Red\n───────",
+            "───────\n❯ new\n───────\n ❯ 1. Red\n   2. Blue",
+            "───────\n❯ new\n───────\n ❯ Red\n   Blue",
         ] {
             assert!(!shows(&between_rules(), not, false), "{not}");
         }

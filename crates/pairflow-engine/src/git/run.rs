@@ -95,8 +95,8 @@ impl Git {
             }
             // An option that git does not know; the call of the version itself has none.
             Some(UNKNOWN_OPTION) if args != "--version" => {
-                insist_on_recent()?;
-                Err(GitError::Failed { args, code, stderr: trimmed(&done.stderr) })
+                let failed = GitError::Failed { args, code, stderr: trimmed(&done.stderr) };
+                Err(insist_on_recent().err().filter(|why| matches!(why, GitError::TooOld { .. })).unwrap_or(failed))
             }
             code => Err(GitError::Failed { args, code, stderr: trimmed(&done.stderr) }),
         }

@@ -214,9 +214,14 @@ impl<'a> Ending<'a> {
         }
         for stat in left {
             // Held first and looked at then: the number cannot be given away in between.
-            let held = Pid::from_raw(stat.pid).and_then(|pid| Process::find(pid).ok().flatten());
-            if let Some(process) = held.filter(|_| stat::of(stat.pid).is_some_and(|now| now.is(stat))) {
-                process.signal(signal);
+            let Some(pid) = Pid::from_raw(stat.pid) else { continue };
+            let held = Process::find(pid);
+            let same = stat::of(stat.pid).is_some_and(|now| now.is(stat));
+            match held {
+                Ok(Some(process)) if same => process.signal(signal),
+                // Where nobody can be held, the moment between looking and ending has to do.
+                Err(_) if same => drop(rustix::process::kill_process(pid, signal)),
+                _ => {}
             }
         }
     }

@@ -21,6 +21,7 @@ mod seat;
 mod sight;
 mod start;
 mod tell;
+mod vigil;
 
 pub use activity::Activity;
 pub use notice::{numbers_in, text as notice_text};

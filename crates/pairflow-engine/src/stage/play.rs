@@ -209,7 +209,7 @@ impl Play {
             return self.interrupt(&unit);
         }
         self.goes_on();
-        let Phase::Running(turn) = &unit.phase else { return Ok(()) };
+        let Phase::Running(turn) = &unit.phase else { return self.keep_vigil(&unit) };
         if unit.parked.is_some() || !turn.is_open() {
             return Ok(());
         }
@@ -261,7 +261,7 @@ impl Play {
         let seats = seats.map(|at| if at <= stepped { stepped + LOOK } else { at });
         let due = match self.retry {
             Some(retry) => Some(seats.map_or(retry, |at| at.max(retry))),
-            None => seats,
+            None => seats.into_iter().chain(self.vigil_due(stepped)).min(),
         };
         due.into_iter().chain(self.hold_due()).min()
     }

@@ -75,8 +75,8 @@ pub(super) struct SeatNow {
     pub clear: Option<Instant>,
     /// Since when its screen shows something unknown, though a notice is to be typed there or was not taken yet.
     pub strange: Option<Instant>,
-    /// Whether it was interrupted in the present pause.
-    pub interrupted: bool,
+    /// How often it was interrupted in the present pause.
+    pub interrupted: u32,
 }
 
 /// What a later supervisor wants to know of a program that it did not start itself.

@@ -28,9 +28,6 @@ impl App {
 /// whose verb is about none, is left as it is.
 pub(crate) fn line_for(line: &str, root: &Path) -> String {
     let repo = format!(" --repo {}", quoted(&root.display().to_string()));
-    if let Some(inner) = line.strip_prefix("eval \"$(").and_then(|rest| rest.strip_suffix(")\"")) {
-        return format!("eval \"$({})\"", line_for(inner, root));
-    }
     let verb = line.strip_prefix("pairflow ").and_then(|rest| rest.split(' ').next());
     let takes =
         |verb: &str| find(verb).is_some_and(|entry| entry.build().get_arguments().any(|arg| arg.get_id() == "repo"));
@@ -51,7 +48,6 @@ mod tests {
         for (line, full) in [
             ("pairflow ok x", "pairflow ok x --repo '/a b'"),
             ("pairflow reply x --message '…'", "pairflow reply x --message '…' --repo '/a b'"),
-            ("eval \"$(pairflow env x --agent codex)\"", "eval \"$(pairflow env x --agent codex --repo '/a b')\""),
             ("pairflow list --repo /c", "pairflow list --repo /c"),
             ("pairflow supervisor status", "pairflow supervisor status"),
             ("git switch main", "git switch main"),

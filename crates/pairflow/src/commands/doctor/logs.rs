@@ -160,7 +160,7 @@ fn salvage(app: &App, bubble: &Bubble, yes: bool, out: &mut Out) -> Result<(), C
         ));
         return Ok(());
     }
-    let halted = before != salvage.state && halt(app, bubble)?;
+    let halted = salvage.lost > 0 && halt(app, bubble)?;
     out.note(format_args!(
         "{id}: kept {} ({} bytes) and gave up {}{}{}; the damaged log is in {moved}",
         counted(salvage.envelopes, "line"),
@@ -169,7 +169,7 @@ fn salvage(app: &App, bubble: &Bubble, yes: bool, out: &mut Out) -> Result<(), C
         states("; it was", before, "is", salvage.state),
         if halted { ", paused, so that nothing goes on by itself" } else { "" },
     ));
-    go_on(app, bubble, before == salvage.state, out)
+    go_on(app, bubble, !halted && before == salvage.state, out)
 }
 
 /// Says what a bubble was and what becomes of it, as far as that is known.

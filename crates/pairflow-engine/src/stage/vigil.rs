@@ -1,0 +1,40 @@
+//! A dialog that a person is asked about is over when the prompt is there again: no hook tells of one that was left.
+
+use std::time::{Duration, Instant};
+
+use pairflow_core::ids::AgentId;
+use pairflow_core::log::QuestionKind;
+use pairflow_core::unit::{Command, Unit};
+
+use super::play::{Play, StageError};
+use super::sight::Sight;
+
+/// How often it is looked.
+const PACE: Duration = Duration::from_secs(5);
+
+impl Play {
+    /// Takes back the questions about dialogs that are not there any more.
+    pub(super) fn keep_vigil(&mut self, unit: &Unit) -> Result<(), StageError> {
+        for agent in self.shown_dialogs(unit) {
+            self.seat(&agent).strange = None;
+            let Some(pane) = self.living(&agent) else { continue };
+            if matches!(self.sight(&agent, &pane)?, Sight::Free(_)) {
+                self.report(&Command::Active { agent });
+            }
+        }
+        Ok(())
+    }
+
+    /// When it is to be looked again.
+    pub(super) fn vigil_due(&self, stepped: Instant) -> Option<Instant> {
+        let asked = self.unit.as_ref().is_some_and(|unit| !unit.paused && !self.shown_dialogs(unit).is_empty());
+        asked.then(|| stepped + PACE)
+    }
+
+    /// The agents about whose dialog a person is asked, and whose prompt would be known.
+    fn shown_dialogs(&self, unit: &Unit) -> Vec<AgentId> {
+        let asked = unit.questions.iter().filter(|open| open.kind == QuestionKind::Dialog);
+        let known = |agent: &&AgentId| self.seats.get(*agent).is_some_and(|seat| seat.kept.composer.is_some());
+        asked.filter_map(|open| open.about.as_ref()).filter(known).cloned().collect()
+    }
+}
