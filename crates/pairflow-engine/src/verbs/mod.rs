@@ -14,6 +14,7 @@ mod loop_verbs;
 mod merge;
 mod open;
 mod prd;
+mod repair;
 mod stop;
 mod verify;
 
@@ -27,4 +28,5 @@ pub use loop_verbs::{InConflict, Resumed};
 pub use merge::{MergeEnd, merge};
 pub use open::{Opened, open};
 pub(crate) use prd::Document;
+pub use repair::Mended;
 pub use verify::{VerifyReport, VerifyRow, verify};

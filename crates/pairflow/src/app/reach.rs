@@ -6,7 +6,7 @@ use pairflow_engine::engine::{EngineError, Listed};
 use pairflow_engine::git::GitError;
 use pairflow_engine::verbs::{Place, locate};
 
-use crate::app::App;
+use crate::app::{App, line_for};
 use crate::exit::CommandError;
 
 /// The repositories that a command looks at.
@@ -59,7 +59,7 @@ impl Reach {
         if self.around.as_deref() == Some(root) {
             return line.to_owned();
         }
-        format!("{line} --repo {}", quoted(&root.display().to_string()))
+        line_for(line, root)
     }
 }
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use pairflow_core::config::Layer;
-use pairflow_core::unit::{Command, StateName, Unit};
+use pairflow_core::unit::{StateName, Unit};
 use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::store::{CacheStand, Salvage, StoreError};
 use pairflow_engine::supervise::Client;
+use pairflow_engine::verbs::Mended;
 
 use super::report::{Report, counted};
 use crate::app::{App, Reach, fits, quoted};
@@ -124,8 +125,7 @@ pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Resu
                     salvage(app, &bubble, yes, out)?;
                 }
                 Err(StoreError::Torn { .. } | StoreError::Unterminated { .. }) => {
-                    let mended = bubble.log().repair().map_err(EngineError::from)?;
-                    tell_mended(&bubble, &mended, out);
+                    tell_mended(&bubble, &bubble.repair()?.salvage, out);
                     Client::new(&app.engine()?.dirs).wake(&bubble);
                 }
                 _ => {}
@@ -150,7 +150,7 @@ fn salvage(app: &App, bubble: &Bubble, yes: bool, out: &mut Out) -> Result<(), C
         states("; it was", before, "will be", prospect.state),
     );
     app.insist(out, yes, &question)?;
-    let salvage = bubble.log().repair().map_err(EngineError::from)?;
+    let Mended { salvage, paused } = bubble.repair()?;
     let Some(moved) = &salvage.moved else { return Ok(()) };
     let moved = moved.display();
     if salvage.envelopes == 0 {
@@ -160,16 +160,15 @@ fn salvage(app: &App, bubble: &Bubble, yes: bool, out: &mut Out) -> Result<(), C
         ));
         return Ok(());
     }
-    let halted = salvage.lost > 0 && halt(app, bubble)?;
     out.note(format_args!(
         "{id}: kept {} ({} bytes) and gave up {}{}{}; the damaged log is in {moved}",
         counted(salvage.envelopes, "line"),
         salvage.bytes,
         salvage.lost,
         states("; it was", before, "is", salvage.state),
-        if halted { ", paused, so that nothing goes on by itself" } else { "" },
+        if paused { ", paused, so that nothing goes on by itself" } else { "" },
     ));
-    go_on(app, bubble, !halted && before == salvage.state, out)
+    go_on(app, bubble, paused || before == salvage.state, out)
 }
 
 /// Says what a bubble was and what becomes of it, as far as that is known.
@@ -181,22 +180,11 @@ fn states(was: &str, before: Option<StateName>, becomes: &str, after: Option<Sta
     }
 }
 
-/// Pauses a bubble whose agents would go on. It has fallen back behind what people saw of it last, so they decide.
-fn halt(app: &App, bubble: &Bubble) -> Result<bool, CommandError> {
-    if !fits::pausable(&bubble.load()?.unit) {
-        return Ok(false);
-    }
-    let reason = "the log was repaired, and lines of it were given up".to_owned();
-    bubble.apply(&Command::Pause { reason })?;
-    Client::new(&app.engine()?.dirs).wake(bubble);
-    Ok(true)
-}
-
-/// Says how it goes on with a bubble whose log was repaired. Only one that stands where it stood goes on by itself: the
-/// supervisor leaves a damaged bubble alone until somebody wakes it.
-fn go_on(app: &App, bubble: &Bubble, same: bool, out: &mut Out) -> Result<(), CommandError> {
+/// Says how it goes on with a bubble whose log was repaired. The supervisor leaves a damaged bubble alone until somebody
+/// wakes it; `known` says that it stands where it stood, or waits in a pause.
+fn go_on(app: &App, bubble: &Bubble, known: bool, out: &mut Out) -> Result<(), CommandError> {
     let (id, unit) = (&bubble.id, bubble.load()?.unit);
-    if same {
+    if known {
         Client::new(&app.engine()?.dirs).wake(bubble);
     }
     if fits::pausable(&unit) {
