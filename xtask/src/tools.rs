@@ -4,6 +4,7 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
+use pairflow_engine::git::{OLDEST_GIT, is_recent, version};
 
 use crate::say;
 
@@ -14,6 +15,11 @@ const TOOLS: [(&str, &str); 2] = [("tmux", "tmux"), ("npm", "npm")];
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if !arguments.is_empty() {
         bail!("usage: cargo xtask tools");
+    }
+    let git = version().context("the tests need git")?;
+    if !is_recent(&git) {
+        let (major, minor) = OLDEST_GIT;
+        bail!("git {git} is too old: the tests, and pairflow's `update`, need {major}.{minor} or newer on the PATH");
     }
     let missing: Vec<_> = TOOLS.iter().filter(|(program, _)| !is_there(program)).collect();
     if missing.is_empty() {
