@@ -1,7 +1,8 @@
 //! docs/requirements.toml: every requirement is proven by tests that exist.
 //!
 //! A row is `ID = ["crate test::path", …]` in the table of its area. A path may be cut at the front as long as exactly
-//! one test of the crate ends so; `[expected]` says how many rows an area has, so that none is lost by accident.
+//! one test of the crate ends so; `[expected]` says how many rows an area has, so that none is lost by accident. The
+//! rows of `[trials]` have the short ids of faults that trials of the program found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +12,7 @@ use super::tree::{File, Problem, Tree};
 
 const TABLE: &str = "docs/requirements.toml";
 const EXPECTED: &str = "expected";
+const TRIALS: &str = "trials";
 
 /// Reports rows without tests, tests that do not exist, and lost or repeated rows.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
@@ -61,7 +63,7 @@ fn judge(file: &File, row: &Row<'_>, tests: &BTreeMap<&str, Vec<String>>) -> Vec
     let line = file.line_starting(row.id);
     let id = row.id;
     let mut problems = Vec::new();
-    if !is_id(id) {
+    if if row.area == TRIALS { !is_trial(id) } else { !is_id(id) } {
         problems.push(file.problem(line, format!("`{id}` is not the id of a requirement")));
     }
     match &row.tests {
@@ -73,6 +75,12 @@ fn judge(file: &File, row: &Row<'_>, tests: &BTreeMap<&str, Vec<String>>) -> Vec
         }
     }
     problems
+}
+
+/// Whether `text` is the id of a fault that a trial found: a letter and a number, or the letter alone.
+fn is_trial(text: &str) -> bool {
+    let letter = text.starts_with(|first: char| first.is_ascii_uppercase());
+    letter && text.len() <= 3 && text.bytes().skip(1).all(|byte| byte.is_ascii_digit())
 }
 
 /// Finds the one test that `reference` means, or says why there is none.
@@ -226,5 +234,10 @@ mod tests {
     fn a_key_that_is_no_id_is_reported() {
         let found = sentences("S1-1 = [\"pairflow runs\"]\n");
         assert_eq!(found, ["docs/requirements.toml:4: `S1-1` is not the id of a requirement"]);
+        let trials = |id: &str| {
+            let table = format!("[expected]\ntrials = 1\n[trials]\n{id} = [\"pairflow runs\"]\n");
+            check(&tree(&table)).len()
+        };
+        assert_eq!(["S1", "T", "S14", "S001-001", "s1", "1"].map(trials), [0, 0, 0, 1, 1, 1]);
     }
 }

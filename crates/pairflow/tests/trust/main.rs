@@ -1,0 +1,6 @@
+//! What pairflow does only for its own person: foreign logs, foreign configuration and foreign callers cause nothing.
+//!
+//! Every test drives the program at `PAIRFLOW_BIN`, or the one just built, so that it can also be run against an
+//! older build.
+
+mod support;
