@@ -27,7 +27,13 @@ struct Asked {
 pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
     let asked = parse(args)?;
     let now = SystemClock.now();
-    let fixture = make(Wanted { dir: &asked.out, envelopes: asked.envelopes, files: asked.files, now })?;
+    // Beside the repository: its name is the variable that a shell needs to be this user.
+    let home = asked.out.with_extension("state");
+    let state = home.join("pairflow");
+    let wanted = Wanted { dir: &asked.out, envelopes: asked.envelopes, files: asked.files, now, state: &state };
+    let mut fixture = make(wanted)?;
+    let home = home.canonicalize().context("the state directory was just made")?;
+    fixture.env.push(("XDG_STATE_HOME".to_owned(), shown(&home)));
     let head = fixture.bubble.log().load()?.head;
     if asked.json {
         print_json(&fixture, head.seq, head.offset);

@@ -123,7 +123,6 @@ hermetic! {
                 base_branch: "main",
                 continues: Some(&earlier),
                 bubble_branch: "bubble/b2",
-                root_override: None,
             };
             let made = prepare(&request).unwrap();
             assert_eq!((&made.base, &made.ground.conflicts), (&base, &Vec::new()));
@@ -150,7 +149,6 @@ hermetic! {
             base_branch: "main",
             continues: Some(&earlier),
             bubble_branch: "bubble/b2",
-            root_override: None,
         };
         let made = prepare(&request).unwrap();
         assert_eq!(made.ground.conflicts, ["a.txt"]);

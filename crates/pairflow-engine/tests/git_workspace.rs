@@ -138,7 +138,7 @@ hermetic! {
         assert!(world.has_branch("bubble/b1") && !world.expected_path("b1").exists());
         world.git(&["branch", "team"]);
         let id = "b2".parse().unwrap();
-        let request = Request { repo: &world.repo, id: &id, mode: WorkMode::Worktree, base_branch: "main", continues: None, bubble_branch: "team/b2", root_override: None };
+        let request = Request { repo: &world.repo, id: &id, mode: WorkMode::Worktree, base_branch: "main", continues: None, bubble_branch: "team/b2" };
         assert!(matches!(prepare(&request), Err(WorkspaceError::BranchBlocked { other, .. }) if other == "team"));
         let request = Request { bubble_branch: "bad..name", ..request };
         assert!(matches!(prepare(&request), Err(WorkspaceError::BadBranchName { .. })));

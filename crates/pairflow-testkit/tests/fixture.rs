@@ -10,7 +10,8 @@ use pairflow_engine::verbs::verify;
 use pairflow_testkit::fixture::{FEWEST, Fixture, FixtureError, Wanted, make};
 
 fn fixture(dir: &std::path::Path, envelopes: u64) -> Result<Fixture, FixtureError> {
-    make(Wanted { dir, envelopes, files: 3, now: SystemClock.now() })
+    let state = dir.with_extension("state");
+    make(Wanted { dir, envelopes, files: 3, now: SystemClock.now(), state: &state })
 }
 
 #[test]

@@ -11,7 +11,7 @@ use pairflow_core::rules::Rules;
 use pairflow_core::unit::{Command, create};
 use pairflow_engine::clock::Clock;
 use pairflow_engine::engine::{Bubble, Control, Engine, UserDirs};
-use pairflow_engine::store::{Log, Storage};
+use pairflow_engine::store::{Log, Registry, Storage};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::sim::{Seeds, SimClock, live, run};
 
@@ -38,7 +38,8 @@ fn running() -> SimDisk {
         rules: Box::new(rules.clone()),
         confirmed: "no_tests".to_owned(),
     };
-    let log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id()), id());
+    let log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id()), id())
+        .owned(Registry::new(Arc::new(disk.clone()), "/own".into()));
     log.create(&create(created), SimClock::new().now()).unwrap();
     let workspace = Workspace {
         path: "/work".to_owned(),
@@ -80,7 +81,7 @@ fn a_repeated_command_is_acknowledged_only_when_its_record_is_durable() {
     let key = Key("once".to_owned());
     let ask = Command::AskHuman { by: agent, question, refs: Vec::new(), key: Some(key.clone()) };
     let mut repeated = 0;
-    for at in 1..40 {
+    for at in 1..80 {
         let disk = prepared.fork();
         let dying = FaultyDisk::new(Arc::new(disk.clone()), at, Fault::Crash);
         let _ = bubble(dying).and_then(|bubble| bubble.apply(&ask));

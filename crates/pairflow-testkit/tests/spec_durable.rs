@@ -9,18 +9,19 @@ use pairflow_core::log::{Body, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
 use pairflow_core::unit::{Command, Effect, HeadSeen, PassCommand, create, owed};
 use pairflow_engine::engine::{Bubble, Control, Engine, EngineError, UserDirs};
-use pairflow_engine::store::{Log, Storage};
+use pairflow_engine::store::{Log, Registry, Storage};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::sim::SimClock;
 
 const REPO: &str = "/repo";
+const STATE: &str = "/state";
 
 fn bubble_on(disk: impl Storage + 'static) -> Bubble {
     found_on(disk).unwrap()
 }
 
 fn found_on(disk: impl Storage + 'static) -> Result<Bubble, EngineError> {
-    let dirs = UserDirs { runtime: PathBuf::from("/run"), state: PathBuf::from("/state"), config: PathBuf::new() };
+    let dirs = UserDirs { runtime: PathBuf::from("/run"), state: PathBuf::from(STATE), config: PathBuf::new() };
     let engine = Engine { disk: Arc::new(disk), clock: Arc::new(SimClock::new()), dirs };
     engine.bubble(Path::new(REPO), &"b1".parse().unwrap())
 }
@@ -37,7 +38,8 @@ fn prepared() -> SimDisk {
         rules: Box::new(rules.clone()),
         confirmed: "no_tests".to_owned(),
     };
-    let log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id), id);
+    let log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id), id)
+        .owned(Registry::new(Arc::new(disk.clone()), STATE.into()));
     drop(log.create(&create(created), pairflow_engine::clock::Clock::now(&SimClock::new())).unwrap());
     let bubble = bubble_on(disk.clone());
     bubble.apply(&Command::Start { rules: Box::new(rules) }).unwrap();

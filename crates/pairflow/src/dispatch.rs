@@ -75,6 +75,7 @@ fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
                 out.speak_of(root.clone());
                 app.there.get_or_init(|| root);
             }
+            app.warn_of_tracked(entry.group, named_repo(&matches), out);
             let ended = guard(entry, &matches, app).and_then(|()| (entry.run)(&matches, app, out));
             let ended = ended.map_err(|error| merge::hinted(app, named_repo(&matches), error));
             // Nobody who is refused is left without a way on.

@@ -74,6 +74,7 @@ pub static TABLE: &[CommandEntry] = &[
     commands::update::ENTRY,
     commands::watchdog::ENTRY,
     commands::verify::ENTRY,
+    commands::adopt::ENTRY,
     commands::stop::ENTRY,
     commands::delete::ENTRY,
     commands::brief::ENTRY,

@@ -109,7 +109,13 @@ mod tests {
     #[test]
     fn one_hand_over_waits_for_the_disk_once() {
         let dir = tempfile::tempdir().unwrap();
-        let wanted = Wanted { dir: &dir.path().join("repo"), envelopes: 20, files: 1, now: SystemClock.now() };
+        let wanted = Wanted {
+            dir: &dir.path().join("repo"),
+            envelopes: 20,
+            files: 1,
+            now: SystemClock.now(),
+            state: &dir.path().join("state"),
+        };
         assert_eq!(engine_syncs(&make(wanted).unwrap()).unwrap(), 1);
     }
 }

@@ -45,7 +45,8 @@ impl Setting {
     /// Makes a repository called `name` with a bubble of `envelopes` envelopes.
     pub(super) fn fixture(&self, name: &str, envelopes: u64) -> anyhow::Result<Fixture> {
         let dir = self.path(name);
-        make(Wanted { dir: &dir, envelopes, files: FILES, now: SystemClock.now() })
+        let state = self.path("home/.local/state/pairflow");
+        make(Wanted { dir: &dir, envelopes, files: FILES, now: SystemClock.now(), state: &state })
             .with_context(|| format!("cannot make a bubble of {envelopes} envelopes"))
     }
 

@@ -75,7 +75,6 @@ fn make(engine: &Engine, repo: &Repo, id: &BubbleId) -> anyhow::Result<PathBuf> 
         base_branch: &rules.base_branch,
         continues: None,
         bubble_branch: &rules.bubble_branch,
-        root_override: None,
     })?;
     Ok(prepared.path)
 }

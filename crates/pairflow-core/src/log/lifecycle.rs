@@ -25,6 +25,15 @@ pub enum Lifecycle {
         /// How the check commands were confirmed: `asked`, `yes`, `explicit`, `no_tests`.
         confirmed: String,
     },
+    /// The person took over a bubble that somebody else's pairflow wrote, or that could not be told from such a one.
+    ///
+    /// What was checked, reviewed and approved before does not count, and nothing is done before the person resumes it.
+    Adopted {
+        /// The repository's root.
+        repo: String,
+        /// Why it was foreign.
+        reason: String,
+    },
     /// A start was asked for.
     StartRequested {
         /// The configuration in force from here on.

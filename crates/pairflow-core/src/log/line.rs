@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::ids::{BubbleId, MsgId};
 use crate::log::Envelope;
 use crate::log::fields::{self, Fields};
+use crate::log::seal::Sealer;
 use crate::time::{Moment, Timestamp};
 
 /// The most bytes that a line may have, its newline included.
@@ -132,39 +133,48 @@ const CRC: &[u8] = b",\"crc\":\"";
 const END: &[u8] = b"\"}";
 /// `,"crc":"xxxxxxxx"}`
 const CRC_LEN: usize = CRC.len() + 8 + END.len();
+/// `,"prev":"…"` with 32 digits
+const PREV_LEN: usize = PREV.len() + 32 + 1;
 /// How every line begins; seen again inside a line, it says that two records stand on one line.
 const START: &[u8] = b"{\"seq\":";
 
 /// Writes an append of one envelope: its line, newline included.
 pub fn encode(envelope: &Envelope, prev: &LineHash) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(512);
-    encode_nth(&mut bytes, envelope, 0, prev);
+    encode_nth(&mut bytes, envelope, 0, (prev, None));
     bytes
 }
 
-/// Writes the lines of one append, and returns the hash and the length of the last one.
+/// Writes the lines of one append, sealed if there is a key, and returns the hash and the length of the last one.
 ///
 /// Beside `more`, which counts down to the end of the append, every line after the first says that it is the `nth`:
 /// after a power loss this tells the remains of one append from a later append, which would prove an earlier one.
-pub fn encode_append(envelopes: &[Envelope], prev: LineHash) -> (Vec<u8>, LineHash, usize) {
+pub fn encode_append(envelopes: &[Envelope], prev: LineHash, sealer: Option<&Sealer>) -> (Vec<u8>, LineHash, usize) {
     let (mut bytes, mut hash, mut start) = (Vec::with_capacity(512 * envelopes.len()), prev, 0);
     for (nth, envelope) in envelopes.iter().enumerate() {
         start = bytes.len();
-        encode_nth(&mut bytes, envelope, nth, &hash);
+        let last = nth + 1 == envelopes.len();
+        encode_nth(&mut bytes, envelope, nth, (&hash, sealer.filter(|_| last)));
         hash = LineHash::of(&bytes[start..bytes.len() - 1]);
     }
     let last = bytes.len() - start;
     (bytes, hash, last)
 }
 
-fn encode_nth(bytes: &mut Vec<u8>, envelope: &Envelope, nth: usize, prev: &LineHash) {
+fn encode_nth(bytes: &mut Vec<u8>, envelope: &Envelope, nth: usize, end: (&LineHash, Option<&Sealer>)) {
+    let (prev, sealer) = end;
     let start = bytes.len();
-    write_fields(bytes, envelope, nth, prev).expect("writing to memory does not fail");
+    write_fields(bytes, envelope, nth).expect("writing to memory does not fail");
+    if let Some(sealer) = sealer {
+        let field = sealer.field(&bytes[start..], prev);
+        bytes.extend_from_slice(field.as_bytes());
+    }
+    write!(bytes, ",\"prev\":\"{prev}\"").expect("writing to memory does not fail");
     let crc = crc32c::crc32c(&bytes[start..]);
     writeln!(bytes, ",\"crc\":\"{crc:08x}\"}}").expect("writing to memory does not fail");
 }
 
-fn write_fields(out: &mut Vec<u8>, envelope: &Envelope, nth: usize, prev: &LineHash) -> std::io::Result<()> {
+fn write_fields(out: &mut Vec<u8>, envelope: &Envelope, nth: usize) -> std::io::Result<()> {
     let Envelope { seq, id, at, bubble_id, more, event } = envelope;
     write!(out, "{{\"seq\":{seq},\"id\":")?;
     serde_json::to_writer(&mut *out, id)?;
@@ -188,7 +198,7 @@ fn write_fields(out: &mut Vec<u8>, envelope: &Envelope, nth: usize, prev: &LineH
     if nth > 0 {
         write!(out, ",\"nth\":{nth}")?;
     }
-    write!(out, ",\"prev\":\"{prev}\"")
+    Ok(())
 }
 
 /// Reads a line, without its newline, as the one that is expected.
@@ -228,6 +238,18 @@ pub(super) fn begins_append(line: &[u8]) -> bool {
     check_sum(line).is_ok() && fields::read(line).is_ok_and(|fields| fields.nth == 0)
 }
 
+/// Whether these bytes are a whole, undamaged line.
+pub(super) fn is_whole(line: &[u8]) -> bool {
+    check_sum(line).is_ok()
+}
+
+/// Returns what stands before `prev` in a line, and the digits of `prev`.
+pub(super) fn split_end(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (body, _) = line.split_at_checked(line.len().checked_sub(CRC_LEN)?)?;
+    let (content, field) = body.split_at_checked(body.len().checked_sub(PREV_LEN)?)?;
+    Some((content, field.strip_prefix(PREV)?.strip_suffix(b"\"")?))
+}
+
 /// Returns where a second record begins in this line.
 pub(super) fn glued_at(line: &[u8]) -> Option<usize> {
     memchr::memmem::find(line.get(1..)?, START).map(|at| at + 1)
@@ -255,8 +277,7 @@ fn check_sum(line: &[u8]) -> Result<(), LineError> {
 }
 
 fn ends_in_prev(body: &[u8]) -> bool {
-    let field = PREV.len() + 32 + 1;
-    let start = body.len().checked_sub(field);
+    let start = body.len().checked_sub(PREV_LEN);
     start.is_some_and(|start| body[start..].starts_with(PREV) && body.ends_with(b"\""))
 }
 

@@ -6,6 +6,7 @@ mod fields;
 pub mod lifecycle;
 pub mod line;
 pub mod scan;
+pub mod seal;
 
 pub use body::*;
 pub use envelope::*;

@@ -1,5 +1,6 @@
 //! The table: what a command leads to in each state. One arm is one line; the rules stand in the rooms beside.
 
+use crate::ids::Party;
 use crate::log::{Body, Event, Lifecycle};
 use crate::time::Moment;
 use crate::unit::{
@@ -106,6 +107,16 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
 /// Returns the first facts of a new bubble.
 pub fn create(created: Lifecycle) -> Vec<Event> {
     vec![Event::own(0, Body::Lifecycle(created))]
+}
+
+/// Returns the first facts of a bubble that the person takes over.
+///
+/// No command leads here: a bubble that is the person's own needs it no more.
+pub fn adopt(unit: &Unit, repo: String, reason: String) -> Vec<Event> {
+    let mut event = Event::own(unit.round, Body::Lifecycle(Lifecycle::Adopted { repo, reason }));
+    event.sender = Party::Human;
+    event.recipient = Party::Orchestrator;
+    vec![event]
 }
 
 impl Decided {

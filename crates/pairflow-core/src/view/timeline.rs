@@ -229,6 +229,7 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
     let plain = |what: String| (what, Tone::Plain);
     match fact {
         Lifecycle::Created { task, .. } => plain(format!("bubble created: {}", title(task))),
+        Lifecycle::Adopted { reason, .. } => (with("adopts the bubble", reason), Tone::Warn),
         Lifecycle::StartRequested { .. } => plain("prepares the workspace".to_owned()),
         Lifecycle::WorkspaceReady { workspace } => {
             plain(format!("workspace ready at {}, cut from {}", workspace.path, workspace.base.short()))

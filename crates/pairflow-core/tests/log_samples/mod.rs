@@ -59,7 +59,7 @@ impl Maker {
             let id = Envelope::name(seq, at);
             lot.push(Envelope { seq, id, at, bubble_id: bubble(), more: count - n, event: event.clone() });
         }
-        let (bytes, hash, _) = encode_append(&lot, self.hash);
+        let (bytes, hash, _) = encode_append(&lot, self.hash, None);
         self.starts.push(self.bytes.len());
         self.bytes.extend_from_slice(&bytes);
         self.envelopes.extend(lot);

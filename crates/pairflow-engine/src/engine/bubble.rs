@@ -7,7 +7,7 @@ use pairflow_core::ids::BubbleId;
 
 use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};
-use crate::store::{Artifacts, Loaded, Log, Source, Storage};
+use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError};
 
 /// What every command needs: a disk, a clock, and the user's directories.
 #[derive(Clone)]
@@ -32,8 +32,18 @@ pub struct Bubble {
 }
 
 impl Engine {
-    /// Returns the bubble called `id` of the repository at `repo`.
+    /// Returns the bubble called `id` of the repository at `repo`, to act for it: it has to be this user's.
     pub fn bubble(&self, repo: &Path, id: &BubbleId) -> Result<Bubble, EngineError> {
+        let bubble = self.look_at(repo, id)?;
+        match bubble.insist_own() {
+            // Whatever is done with a damaged log fails with the place of the damage.
+            Err(EngineError::Store(StoreError::Damaged { .. } | StoreError::Gone { .. })) => Ok(bubble),
+            other => other.map(|()| bubble),
+        }
+    }
+
+    /// Returns the bubble called `id` of the repository at `repo`, whoever it belongs to, to look at it only.
+    pub fn look_at(&self, repo: &Path, id: &BubbleId) -> Result<Bubble, EngineError> {
         let bubble = self.handle(repo, id);
         match bubble.log.is_there()? {
             true => Ok(bubble),
@@ -42,10 +52,15 @@ impl Engine {
         }
     }
 
+    /// Returns the record of which bubbles are this user's.
+    pub fn registry(&self) -> Registry {
+        Registry::new(self.disk.clone(), self.dirs.state.clone())
+    }
+
     /// Returns a handle without looking whether the bubble is there.
     pub(crate) fn handle(&self, repo: &Path, id: &BubbleId) -> Bubble {
         let control = Control::of(repo);
-        let log = Log::new(self.disk.clone(), control.files(id), id.clone());
+        let log = Log::new(self.disk.clone(), control.files(id), id.clone()).owned(self.registry());
         Bubble { engine: self.clone(), id: id.clone(), control, log }
     }
 }
@@ -61,8 +76,21 @@ impl Bubble {
         Ok(self.log.refresh()?)
     }
 
-    /// Reads the present state and makes it durable: nothing is done in the world that the log might forget.
+    /// Returns why the bubble is foreign; nothing if it is this user's.
+    pub fn foreign(&self) -> Result<Option<Foreign>, EngineError> {
+        Ok(self.log.standing()?.foreign().cloned())
+    }
+
+    /// Fails for a bubble that is not this user's.
+    pub fn insist_own(&self) -> Result<(), EngineError> {
+        let id = self.id.clone();
+        self.foreign()?.map_or(Ok(()), |why| Err(StoreError::Foreign { id, why }.into()))
+    }
+
+    /// Reads the present state and makes it durable: nothing is done in the world that the log might forget, nor for a
+    /// log that somebody else wrote.
     pub fn durable(&self) -> Result<Loaded, EngineError> {
+        self.insist_own()?;
         let loaded = self.log.load()?;
         if loaded.from == Source::Cache { Ok(loaded) } else { Ok(self.locked()?.into_loaded()) }
     }

@@ -79,7 +79,6 @@ impl Engine {
             return Err(bubble.log.missing().into());
         }
         new.repo.exclude()?;
-        self.remember(&new.repo.root)?;
         let toml = render_bubble_toml(&new.resolved, &new.id, &new.repo.root.display().to_string());
         let mut refs = bubble.copy_documents(&pinned)?;
         let mut created = bubble.first_fact(&new, &mut refs)?;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::GitError;
-use crate::store::StoreError;
+use crate::store::{Foreign, StoreError};
 use crate::verbs::{Place, locate};
 
 /// The rules say no.
@@ -123,11 +123,16 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         | StoreError::Torn { .. }
         | StoreError::Unterminated { .. }
         | StoreError::Gone { .. } => LOG_DAMAGED,
-        StoreError::Missing { .. } | StoreError::Exists { .. } | StoreError::TooLarge { .. } => REFUSED,
+        StoreError::Missing { .. }
+        | StoreError::Exists { .. }
+        | StoreError::Foreign { .. }
+        | StoreError::TooLarge { .. } => REFUSED,
         _ => WORLD_FAILED,
     };
     let next = match store {
         StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
+        StoreError::Foreign { why: Foreign::Linked { .. }, .. } => Some("pairflow doctor".to_owned()),
+        StoreError::Foreign { id, .. } => Some(format!("pairflow adopt {id}")),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,
     };

@@ -5,6 +5,7 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::unit::{Command, Unit};
 
 use crate::engine::{Bubble, EngineError};
+use crate::store::random;
 
 /// A secret that an agent process holds. Only its hash is ever stored.
 #[derive(Clone)]
@@ -13,14 +14,7 @@ pub struct Token(String);
 impl Token {
     /// Draws a new token: 256 random bits.
     pub fn draw() -> Result<Self, EngineError> {
-        let mut bytes = [0_u8; 32];
-        let mut filled = 0;
-        while filled < bytes.len() {
-            let flags = rustix::rand::GetRandomFlags::empty();
-            let more = rustix::rand::getrandom(&mut bytes[filled..], flags);
-            filled +=
-                more.map_err(|error| EngineError::world("cannot draw random numbers for a token", error.into()))?;
-        }
+        let bytes = random().map_err(|error| EngineError::world("cannot draw random numbers for a token", error))?;
         Ok(Self(hex(&bytes)))
     }
 

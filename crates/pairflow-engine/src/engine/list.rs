@@ -6,11 +6,14 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, Control, Engine, EngineError};
+use crate::store::Foreign;
 
 /// One entry of the list.
 pub struct Listed {
     /// The bubble.
     pub bubble: Bubble,
+    /// Why it is foreign, if it is.
+    pub foreign: Option<Foreign>,
     /// Its state, or why it cannot be read.
     pub unit: Result<Unit, EngineError>,
 }
@@ -24,7 +27,7 @@ impl Engine {
             .into_iter()
             .map(|id| self.handle(repo, &id))
             .filter(|bubble| bubble.log.exists() || bubble.log.is_gone())
-            .map(|bubble| Listed { unit: bubble.load().map(|loaded| loaded.unit), bubble })
+            .map(Listed::of)
             .collect();
         listed.sort_by(|a, b| a.bubble.id.cmp(&b.bubble.id));
         Ok(listed)
@@ -51,24 +54,26 @@ impl Engine {
 
     /// Returns the repositories in which bubbles were made and that are still there.
     pub fn repositories(&self) -> Vec<PathBuf> {
-        let text = std::fs::read_to_string(self.dirs.repositories()).unwrap_or_default();
-        let mut repos: Vec<_> =
-            text.lines().map(PathBuf::from).filter(|repo| Control::of(repo).dir().is_dir()).collect();
-        repos.sort();
+        // What cannot be read names no repository; whatever needs a bubble of it says so.
+        let mut repos: Vec<_> = self.registry().all().unwrap_or_default().into_iter().map(|one| one.repo).collect();
         repos.dedup();
+        repos.retain(|repo| Control::of(repo).dir().is_dir());
         repos
     }
+}
 
-    /// Remembers that bubbles are made in the repository at `repo`.
-    pub(crate) fn remember(&self, repo: &Path) -> Result<(), EngineError> {
-        let path = self.dirs.repositories();
-        let failed = |error| EngineError::world(format!("cannot write {}", path.display()), error);
-        if self.repositories().iter().any(|known| known == repo) {
-            return Ok(());
+impl Listed {
+    fn of(bubble: Bubble) -> Self {
+        let unit = bubble.load().map(|loaded| loaded.unit);
+        match bubble.log.standing() {
+            Ok(standing) => Self { unit, foreign: standing.foreign().cloned(), bubble },
+            // Nobody acts for a bubble of which it cannot be told whose it is.
+            Err(error) => Self { unit: unit.and_then(|_| Err(error.into())), foreign: None, bubble },
         }
-        std::fs::create_dir_all(&self.dirs.state).map_err(failed)?;
-        let line = format!("{}\n", repo.display());
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
-        file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes())).map_err(failed)
+    }
+
+    /// Returns the state of a bubble that is this user's.
+    pub fn own(&self) -> Option<&Unit> {
+        self.unit.as_ref().ok().filter(|_| self.foreign.is_none())
     }
 }

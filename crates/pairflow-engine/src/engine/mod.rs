@@ -15,6 +15,7 @@ mod places;
 mod refs;
 mod same;
 mod spill;
+mod tracked;
 
 pub use apply::Applied;
 pub use bubble::{Bubble, Engine};

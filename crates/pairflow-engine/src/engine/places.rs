@@ -55,7 +55,7 @@ impl Control {
 pub struct UserDirs {
     /// Lock and socket of the supervisor.
     pub runtime: PathBuf,
-    /// What outlives a restart of the machine: known repositories, leased ports, the supervisor's log.
+    /// What outlives a restart of the machine: the user's key and bubbles, leased ports, the supervisor's log.
     pub state: PathBuf,
     /// The user's own configuration.
     pub config: PathBuf,
@@ -73,10 +73,5 @@ impl UserDirs {
         let config = dir("XDG_CONFIG_HOME").or_else(|| below(".config"))?.join("pairflow").join("config.toml");
         let runtime = dir("XDG_RUNTIME_DIR").map_or_else(|| state.join("run"), |dir| dir.join("pairflow"));
         Some(Self { runtime, state, config })
-    }
-
-    /// Returns the file that lists the repositories in which bubbles were made.
-    pub fn repositories(&self) -> PathBuf {
-        self.state.join("repositories")
     }
 }

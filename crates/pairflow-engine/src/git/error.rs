@@ -104,6 +104,22 @@ pub enum GitError {
         /// Where it was.
         path: PathBuf,
     },
+    /// What lies where the worktree should be is something else.
+    #[error("{} is not the worktree of this bubble: {why}; nothing was done with it. Move it away, then 'pairflow resume' makes the worktree again", .path.display())]
+    NotOurs {
+        /// Where the worktree should be.
+        path: PathBuf,
+        /// What is there instead.
+        why: String,
+    },
+    /// The repository does not know the worktree any more, or the other way round.
+    #[error("the worktree {} and the repository's record of it, {}, do not point to each other any more; 'pairflow resume' repairs that", .path.display(), .git_dir.display())]
+    Unlinked {
+        /// The worktree.
+        path: PathBuf,
+        /// What git would know it by.
+        git_dir: PathBuf,
+    },
     /// A git directory that shares nothing claims to share its refs with another one.
     #[error("{} leads git to another repository; remove that file", .path.display())]
     Redirected {

@@ -86,12 +86,62 @@ impl Workspace {
         self.root.join(".pairflow/runtime").join(self.id.as_str())
     }
 
-    /// Fails if the files are gone, or if a clone was made to point to somebody else's refs.
-    pub(super) fn present(&self) -> Result<(), GitError> {
-        if !self.path.is_dir() {
-            return Err(GitError::WorktreeGone { path: self.path.clone() });
-        }
+    /// Fails if the files are gone or are another place's, or if a clone was made to point to somebody else's refs.
+    ///
+    /// Whatever is read from the files or written to them goes through here first. What an agent did with the `.git`
+    /// file does not matter: it is never followed.
+    pub fn present(&self) -> Result<(), GitError> {
+        self.real_directory()?;
         let redirect = self.common_dir.join("commondir");
         if redirect.exists() { Err(GitError::Redirected { path: redirect }) } else { Ok(()) }
     }
+
+    fn real_directory(&self) -> Result<(), GitError> {
+        let not_ours = |why: &str| Err(GitError::NotOurs { path: self.path.clone(), why: why.to_owned() });
+        match std::fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(GitError::WorktreeGone { path: self.path.clone() })
+            }
+            Err(source) => Err(GitError::io("look at", &self.path, source)),
+            Ok(meta) if meta.is_symlink() => not_ours("it is a link to another place"),
+            Ok(meta) if !meta.is_dir() => not_ours("it is not a directory"),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Fails unless the files and the repository point to each other; what is removed goes through here first.
+    ///
+    /// If only one of them points to the other, that can be repaired.
+    pub fn connected(&self) -> Result<(), GitError> {
+        self.present()?;
+        let dot_git = self.path.join(".git");
+        if self.is_clone() {
+            let whole = std::fs::symlink_metadata(&dot_git).is_ok_and(|meta| meta.is_dir());
+            let why = "it is not a clone of this repository".to_owned();
+            return if whole { Ok(()) } else { Err(GitError::NotOurs { path: self.path.clone(), why }) };
+        }
+        let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+        let (forth, back) = (text(&dot_git), text(&self.git_dir.join("gitdir")));
+        let named = forth.trim_end().strip_prefix("gitdir: ").map(|named| self.path.join(named));
+        let forth = named.as_ref().is_some_and(|named| same_place(named, &self.git_dir));
+        let back = same_place(Path::new(back.trim_end()), &dot_git);
+        match (forth, back) {
+            (true, true) => Ok(()),
+            (false, false) => {
+                let named = named.map_or("nothing".to_owned(), |named| named.display().to_string());
+                let why = format!("its .git file names {named}, not {}", self.git_dir.display());
+                Err(GitError::NotOurs { path: self.path.clone(), why })
+            }
+            _ => Err(GitError::Unlinked { path: self.path.clone(), git_dir: self.git_dir.clone() }),
+        }
+    }
+}
+
+/// Whether two paths name the same place. A directory that is gone is compared by its name below its real parent.
+fn same_place(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| {
+        let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
+        parent.map(|parent| parent.join(path.file_name().unwrap_or_default()))
+    };
+    a == b || real(a).is_some_and(|a| Some(a) == real(b))
 }

@@ -31,7 +31,6 @@ fn attempt(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Result<Option<Recor
         base_branch: &unit.rules.base_branch,
         continues: unit.rules.continues.as_ref(),
         bubble_branch: &unit.rules.bubble_branch,
-        root_override: None,
     })?;
     let ports = lease(&bubble.engine.dirs.state, &bubble.dir(), DEFAULT_COUNT)?;
     let mut record = Record {

@@ -7,6 +7,7 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, MAX_APPEND};
 
+use super::ownership::Foreign;
 use super::storage::StorageError;
 
 /// Why the store could not do what was asked.
@@ -41,6 +42,14 @@ pub enum StoreError {
         id: BubbleId,
         /// Where its log is.
         path: PathBuf,
+    },
+    /// The log is not this user's; nothing was changed.
+    #[error("bubble {id} is foreign: {why}; pairflow does nothing for it until you adopt it")]
+    Foreign {
+        /// The bubble.
+        id: BubbleId,
+        /// Why it is foreign.
+        why: Foreign,
     },
     /// Somebody else holds the lock.
     #[error("another command has held bubble {id} for {} s{}; try again when it is done", waited.as_secs(), by(*holder))]

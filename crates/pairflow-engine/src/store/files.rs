@@ -1,5 +1,6 @@
 //! Where the files of a bubble are.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
@@ -18,6 +19,26 @@ impl BubbleFiles {
     pub fn new(control: &Path, id: &BubbleId) -> Self {
         let dir = control.join("bubbles").join(id.as_str());
         Self { dir, lock: control.join("locks").join(format!("{id}.lock")) }
+    }
+
+    /// Returns the root of the repository.
+    pub fn repo(&self) -> &Path {
+        self.dir.ancestors().nth(3).expect("the directory of a bubble is made three levels below its repository")
+    }
+
+    /// Returns the directories that must be real ones, and the repository's own.
+    pub(super) fn own_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let control = self.repo().join(".pairflow");
+        let below = ["bubbles", "locks", "runtime", "archive"].map(|name| control.join(name));
+        std::iter::once(control).chain(below).chain(std::iter::once(self.dir.clone()))
+    }
+
+    /// Returns where the worktree of the bubble is: beside the repository, never where a log says.
+    pub fn worktree(&self) -> PathBuf {
+        let repo = self.repo();
+        let name = repo.file_name().unwrap_or(OsStr::new("root"));
+        let id = self.dir.file_name().unwrap_or_default();
+        repo.parent().unwrap_or(repo).join(".pairflow-worktrees").join(name).join(id)
     }
 
     /// Returns the path of the log.

@@ -1,8 +1,9 @@
 //! The one writer of a log: holds the lock, appends, and answers for what it acknowledges.
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{MAX_LINE, encode_append};
+use pairflow_core::log::line::{LineHash, MAX_LINE, encode_append};
 use pairflow_core::log::scan::{Head, MAX_APPEND, Torn};
+use pairflow_core::log::seal::Sealer;
 use pairflow_core::log::{Envelope, Event};
 use pairflow_core::time::Moment;
 use pairflow_core::unit::advance;
@@ -10,6 +11,7 @@ use pairflow_core::unit::advance;
 use super::error::StoreError;
 use super::log::Log;
 use super::mend::Repaired;
+use super::ownership::Owner;
 use super::read::{Loaded, Source};
 use super::storage::{Guard, Handle, StorageError};
 use super::{cache, durable, mend};
@@ -21,6 +23,7 @@ pub struct Locked {
     loaded: Loaded,
     repaired: Option<Repaired>,
     poisoned: bool,
+    owner: Option<Owner>,
     _guard: Guard,
 }
 
@@ -29,11 +32,18 @@ pub(super) struct Stamped {
     pub(super) envelopes: Vec<Envelope>,
     pub(super) bytes: Vec<u8>,
     pub(super) head: Head,
+    /// The hash of the first line.
+    pub(super) first: LineHash,
 }
 
 impl Locked {
     pub(super) fn new(log: Log, handle: Box<dyn Handle>, guard: Guard, loaded: Loaded) -> Self {
-        Self { log, handle, loaded, repaired: None, poisoned: false, _guard: guard }
+        Self { log, handle, loaded, repaired: None, poisoned: false, owner: None, _guard: guard }
+    }
+
+    /// Has what is appended from here on sealed and noted by its owner.
+    pub(super) fn owned(self, owner: Option<Owner>) -> Self {
+        Self { owner, ..self }
     }
 
     /// Returns the state, and where the log ends.
@@ -58,7 +68,13 @@ impl Locked {
         if self.poisoned {
             return Err(StoreError::Poisoned { path: self.log.files.transcript() });
         }
-        let stamped = stamp(events, at, &self.log.id, &self.loaded.head)?;
+        let stamped =
+            stamp(events, at, &self.log.id, &self.loaded.head, self.owner.as_ref().map(|owner| &owner.sealer))?;
+        self.write(stamped)
+    }
+
+    /// Writes lines that continue the log.
+    pub(super) fn write(&mut self, stamped: Stamped) -> Result<Vec<Envelope>, StoreError> {
         let written = self.handle.append(&stamped.bytes).and_then(|()| self.handle.sync_data());
         if let Err(source) = written {
             self.poisoned = true;
@@ -90,6 +106,9 @@ impl Locked {
             durable::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
         };
         let _ = save();
+        if let Some((registry, owner)) = self.log.registry.as_ref().zip(self.owner.as_ref()) {
+            registry.note(&owner.entry, head);
+        }
     }
 
     /// Mends the end of the log, and makes durable what a writer that died may have left unsynced.
@@ -97,6 +116,13 @@ impl Locked {
         if self.loaded.from == Source::Cache {
             return Ok(());
         }
+        self.mend()?;
+        self.save();
+        Ok(())
+    }
+
+    /// Mends the end of the log, whoever wrote it last.
+    pub(super) fn mend(&mut self) -> Result<(), StoreError> {
         self.repaired = match (self.loaded.torn, self.loaded.unterminated) {
             (Some(torn), _) => Some(self.set_aside(torn)?),
             (None, true) => {
@@ -108,7 +134,6 @@ impl Locked {
         self.handle.sync_data()?;
         self.loaded.torn = None;
         self.loaded.unterminated = false;
-        self.save();
         Ok(())
     }
 
@@ -126,7 +151,13 @@ impl std::fmt::Debug for Locked {
 }
 
 /// Gives events their numbers, names and time, and makes them the lines of one append.
-pub(super) fn stamp(events: &[Event], at: Moment, id: &BubbleId, head: &Head) -> Result<Stamped, StoreError> {
+pub(super) fn stamp(
+    events: &[Event],
+    at: Moment,
+    id: &BubbleId,
+    head: &Head,
+    sealer: Option<&Sealer>,
+) -> Result<Stamped, StoreError> {
     let count = u32::try_from(events.len()).map_err(|_| StoreError::TooLarge { bytes: usize::MAX })?;
     let numbered = events.iter().zip(1..=count).map(|(event, n)| {
         let seq = head.seq + u64::from(n);
@@ -135,12 +166,13 @@ pub(super) fn stamp(events: &[Event], at: Moment, id: &BubbleId, head: &Head) ->
     });
     let envelopes: Vec<Envelope> = numbered.collect();
     let last = envelopes.last().ok_or(StoreError::Nothing)?;
-    let (bytes, hash, last_len) = encode_append(&envelopes, head.hash);
+    let (bytes, hash, last_len) = encode_append(&envelopes, head.hash, sealer);
+    let first = LineHash::of(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let longest = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
     if longest > MAX_LINE || bytes.len() > MAX_APPEND {
         return Err(StoreError::TooLarge { bytes: longest.max(bytes.len()) });
     }
     let offset = head.offset + bytes.len() as u64;
     let head = Head { seq: last.seq, offset, hash, last_len: last_len as u64 };
-    Ok(Stamped { envelopes, bytes, head })
+    Ok(Stamped { envelopes, bytes, head, first })
 }

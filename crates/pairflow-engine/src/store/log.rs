@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::LineHash;
-use pairflow_core::log::scan::{End, Scan};
+use pairflow_core::log::scan::{End, Head, Scan};
+use pairflow_core::log::seal::{SealKey, Sealer};
 use pairflow_core::log::{Envelope, Event};
 use pairflow_core::time::Moment;
 use pairflow_core::unit::{Unit, advance, evolve};
@@ -20,7 +21,9 @@ use super::durable;
 use super::error::StoreError;
 use super::files::BubbleFiles;
 use super::locked::{Locked, stamp};
+use super::ownership::{Foreign, Owner, first_line};
 use super::read::{self, Loaded, ReadError, Source};
+use super::registry::{Registered, Registry};
 use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
 
 /// How long a reader that found damage waits for the writer that it may have met.
@@ -34,6 +37,8 @@ pub struct Log {
     pub(super) disk: Arc<dyn Storage>,
     pub(super) files: BubbleFiles,
     pub(super) id: BubbleId,
+    /// Who knows whose the log is; without it every log is one's own, and nothing is sealed.
+    pub(super) registry: Option<Registry>,
     /// The cache as it was last read, with what was known of its file: the same file is not read twice.
     known: Arc<Mutex<Option<(Stat, Cache)>>>,
 }
@@ -54,7 +59,12 @@ pub struct Verified {
 impl Log {
     /// Names a log; nothing is read yet.
     pub fn new(disk: Arc<dyn Storage>, files: BubbleFiles, id: BubbleId) -> Self {
-        Self { disk, files, id, known: Arc::default() }
+        Self { disk, files, id, registry: None, known: Arc::default() }
+    }
+
+    /// Has the log written and acted on only if it is a bubble of the user with this registry.
+    pub fn owned(self, registry: Registry) -> Self {
+        Self { registry: Some(registry), ..self }
     }
 
     /// Makes the log of a new bubble with its first append, in one step: there is never half a bubble.
@@ -70,6 +80,9 @@ impl Log {
         first: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(Locked, Vec<Envelope>), StoreError> {
         let disk = &*self.disk;
+        if let Some(path) = self.linked(self.files.own_dirs())? {
+            return Err(StoreError::Foreign { id: self.id.clone(), why: Foreign::Linked { path } });
+        }
         durable::make_dirs(disk, &self.files.dir)?;
         durable::make_dirs(disk, &self.files.artifacts())?;
         let guard = self.guard(LockMode::Exclusive, VERIFY_PATIENCE)?;
@@ -78,15 +91,17 @@ impl Log {
             return Err(StoreError::Exists { id: self.id.clone(), path });
         }
         first()?;
-        let start = pairflow_core::log::scan::Head::default();
-        let stamped = stamp(events, at, &self.id, &start)?;
+        let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
+        let beginning = key.clone().map(Sealer::beginning);
+        let stamped = stamp(events, at, &self.id, &Head::default(), beginning.as_ref())?;
+        let owner = self.enter(key, stamped.first, 0)?;
         let handle = self.first(&stamped.bytes).inspect_err(|_| {
             // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
             let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
         })?;
         let unit = stamped.envelopes.iter().fold(Unit::new(self.id.clone()), evolve);
         let loaded = Loaded { unit, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
-        let locked = Locked::new(self.clone(), handle, guard, loaded);
+        let locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
         locked.save();
         Ok((locked, stamped.envelopes))
     }
@@ -134,9 +149,52 @@ impl Log {
         let guard = self.guard(LockMode::Exclusive, patience)?;
         let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let loaded = self.read(&*handle, self.cache()?)?;
-        let mut locked = Locked::new(self.clone(), handle, guard, loaded);
+        let owner = self.standing_of(&*handle)?.map_err(|why| StoreError::Foreign { id: self.id.clone(), why })?;
+        let mut locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
         locked.settle()?;
         Ok(locked)
+    }
+
+    /// Puts the bubble on record: this user's lines begin at the byte `since` with a line that has the hash `instance`.
+    /// Returns what the writer of the lines after it needs.
+    fn enter(&self, key: Option<SealKey>, instance: LineHash, since: u64) -> Result<Option<Owner>, StoreError> {
+        let Some((registry, key)) = self.registry.as_ref().zip(key) else { return Ok(None) };
+        let first = match self.disk.open(&self.files.transcript())? {
+            Some(handle) => first_line(&*handle)?.unwrap_or(instance),
+            None => instance,
+        };
+        let (repo, id, name) = (self.files.repo().to_owned(), self.id.clone(), key.id().to_owned());
+        let entry = Registered { repo, id, instance, first, since, key: name };
+        registry.register(&entry)?;
+        Ok(Some(Owner { entry, sealer: Sealer::new(key, instance) }))
+    }
+
+    /// Makes a foreign log this user's: `events` are its first lines here.
+    ///
+    /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
+    pub fn adopt(&self, events: &[Event], at: Moment) -> Result<Locked, StoreError> {
+        let guard = self.guard(LockMode::Exclusive, VERIFY_PATIENCE)?;
+        if let Some(path) = self.linked(self.files.own_dirs())? {
+            return Err(StoreError::Foreign { id: self.id.clone(), why: Foreign::Linked { path } });
+        }
+        let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let loaded = self.read(&*handle, None)?;
+        let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
+        let mut locked = Locked::new(self.clone(), handle, guard, loaded);
+        locked.mend()?;
+        let beginning = key.clone().map(Sealer::beginning);
+        let head = locked.loaded().head;
+        let stamped = stamp(events, at, &self.id, &head, beginning.as_ref())?;
+        let owner = self.enter(key, stamped.first, head.offset)?;
+        locked.write(stamped)?;
+        let locked = locked.owned(owner);
+        locked.save();
+        Ok(locked)
+    }
+
+    /// Returns who knows whose the log is.
+    pub fn registry(&self) -> Option<&Registry> {
+        self.registry.as_ref()
     }
 
     /// Reads all envelopes, each of them verified. A torn tail is left out.
@@ -258,7 +316,9 @@ impl Log {
 
     fn read(&self, handle: &dyn Handle, cache: Option<Cache>) -> Result<Loaded, StoreError> {
         let stat = handle.stat()?;
-        read::load(handle, &stat, &self.id, cache).map_err(|error| self.told(error))
+        let mut loaded = read::load(handle, &stat, &self.id, cache).map_err(|error| self.told(error))?;
+        self.place(&mut loaded.unit);
+        Ok(loaded)
     }
 
     pub(super) fn told(&self, error: ReadError) -> StoreError {

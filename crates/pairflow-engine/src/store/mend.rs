@@ -71,7 +71,18 @@ impl Log {
         };
         let moved = self.quarantine(&format!("{SET_ASIDE}{}", sound.damage.offset), "ndjson")?;
         self.salvage(&*handle, &sound.head, stat.len, &moved)?;
+        self.vouch(&sound.head)?;
         Ok(Salvage { moved: Some(moved), ..sound.salvage() })
+    }
+
+    /// Lets the record of this user's bubbles know that a log was shortened on purpose, if all that is left is sealed.
+    fn vouch(&self, head: &Head) -> Result<(), StoreError> {
+        let Some(registry) = self.registry.as_ref().filter(|_| head.seq > 0) else { return Ok(()) };
+        let (handle, _) = self.open()?;
+        if let Some(entry) = self.sealed_throughout(registry, &*handle)? {
+            registry.note(&entry, head);
+        }
+        Ok(())
     }
 
     /// Says what a repair would keep of a damaged log and what it would give up; nothing if no damage is found.

@@ -117,3 +117,25 @@ pub(super) fn run(
         }
     }
 }
+
+/// Hands over every line of a log, without its newline; what comes after the last newline is left out.
+pub(super) fn lines(log: &dyn Handle, each: &mut impl FnMut(&[u8])) -> Result<(), StorageError> {
+    let (mut piece, mut held, mut at) = (vec![0; PIECE], 0, 0);
+    loop {
+        let count = log.read_at(at, &mut piece[held..])?;
+        if count == 0 {
+            return Ok(());
+        }
+        (held, at) = (held + count, at + count as u64);
+        let mut taken = 0;
+        while let Some(len) = piece[taken..held].iter().position(|byte| *byte == b'\n') {
+            each(&piece[taken..taken + len]);
+            taken += len + 1;
+        }
+        piece.copy_within(taken..held, 0);
+        held -= taken;
+        if held == piece.len() {
+            piece.resize(held + PIECE, 0);
+        }
+    }
+}

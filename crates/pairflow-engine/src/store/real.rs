@@ -239,6 +239,7 @@ fn stat(meta: &fs::Metadata) -> Stat {
         mtime_ns: nanos(meta.mtime(), meta.mtime_nsec()),
         ctime_ns: nanos(meta.ctime(), meta.ctime_nsec()),
         ino: meta.ino(),
+        own: meta.uid() == rustix::process::geteuid().as_raw(),
     }
 }
 

@@ -91,6 +91,8 @@ pub struct Stat {
     pub ctime_ns: i64,
     /// Which file it is, whatever its name.
     pub ino: u64,
+    /// Whether it belongs to the user of this process.
+    pub own: bool,
 }
 
 /// What a name stands for.

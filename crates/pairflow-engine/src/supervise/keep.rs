@@ -12,6 +12,7 @@ use super::run::{Message, Supervisor};
 use super::work::is_for_good;
 use crate::engine::{Bubble, EngineError};
 use crate::stage::Stage;
+use crate::store::StoreError;
 
 /// How long to wait at first before looking again for bubbles that could not be taken into care, and at most.
 const SEARCH_PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
@@ -29,6 +30,9 @@ impl Supervisor {
                 }
             };
             for entry in listed {
+                if entry.foreign.is_some() {
+                    continue;
+                }
                 let unfinished = match &entry.unit {
                     // Whoever recorded its end may not have lived to end its agents.
                     Ok(unit) => !unit.phase.is_final() || entry.bubble.has_left(),
@@ -57,6 +61,7 @@ impl Supervisor {
     pub(super) fn adopt(&mut self, repo: &Path, id: &BubbleId) {
         let bubble = match self.setup.engine.bubble(repo, id) {
             Ok(bubble) => bubble,
+            Err(error @ EngineError::Store(StoreError::Foreign { .. })) => return (self.setup.say)(&error.to_string()),
             Err(error) if is_for_good(&error) => return,
             // It cannot be seen just now; the first look at it tries again.
             Err(_) => self.setup.engine.handle(repo, id),

@@ -10,6 +10,7 @@ use super::care::Care;
 use crate::engine::{Bubble, Engine, EngineError};
 use crate::perform::{Settled, settle};
 use crate::process::Cancel;
+use crate::store::StoreError;
 
 /// A bubble's name, and how far its debts are paid or why they are not; nothing if another process looks after it.
 pub type Outcome = (String, Result<Option<Settled>, EngineError>);
@@ -20,6 +21,11 @@ pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<Outcome>, EngineError> {
     let mut results = Vec::new();
     for listed in engine.list(repo)? {
         let id = listed.bubble.id.to_string();
+        if let Some(why) = listed.foreign {
+            let foreign = StoreError::Foreign { id: listed.bubble.id.clone(), why };
+            results.push((id, Err(foreign.into())));
+            continue;
+        }
         match listed.unit {
             Ok(unit) if unit.phase.is_final() => {}
             Ok(_) => results.push((id, in_care(&listed.bubble, &cancel))),

@@ -148,11 +148,17 @@ impl Supervisor {
     }
 }
 
-/// Whether trying again is of no use: the log is damaged, or gone.
+/// Whether trying again is of no use: the log is damaged, gone, or somebody else's.
 pub(super) fn is_for_good(error: &EngineError) -> bool {
     match error {
         EngineError::Store(store) => {
-            matches!(store, StoreError::Damaged { .. } | StoreError::Missing { .. } | StoreError::Gone { .. })
+            matches!(
+                store,
+                StoreError::Damaged { .. }
+                    | StoreError::Missing { .. }
+                    | StoreError::Gone { .. }
+                    | StoreError::Foreign { .. }
+            )
         }
         EngineError::NoBubble { .. } => true,
         _ => false,

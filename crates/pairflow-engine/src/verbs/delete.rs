@@ -4,12 +4,13 @@ use super::Hands;
 use super::stop::PATIENCE;
 use crate::engine::{Bubble, EngineError};
 use crate::git::Repo;
+use crate::store::StoreError;
 use crate::workspace::{Archived, DeleteRequest, delete, release};
 
 impl Bubble {
     /// Stops the bubble if it is still going, archives it, and removes worktree, branch and directory.
     pub fn delete(&self, hands: &Hands) -> Result<Archived, EngineError> {
-        let unit = self.load()?.unit;
+        let unit = self.durable()?.unit;
         if !unit.phase.is_final() {
             self.stop("deleted".to_owned(), hands)?;
         }
@@ -24,6 +25,7 @@ impl Bubble {
             now: self.engine.clock.now().ts,
         })?;
         release(&self.engine.dirs.state, &self.dir())?;
+        self.engine.registry().forget(self.control.repo(), &self.id).map_err(StoreError::from)?;
         Ok(archived)
     }
 

@@ -67,7 +67,7 @@ impl Bubble {
 
     /// The first free name of the form `<id>-2`.
     fn next_id(&self) -> BubbleId {
-        let free = |id: &BubbleId| self.engine.bubble(self.control.repo(), id).is_err();
+        let free = |id: &BubbleId| self.engine.look_at(self.control.repo(), id).is_err();
         let stem = self.id.as_str();
         let named = |n: u32| {
             let tail = format!("-{n}");

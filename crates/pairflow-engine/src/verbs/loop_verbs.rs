@@ -1,6 +1,5 @@
 //! Start, commit, update, resume: asked for here, confirmed by what the log says afterwards.
 
-use std::path::Path;
 use std::time::Duration;
 
 use pairflow_core::rules::Rules;
@@ -9,12 +8,12 @@ use pairflow_core::view::inbox::inbox;
 
 use super::Hands;
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Repo, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched};
+use crate::git::{GitError, Repo, Workspace, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched};
 use crate::perform::{commit_now, set_up};
 use crate::process::Cancel;
 use crate::store::StoreError;
 use crate::store::storage::{Guard, LockMode};
-use crate::workspace::restore;
+use crate::workspace::{relink, restore};
 
 /// A bubble that goes on.
 #[derive(Debug, Clone)]
@@ -188,9 +187,20 @@ impl Bubble {
         Ok(Resumed { unit, restored })
     }
 
-    /// Whether the bubble's worktree was removed by hand.
-    pub fn lacks_worktree(unit: &Unit) -> bool {
-        unit.workspace.as_ref().is_some_and(|record| !Path::new(&record.path).exists())
+    /// Returns what is wrong with the bubble's worktree: it is gone, git does not know it, or it is something else.
+    pub fn worktree_problem(&self, unit: &Unit) -> Option<GitError> {
+        self.workspace(unit).ok()?.connected().err()
+    }
+
+    /// Lets git know a worktree again whose record in the repository was removed. Says whether that was necessary.
+    fn reconnect(&self, workspace: &Workspace, unit: &Unit) -> Result<bool, EngineError> {
+        match workspace.connected() {
+            Err(GitError::Unlinked { .. }) => {
+                relink(workspace, &unit.rules.bubble_branch)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Returns the repository's own hooks that have a say in the bubble's commit.
@@ -203,11 +213,14 @@ impl Bubble {
     /// Files that were copied in are copied again, and the setup command is run again.
     pub(crate) fn restore_worktree(&self, unit: &Unit) -> Result<bool, EngineError> {
         let Some(record) = unit.workspace.as_ref().filter(|_| !unit.phase.is_final()) else { return Ok(false) };
+        self.insist_own()?;
         let runtime = self.control.runtime(&self.id);
         let unfinished = runtime.join("restoring");
-        let there = Path::new(&record.path).exists();
+        let there = std::fs::symlink_metadata(&record.path).is_ok();
         if there && !unfinished.exists() {
-            return Ok(false);
+            let workspace = self.workspace(unit)?;
+            let repaired = self.reconnect(&workspace, unit)?;
+            return workspace.connected().map(|()| repaired).map_err(EngineError::from);
         }
         let failed = |error| EngineError::world(format!("cannot write {}", unfinished.display()), error);
         let tree = unit.tree().unwrap_or(&record.base_tree);

@@ -36,7 +36,7 @@ pub fn merge(
     author: Option<&Person>,
     say: &dyn Fn(&str),
 ) -> Result<MergeEnd, EngineError> {
-    let unit = bubble.load()?.unit;
+    let unit = bubble.durable()?.unit;
     let Phase::Done(done) = &unit.phase else {
         let why = Some("only a committed bubble can be merged".to_owned());
         let refusal = Refusal::WrongState { state: unit.phase.name(), command: "merge", why };

@@ -1,5 +1,6 @@
 //! The verbs that need more than one append: they ask, have the effect carried out, and wait until it is confirmed.
 
+mod adopt;
 mod attach;
 mod carry;
 mod delete;
@@ -18,6 +19,7 @@ mod repair;
 mod stop;
 mod verify;
 
+pub use adopt::Adopted;
 pub use carry::Hands;
 pub use diff::{Diff, DiffOf, diff, patch};
 pub use export::export;
@@ -29,4 +31,4 @@ pub use merge::{MergeEnd, merge};
 pub use open::{Opened, open};
 pub(crate) use prd::Document;
 pub use repair::Mended;
-pub use verify::{VerifyReport, VerifyRow, verify};
+pub use verify::{Sealed, VerifyReport, VerifyRow, verify};

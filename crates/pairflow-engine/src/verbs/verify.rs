@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use pairflow_core::hash::sha256;
+use pairflow_core::log::seal::SealState;
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
 use pairflow_core::rounds::Certificate;
 use pairflow_core::unit::{Phase, Unit, evolve, recompute};
@@ -10,7 +11,7 @@ use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Call, Git};
-use crate::store::{ArtifactError, CacheStand, Verified};
+use crate::store::{ArtifactError, CacheStand, StoreError, Verified};
 
 /// What `verify` found.
 #[derive(Debug, Clone, Serialize)]
@@ -21,12 +22,28 @@ pub struct VerifyReport {
     pub envelopes: u64,
     /// The hash of its last line, which stands for all of it.
     pub head: String,
+    /// What its seals are worth.
+    pub seal: Sealed,
     /// What was accepted; nothing before acceptance.
     pub certificate: Option<Certificate>,
     /// What was looked at.
     pub rows: Vec<VerifyRow>,
     /// Whether everything holds.
     pub holds: bool,
+}
+
+/// Who wrote a log, as far as its seals tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sealed {
+    /// This user's pairflow.
+    Own,
+    /// Somebody with another key; that cannot be checked here.
+    OtherKey,
+    /// Nobody has sealed it.
+    Unsealed,
+    /// It was changed after it was sealed.
+    Broken,
 }
 
 /// One thing that was looked at.
@@ -47,6 +64,8 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     // What was written since the log was checked is left to the next check.
     envelopes.truncate(usize::try_from(verified.envelopes).unwrap_or(usize::MAX));
     let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
+    let (seal, told) = seal(bubble)?;
+    rows.push(told);
     rows.extend(bubble.log().set_aside().iter().map(|path| {
         let path = path.display();
         row(format!("log: it was damaged once, and a repair gave lines of it up; as it was: {path}"), Ok(()))
@@ -63,6 +82,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
         bubble_id: bubble.id.to_string(),
         envelopes: verified.envelopes,
         head: verified.hash.to_string(),
+        seal,
         certificate: verified.unit.certificate.clone(),
         rows,
         holds,
@@ -72,6 +92,28 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
 fn row(what: impl Into<String>, result: Result<(), String>) -> VerifyRow {
     let holds = result.is_ok();
     VerifyRow { what: what.into(), holds, problem: result.err().unwrap_or_default() }
+}
+
+/// Says who wrote the log since it was created or last adopted. Only a seal that is broken does not hold.
+fn seal(bubble: &Bubble) -> Result<(Sealed, VerifyRow), EngineError> {
+    let Some(key) = bubble.engine.registry().key().map_err(StoreError::from)? else {
+        return Ok((
+            Sealed::OtherKey,
+            row("seal: you have no key here, so it cannot be checked who wrote the log", Ok(())),
+        ));
+    };
+    let (judged, before) = bubble.log().seals(&key)?;
+    let earlier =
+        if before > 0 { format!("; {before} appends before it was adopted do not count") } else { String::new() };
+    let (sealed, what) = match judged.worst {
+        SealState::Own => (Sealed::Own, "sealed by you"),
+        SealState::OtherKey => (Sealed::OtherKey, "sealed with another key, which cannot be checked here"),
+        SealState::Unsealed => (Sealed::Unsealed, "not sealed: nobody vouches for who wrote it"),
+        SealState::Broken => (Sealed::Broken, "sealed by you"),
+    };
+    let broken = "lines were changed or added after it was sealed".to_owned();
+    let result = if sealed == Sealed::Broken { Err(broken) } else { Ok(()) };
+    Ok((sealed, row(format!("seal: {what}{earlier}"), result)))
 }
 
 /// `state.json` says what the log says, as far as it goes. One that is absent or old is no fault: the log is the truth.
@@ -99,7 +141,11 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
         return if grown { row(agrees, Ok(())) } else { wrong("it knows more lines than the log has") };
     }
     let told = usize::try_from(seq).map_or(envelopes, |seq| &envelopes[..seq.min(envelopes.len())]);
-    if told.iter().fold(Unit::new(bubble.id.clone()), evolve) != *unit {
+    let mut told = told.iter().fold(Unit::new(bubble.id.clone()), evolve);
+    let mut cached = unit;
+    // Where the files are is never taken from either.
+    [&mut told, &mut *cached].into_iter().for_each(|unit| bubble.log().place(unit));
+    if told != *cached {
         return wrong("it does not say what the log says");
     }
     let older = seq < verified.envelopes;

@@ -11,7 +11,7 @@ use super::error::WorkspaceError;
 use super::mark::Mark;
 use super::place::lock_worktrees;
 use super::prepare::{remove_dir, remove_worktree};
-use crate::git::{Call, Git, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
+use crate::git::{Call, Git, GitError, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
 
 /// What is to be taken away.
 #[derive(Debug, Clone)]
@@ -45,6 +45,13 @@ pub fn delete(request: &DeleteRequest<'_>) -> Result<Archived, WorkspaceError> {
     let repo = request.repo;
     let git = repo.git();
     let _lock = lock_worktrees(repo)?;
+    if let Some(workspace) = request.workspace {
+        match workspace.connected() {
+            // One of the two points to the other: it is the bubble's.
+            Err(GitError::WorktreeGone { .. } | GitError::Unlinked { .. }) => {}
+            other => other?,
+        }
+    }
     let kept = keep_tip(request, &git)?;
     let dir = copy_transcript(request)?;
     if let Some(workspace) = request.workspace {

@@ -22,6 +22,16 @@ pub enum WorkspaceError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The files could not be moved.
+    #[error("cannot move {} to {}; move it by hand, then try again", .from.display(), .to.display())]
+    Move {
+        /// Where they are.
+        from: PathBuf,
+        /// Where they belong.
+        to: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// The branch is there and is not this bubble's.
     #[error(
         "branch {branch} already exists at {}; choose another id, or look at it and then remove it with `git branch -D {branch}`",

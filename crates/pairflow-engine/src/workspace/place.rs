@@ -16,7 +16,7 @@ pub fn worktrees_dir(repo: &Repo) -> PathBuf {
 
 /// Returns where the files of a bubble are, unless it was configured otherwise.
 pub fn default_path(repo: &Repo, id: &BubbleId) -> PathBuf {
-    worktrees_dir(repo).join(id.as_str())
+    crate::store::BubbleFiles::new(&repo.root.join(".pairflow"), id).worktree()
 }
 
 /// Waits until nobody else changes the list of worktrees. The kernel frees the lock if we die.

@@ -37,8 +37,6 @@ pub struct Request<'a> {
     pub continues: Option<&'a CommitId>,
     /// The branch that is made.
     pub bubble_branch: &'a str,
-    /// Another directory than the usual one for its parent.
-    pub root_override: Option<&'a Path>,
 }
 
 /// A workspace that is ready.
@@ -63,10 +61,7 @@ pub struct Prepared {
 impl Request<'_> {
     /// Returns where the files of the bubble are to be.
     pub fn path(&self) -> PathBuf {
-        let usual = || default_path(self.repo, self.id);
-        // git writes down real paths, and later ones are compared with those.
-        let real = |root: &Path| root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        self.root_override.map_or_else(usual, |root| real(root).join(self.id.as_str()))
+        default_path(self.repo, self.id)
     }
 }
 
@@ -124,7 +119,8 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, WorkspaceError> {
 /// Takes away a workspace in which no work was done yet, so that the next start begins anew.
 pub fn discard(repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
-    let Some(mark) = Mark::read(repo, id) else { return Ok(()) };
+    let ours = |mark: &Mark| mark.path == default_path(repo, id);
+    let Some(mark) = Mark::read(repo, id).filter(ours) else { return Ok(()) };
     clear_leftovers(repo, &Mark { ready: false, ..mark })?;
     Mark::erase(repo, id)
 }

@@ -41,6 +41,41 @@ pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Wor
     moved
 }
 
+/// Lets git know the files of `workspace` again, after its own record of them was removed. No file is touched.
+pub fn relink(workspace: &Workspace, branch: &str) -> Result<(), WorkspaceError> {
+    let repo = workspace.repo()?;
+    let _lock = lock_worktrees(&repo)?;
+    if workspace.git_dir.join("gitdir").is_file() {
+        let dot_git = workspace.path.join(".git");
+        if dot_git.is_dir() {
+            let why = "an agent has made a repository of its own there; move its .git directory away".to_owned();
+            return Err(GitError::NotOurs { path: workspace.path.clone(), why }.into());
+        }
+        return connect(&workspace.path, &workspace.git_dir, &workspace.git_dir);
+    }
+    let stand_in = Workspace { path: aside(&workspace.path), ..workspace.clone() };
+    remove_worktree(&repo, &stand_in.path)?;
+    let call = Call::new(["worktree", "add", "--quiet", "--force", "--no-checkout"]).arg(&stand_in.path).arg(branch);
+    repo.git().run(call.whole().within(CHECKOUT))?;
+    let gone = || GitError::WorktreeGone { path: stand_in.path.clone() };
+    let made = admin_dir(&repo, &stand_in.path).ok_or_else(gone)?;
+    connect(&workspace.path, &made, &workspace.git_dir)?;
+    // The stand-in has done its duty: its record is the worktree's now.
+    remove_worktree(&repo, &stand_in.path)?;
+    Ok(show_in_index(workspace, &workspace.git(), &format!("refs/heads/{branch}"))?)
+}
+
+/// Gives git's record `made` the name `git_dir`, and lets it and the worktree at `path` point to each other.
+pub(super) fn connect(path: &Path, made: &Path, git_dir: &Path) -> Result<(), WorkspaceError> {
+    let failed = |source| WorkspaceError::io("repair", path, source);
+    if made != git_dir {
+        std::fs::rename(made, git_dir).map_err(failed)?;
+    }
+    let (dot_git, back) = (path.join(".git"), git_dir.join("gitdir"));
+    replace(&back, format!("{}\n", dot_git.display()).as_bytes()).map_err(failed)?;
+    replace(&dot_git, format!("gitdir: {}\n", git_dir.display()).as_bytes()).map_err(failed)
+}
+
 /// Where a worktree is made before it is whole. It has the same last name, because git names its own directory by it.
 fn aside(path: &Path) -> PathBuf {
     let parent = path.parent().unwrap_or(path);

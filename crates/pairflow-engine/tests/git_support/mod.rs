@@ -122,15 +122,7 @@ impl World {
         let id: BubbleId = id.parse().unwrap();
         let bubble_branch = &format!("bubble/{id}");
         let repo = &self.repo;
-        prepare(&Request {
-            repo,
-            id: &id,
-            mode,
-            base_branch: "main",
-            continues: None,
-            bubble_branch,
-            root_override: None,
-        })
+        prepare(&Request { repo, id: &id, mode, base_branch: "main", continues: None, bubble_branch })
     }
 
     pub fn bubble(&self, id: &str) -> Workspace {

@@ -106,14 +106,19 @@ impl Machine {
 
     /// Returns the bubble as a process on this disk would have it.
     pub(super) fn bubble(&self, disk: Arc<dyn Storage>) -> Result<Bubble, EngineError> {
-        let nowhere = || PathBuf::from("/home");
-        let dirs = UserDirs { runtime: nowhere(), state: nowhere(), config: nowhere() };
-        Engine { disk, clock: self.clock.clone(), dirs }.bubble(repo(), &self.id)
+        self.engine(disk).bubble(repo(), &self.id)
+    }
+
+    fn engine(&self, disk: Arc<dyn Storage>) -> Engine {
+        let home = || PathBuf::from("/home");
+        let dirs = UserDirs { runtime: home(), state: home(), config: home() };
+        Engine { disk, clock: self.clock.clone(), dirs }
     }
 
     /// Returns the log as a process on this disk would have it.
     pub(super) fn log(&self, disk: Arc<dyn Storage>) -> Log {
-        Log::new(disk, Control::of(repo()).files(&self.id), self.id.clone())
+        let registry = self.engine(disk.clone()).registry();
+        Log::new(disk, Control::of(repo()).files(&self.id), self.id.clone()).owned(registry)
     }
 }
 

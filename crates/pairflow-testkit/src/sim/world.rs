@@ -75,7 +75,7 @@ impl World {
         self.cut_from = self.base;
         self.worktree = self.base;
         Workspace {
-            path: "/work/sim".to_owned(),
+            path: "/.pairflow-worktrees/repo/sim".to_owned(),
             git_dir: "/repo/.git/worktrees/sim".to_owned(),
             common_dir: "/repo/.git".to_owned(),
             base: commit(self.base),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Person;
 use pairflow_core::unit::Unit;
 use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
@@ -13,6 +14,12 @@ use crate::app::pick::{Wanted, pick};
 use crate::app::reach::quoted;
 use crate::commands::common::BubbleArg;
 use crate::exit::{CommandError, Exit};
+use crate::out::Out;
+use crate::table::Group;
+
+/// What is said of a repository whose commits carry pairflow's own files.
+pub(crate) const TRACKED: &str = ".pairflow is tracked by git in this repository, so its logs reach everyone who \
+    pulls; remove it from the history with: git rm -r --cached .pairflow";
 
 impl App {
     /// Returns the engine on this world's disk and clock.
@@ -42,24 +49,48 @@ impl App {
         Some(Place { repo, bubble: Some(bubble) })
     }
 
-    /// Returns the bubble that a command is about.
+    /// Returns the bubble that a command acts for; a foreign one is refused.
     pub fn bubble(&self, arg: &BubbleArg, verb: &str) -> Result<Bubble, CommandError> {
+        let (root, id) = self.meant(arg, verb)?;
+        Ok(self.engine()?.bubble(&root, &id)?)
+    }
+
+    /// Returns the bubble that a command only looks at, whoever it belongs to, and says so if it is foreign.
+    pub fn look_at(&self, arg: &BubbleArg, verb: &str, out: &mut Out) -> Result<Bubble, CommandError> {
+        let (root, id) = self.meant(arg, verb)?;
+        let bubble = self.engine()?.look_at(&root, &id)?;
+        // A damaged log says so by itself.
+        if let Some(why) = bubble.foreign().ok().flatten() {
+            out.warn(format_args!("bubble {id} is foreign: {why}"));
+            out.next(format_args!("pairflow adopt {id}"));
+        }
+        Ok(bubble)
+    }
+
+    /// Finds out which bubble is meant. Those that are foreign count only where there are no others.
+    fn meant(&self, arg: &BubbleArg, verb: &str) -> Result<(PathBuf, BubbleId), CommandError> {
         let engine = self.engine()?;
         let place = self.place(arg.repo.as_deref())?;
-        let root = &place.repo.root;
+        let root = place.repo.root;
         // A whole id needs no list of all bubbles.
         if let Some(id) = arg.typed().and_then(|typed| typed.parse().ok()) {
-            match engine.bubble(root, &id) {
+            match engine.look_at(&root, &id) {
                 Err(EngineError::NoBubble { .. }) => {}
-                found => return Ok(found?),
+                found => return found.map(|_| (root, id)).map_err(CommandError::from),
             }
         }
-        let mut ids = engine.ids(root)?;
-        ids.retain(|id| !matches!(engine.bubble(root, id), Err(EngineError::NoBubble { .. })));
+        let mut ids = engine.ids(&root)?;
+        ids.retain(|id| !matches!(engine.look_at(&root, id), Err(EngineError::NoBubble { .. })));
+        let inside = place.bubble.as_ref().filter(|id| ids.contains(id));
+        if arg.typed().is_none() && inside.is_none() && ids.len() > 1 {
+            let own = |id: &BubbleId| engine.bubble(&root, id).is_ok();
+            let owned: Vec<_> = ids.iter().filter(|id| own(id)).cloned().collect();
+            ids = if owned.is_empty() { ids } else { owned };
+        }
         let inside = place.bubble.as_ref().filter(|id| ids.contains(id));
         let rest = self.rest(arg);
         let id = pick(Wanted { typed: arg.typed(), inside, verb, rest: &rest }, &ids)?;
-        Ok(engine.bubble(root, &id)?)
+        Ok((root, id))
     }
 
     /// Returns the bubble that a command is about; where none is named, the one whose state `fits` the command.
@@ -68,8 +99,11 @@ impl App {
         if arg.typed().is_some() || place.bubble.is_some() {
             return self.bubble(arg, verb);
         }
-        let listed = self.engine()?.list(&place.repo.root)?;
-        let fit = |listed: &&Listed| listed.unit.as_ref().is_ok_and(fits);
+        let mut listed = self.engine()?.list(&place.repo.root)?;
+        if listed.iter().any(|listed| listed.foreign.is_none()) {
+            listed.retain(|listed| listed.foreign.is_none());
+        }
+        let fit = |listed: &&Listed| listed.own().is_some_and(fits);
         let fitting: Vec<_> = listed.iter().filter(fit).map(|listed| listed.bubble.id.clone()).collect();
         if fitting.is_empty() && listed.len() > 1 {
             let state = |listed: &Listed| match &listed.unit {
@@ -86,6 +120,15 @@ impl App {
         let meant = if fitting.is_empty() { &all } else { &fitting };
         let id = pick(Wanted { typed: None, inside: None, verb, rest: &rest }, meant)?;
         Ok(self.engine()?.bubble(&place.repo.root, &id)?)
+    }
+
+    /// Warns of a repository whose commits carry pairflow's own files: whoever pulls them gets somebody else's logs.
+    pub(crate) fn warn_of_tracked(&self, group: Group, named: Option<&Path>, out: &mut Out) {
+        let about_bubbles = matches!(group, Group::Daily | Group::Operator | Group::Agent);
+        let Some(place) = about_bubbles.then(|| self.place(named).ok()).flatten() else { return };
+        if self.engine().is_ok_and(|engine| engine.tracks_control(&place.repo)) {
+            out.warn(format_args!("{TRACKED}"));
+        }
     }
 
     /// Returns what was given besides the bubble, as it has to be typed again.

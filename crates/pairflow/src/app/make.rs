@@ -52,7 +52,7 @@ impl App {
         let detected = if known { Detected::default() } else { detect(&place.repo.root) };
         take(&mut layers, &detected);
         let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
-        if engine.bubble(&place.repo.root, &id).is_ok() {
+        if engine.look_at(&place.repo.root, &id).is_ok() {
             let message = format!("a bubble '{id}' already exists in {}", place.repo.root.display());
             return Err(CommandError::refused(message).next(format_args!("pairflow status {id}")));
         }
@@ -203,7 +203,7 @@ fn free_id(engine: &Engine, place: &Place, task: &str) -> Result<BubbleId, Comma
     let first = task.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or(task);
     let wanted = BubbleId::from_text(first, ID_LENGTH).ok_or_else(unnamed)?;
     let numbered = (2..1000).filter_map(|n| format!("{wanted}-{n}").parse().ok());
-    let taken = |id: &BubbleId| engine.bubble(&place.repo.root, id).is_ok();
+    let taken = |id: &BubbleId| engine.look_at(&place.repo.root, id).is_ok();
     let free = std::iter::once(wanted.clone()).chain(numbered).find(|id| !taken(id));
     free.ok_or_else(|| CommandError::refused("there are too many bubbles of this name; name this one with --id."))
 }

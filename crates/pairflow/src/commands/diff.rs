@@ -55,7 +55,7 @@ struct Difference<'a> {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = DiffArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "diff")?;
+    let bubble = app.look_at(&args.bubble, "diff", out)?;
     let unit = bubble.load()?.unit;
     let of = args.round.map_or(DiffOf::Everything, DiffOf::Round);
     // A program gets the bytes of binary files, too; a person would only see noise.

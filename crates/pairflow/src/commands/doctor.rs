@@ -58,6 +58,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let reach = reach(app, &args, &mut report);
     machine::config(app, &reach, &mut report);
     machine::places(app, &reach, &mut report);
+    machine::trust(app, &reach, &mut report);
     if args.repair {
         logs::repair(app, &reach, args.yes, out)?;
     }

@@ -55,7 +55,7 @@ fn writes(matches: &ArgMatches) -> bool {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ExportArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "export")?;
+    let bubble = app.look_at(&args.bubble, "export", out)?;
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", bubble.id)));
     let to_stdout = file == Path::new("-");
     let path = if to_stdout { file } else { app.resolve(&file)? };

@@ -40,7 +40,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = FindingsArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "findings")?;
+    let bubble = app.look_at(&args.bubble, "findings", out)?;
     let unit = bubble.load()?.unit;
     if args.json {
         return out.json(SCHEMA, &LedgerShown::of(&unit));

@@ -10,6 +10,7 @@ use pairflow_core::view::inbox::{InboxItem, inbox};
 use pairflow_core::view::safe::safe_line;
 use pairflow_core::view::{StateFields, title};
 use pairflow_engine::engine::Bubble;
+use pairflow_engine::git::GitError;
 use serde::Serialize;
 
 use crate::app::{App, Reach};
@@ -73,6 +74,7 @@ struct Row {
     bubble_id: BubbleId,
     state: Option<StateName>,
     paused: bool,
+    foreign: Option<String>,
     active_agent: Option<AgentId>,
     round: u32,
     created_at: Option<Timestamp>,
@@ -96,7 +98,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     waiting(app, &home, out)?;
     out.line(format_args!(""))?;
     table(app, &home, out)?;
-    let moving = |row: &Row| matches!(row.state, Some(StateName::PreparingWorkspace | StateName::Running));
+    let moving = |row: &Row| {
+        row.foreign.is_none() && matches!(row.state, Some(StateName::PreparingWorkspace | StateName::Running))
+    };
     if home.bubbles.iter().any(|row| moving(row) && !row.paused) && !app.supervised()? {
         out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
         out.next(format_args!("pairflow supervise"));
@@ -121,23 +125,33 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
             }
         };
         for listed in bubbles {
-            let (id, root) = (listed.bubble.id, &found.root);
-            if let Ok(unit) = &listed.unit {
+            let (id, root) = (listed.bubble.id.clone(), &found.root);
+            if let Some(why) = &listed.foreign {
+                let adopt = reach.line(&format!("pairflow adopt {id}"), root);
+                home.problems
+                    .push(format!("bubble {id} is foreign: {why}; nothing is done for it until you adopt it: {adopt}"));
+            } else if let Ok(unit) = &listed.unit {
                 home.waiting.extend(items(reach, root, unit));
-                home.problems.extend(gone(reach, root, unit));
+                home.problems.extend(troubled(reach, &listed.bubble, unit));
             }
-            home.bubbles.push(Row::new(root, id, listed.unit.map_err(|error| CommandError::from(error).message)));
+            let foreign = listed.foreign.map(|why| why.to_string());
+            let row = Row::new(root, id, listed.unit.map_err(|error| CommandError::from(error).message));
+            home.bubbles.push(Row { foreign, ..row });
         }
     }
     home.waiting.sort_by_key(|waiting| waiting.item.since);
     Ok(home)
 }
 
-/// Says that the worktree of a bubble that still goes on was removed by hand.
-fn gone(reach: &Reach, root: &Path, unit: &Unit) -> Option<String> {
-    let again = reach.line(&format!("pairflow resume {}", unit.id), root);
-    let lost = !unit.phase.is_final() && Bubble::lacks_worktree(unit);
-    lost.then(|| format!("the worktree of bubble {} is gone; make it again: {again}", unit.id))
+/// Says that the worktree of a bubble that still goes on is gone, or cannot be used.
+fn troubled(reach: &Reach, bubble: &Bubble, unit: &Unit) -> Option<String> {
+    let again = reach.line(&format!("pairflow resume {}", unit.id), bubble.control.repo());
+    match bubble.worktree_problem(unit).filter(|_| !unit.phase.is_final())? {
+        GitError::WorktreeGone { .. } => {
+            Some(format!("the worktree of bubble {} is gone; make it again: {again}", unit.id))
+        }
+        other => Some(format!("bubble {}: {other}: {again}", unit.id)),
+    }
 }
 
 /// Returns what waits for the person in one bubble, with command lines that work from the place of the call.
@@ -159,6 +173,7 @@ impl Row {
                 bubble_id,
                 state: None,
                 paused: false,
+                foreign: None,
                 active_agent: None,
                 round: 0,
                 created_at: None,
@@ -172,6 +187,7 @@ impl Row {
                     bubble_id,
                     state: Some(fields.state),
                     paused: fields.paused,
+                    foreign: None,
                     active_agent: fields.active_agent,
                     round: fields.round,
                     created_at: Some(unit.created_at),
@@ -257,11 +273,12 @@ fn cells(row: &Row, now: Timestamp) -> Vec<(Paint, String)> {
         ];
     };
     let paused = if row.paused { ", paused" } else { "" };
+    let foreign = if row.foreign.is_some() { ", foreign" } else { "" };
     let turn = row.active_agent.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
     let created = row.created_at.map_or_else(|| "-".to_owned(), |at| age(at, now));
     vec![
         (Paint::Bold, row.bubble_id.to_string()),
-        (state_paint(state), format!("{state}{paused}")),
+        (state_paint(state), format!("{state}{paused}{foreign}")),
         (Paint::Plain, turn),
         (Paint::Plain, row.round.to_string()),
         (Paint::Dim, created),

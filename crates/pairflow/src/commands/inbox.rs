@@ -68,10 +68,17 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 fn units(app: &App, out: &mut Out, arg: &BubbleArg) -> Result<Vec<Unit>, CommandError> {
     let place = app.place(arg.repo.as_deref())?;
     if arg.typed().is_some() || place.bubble.is_some() {
-        return Ok(vec![app.bubble(arg, "inbox")?.load()?.unit]);
+        return Ok(vec![app.look_at(arg, "inbox", out)?.load()?.unit]);
     }
     let mut units = Vec::new();
     for listed in app.engine()?.list(&place.repo.root)? {
+        if let Some(why) = &listed.foreign {
+            out.warn(format_args!(
+                "bubble {} is foreign: {why}; pairflow adopt {}",
+                listed.bubble.id, listed.bubble.id
+            ));
+            continue;
+        }
         match listed.unit {
             Ok(unit) => units.push(unit),
             Err(error) => out.warn(format_args!("{}: {}", listed.bubble.id, CommandError::from(error).message)),

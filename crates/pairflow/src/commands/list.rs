@@ -51,6 +51,7 @@ enum Item {
         fields: Box<StateFields>,
         task_title: String,
         merged: bool,
+        foreign: Option<String>,
         error: Option<String>,
     },
     Unreadable {
@@ -73,10 +74,16 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Ok(());
     }
     let mut grid = Grid::new(&["ID", "STATE", "ROUND", "TURN", "TASK"]);
+    let foreign: Vec<_> = listed.iter().filter_map(|one| Some((one.bubble.id.clone(), one.foreign.clone()?))).collect();
     for item in listed.into_iter().map(item) {
         grid.row(cells(&item));
     }
-    out.grid(&grid)
+    out.grid(&grid)?;
+    for (id, why) in foreign {
+        out.warn(format_args!("bubble {id} is foreign: {why}"));
+        out.next(format_args!("pairflow adopt {id}"));
+    }
+    Ok(())
 }
 
 fn item(listed: Listed) -> Item {
@@ -85,6 +92,7 @@ fn item(listed: Listed) -> Item {
             fields: Box::new(StateFields::of(&unit)),
             task_title: title(&unit.task).to_owned(),
             merged: unit.merged.is_some(),
+            foreign: listed.foreign.map(|why| why.to_string()),
             error: None,
         },
         Err(error) => {
@@ -95,13 +103,15 @@ fn item(listed: Listed) -> Item {
 
 fn cells(item: &Item) -> [(Paint, String); 5] {
     match item {
-        Item::Readable { fields, task_title, merged, .. } => {
+        Item::Readable { fields, task_title, merged, foreign, .. } => {
             let turn = fields.active_agent.as_ref().map_or("-".to_owned(), ToString::to_string);
             let merged = if *merged { ", merged" } else { "" };
             let paused = if fields.paused { ", paused" } else { "" };
+            let paint = if foreign.is_some() { Paint::Bad } else { Paint::Plain };
+            let foreign = if foreign.is_some() { ", foreign" } else { "" };
             [
                 (Paint::Bold, fields.bubble_id.to_string()),
-                (Paint::Plain, format!("{}{paused}{merged}", fields.state)),
+                (paint, format!("{}{paused}{merged}{foreign}", fields.state)),
                 (Paint::Plain, fields.round.to_string()),
                 (Paint::Plain, turn),
                 (Paint::Plain, task_title.clone()),

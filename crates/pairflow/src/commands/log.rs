@@ -37,7 +37,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = LogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "log")?;
+    let bubble = app.look_at(&args.bubble, "log", out)?;
     let mut story = TimelineState::new(bubble.id.clone());
     let mut rows = Vec::new();
     bubble.log().visit(&mut |envelope| rows.extend(story.step(&envelope))).map_err(EngineError::from)?;

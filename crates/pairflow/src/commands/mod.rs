@@ -1,5 +1,6 @@
 //! The commands, one file each: the arguments, one call, the answer as text.
 
+pub mod adopt;
 pub mod approve;
 pub mod ask_human;
 pub mod attach;

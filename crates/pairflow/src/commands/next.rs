@@ -97,7 +97,7 @@ fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandErr
     let mut open = Vec::new();
     let engine = app.engine()?;
     for found in app.found(reach)? {
-        for listed in found.bubbles? {
+        for listed in found.bubbles?.into_iter().filter(|listed| listed.foreign.is_none()) {
             let unit = match listed.unit {
                 Ok(unit) => unit,
                 Err(error) => {

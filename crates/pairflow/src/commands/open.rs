@@ -36,16 +36,16 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = OpenArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "open")?;
     let unit = bubble.load()?.unit;
-    let opened = open(&bubble, &unit).map_err(|error| by_hand(app, &unit, error))?;
+    let opened = open(&bubble, &unit).map_err(|error| by_hand(app, &bubble, &unit, error))?;
     let program = opened.argv.first().map_or("", String::as_str);
     out.line(format_args!("Opened bubble {} with {program} at {}", bubble.id, opened.worktree.display()))
 }
 
 /// Tells why nothing was opened, and how the person gets there nevertheless.
-fn by_hand(app: &App, unit: &Unit, error: EngineError) -> CommandError {
+fn by_hand(app: &App, bubble: &Bubble, unit: &Unit, error: EngineError) -> CommandError {
     let error = CommandError::from(error);
     let Some(workspace) = &unit.workspace else { return error };
-    if Bubble::lacks_worktree(unit) {
+    if bubble.worktree_problem(unit).is_some() {
         return if unit.phase.is_final() { error } else { error.or_next(format_args!("pairflow resume {}", unit.id)) };
     }
     // What a bubble was started with stays in force for it.

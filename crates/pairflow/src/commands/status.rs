@@ -5,6 +5,7 @@ use pairflow_core::unit::Unit;
 use pairflow_core::view::Tone;
 use pairflow_core::view::status::{LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
+use pairflow_engine::git::GitError;
 use pairflow_engine::stage::Activity;
 
 use crate::app::App;
@@ -40,7 +41,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = StatusArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "status")?;
+    let bubble = app.look_at(&args.bubble, "status", out)?;
     let loaded = bubble.refresh()?;
     if args.json {
         return print_json(app, out, &bubble, &loaded.unit);
@@ -69,8 +70,13 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
     status.next = next(app, unit, status.next, supervised);
     status.uncounted = !supervised;
     status.damaged_logs = bubble.log().set_aside().iter().map(|path| path.display().to_string()).collect();
-    if Bubble::lacks_worktree(unit) {
-        status.lose_worktree();
+    match bubble.worktree_problem(unit) {
+        None => {}
+        Some(GitError::WorktreeGone { .. }) => status.lose_worktree(),
+        Some(problem) => status.disturb_worktree(problem.to_string()),
+    }
+    if let Some(why) = bubble.foreign().ok().flatten() {
+        status.mark_foreign(why.to_string());
     }
     Ok(status)
 }

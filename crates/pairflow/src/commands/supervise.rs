@@ -9,6 +9,7 @@ use pairflow_agents::Drivers;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
+use pairflow_engine::store::StoreError;
 use pairflow_engine::supervise::{Ask, Client, Setup, once, run as supervise, spawn};
 
 use crate::app::App;
@@ -98,6 +99,12 @@ fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandEr
                 tell(out, &id, settled.unit.phase.name().as_str(), &rows.unwrap_or_default())?;
             }
             (Ok(None), Ok(_)) => out.line(format_args!("{id}: another process looks after it."))?,
+            (Err(error @ EngineError::Store(StoreError::Foreign { .. })), _) => {
+                // Somebody else's bubble is no failure of the person's own.
+                let error = CommandError::from(error);
+                out.warn(format_args!("{}", error.message));
+                error.hint.iter().for_each(|hint| out.next(format_args!("{hint}")));
+            }
             (Err(error), _) | (_, Err(error)) => {
                 let error = CommandError::from(error);
                 out.warn(format_args!("{id}: {}", error.message));
@@ -119,7 +126,7 @@ fn tell(out: &mut Out, id: &str, state: &str, rows: &[TimelineRow]) -> Result<()
 }
 
 fn wake_all(engine: &Engine, root: &Path) -> Result<(), CommandError> {
-    for listed in engine.list(root)? {
+    for listed in engine.list(root)?.into_iter().filter(|listed| listed.foreign.is_none()) {
         Client::new(&engine.dirs).wake(&listed.bubble);
     }
     Ok(())

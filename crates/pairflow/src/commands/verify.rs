@@ -38,7 +38,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = VerifyArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&args.bubble, "verify")?;
+    let bubble = app.look_at(&args.bubble, "verify", out)?;
     out.progress(format_args!("recomputing what the log of {} claims …", bubble.id));
     let report = verify(&bubble)?;
     if args.json {

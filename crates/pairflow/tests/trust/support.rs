@@ -1,8 +1,9 @@
-//! A home for the program under test.
+//! A home for the program under test, and bubbles in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use pairflow_testkit::home::Home;
+use pairflow_testkit::home::{Agent, Home};
 
 /// The program under test: the one at `PAIRFLOW_BIN`, or the one that was just built.
 pub(crate) fn program() -> PathBuf {
@@ -12,4 +13,51 @@ pub(crate) fn program() -> PathBuf {
 /// Makes a home for the program under test.
 pub(crate) fn home() -> Home {
     Home::new(program())
+}
+
+/// Makes a bubble that waits to be started.
+#[track_caller]
+pub(crate) fn created(home: &Home, id: &str) {
+    let task = "Write done.txt\n\n## Acceptance criteria\n- done.txt says done\n";
+    home.pairflow(&["create", "--id", id, "--task", task, "--test", "test -f done.txt"]).ok();
+}
+
+/// Makes a bubble in which codex has the first turn.
+#[track_caller]
+pub(crate) fn started(home: &Home, id: &str) {
+    created(home, id);
+    home.pairflow(&["start", id]).ok();
+    home.wait_for_turn(id, "codex");
+}
+
+/// Makes a bubble that waits for a person's approval.
+#[track_caller]
+pub(crate) fn ready<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
+    started(home, id);
+    let (codex, claude) = (home.agent(id, "codex"), home.agent(id, "claude"));
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn(id, "claude");
+    claude.pairflow(&["pass", "--summary", "looks right", "--no-findings"]).ok();
+    home.wait_for_turn(id, "codex");
+    codex.converged("nothing left").ok();
+    home.wait_for_state(id, "READY_FOR_APPROVAL");
+    (codex, claude)
+}
+
+/// Ends the supervisor, so that nobody writes while files are moved about.
+pub(crate) fn quiet(home: &Home) {
+    home.pairflow(&["supervisor", "stop"]);
+}
+
+/// Returns the log of a bubble.
+pub(crate) fn log_of(repo: &Path, id: &str) -> PathBuf {
+    repo.join(".pairflow/bubbles").join(id).join("transcript.ndjson")
+}
+
+/// Copies a file or a directory with all that is in it.
+#[track_caller]
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
 }

@@ -37,6 +37,12 @@ pub struct StatusLine {
 pub fn render(status: &Status) -> Vec<StatusLine> {
     let mut page = Lines(Vec::new());
     page.one("State", &state(status), state_tone(status));
+    if let Some(why) = &status.foreign {
+        page.sentences(
+            "Foreign",
+            &[(format!("{why}. Nothing is done for this bubble until you adopt it."), Tone::Bad)],
+        );
+    }
     page.one("Task", &status.task_title, Tone::Plain);
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
@@ -236,6 +242,9 @@ fn outcome(page: &mut Lines, status: &Status) {
     if status.worktree_gone {
         let again = status.restoring().map_or_else(String::new, |line| format!("; '{line}' makes it again"));
         page.sentences("", &[(format!("It is gone{again}"), Tone::Bad)]);
+    }
+    if let Some(problem) = &status.worktree_problem {
+        page.sentences("", &[(problem.clone(), Tone::Bad)]);
     }
     for path in &status.damaged_logs {
         page.sentences(

@@ -30,6 +30,10 @@ pub struct Status {
     pub worktree: Option<String>,
     /// Whether the worktree was removed by hand; a state alone does not tell.
     pub worktree_gone: bool,
+    /// What else is wrong with the worktree.
+    pub worktree_problem: Option<String>,
+    /// Why the bubble is foreign, if it is: then nothing is done for it.
+    pub foreign: Option<String>,
     /// Damaged logs that a repair has set aside; a state alone does not tell.
     pub damaged_logs: Vec<String>,
     /// The bubble's branch.
@@ -235,6 +239,8 @@ impl Status {
             acceptance_criteria: unit.acceptance_criteria.clone(),
             worktree: unit.workspace.as_ref().map(|workspace| workspace.path.clone()),
             worktree_gone: false,
+            worktree_problem: None,
+            foreign: None,
             damaged_logs: Vec::new(),
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
@@ -348,6 +354,19 @@ impl Status {
             self.next.retain(|line| *line != resume);
             self.next.insert(0, resume);
         }
+    }
+
+    /// Notes that the worktree is there and cannot be used. `resume` repairs it, or says what is to be done first.
+    pub fn disturb_worktree(&mut self, problem: String) {
+        self.lose_worktree();
+        self.worktree_gone = false;
+        self.worktree_problem = Some(problem);
+    }
+
+    /// Notes that the bubble is foreign: it has to be adopted before anything else.
+    pub fn mark_foreign(&mut self, why: String) {
+        self.foreign = Some(why);
+        self.next = vec![format!("pairflow adopt {}", self.fields.bubble_id)];
     }
 
     /// The command line that makes a worktree again that is gone.

@@ -5,6 +5,7 @@ use std::path::Path;
 use pairflow_core::config::Layer;
 use pairflow_core::unit::{StateName, Unit};
 use pairflow_engine::engine::{Bubble, EngineError};
+use pairflow_engine::git::GitError;
 use pairflow_engine::store::{CacheStand, Salvage, StoreError};
 use pairflow_engine::supervise::Client;
 use pairflow_engine::verbs::Mended;
@@ -31,6 +32,11 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
         for listed in bubbles {
             all += 1;
             sound += usize::from(log(reach, &listed.bubble, report));
+            if let Some(why) = &listed.foreign {
+                let next = reach.line(&format!("pairflow adopt {}", listed.bubble.id), &found.root);
+                report.warning(&format!("bubble {}", listed.bubble.id), &format!("foreign: {why}"), Some(&next));
+                continue;
+            }
             match &listed.unit {
                 Ok(unit) if unit.phase.is_final() => leftovers(&listed.bubble, report),
                 Ok(unit) => worktree(reach, &listed.bubble, unit, report),
@@ -50,11 +56,15 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-/// Names a worktree that was removed under a bubble that still goes on.
+/// Names a worktree that is gone or cannot be used, of a bubble that still goes on.
 fn worktree(reach: &Reach, bubble: &Bubble, unit: &Unit, report: &mut Report) {
-    let Some(record) = unit.workspace.as_ref().filter(|_| Bubble::lacks_worktree(unit)) else { return };
+    let Some(problem) = bubble.worktree_problem(unit) else { return };
     let next = reach.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
-    report.problem(&format!("worktree of {}", bubble.id), &format!("{} is gone", record.path), Some(&next));
+    let found = match problem {
+        GitError::WorktreeGone { path } => format!("{} is gone", path.display()),
+        other => other.to_string(),
+    };
+    report.problem(&format!("worktree of {}", bubble.id), &found, Some(&next));
 }
 
 /// Names what still runs for a bubble that is over; a supervisor that looks at it ends that.
@@ -117,7 +127,7 @@ fn own_config(app: &App, bubble: &Bubble, report: &mut Report) {
 /// Repairs every log in reach that is damaged or torn, after a yes for each.
 pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Result<(), CommandError> {
     for found in app.found(reach)? {
-        for listed in found.bubbles? {
+        for listed in found.bubbles?.into_iter().filter(|listed| listed.foreign.is_none()) {
             let bubble = listed.bubble;
             match bubble.log().verify() {
                 Err(error @ StoreError::Damaged { .. }) => {

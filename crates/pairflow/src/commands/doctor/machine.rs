@@ -1,5 +1,6 @@
 //! What the machine and its user have to offer: programs, configuration, directories, the supervisor.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pairflow_core::config::Layer;
@@ -8,7 +9,7 @@ use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
 use pairflow_engine::supervise::{Ask, Client};
 
 use super::report::{Report, counted};
-use crate::app::{App, INSTALL_TMUX, Reach};
+use crate::app::{App, INSTALL_TMUX, Reach, quoted};
 use crate::exit::CommandError;
 
 /// Below this, a disk counts as full: a checkout and its build need more.
@@ -54,6 +55,29 @@ pub(super) fn repository(reach: &Reach, report: &mut Report) {
     match Repo::discover(&place.repo.root) {
         Ok(repo) => report.ok("repository", &repo.root.display().to_string()),
         Err(error) => report.problem("repository", &error.to_string(), None),
+    }
+}
+
+/// Looks at what tells one's own bubbles from foreign ones: the key, and whether logs travel with the repository.
+pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
+    let Ok(engine) = app.engine() else { return };
+    let registry = engine.registry();
+    let path = registry.key_path();
+    match registry.key() {
+        Ok(None) => report.ok("key", "there is none yet; the first bubble makes it"),
+        Ok(Some(key)) => {
+            let open = std::fs::metadata(&path).is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0);
+            let next = format!("chmod 600 {}", quoted(&path.display().to_string()));
+            match open {
+                true => report.problem("key", &format!("others can read {}", path.display()), Some(&next)),
+                false => report.ok("key", &format!("{} seals the logs of your bubbles", key.id())),
+            }
+        }
+        Err(error) => report.problem("key", &error.to_string(), None),
+    }
+    if let Some(place) = reach.place.as_ref().filter(|place| engine.tracks_control(&place.repo)) {
+        let found = format!("git tracks .pairflow in {}", place.repo.root.display());
+        report.problem("history", &found, Some("git rm -r --cached .pairflow"));
     }
 }
 

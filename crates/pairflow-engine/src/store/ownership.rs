@@ -1,0 +1,258 @@
+//! Whose a log is: this user's, or foreign. pairflow acts for its own bubbles only.
+//!
+//! A log is own when it is on record in the user's state directory, does not end before what is known of it there, and
+//! everything that came since is sealed with the user's key. A log that arrived in any other way (a clone, a copy, a
+//! restored backup, somebody else's) can be read, and causes nothing.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_core::log::line::{LineHash, MAX_LINE};
+use pairflow_core::log::scan::Head;
+use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, first_append};
+
+use super::error::StoreError;
+use super::log::Log;
+use super::read;
+use super::registry::{Known, Registered, Registry};
+use super::storage::{FileKind, Handle, StorageError};
+
+/// Whose a log is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// This user's.
+    Own,
+    /// Not this user's, or not provably so.
+    Foreign(Foreign),
+}
+
+/// Why a log is foreign.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Foreign {
+    /// It arrived with the repository, or was put there.
+    #[error("it was not created here: no bubble of yours on this machine has this log")]
+    Unknown,
+    /// The repository is a copy of one in which the bubble is.
+    #[error("it is a copy of the bubble in {}", .of.display())]
+    Copy {
+        /// The repository with the original.
+        of: PathBuf,
+    },
+    /// The repository was moved.
+    #[error("it is on record for {}, and nothing is there any more; the repository seems to have been moved", .from.display())]
+    Moved {
+        /// Where it was.
+        from: PathBuf,
+    },
+    /// It ends earlier than it once did.
+    #[error(
+        "its log ends before line {known}, which this machine has seen; it was rolled back, or restored from a backup"
+    )]
+    RolledBack {
+        /// The last line that is known to have been there.
+        known: u64,
+    },
+    /// Another log stands in its place.
+    #[error("its log is not the one that was written here: line {known} is another one")]
+    Replaced {
+        /// The line that differs.
+        known: u64,
+    },
+    /// Lines were added that this user's pairflow did not write.
+    #[error("lines of its log were not written by your pairflow: {}", seal_words(*.seal))]
+    Forged {
+        /// What their seals are worth.
+        seal: SealState,
+    },
+    /// The key that sealed it is gone.
+    #[error("the key that sealed its log (`{key}`) is not in your state directory any more")]
+    KeyLost {
+        /// The name of the key.
+        key: String,
+    },
+    /// Its files are another user's.
+    #[error("its log belongs to another user")]
+    OtherUser,
+    /// Its files stand elsewhere.
+    #[error("{} is a link, not a directory of this repository", .path.display())]
+    Linked {
+        /// The link.
+        path: PathBuf,
+    },
+}
+
+/// What the writer of an own log needs: its record, and what seals it.
+#[derive(Debug, Clone)]
+pub(super) struct Owner {
+    pub(super) entry: Registered,
+    pub(super) sealer: Sealer,
+}
+
+impl Standing {
+    /// Whether it is this user's.
+    pub fn is_own(&self) -> bool {
+        *self == Self::Own
+    }
+
+    /// Returns why it is foreign, if it is.
+    pub fn foreign(&self) -> Option<&Foreign> {
+        match self {
+            Self::Own => None,
+            Self::Foreign(why) => Some(why),
+        }
+    }
+}
+
+/// Says what a seal is worth, as part of a sentence.
+pub fn seal_words(seal: SealState) -> &'static str {
+    match seal {
+        SealState::Own => "they are sealed by you",
+        SealState::OtherKey => "they are sealed with another key",
+        SealState::Unsealed => "they are not sealed",
+        SealState::Broken => "their seal is broken",
+    }
+}
+
+impl Log {
+    /// Says whose the log is. Reads the end of it only.
+    pub fn standing(&self) -> Result<Standing, StoreError> {
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        match self.standing_of(&*handle)? {
+            Ok(_) => Ok(Standing::Own),
+            Err(why) => {
+                // What looks as if it had been replaced may be damaged, which is another thing to tell.
+                if matches!(why, Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. }) {
+                    self.load()?;
+                }
+                Ok(Standing::Foreign(why))
+            }
+        }
+    }
+
+    /// Judges an open log: what seals its next append if it is this user's, or why it is foreign.
+    ///
+    /// Without a registry nothing is sealed, and every log is one's own.
+    pub(super) fn standing_of(&self, handle: &dyn Handle) -> Result<Result<Option<Owner>, Foreign>, StoreError> {
+        let Some(registry) = &self.registry else { return Ok(Ok(None)) };
+        if let Some(path) = self.linked(self.files.own_dirs().take(2))? {
+            return Ok(Err(Foreign::Linked { path }));
+        }
+        if !handle.stat()?.own {
+            return Ok(Err(Foreign::OtherUser));
+        }
+        let Some(known) = registry.find(self.files.repo(), &self.id)? else {
+            return Ok(Err(self.stray(registry, handle)?));
+        };
+        Ok(judge(registry.key()?, known, handle)?.map(Some))
+    }
+
+    /// Judges every seal since the log was created or last adopted, and counts the appends before that.
+    pub fn seals(&self, key: &SealKey) -> Result<(Judged, usize), StoreError> {
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let mut scan = SealScan::new(key);
+        read::lines(&*handle, &mut |line| scan.take(line))?;
+        Ok(scan.finish())
+    }
+
+    /// Returns the record of the log if every line that this user has in it is sealed, whatever is known of its end.
+    pub(super) fn sealed_throughout(
+        &self,
+        registry: &Registry,
+        handle: &dyn Handle,
+    ) -> Result<Option<Registered>, StoreError> {
+        let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(None) };
+        Ok(judge(registry.key()?, Known { entry: entry.clone(), head: None }, handle)?.ok().map(|_| entry))
+    }
+
+    /// Returns the first of some directories that is a link, or no directory.
+    pub(super) fn linked(&self, dirs: impl Iterator<Item = PathBuf>) -> Result<Option<PathBuf>, StorageError> {
+        for path in dirs {
+            if self.disk.stat(&path)?.is_some_and(|stat| stat.kind != FileKind::Dir) {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds out where a log comes from that is not on record here.
+    fn stray(&self, registry: &Registry, handle: &dyn Handle) -> Result<Foreign, StoreError> {
+        let Some(first) = first_line(handle)? else { return Ok(Foreign::Unknown) };
+        let here = self.files.repo();
+        let same =
+            registry.all()?.into_iter().filter(|one| one.first == first && one.id == self.id && one.repo != here);
+        let (there, gone): (Vec<_>, Vec<_>) = same.partition(|one| self.is_at(&one.repo));
+        if let Some(one) = there.into_iter().next() {
+            return Ok(Foreign::Copy { of: one.repo });
+        }
+        let Some(one) = gone.into_iter().next() else { return Ok(Foreign::Unknown) };
+        let Some(known) = registry.find(&one.repo, &one.id)? else { return Ok(Foreign::Unknown) };
+        let judged = judge(registry.key()?, known, handle)?;
+        Ok(judged.err().unwrap_or(Foreign::Moved { from: one.repo }))
+    }
+
+    /// Whether the repository at `repo` has a log of this name.
+    fn is_at(&self, repo: &Path) -> bool {
+        let there = super::files::BubbleFiles::new(&repo.join(".pairflow"), &self.id).transcript();
+        self.disk.stat(&there).is_ok_and(|stat| stat.is_some())
+    }
+}
+
+/// Judges a log that is on record.
+fn judge(key: Option<SealKey>, known: Known, handle: &dyn Handle) -> Result<Result<Owner, Foreign>, StorageError> {
+    let Known { entry, head: known } = known;
+    let Some(key) = key.filter(|key| key.id() == entry.key) else {
+        return Ok(Err(Foreign::KeyLost { key: entry.key.clone() }));
+    };
+    let sealer = Sealer::new(key, entry.instance);
+    let len = handle.stat()?.len;
+    let begins = known.map_or(entry.since, |known| known.offset);
+    if let Some(known) = known {
+        // The newline of the last line may be missing; the next command adds it.
+        if len + 1 < known.offset {
+            return Ok(Err(Foreign::RolledBack { known: known.seq }));
+        }
+        if !holds(handle, &known)? {
+            return Ok(Err(Foreign::Replaced { known: known.seq }));
+        }
+        if len <= begins {
+            return Ok(Ok(Owner { entry, sealer }));
+        }
+    }
+    let mut tail = vec![0; usize::try_from(len.saturating_sub(begins)).unwrap_or(usize::MAX)];
+    let count = handle.read_at(begins, &mut tail)?;
+    tail.truncate(count);
+    Ok(judge_tail(&sealer, &entry, &tail, known.is_some()).map(|()| Owner { entry, sealer }))
+}
+
+/// Whether the line that ends at `known` is the one that was there, its newline left aside.
+fn holds(handle: &dyn Handle, known: &Head) -> Result<bool, StorageError> {
+    let plausible = (1..=MAX_LINE as u64).contains(&known.last_len) && known.last_len <= known.offset;
+    let mut line = vec![0; if plausible { known.last_len as usize - 1 } else { 0 }];
+    let count = handle.read_at(known.offset.saturating_sub(known.last_len), &mut line)?;
+    Ok(plausible && count == line.len() && LineHash::of(&line) == known.hash)
+}
+
+/// Judges what is not known yet of a log; without anything that is known, it has to begin with this user's first line.
+fn judge_tail(sealer: &Sealer, entry: &Registered, tail: &[u8], known: bool) -> Result<(), Foreign> {
+    let mut seal = SealState::Own;
+    let mut rest = tail;
+    if !known {
+        let end = first_append(tail).ok_or(Foreign::Forged { seal: SealState::Unsealed })?;
+        let line = tail.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        if LineHash::of(line) != entry.instance {
+            return Err(Foreign::Unknown);
+        }
+        seal = Sealer::beginning(sealer.key().clone()).judge_all(&tail[..end]).worst;
+        rest = &tail[end..];
+    }
+    seal = seal.max(sealer.judge_all(rest).worst);
+    if seal == SealState::Own { Ok(()) } else { Err(Foreign::Forged { seal }) }
+}
+
+/// Returns the hash of the first line.
+pub(super) fn first_line(handle: &dyn Handle) -> Result<Option<LineHash>, StorageError> {
+    let len = usize::try_from(handle.stat()?.len).unwrap_or(usize::MAX).min(MAX_LINE);
+    let mut bytes = vec![0; len];
+    let count = handle.read_at(0, &mut bytes)?;
+    let end = bytes[..count].iter().position(|byte| *byte == b'\n');
+    Ok(end.map(|end| LineHash::of(&bytes[..end])))
+}

@@ -1,0 +1,279 @@
+//! Which bubbles are this user's: a record of each in the user's state directory, and the key that seals their logs.
+//!
+//! A record is durable before the first line that it stands for is written. Beside it is a note that repeats it, with
+//! the newest known end of the log: written after each append, never synced, and only ever behind the log. Nothing here
+//! decides whose a log is; see `ownership`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pairflow_core::hash::{hex, sha256};
+use pairflow_core::ids::BubbleId;
+use pairflow_core::log::line::LineHash;
+use pairflow_core::log::scan::Head;
+use pairflow_core::log::seal::SealKey;
+use serde::{Deserialize, Serialize};
+
+use super::durable;
+use super::storage::{FileKind, LockMode, Storage, StorageError};
+
+/// How long the making of a key waits for another process that makes it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The bubbles of one user on one machine.
+#[derive(Clone)]
+pub struct Registry {
+    disk: Arc<dyn Storage>,
+    state: PathBuf,
+}
+
+/// One bubble of this user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    /// The root of its repository.
+    pub repo: PathBuf,
+    /// Its name.
+    pub id: BubbleId,
+    /// The hash of the first line that this user's pairflow wrote: the creation, or the last adoption.
+    pub instance: LineHash,
+    /// The hash of the first line of the log, by which a copy of it is recognised.
+    pub first: LineHash,
+    /// Where the lines of this user begin.
+    pub since: u64,
+    /// The name of the key that seals them.
+    pub key: String,
+}
+
+/// What is known of a bubble of this user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Its record.
+    pub entry: Registered,
+    /// The newest known end of its log.
+    pub head: Option<Head>,
+}
+
+impl Registry {
+    /// Names the registry in the state directory `state`.
+    pub fn new(disk: Arc<dyn Storage>, state: PathBuf) -> Self {
+        Self { disk, state }
+    }
+
+    /// Returns the user's key; nothing if there is none yet.
+    pub fn key(&self) -> Result<Option<SealKey>, StorageError> {
+        let path = self.key_path();
+        let Some(bytes) = self.read(&path)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&bytes);
+        let unusable = || {
+            let why =
+                "it is not a key of pairflow; restore it from a backup, or move it away and run 'pairflow adopt --all'";
+            StorageError::new("use", &path, std::io::Error::new(std::io::ErrorKind::InvalidData, why))
+        };
+        secret_of(text.trim_end()).map(SealKey::new).map(Some).ok_or_else(unusable)
+    }
+
+    /// Returns the user's key, which is made if there is none yet.
+    pub fn key_or_new(&self) -> Result<SealKey, StorageError> {
+        if let Some(key) = self.key()? {
+            return Ok(key);
+        }
+        durable::make_dirs(&*self.disk, &self.state)?;
+        let busy = || std::io::Error::new(std::io::ErrorKind::TimedOut, "another process holds it");
+        let lock = self.state.join("key.lock");
+        let guard = self.disk.lock(&lock, LockMode::Exclusive, PATIENCE)?;
+        let _guard = guard.ok_or_else(|| StorageError::new("lock", &lock, busy()))?;
+        if let Some(key) = self.key()? {
+            return Ok(key);
+        }
+        let path = self.key_path();
+        let secret = random().map_err(|error| StorageError::new("draw random numbers for", &path, error))?;
+        durable::put(&*self.disk, &path, format!("{}\n", hex(&secret)).as_bytes())?;
+        Ok(SealKey::new(secret))
+    }
+
+    /// Returns the record of a bubble, with the newest known end of its log.
+    ///
+    /// One that is damaged counts as none: the log is then foreign until it is adopted.
+    pub fn find(&self, repo: &Path, id: &BubbleId) -> Result<Option<Known>, StorageError> {
+        let of = |known: &Known| known.entry.repo == repo && known.entry.id == *id;
+        let note = self.read(&self.record(repo, id, "head"))?.and_then(|bytes| read_note(&bytes));
+        if let Some(known) = note.filter(of) {
+            return Ok(Some(known));
+        }
+        let bytes = self.read(&self.record(repo, id, "json"))?;
+        let entry: Option<Registered> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(entry.map(|entry| Known { entry, head: None }).filter(of))
+    }
+
+    /// Records a bubble; when this returns, the record survives a power loss. What was known of an older one is gone.
+    pub fn register(&self, bubble: &Registered) -> Result<(), StorageError> {
+        let path = self.record(&bubble.repo, &bubble.id, "json");
+        durable::make_dirs(&*self.disk, durable::parent(&path))?;
+        self.disk.remove(&self.record(&bubble.repo, &bubble.id, "head"))?;
+        let json = serde_json::to_vec(bubble).expect("a record holds texts and numbers only");
+        durable::put(&*self.disk, &path, &json)
+    }
+
+    /// Forgets a bubble.
+    pub fn forget(&self, repo: &Path, id: &BubbleId) -> Result<(), StorageError> {
+        self.disk.remove(&self.record(repo, id, "head"))?;
+        self.disk.remove(&self.record(repo, id, "json"))
+    }
+
+    /// Notes where a bubble's log ends. It is not durable; a note that cannot be written is an old one, not a wrong one.
+    pub fn note(&self, entry: &Registered, head: &Head) {
+        let path = self.record(&entry.repo, &entry.id, "head");
+        let _ = durable::renew(&*self.disk, &path, &write_note(entry, head));
+    }
+
+    /// Returns every bubble on record, by repository and name. Records that cannot be read are passed over.
+    pub fn all(&self) -> Result<Vec<Registered>, StorageError> {
+        let mut found = Vec::new();
+        for dir in self.disk.list_dir(&self.bubbles())? {
+            let dir = self.bubbles().join(dir);
+            for name in self.disk.list_dir(&dir)?.iter().filter(|name| !name.starts_with('.')) {
+                if !name.ends_with(".json") {
+                    continue;
+                }
+                let bytes = self.disk.read(&dir.join(name)).unwrap_or_default();
+                found.extend(bytes.and_then(|bytes| serde_json::from_slice::<Registered>(&bytes).ok()));
+            }
+        }
+        found.sort_by(|a, b| (&a.repo, &a.id).cmp(&(&b.repo, &b.id)));
+        Ok(found)
+    }
+
+    /// Returns the file that holds the key.
+    pub fn key_path(&self) -> PathBuf {
+        self.state.join("key")
+    }
+
+    /// Reads a file of this user; one that belongs to somebody else is refused.
+    fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
+        match self.disk.stat(path)? {
+            None => Ok(None),
+            Some(stat) if stat.kind == FileKind::File && stat.own => self.disk.read(path),
+            Some(_) => {
+                let why = "it is not a plain file of this user";
+                Err(StorageError::new("use", path, std::io::Error::new(std::io::ErrorKind::PermissionDenied, why)))
+            }
+        }
+    }
+
+    fn bubbles(&self) -> PathBuf {
+        self.state.join("bubbles")
+    }
+
+    fn record(&self, repo: &Path, id: &BubbleId, ending: &str) -> PathBuf {
+        let place = sha256(repo.as_os_str().as_encoded_bytes());
+        self.bubbles().join(&place[..16]).join(format!("{id}.{ending}"))
+    }
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// Writes a note with its checksum behind it: a torn one is recognised.
+fn write_note(entry: &Registered, head: &Head) -> Vec<u8> {
+    let note = Known { entry: entry.clone(), head: Some(*head) };
+    let mut bytes = serde_json::to_vec(&note).expect("a record holds texts and numbers only");
+    let sum = format!(" {:08x}\n", crc32c::crc32c(&bytes));
+    bytes.extend_from_slice(sum.as_bytes());
+    bytes
+}
+
+fn read_note(bytes: &[u8]) -> Option<Known> {
+    let (note, sum) = bytes.split_at_checked(bytes.len().checked_sub(10)?)?;
+    let whole = sum == format!(" {:08x}\n", crc32c::crc32c(note)).as_bytes();
+    if whole { serde_json::from_slice(note).ok() } else { None }
+}
+
+fn secret_of(text: &str) -> Option<[u8; 32]> {
+    let mut secret = [0; 32];
+    let digits = text.as_bytes();
+    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    for (byte, pair) in secret.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(secret)
+}
+
+/// Draws 256 random bits.
+pub(crate) fn random() -> std::io::Result<[u8; 32]> {
+    let mut bytes = [0_u8; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::RealDisk;
+
+    fn registry(dir: &Path) -> Registry {
+        Registry::new(Arc::new(RealDisk), dir.join("state"))
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_nothing_else_passes_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = registry(dir.path());
+        assert_eq!(registry.key().unwrap(), None);
+        let key = registry.key_or_new().unwrap();
+        assert_eq!(registry.key_or_new().unwrap(), key);
+        assert_eq!(registry.key().unwrap(), Some(key));
+        for wrong in ["", "abc\n", &"x".repeat(64), &"+1".repeat(32)] {
+            std::fs::write(registry.key_path(), wrong).unwrap();
+            assert!(registry.key().is_err() && registry.key_or_new().is_err(), "{wrong:?}");
+        }
+    }
+
+    fn entry(repo: PathBuf) -> Registered {
+        let (instance, first, key) = (LineHash([1; 16]), LineHash([2; 16]), "k".to_owned());
+        Registered { repo, id: "b1".parse().unwrap(), instance, first, since: 0, key }
+    }
+
+    #[test]
+    fn a_torn_note_is_no_note() {
+        let head = Head { seq: 12, offset: 3456, hash: LineHash([9; 16]), last_len: 300 };
+        let bytes = write_note(&entry("/repo".into()), &head);
+        assert_eq!(read_note(&bytes).unwrap().head, Some(head));
+        for cut in 0..bytes.len() {
+            assert_eq!(read_note(&bytes[..cut]), None, "{cut}");
+        }
+        let changed = String::from_utf8(bytes).unwrap().replace("3456", "3457");
+        assert_eq!(read_note(changed.as_bytes()), None);
+    }
+
+    #[test]
+    fn records_are_found_by_place_and_name_and_damaged_ones_are_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = registry(dir.path());
+        let (repo, id): (_, BubbleId) = (dir.path().join("repo"), "b1".parse().unwrap());
+        let one = entry(repo.clone());
+        let known = |head| Some(Known { entry: one.clone(), head });
+        registry.register(&one).unwrap();
+        assert_eq!(registry.find(&repo, &id).unwrap(), known(None));
+        let head = Head { seq: 1, offset: 2, hash: one.first, last_len: 2 };
+        registry.note(&one, &head);
+        assert_eq!(registry.find(&repo, &id).unwrap(), known(Some(head)));
+        assert_eq!(registry.find(dir.path(), &id).unwrap(), None);
+        assert_eq!(registry.all().unwrap(), std::slice::from_ref(&one));
+        registry.register(&one).unwrap();
+        assert_eq!(registry.find(&repo, &id).unwrap(), known(None), "an older life is forgotten");
+        std::fs::write(registry.record(&repo, &id, "json"), "{\"repo\":").unwrap();
+        assert_eq!(registry.find(&repo, &id).unwrap(), None);
+        assert_eq!(registry.all().unwrap(), []);
+        registry.forget(&repo, &id).unwrap();
+        registry.forget(&repo, &id).unwrap();
+    }
+}

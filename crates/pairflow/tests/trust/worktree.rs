@@ -1,0 +1,56 @@
+//! The worktree of a bubble: what is not it is left alone, and what was damaged is repaired without losing work.
+
+use std::path::PathBuf;
+
+use pairflow_testkit::home::Home;
+
+use crate::support::{home, quiet, started};
+
+fn worktree(home: &Home) -> PathBuf {
+    PathBuf::from(home.status("b1")["worktree"].as_str().unwrap())
+}
+
+#[test]
+fn a_worktree_that_git_has_forgotten_is_named_and_repaired_with_its_work() {
+    let home = home();
+    started(&home, "b1");
+    let worktree = worktree(&home);
+    std::fs::write(worktree.join("half.txt"), "half done\n").unwrap();
+    std::fs::remove_dir_all(home.repo.join(".git/worktrees/b1")).unwrap();
+    home.pairflow(&["doctor"]).ends(3).says("do not point to each other").says("pairflow resume b1");
+    let status = home.status("b1");
+    assert!(status["worktree_problem"].as_str().unwrap().contains("do not point to each other"), "{status:#}");
+    assert_eq!(status["next"][0], "pairflow resume b1");
+    home.pairflow(&["resume", "b1"]).ok();
+    assert_eq!(std::fs::read_to_string(worktree.join("half.txt")).unwrap(), "half done\n");
+    let codex = home.agent("b1", "codex");
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    home.pairflow(&["diff", "b1"]).ok().says("half done");
+    assert_eq!(home.git_in(&worktree, &["branch", "--show-current"]), home.status("b1")["branch"].as_str().unwrap());
+}
+
+#[test]
+fn files_of_another_directory_never_get_into_a_snapshot() {
+    let home = home();
+    started(&home, "b1");
+    let worktree = worktree(&home);
+    let secret = home.root().join("secret");
+    std::fs::create_dir_all(&secret).unwrap();
+    std::fs::write(secret.join("id_rsa"), "private\n").unwrap();
+    let codex = home.agent("b1", "codex");
+    std::fs::rename(&worktree, home.root().join("aside")).unwrap();
+    std::os::unix::fs::symlink(&secret, &worktree).unwrap();
+    let mut pass = codex.command(&["pass", "--summary", "first cut"]);
+    pass.current_dir(home.root());
+    home.finish(pass);
+    quiet(&home);
+    home.pairflow(&["supervise", "--once"]);
+    let objects = home.git(&["rev-list", "--objects", "--all"]);
+    assert!(!objects.contains("id_rsa"), "a foreign file is in a snapshot:\n{objects}");
+    let status = home.status("b1");
+    assert!(status["worktree_problem"].as_str().unwrap().contains("not the worktree of this bubble"), "{status:#}");
+    home.pairflow(&["delete", "b1", "--yes"]).ends(3).says("is not the worktree of this bubble");
+    assert_eq!(std::fs::read_to_string(secret.join("id_rsa")).unwrap(), "private\n");
+}
