@@ -3,10 +3,12 @@
 pub mod body;
 pub mod envelope;
 mod fields;
+mod identity;
 pub mod lifecycle;
 pub mod line;
 pub mod scan;
 
 pub use body::*;
 pub use envelope::*;
+pub use identity::*;
 pub use lifecycle::*;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::ids::CommitId;
+use pairflow_core::ids::{BubbleId, CommitId};
 
 /// Why git did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -175,6 +175,40 @@ pub enum GitError {
         /// What it said.
         output: String,
     },
+    /// It is not known which hooks there were when the bubble was created.
+    #[error(
+        "the hooks of this repository were not recorded for this bubble, so they are not run; look at them, then: \
+         pairflow config set {id} identity=current; or commit without --hooks"
+    )]
+    HooksUnknown {
+        /// Which bubble.
+        id: BubbleId,
+    },
+    /// Hooks outside of the tree are not what they were.
+    #[error(
+        "hooks in {} have changed since they were recorded for this bubble, so they are not run ({}); look at them, then: \
+         pairflow config set {id} identity=current; or commit without --hooks",
+        .dir.display(), changed_files(.files)
+    )]
+    HooksChanged {
+        /// Which bubble.
+        id: BubbleId,
+        /// Their directory.
+        dir: PathBuf,
+        /// The changed files.
+        files: Vec<String>,
+    },
+    /// Hooks that would be files of the repository are not on the base.
+    #[error(
+        "{} in {path} is not on the base (git ignores it, or the work added it), so it is not run; commit without --hooks",
+        .hooks.join(", ")
+    )]
+    HooksNotOnBase {
+        /// Their directory, relative to the root.
+        path: String,
+        /// Which ones.
+        hooks: Vec<&'static str>,
+    },
     /// A hook staged something else than what was approved.
     #[error(
         "the pre-commit hook changed what would be committed; commit without --hooks, or request rework so that the \
@@ -218,6 +252,10 @@ impl GitError {
     pub(crate) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::Io { what, path: path.to_owned(), source }
     }
+}
+
+fn changed_files(files: &[String]) -> String {
+    if files.is_empty() { "not all files can be read".to_owned() } else { files.join(", ") }
 }
 
 fn near_names(near: &[String]) -> String {

@@ -86,6 +86,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
 fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
     match fact {
         Lifecycle::Created { .. } => created(unit, fact, at),
+        Lifecycle::IdentitySet { identity } => unit.identity = Some(identity.clone()),
         Lifecycle::StartRequested { rules } => {
             use_rules(unit, rules);
             unit.start_failed = None;
@@ -155,11 +156,12 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
 }
 
 fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
-    let Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed } = fact else { return };
+    let Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed, identity } = fact else { return };
     unit.repo.clone_from(repo);
     unit.task.clone_from(task);
     unit.acceptance_criteria.clone_from(acceptance_criteria);
     unit.confirmed.clone_from(confirmed);
+    unit.identity.clone_from(identity);
     unit.created_at = at.ts;
     use_rules(unit, rules);
 }
