@@ -367,7 +367,7 @@ impl Command {
             Self::Approve { .. } => "approve",
             Self::Rework { .. } => "request-rework",
             Self::Commit { .. } => "commit",
-            Self::SetIdentity { .. } => "identity",
+            Self::SetIdentity { .. } => "config set",
             Self::CommitMade { .. } => "commit-made",
             Self::CommitFailed { .. } => "commit-failed",
             Self::RecordDone => "record-done",

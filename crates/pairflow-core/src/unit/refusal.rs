@@ -121,6 +121,12 @@ pub enum Refusal {
         /// How many characters it has.
         chars: usize,
     },
+    /// The person has enough to answer.
+    #[error("{limit} questions already wait for the person; wait for an answer before you ask another one")]
+    TooManyQuestions {
+        /// How many may wait.
+        limit: usize,
+    },
     /// There is more of something than one message may have.
     #[error("{count} {what} are too many for one message, {limit} are the most; name the gravest")]
     TooMany {
@@ -361,6 +367,7 @@ impl Refusal {
             Self::StillOpening { .. } => "pairflow supervisor status".to_owned(),
             Self::Paused { .. } | Self::WorktreeGone { .. } => format!("pairflow resume {id}"),
             Self::QuestionOpen { .. }
+            | Self::TooManyQuestions { .. }
             | Self::UnknownQuestion { .. }
             | Self::PermissionDecision
             | Self::UnnamedPermission { .. } => format!("pairflow inbox {id}"),
@@ -440,6 +447,7 @@ impl Refusal {
             | Self::StillOpening { .. }
             | Self::Paused { .. }
             | Self::QuestionOpen { .. }
+            | Self::TooManyQuestions { .. }
             | Self::NoSeat { .. }
             | Self::TooMany { .. }
             | Self::NoQuestion

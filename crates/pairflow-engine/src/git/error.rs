@@ -81,6 +81,24 @@ pub enum GitError {
         /// The repository.
         path: PathBuf,
     },
+    /// The repository keeps its refs in a format that pairflow does not read.
+    #[error(
+        "{} keeps its refs as a reftable, which pairflow does not support; convert them with \
+         `git refs migrate --ref-format=files`",
+        .path.display()
+    )]
+    Reftable {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// A path cannot be shown and recorded as it is.
+    #[error("the path {path:?} {why}, so pairflow cannot record it as it is; rename that directory")]
+    OddPath {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// Only a linked worktree is there, and the repository does not say where its main one is.
     #[error("the main checkout of {} cannot be found; run the command inside it", .path.display())]
     NoMainCheckout {

@@ -34,7 +34,7 @@ pub use identity::commit_identity;
 pub(crate) use index::forget_index;
 pub use merge::{Advanced, How, MergePlan, MergeRequest, MergedTree, is_ancestor, merge, merge_tree, plan_merge};
 pub(crate) use merge::{checked_out_at, merge_marked};
-pub use repo::{Repo, exclude_own_files};
+pub use repo::{Repo, exclude_own_files, insist_on_plain_path};
 pub(crate) use repo::{linked, replace, resolve, unique};
 pub use run::{Call, Git, Output};
 pub use seed::seed;

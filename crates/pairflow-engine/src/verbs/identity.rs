@@ -1,6 +1,6 @@
 //! Who makes a bubble's commit: compared with what git says now, and adopted when the person says so.
 
-use pairflow_core::log::{CommitIdentity, Person};
+use pairflow_core::log::CommitIdentity;
 use pairflow_core::unit::{Command, Phase, Unit};
 
 use crate::engine::{Bubble, EngineError};
@@ -14,25 +14,32 @@ impl Bubble {
         Ok(identity)
     }
 
-    /// Says how what git says now differs from who is recorded to make the commit, as sentences.
+    /// Says how who commits according to git now differs from who is recorded, one clause for each difference.
     pub fn identity_changes(&self, unit: &Unit) -> Result<Vec<String>, EngineError> {
-        let now = self.identity_now()?;
-        let id = &self.id;
-        if let Some(recorded) = unit.identity.as_ref().filter(|recorded| recorded.author.is_some()) {
-            let found = recorded.differences(&now);
-            let told = format!(
-                "the commit identity of this repository has changed since it was recorded for the bubble: {}; the \
-                 recorded one is used; to use the new one: pairflow config set {id} identity=current",
-                found.join("; ")
-            );
-            return Ok(if found.is_empty() { Vec::new() } else { vec![told] });
+        match recorded(unit) {
+            Some(recorded) => Ok(recorded.differences(&self.identity_now()?)),
+            None => Ok(Vec::new()),
         }
-        let told = |author: &Person| {
-            format!(
-                "who commits was not known when the bubble was created; the commit is made as git says now: {author}"
-            )
-        };
-        Ok(now.author.iter().map(told).collect())
+    }
+
+    /// Says, as a sentence, what a person has to know about who makes the commit; nothing if all is as recorded.
+    pub fn identity_note(&self, unit: &Unit) -> Result<Option<String>, EngineError> {
+        if recorded(unit).is_none() {
+            let told = |author| {
+                format!(
+                    "who commits was not known when the bubble was created; git says now: {author}, so that is used"
+                )
+            };
+            return Ok(self.identity_now()?.author.map(told));
+        }
+        let changes = self.identity_changes(unit)?;
+        let told = format!(
+            "the commit identity of this repository has changed since the bubble was created: {}; the recorded one is \
+             used; to use the new one: pairflow config set {} identity=current",
+            changes.join("; "),
+            self.id
+        );
+        Ok((!changes.is_empty()).then_some(told))
     }
 
     /// Names the commit hooks that the bubble's work changes; those of the base are run.
@@ -48,7 +55,7 @@ impl Bubble {
     pub(super) fn with_author(&self, unit: &Unit, command: &Command) -> Result<Command, EngineError> {
         let mut command = command.clone();
         if let Command::Commit { author: author @ None, .. } = &mut command
-            && unit.identity.as_ref().is_none_or(|recorded| recorded.author.is_none())
+            && recorded(unit).is_none()
         {
             *author = self.identity_now()?.author;
         }
@@ -58,4 +65,9 @@ impl Bubble {
     fn identity_now(&self) -> Result<CommitIdentity, EngineError> {
         Ok(commit_identity(&Repo::locate(self.control.repo())?)?)
     }
+}
+
+/// Returns who is recorded to make the commit, if somebody was known.
+fn recorded(unit: &Unit) -> Option<&CommitIdentity> {
+    unit.identity.as_ref().filter(|identity| identity.author.is_some())
 }

@@ -40,6 +40,7 @@ impl App {
         let mut place = self.place(order.setup.repo.as_deref())?;
         // Beyond what can be seen from its files: it has a commit to cut a branch from.
         place.repo = Repo::discover(&place.repo.root).map_err(EngineError::from)?;
+        place.repo.insist_on_usable().map_err(EngineError::from)?;
         let id = match order.id {
             Some(id) => id,
             None => free_id(&engine, &place, &order.task)?,

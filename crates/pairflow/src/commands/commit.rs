@@ -107,8 +107,8 @@ pub(crate) fn committed(
 
 /// Says what about the commit is not as the repository has it now.
 fn warn_of_changes(out: &mut Out, bubble: &Bubble, unit: &Unit, hooks: bool) -> Result<(), CommandError> {
-    for change in bubble.identity_changes(unit)? {
-        out.warn(format_args!("{change}"));
+    if let Some(note) = bubble.identity_note(unit)? {
+        out.warn(format_args!("{note}"));
     }
     let changed = if hooks { bubble.hooks_changed_by_work(unit)? } else { Vec::new() };
     if !changed.is_empty() {

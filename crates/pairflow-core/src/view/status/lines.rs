@@ -245,6 +245,12 @@ fn outcome(page: &mut Lines, status: &Status) {
         page.whole("", path);
     }
     page.one("Branch", &format!("{} from {}", status.branch, status.base_branch), Tone::Plain);
+    if !status.identity_changes.is_empty() {
+        let told = |change: &String| (format!("Changed since the bubble was created: {change}"), Tone::Warn);
+        page.sentences("Identity", &status.identity_changes.iter().map(told).collect::<Vec<_>>());
+        page.sentences("", &[("The recorded identity is used. To use the new one:".to_owned(), Tone::Warn)]);
+        page.whole("", &format!("pairflow config set {} identity=current", status.fields.bubble_id));
+    }
     if let Some(commit) = &status.commit {
         page.one("Commit", commit.short(), Tone::Good);
     }

@@ -32,6 +32,8 @@ pub struct Status {
     pub worktree_gone: bool,
     /// Damaged logs that a repair has set aside; a state alone does not tell.
     pub damaged_logs: Vec<String>,
+    /// How the repository's commit identity differs from the recorded one; a state alone does not tell.
+    pub identity_changes: Vec<String>,
     /// The bubble's branch.
     pub branch: String,
     /// The branch that it was cut from.
@@ -236,6 +238,7 @@ impl Status {
             worktree: unit.workspace.as_ref().map(|workspace| workspace.path.clone()),
             worktree_gone: false,
             damaged_logs: Vec::new(),
+            identity_changes: Vec::new(),
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
             driver: unit.rules.driver,
