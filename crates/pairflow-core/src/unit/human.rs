@@ -5,8 +5,9 @@ use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Questi
 use crate::rules::Check;
 use crate::time::Moment;
 use crate::unit::lifecycle::not_updating;
-use crate::unit::limits::MAX_QUESTIONS;
-use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of, presence};
+use crate::unit::{
+    CHECK_TRIES, Command, Decided, MAX_QUESTIONS, OpenQuestion, Refusal, Turn, Unit, converge, key_of, presence,
+};
 
 /// An agent asks; either seat may, at any time.
 pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
@@ -20,7 +21,7 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
     }
     let of_agents = unit.questions.iter().filter(|open| matches!(open.by, Party::Agent(_)));
     if of_agents.count() >= MAX_QUESTIONS {
-        return Err(Refusal::TooManyQuestions { limit: MAX_QUESTIONS });
+        return Err(Refusal::TooManyQuestions);
     }
     let mut events = presence::withdrawals(unit, by, |_| true);
     let body = Question { question: question.clone(), kind: QuestionKind::Question, about: None, wants: None };

@@ -140,6 +140,7 @@ mod tests {
         let listing =
             b"global\0filter.lfs.clean\ngit-lfs clean\0local\0filter.lfs.clean\nevil\0local\0filter.x.smudge\nevil\0";
         assert_eq!(shown(listing), ["filter.lfs.clean=git-lfs clean", "filter.x.smudge="]);
+        assert_eq!(shown(b"local\0hook.x.command\nevil\0local\0hook.x.event\npre-commit\0"), ["hook.x.command=true"]);
     }
 
     #[test]

@@ -3,4 +3,6 @@
 //! Every test drives the program at `PAIRFLOW_BIN`, or the one just built, so that it can also be run against an
 //! older build.
 
+mod commit;
+mod early;
 mod support;

@@ -109,9 +109,7 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         }
         Lifecycle::SentBack { .. } => sent_back(unit, at),
         Lifecycle::AgentSession { .. } => session_known(unit, fact),
-        Lifecycle::TokenMinted { agent, token_sha256 } => {
-            unit.tokens.insert(agent.clone(), token_sha256.clone());
-        }
+        Lifecycle::TokenMinted { agent, token_sha256: hash } => drop(unit.tokens.insert(agent.clone(), hash.clone())),
         Lifecycle::CommitRequested { message, hooks, author, .. } => {
             if let Phase::Approved(approval) = &mut unit.phase {
                 approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks, author: author.clone() });

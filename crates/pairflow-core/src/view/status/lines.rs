@@ -246,8 +246,9 @@ fn outcome(page: &mut Lines, status: &Status) {
     }
     page.one("Branch", &format!("{} from {}", status.branch, status.base_branch), Tone::Plain);
     if !status.identity_changes.is_empty() {
-        let told = |change: &String| (format!("Changed since the bubble was created: {change}"), Tone::Warn);
-        page.sentences("Identity", &status.identity_changes.iter().map(told).collect::<Vec<_>>());
+        page.sentences("Identity", &[("Changed since the bubble was created:".to_owned(), Tone::Warn)]);
+        let changes: Vec<_> = status.identity_changes.iter().map(|change| (change.clone(), Tone::Warn)).collect();
+        page.sentences("", &changes);
         page.sentences("", &[("The recorded identity is used. To use the new one:".to_owned(), Tone::Warn)]);
         page.whole("", &format!("pairflow config set {} identity=current", status.fields.bubble_id));
     }
