@@ -31,6 +31,7 @@ impl Play {
             acceptance_criteria: vec!["a failed write leaves nothing behind".to_owned()],
             rules: Box::new(rules),
             confirmed: "yes".to_owned(),
+            identity: None,
         };
         play.record(create(created));
         play

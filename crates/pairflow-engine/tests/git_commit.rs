@@ -13,7 +13,7 @@ use pairflow_engine::git::{
 };
 
 fn request<'a>(bubble: &'a Workspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
-    CommitRequest { workspace: bubble, tree, branch, message: "add new\n\nbecause", hooks: false, author: None }
+    CommitRequest { workspace: bubble, tree, branch, message: "add new\n\nbecause", hooks: false, identity: None }
 }
 
 fn commit_all(bubble: &Workspace) -> Committed {
@@ -42,7 +42,7 @@ impl Merging {
             base_branch: "main",
             bubble_branch: "bubble/b1",
             commit: &self.commit,
-            author: None,
+            identity: None,
         }
     }
 }

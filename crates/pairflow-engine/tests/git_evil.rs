@@ -115,7 +115,7 @@ fn live_a_whole_life(world: &World, bubble: &Workspace, canary: &Canary) {
     canary.assert_silent("update");
     let branch = format!("bubble/{}", bubble.id);
     let wanted =
-        CommitRequest { workspace: bubble, tree: &tree, branch: &branch, message: "m", hooks: false, author: None };
+        CommitRequest { workspace: bubble, tree: &tree, branch: &branch, message: "m", hooks: false, identity: None };
     let done = commit(&wanted).unwrap();
     canary.assert_silent("commit");
     let request = MergeRequest {
@@ -124,7 +124,7 @@ fn live_a_whole_life(world: &World, bubble: &Workspace, canary: &Canary) {
         base_branch: "main",
         bubble_branch: &branch,
         commit: &done.commit,
-        author: None,
+        identity: None,
     };
     let plan = plan_merge(&request).unwrap();
     merge(&request, &plan, Some(world.root())).unwrap();

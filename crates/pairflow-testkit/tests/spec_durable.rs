@@ -37,6 +37,7 @@ fn prepared() -> SimDisk {
         acceptance_criteria: Vec::new(),
         rules: Box::new(rules.clone()),
         confirmed: "no_tests".to_owned(),
+        identity: None,
     };
     let log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id), id)
         .owned(Registry::new(Arc::new(disk.clone()), STATE.into()));

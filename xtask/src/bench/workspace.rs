@@ -67,7 +67,14 @@ fn make(engine: &Engine, repo: &Repo, id: &BubbleId) -> anyhow::Result<PathBuf> 
     let resolved = resolve(&Layers { flags: Layer::from_flags(flags)?, ..Layers::default() })?;
     let rules = resolved.rules.clone();
     let task = "Make the session survive a restart of the server.".to_owned();
-    engine.create(NewBubble { id: id.clone(), repo, task, resolved, confirmed: Confirmed::Explicit })?;
+    engine.create(NewBubble {
+        id: id.clone(),
+        repo,
+        task,
+        resolved,
+        confirmed: Confirmed::Explicit,
+        identity: None,
+    })?;
     let prepared = prepare(&Request {
         repo,
         id,

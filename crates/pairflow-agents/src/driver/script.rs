@@ -8,6 +8,9 @@ use pairflow_engine::process::{Cancel, CommandLine, Job, Kind, Registration, sta
 /// The variable that names the directory in which a scripted agent notes how far it has come.
 pub const STATE_VARIABLE: &str = "PAIRFLOW_SCRIPT_STATE";
 
+/// The variables by which pairflow finds its own directories, beyond what every job gets.
+const DIRECTORIES: [&str; 2] = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME"];
+
 /// How much of an agent's output is kept in memory, to be shown when it ends without a hand-over.
 const KEPT_OUTPUT: usize = 8 * 1024;
 
@@ -33,7 +36,10 @@ impl ScriptDriver {
         let words = [text(&self.program)?, "script-agent", "--script", text(script)?, "--agent", turn.agent.as_str()];
         let mut argv: Vec<String> = words.map(str::to_owned).to_vec();
         argv.extend(["--nth".to_owned(), turn.nth.to_string()]);
-        let mut env = turn.env.clone();
+        // A scripted agent calls pairflow, which looks for its own directories there.
+        let mut env: Vec<_> =
+            DIRECTORIES.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
+        env.extend(turn.env.clone());
         env.push((STATE_VARIABLE.to_owned(), text(&turn.runtime_dir.join("script"))?.to_owned()));
         let what = format!("{} as {}, turn {}", turn.agent, turn.seat, turn.turn);
         Ok(Job {

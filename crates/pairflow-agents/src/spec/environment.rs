@@ -43,7 +43,8 @@ impl EnvNames {
         let set = |flag: &str| person.iter().any(|(name, value)| name == flag && !value.is_empty());
         let named = self.names.contains(&name) || begins(self.prefixes);
         let provided = || self.with.iter().any(|(flag, prefixes)| begins(prefixes) && set(flag));
-        !begins(self.outer) && (may_inherit(name) || PERSON.contains(&name) || named || provided())
+        let person = may_inherit(name) || name.starts_with("XDG_") || PERSON.contains(&name);
+        !begins(self.outer) && (person || named || provided())
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::Receipt;
 use crate::ids::{AgentId, CommitId, TreeId};
+use crate::log::{CommitIdentity, Person};
 use crate::rules::Rules;
 use crate::unit::Seat;
 
@@ -24,6 +25,14 @@ pub enum Lifecycle {
         rules: Box<Rules>,
         /// How the check commands were confirmed: `asked`, `yes`, `explicit`, `no_tests`.
         confirmed: String,
+        /// Who commits, as git said at this moment. Older logs have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        identity: Option<CommitIdentity>,
+    },
+    /// The person adopted what git says now about who commits.
+    IdentitySet {
+        /// Who commits from here on.
+        identity: CommitIdentity,
     },
     /// The person took over a bubble that somebody else's pairflow wrote, or that could not be told from such a one.
     ///
@@ -98,7 +107,7 @@ pub enum Lifecycle {
         /// Whether the repository's own hooks run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         hooks: bool,
-        /// Who commits, if the person's environment says so; else git's configuration does.
+        /// Who commits, if that was not known when the bubble was created.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         author: Option<Person>,
     },
@@ -161,15 +170,6 @@ pub struct Conflict {
     pub base: CommitId,
     /// The files in which both sides changed the same lines.
     pub files: Vec<String>,
-}
-
-/// Who commits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Person {
-    /// The name.
-    pub name: String,
-    /// The address.
-    pub email: String,
 }
 
 /// Where a bubble works, and what it was cut from.

@@ -3,6 +3,7 @@
 pub mod body;
 pub mod envelope;
 mod fields;
+mod identity;
 pub mod lifecycle;
 pub mod line;
 pub mod scan;
@@ -10,4 +11,5 @@ pub mod seal;
 
 pub use body::*;
 pub use envelope::*;
+pub use identity::*;
 pub use lifecycle::*;

@@ -2,7 +2,7 @@
 
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
-use crate::log::{Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
+use crate::log::{CommitIdentity, Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
 use crate::rounds::{Answers, Explanation, Finding, Step};
 use crate::rules::{BubbleKind, Rules};
 use crate::time::Moment;
@@ -99,8 +99,13 @@ pub enum Command {
         override_scope: Option<String>,
         /// Whether the repository's own hooks run.
         hooks: bool,
-        /// Who commits, if the person's environment says so.
+        /// Who commits, if that was not known when the bubble was created.
         author: Option<Person>,
+    },
+    /// The person adopts what git says now about who commits.
+    SetIdentity {
+        /// What git says.
+        identity: CommitIdentity,
     },
     /// The commit was made.
     CommitMade {
@@ -362,6 +367,7 @@ impl Command {
             Self::Approve { .. } => "approve",
             Self::Rework { .. } => "request-rework",
             Self::Commit { .. } => "commit",
+            Self::SetIdentity { .. } => "config set",
             Self::CommitMade { .. } => "commit-made",
             Self::CommitFailed { .. } => "commit-failed",
             Self::RecordDone => "record-done",

@@ -91,6 +91,8 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
             Ok(lifecycle::update_failed(unit, reason, conflict))
         }
 
+        (Phase::Approved(at), Command::SetIdentity { .. }) if at.commit.is_some() => Err(Refusal::CommitUnderWay),
+        (phase, Command::SetIdentity { identity }) if !phase.is_final() => Ok(lifecycle::set_identity(unit, identity)),
         (phase, Command::MintToken { agent, token_sha256 }) if !phase.is_final() => {
             lifecycle::mint(unit, agent, token_sha256)
         }

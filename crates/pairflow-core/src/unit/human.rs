@@ -5,7 +5,9 @@ use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Questi
 use crate::rules::Check;
 use crate::time::Moment;
 use crate::unit::lifecycle::not_updating;
-use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, converge, key_of, presence};
+use crate::unit::{
+    CHECK_TRIES, Command, Decided, MAX_QUESTIONS, OpenQuestion, Refusal, Turn, Unit, converge, key_of, presence,
+};
 
 /// An agent asks; either seat may, at any time.
 pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
@@ -16,6 +18,10 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
     }
     if question.trim().is_empty() {
         return Err(Refusal::Empty { what: "the question" });
+    }
+    let of_agents = unit.questions.iter().filter(|open| matches!(open.by, Party::Agent(_)));
+    if of_agents.count() >= MAX_QUESTIONS {
+        return Err(Refusal::TooManyQuestions);
     }
     let mut events = presence::withdrawals(unit, by, |_| true);
     let body = Question { question: question.clone(), kind: QuestionKind::Question, about: None, wants: None };

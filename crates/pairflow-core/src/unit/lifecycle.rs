@@ -1,7 +1,7 @@
 //! The life of the bubble itself: starting, updating, stopping, and letting agents in.
 
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
+use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
 use crate::rules::Rules;
 use crate::time::Moment;
 use crate::unit::{Approval, Command, Decided, Refusal, Stage, Unit, decide, stop};
@@ -40,6 +40,14 @@ pub(super) fn mint(unit: &Unit, agent: &AgentId, token_sha256: &str) -> Result<D
     }
     let event = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: token_sha256.to_owned() };
     Ok(Decided::one(own(unit, event)))
+}
+
+/// The person adopts what git says now about who commits.
+pub(super) fn set_identity(unit: &Unit, identity: &CommitIdentity) -> Decided {
+    if unit.identity.as_ref() == Some(identity) {
+        return Decided::default();
+    }
+    Decided::one(own(unit, Lifecycle::IdentitySet { identity: identity.clone() }))
 }
 
 /// The base branch is to be merged while a turn is interrupted.

@@ -13,6 +13,8 @@ pub const MAX_TITLE: usize = 500;
 pub const MAX_DETAIL: usize = 8 * 1024;
 /// The most that all of them have together in one hand-over, in bytes.
 pub(super) const MAX_REVIEW: usize = 256 * 1024;
+/// The most questions of agents that may wait for the person.
+pub const MAX_QUESTIONS: usize = 20;
 /// The most files that one message may point to.
 pub const MAX_REFS: usize = 100;
 /// The longest retry key, in bytes.

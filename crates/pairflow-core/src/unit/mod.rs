@@ -34,7 +34,7 @@ pub use conversation::AgentSession;
 pub use decide::{Artifact, Decided, adopt, create, decide};
 pub use evolve::{advance, evolve};
 pub use key::*;
-pub use limits::{MAX_DETAIL, MAX_FINDINGS, MAX_KEY, MAX_REFS, MAX_TEXT, MAX_TITLE};
+pub use limits::{MAX_DETAIL, MAX_FINDINGS, MAX_KEY, MAX_QUESTIONS, MAX_REFS, MAX_TEXT, MAX_TITLE};
 pub use owed::*;
 pub use phase::*;
 pub(crate) use presence::wanted;

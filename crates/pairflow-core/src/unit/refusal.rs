@@ -3,7 +3,7 @@
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
 use crate::log::Waivable;
 use crate::unit::next_step::{form, next_in, with_slices, with_steps};
-use crate::unit::{MAX_TITLE, Seat, StateName, Unmet};
+use crate::unit::{MAX_QUESTIONS, MAX_TITLE, Seat, StateName, Unmet};
 
 /// Who is told that a command was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +121,9 @@ pub enum Refusal {
         /// How many characters it has.
         chars: usize,
     },
+    /// The person has enough to answer.
+    #[error("{MAX_QUESTIONS} questions already wait for the person; wait for an answer before you ask another one")]
+    TooManyQuestions,
     /// There is more of something than one message may have.
     #[error("{count} {what} are too many for one message, {limit} are the most; name the gravest")]
     TooMany {
@@ -361,6 +364,7 @@ impl Refusal {
             Self::StillOpening { .. } => "pairflow supervisor status".to_owned(),
             Self::Paused { .. } | Self::WorktreeGone { .. } => format!("pairflow resume {id}"),
             Self::QuestionOpen { .. }
+            | Self::TooManyQuestions
             | Self::UnknownQuestion { .. }
             | Self::PermissionDecision
             | Self::UnnamedPermission { .. } => format!("pairflow inbox {id}"),
@@ -440,6 +444,7 @@ impl Refusal {
             | Self::StillOpening { .. }
             | Self::Paused { .. }
             | Self::QuestionOpen { .. }
+            | Self::TooManyQuestions
             | Self::NoSeat { .. }
             | Self::TooMany { .. }
             | Self::NoQuestion

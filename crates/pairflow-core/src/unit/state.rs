@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
-use crate::log::{Conflict, Key, Pass, QuestionKind, Warning, Workspace};
+use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning, Workspace};
 use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Ledger, Review, RoundRoles, Step};
 use crate::rules::Rules;
 use crate::time::Timestamp;
@@ -40,6 +40,9 @@ pub struct Unit {
     pub acceptance_criteria: Vec<String>,
     /// How the check commands were confirmed.
     pub confirmed: String,
+    /// Who makes the commit; nothing in bubbles of older versions.
+    #[serde(default)]
+    pub identity: Option<CommitIdentity>,
     /// The configuration in force.
     pub rules: Rules,
     /// Where it stands.
@@ -255,6 +258,7 @@ impl Unit {
             task: String::new(),
             acceptance_criteria: Vec::new(),
             confirmed: String::new(),
+            identity: None,
             rules,
             phase: Phase::Created,
             paused: false,

@@ -230,6 +230,10 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
     match fact {
         Lifecycle::Created { task, .. } => plain(format!("bubble created: {}", title(task))),
         Lifecycle::Adopted { reason, .. } => (with("adopts the bubble", reason), Tone::Warn),
+        Lifecycle::IdentitySet { identity } => plain(match &identity.author {
+            Some(author) => format!("commits are made as {author}"),
+            None => "commits have no known author".to_owned(),
+        }),
         Lifecycle::StartRequested { .. } => plain("prepares the workspace".to_owned()),
         Lifecycle::WorkspaceReady { workspace } => {
             plain(format!("workspace ready at {}, cut from {}", workspace.path, workspace.base.short()))

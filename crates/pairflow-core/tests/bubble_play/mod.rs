@@ -36,6 +36,7 @@ impl Play {
             acceptance_criteria: vec!["a failed write leaves nothing behind".to_owned()],
             rules: Box::new(rules.clone()),
             confirmed: "yes".to_owned(),
+            identity: None,
         }));
         play.run(Command::Start { rules: Box::new(rules) });
         play.run(Command::WorkspaceReady { workspace: workspace() });

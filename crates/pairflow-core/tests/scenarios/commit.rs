@@ -1,8 +1,8 @@
 //! The last gate: approval of a tree, scope, one commit, done package.
 
 use pairflow_core::ids::Party;
-use pairflow_core::log::{Body, Kind, Lifecycle};
-use pairflow_core::unit::{Effect, owed};
+use pairflow_core::log::{Body, CommitIdentity, Kind, Lifecycle, Person};
+use pairflow_core::unit::{Command, Effect, owed};
 use pairflow_testkit::script::{check, play};
 
 const READY: &str = "start
@@ -312,4 +312,19 @@ fn an_approval_is_of_the_package_that_was_shown() {
          refused: someone else was faster: another package is up for approval than the one that was shown
          #5 APPROVED_FOR_COMMIT tree1",
     );
+}
+
+#[test]
+fn who_commits_is_recorded_and_changes_only_when_the_person_says_so() {
+    let person = |name: &str| Some(Person { name: name.to_owned(), email: "ada@example.org".to_owned() });
+    let identity = |name: &str| CommitIdentity { author: person(name), committer: person(name), ..Default::default() };
+    let mut play = play("start");
+    assert_eq!(play.unit.identity, None, "a bubble of an older version has none");
+    play.send(&Command::SetIdentity { identity: identity("Ada") });
+    assert_eq!(play.unit.identity, Some(identity("Ada")));
+    let lines = play.log.len();
+    play.send(&Command::SetIdentity { identity: identity("Ada") });
+    assert_eq!(play.log.len(), lines, "the same again records nothing");
+    play.send(&Command::SetIdentity { identity: identity("Eve") });
+    assert_eq!(play.refold().identity, Some(identity("Eve")));
 }

@@ -336,3 +336,19 @@ fn approval_and_rework_are_refused_outside_of_the_gate() {
          refused: 'commit' does not fit a bubble that is RUNNING: round 1, codex has the turn as implementer",
     );
 }
+
+#[test]
+fn at_most_twenty_questions_of_agents_wait_for_a_person() {
+    let mut play = play("start");
+    (1..=20).for_each(|n| play.line(&format!("codex: asks 'question {n}?'")));
+    assert_eq!(play.unit.questions.len(), 20);
+    play.line("claude: asks 'one more?'");
+    assert_eq!(play.unit.questions.len(), 20, "the twenty-first is refused");
+    assert_eq!(
+        play.lines.last().unwrap(),
+        "refused: 20 questions already wait for the person; wait for an answer before you ask another one"
+    );
+    play.line("human: reply 'yes' to 1");
+    play.line("claude: asks 'one more?'");
+    assert_eq!(play.unit.questions.len(), 20, "an answer makes room");
+}

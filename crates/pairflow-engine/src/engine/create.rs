@@ -2,11 +2,11 @@
 
 use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::Lifecycle;
+use pairflow_core::log::{CommitIdentity, Lifecycle};
 use pairflow_core::unit::{MAX_TEXT, Unit, create};
 
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
-use crate::git::Repo;
+use crate::git::{Repo, commit_identity};
 use crate::store::StoreError;
 use crate::verbs::Document;
 
@@ -25,6 +25,8 @@ pub struct NewBubble<'a> {
     pub resolved: Resolved,
     /// How the check commands were confirmed.
     pub confirmed: Confirmed,
+    /// Who makes its commit; without one, whoever git says now.
+    pub identity: Option<CommitIdentity>,
 }
 
 /// How a person confirmed the check commands.
@@ -109,12 +111,14 @@ impl Bubble {
             )));
         }
         let task = if new.task.len() > INLINE_LIMIT { self.inline(&new.task, refs)? } else { new.task.clone() };
+        let identity = new.identity.clone().map_or_else(|| commit_identity(new.repo), Ok)?;
         Ok(create(Lifecycle::Created {
             repo: new.repo.root.display().to_string(),
             task,
             acceptance_criteria: criteria,
             rules: Box::new(new.resolved.rules.clone()),
             confirmed: new.confirmed.word().to_owned(),
+            identity: Some(identity),
         }))
     }
 }

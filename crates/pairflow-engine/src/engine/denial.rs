@@ -109,6 +109,8 @@ fn is_refusal(git: &GitError) -> bool {
         GitError::NotARepository { .. }
             | GitError::Bare { .. }
             | GitError::Empty { .. }
+            | GitError::Reftable { .. }
+            | GitError::OddPath { .. }
             | GitError::NoMainCheckout { .. }
             | GitError::UnknownBranch { .. }
             | GitError::EmptyMessage

@@ -3,16 +3,17 @@
 //! The branch moves by compare-and-swap together with the refs that remember the old tip and our own commit, so a crash
 //! leaves either nothing or everything; asking again finds the commit that is already there.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use pairflow_core::ids::{CommitId, TreeId};
-use pairflow_core::log::Person;
+use pairflow_core::log::{CommitIdentity, Person, Signing};
 
 use super::error::GitError;
 use super::head::{Head, head};
+use super::hooks::Runnable;
+use super::identity::commit_identity;
 use super::merge::is_ancestor;
-use super::repo::{resolve, unique};
+use super::repo::{Repo, resolve, unique};
 use super::run::{Call, Git};
 use super::snapshot::relay;
 use super::workspace::Workspace;
@@ -30,8 +31,8 @@ pub struct CommitRequest<'a> {
     pub message: &'a str,
     /// Whether the repository's own hooks have a say.
     pub hooks: bool,
-    /// Who commits; without it git's configuration says so.
-    pub author: Option<&'a Person>,
+    /// Who commits, as recorded; what is not recorded is as git says now.
+    pub identity: Option<&'a CommitIdentity>,
 }
 
 /// A commit that is on the bubble's branch.
@@ -56,9 +57,11 @@ pub fn commit(request: &CommitRequest<'_>) -> Result<Committed, GitError> {
     let message = tidy(request.message)?;
     let branch = format!("refs/heads/{}", request.branch);
     let tip = resolve(&git, &branch)?;
+    let identity = known(request.identity, &request.workspace.repo()?)?;
+    let making = Making { request, git: &git, branch: &branch, identity: &identity };
     let commit = match &tip {
-        Some(tip) if is_made(request, &git, tip, &message)? => tip.clone(),
-        tip => make(request, &git, &branch, tip.as_ref(), message)?,
+        Some(tip) if making.is_made(tip, &message)? => tip.clone(),
+        tip => making.make(tip.as_ref(), message)?,
     };
     if request.workspace.is_clone() {
         deliver(request, &branch, &commit)?;
@@ -68,29 +71,36 @@ pub fn commit(request: &CommitRequest<'_>) -> Result<Committed, GitError> {
     Ok(Committed { commit, old_tip, index_refreshed })
 }
 
+/// Returns who commits: as recorded, and as git says now where nothing is recorded.
+pub(super) fn known(recorded: Option<&CommitIdentity>, repo: &Repo) -> Result<CommitIdentity, GitError> {
+    let Some(recorded) = recorded else { return commit_identity(repo) };
+    if recorded.author.is_some() && recorded.committer.is_some() {
+        return Ok(recorded.clone());
+    }
+    let now = commit_identity(repo)?;
+    let (author, committer) = (recorded.author.clone().or(now.author), recorded.committer.clone().or(now.committer));
+    Ok(CommitIdentity { author, committer, ..recorded.clone() })
+}
+
 /// Commits a tree as the person, signed if the person signs commits.
 pub(super) fn commit_as_person(
     git: &Git,
     tree: &TreeId,
     parents: &[&CommitId],
     message: String,
-    author: Option<&Person>,
+    identity: &CommitIdentity,
 ) -> Result<CommitId, GitError> {
-    let known = Call::new(["var", "GIT_AUTHOR_IDENT"]).accept(&[0, 1, 128]);
-    if author.is_none() && git.run(known)?.code != 0 {
+    let (Some(author), Some(committer)) = (&identity.author, &identity.committer) else {
         return Err(GitError::NoIdentity);
-    }
-    let sign = Call::new(["config", "--type=bool", "--get", "commit.gpgSign"]).raw_config().accept(&[0, 1]);
+    };
     let mut call = Call::new(["commit-tree", &tree.0, "-F", "-"]).input(message).durable();
-    let signs = git.run(sign)?.line()? == "true";
-    if signs {
-        call = call.arg("-S");
-    }
-    if let Some(Person { name, email }) = author {
-        call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", email);
-        call = call.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", email);
+    call = call.env("GIT_AUTHOR_NAME", &author.name).env("GIT_AUTHOR_EMAIL", &author.email);
+    call = call.env("GIT_COMMITTER_NAME", &committer.name).env("GIT_COMMITTER_EMAIL", &committer.email);
+    if let Some(signing) = &identity.signing {
+        call = sign(git, call, signing, committer)?;
     }
     let made = git.run(parents.iter().fold(call, |call, parent| call.arg("-p").arg(&parent.0)));
+    let signs = identity.signing.is_some();
     let made = made.map_err(|error| match error {
         GitError::Failed { stderr: said, .. } if signs => GitError::NotSigned { said },
         GitError::TimedOut { secs, .. } if signs => {
@@ -101,53 +111,101 @@ pub(super) fn commit_as_person(
     made?.commit()
 }
 
-/// Whether `tip` is this very commit, made by an attempt whose end was not recorded.
-fn is_made(request: &CommitRequest<'_>, git: &Git, tip: &CommitId, message: &str) -> Result<bool, GitError> {
-    let shown = git.run(Call::new(["show", "-s", "--no-show-signature", "--format=%T%n%P%n%B", &tip.0]))?;
-    let shown = String::from_utf8_lossy(&shown.stdout);
-    let mut parts = shown.splitn(3, '\n');
-    let same = parts.next() == Some(&request.tree.0) && parts.next() == Some(&request.workspace.base.0);
-    if !same {
-        return Ok(false);
+/// Has a commit signed as recorded, whatever the configuration says by now.
+fn sign(git: &Git, call: Call, signing: &Signing, committer: &Person) -> Result<Call, GitError> {
+    let Signing { format, program, key } = signing;
+    let call = call.setting("gpg.format", format).setting(&format!("gpg.{format}.program"), program);
+    match key {
+        Some(key) => Ok(call.arg(format!("-S{key}"))),
+        None if format != "ssh" => Ok(call.arg(format!("-S{committer}"))),
+        // Only git knows the usual key, and it would take one that was set since.
+        None => match git.run(Call::new(["config", "--get", "user.signingKey"]).raw_config().accept(&[0, 1]))?.code {
+            0 => Err(GitError::NotSigned { said: "user.signingKey was set after the bubble was created".to_owned() }),
+            _ => Ok(call.arg("-S")),
+        },
     }
-    let same_message = parts.next().is_some_and(|found| found.trim_end() == message.trim_end());
-    // A hook may have changed the message, so then it is our own note that tells.
-    let noted = || resolve(git, &request.workspace.private_ref("commit"));
-    Ok(same_message || request.hooks && noted()?.as_ref() == Some(tip))
 }
 
-fn make(
-    request: &CommitRequest<'_>,
-    git: &Git,
-    branch: &str,
-    tip: Option<&CommitId>,
-    message: String,
-) -> Result<CommitId, GitError> {
-    let message = if request.hooks { ask_hooks(request, message)? } else { message };
-    let said = message.clone();
-    let base = &request.workspace.base;
-    let commit = commit_as_person(git, request.tree, &[base], message, request.author)?;
-    let zero = CommitId("0".repeat(base.0.len()));
-    let mut moves = format!("start\nupdate {branch} {commit} {}\n", tip.unwrap_or(&zero));
-    moves += &format!("update {} {commit}\n", request.workspace.private_ref("commit"));
-    if let Some(tip) = tip.filter(|tip| *tip != base)
-        && !is_ancestor(git, tip, base)?
-    {
-        moves += &format!("update {} {tip}\n", request.workspace.private_ref("old-tip"));
+/// A commit in the making.
+struct Making<'a> {
+    request: &'a CommitRequest<'a>,
+    git: &'a Git,
+    branch: &'a str,
+    identity: &'a CommitIdentity,
+}
+
+impl Making<'_> {
+    /// Whether `tip` is this very commit, made by an attempt whose end was not recorded.
+    fn is_made(&self, tip: &CommitId, message: &str) -> Result<bool, GitError> {
+        let (request, git) = (self.request, self.git);
+        let format = "--format=%T%n%P%n%an <%ae>%n%cn <%ce>%n%B";
+        let shown = git.run(Call::new(["show", "-s", "--no-show-signature", "--no-mailmap", format, &tip.0]))?;
+        let shown = String::from_utf8_lossy(&shown.stdout);
+        let mut parts = shown.splitn(5, '\n');
+        let mut next = |expected: Option<String>| expected.as_deref() == parts.next();
+        let same = next(Some(request.tree.0.clone())) && next(Some(request.workspace.base.0.clone()));
+        let by = |person: &Option<Person>| person.as_ref().map(ToString::to_string);
+        if !same || !next(by(&self.identity.author)) || !next(by(&self.identity.committer)) {
+            return Ok(false);
+        }
+        if self.identity.signing.is_some() && !is_signed(git, tip)? {
+            return Ok(false);
+        }
+        let same_message = parts.next().is_some_and(|found| found.trim_end() == message.trim_end());
+        // A hook may have changed the message, so then it is our own note that tells.
+        let noted = || resolve(git, &request.workspace.private_ref("commit"));
+        Ok(same_message || request.hooks && noted()?.as_ref() == Some(tip))
     }
-    moves += "prepare\ncommit\n";
-    let moved = git.run(
-        Call::new(["update-ref", "-m", "pairflow: commit", "--stdin"])
-            .input(moves)
-            .setting("core.filesRefLockTimeout", REF_PATIENCE)
-            .durable(),
-    );
-    let Err(error) = moved else { return Ok(commit) };
-    // The git of an attempt that was killed may live a moment longer than it, and have made the very same commit.
-    match resolve(git, branch).ok().flatten() {
-        Some(found) if is_made(request, git, &found, &said).is_ok_and(|made| made) => Ok(found),
-        _ => Err(moved_error(git, branch, tip.unwrap_or(&zero), error)),
+
+    fn make(&self, tip: Option<&CommitId>, message: String) -> Result<CommitId, GitError> {
+        let (request, git, branch) = (self.request, self.git, self.branch);
+        let message = if request.hooks { self.ask_hooks(message)? } else { message };
+        let said = message.clone();
+        let base = &request.workspace.base;
+        let commit = commit_as_person(git, request.tree, &[base], message, self.identity)?;
+        let zero = CommitId("0".repeat(base.0.len()));
+        let mut moves = format!("start\nupdate {branch} {commit} {}\n", tip.unwrap_or(&zero));
+        moves += &format!("update {} {commit}\n", request.workspace.private_ref("commit"));
+        if let Some(tip) = tip.filter(|tip| *tip != base)
+            && !is_ancestor(git, tip, base)?
+        {
+            moves += &format!("update {} {tip}\n", request.workspace.private_ref("old-tip"));
+        }
+        moves += "prepare\ncommit\n";
+        let moved = git.run(
+            Call::new(["update-ref", "-m", "pairflow: commit", "--stdin"])
+                .input(moves)
+                .setting("core.filesRefLockTimeout", REF_PATIENCE)
+                .durable(),
+        );
+        let Err(error) = moved else { return Ok(commit) };
+        // The git of an attempt that was killed may live a moment longer than it, and have made the very same commit.
+        match resolve(git, branch).ok().flatten() {
+            Some(found) if self.is_made(&found, &said).is_ok_and(|made| made) => Ok(found),
+            _ => Err(moved_error(git, branch, tip.unwrap_or(&zero), error)),
+        }
     }
+
+    /// Runs the hooks on exactly what is to be committed, and returns the message that they leave.
+    fn ask_hooks(&self, message: String) -> Result<String, GitError> {
+        let workspace = self.request.workspace;
+        let hooks = Runnable::of(workspace, self.identity.hooks.as_ref())?;
+        let dir = workspace.runtime_dir();
+        std::fs::create_dir_all(&dir).map_err(|source| GitError::io("create", &dir, source))?;
+        let own = format!("{}.{}", std::process::id(), unique());
+        let (index, text) = (dir.join(format!("commit-index.{own}")), dir.join(format!("COMMIT_EDITMSG.{own}")));
+        let asked = ask_hooks_with(self.request, &hooks, (&index, &text), message);
+        let _ = std::fs::remove_file(index);
+        let _ = std::fs::remove_file(text);
+        asked
+    }
+}
+
+/// Whether a commit has a signature, good or bad.
+fn is_signed(git: &Git, commit: &CommitId) -> Result<bool, GitError> {
+    let shown = git.run(Call::new(["cat-file", "commit", &commit.0]))?;
+    let headers = String::from_utf8_lossy(&shown.stdout);
+    Ok(headers.lines().take_while(|line| !line.is_empty()).any(|line| line.starts_with("gpgsig")))
 }
 
 /// Says that a branch moved, if that is why a compare-and-swap failed.
@@ -161,30 +219,21 @@ pub(super) fn moved_error(git: &Git, branch: &str, expected: &CommitId, error: G
     }
 }
 
-/// Runs `pre-commit` and `commit-msg` on exactly what is to be committed, and returns the message that they leave.
-fn ask_hooks(request: &CommitRequest<'_>, message: String) -> Result<String, GitError> {
-    let dir = request.workspace.runtime_dir();
-    std::fs::create_dir_all(&dir).map_err(|source| GitError::io("create", &dir, source))?;
-    let own = format!("{}.{}", std::process::id(), unique());
-    let (index, text) = (dir.join(format!("commit-index.{own}")), dir.join(format!("COMMIT_EDITMSG.{own}")));
-    let asked = ask_hooks_with(request, &request.workspace.git_inside(), (&index, &text), message);
-    let _ = std::fs::remove_file(index);
-    let _ = std::fs::remove_file(text);
-    asked
-}
-
 fn ask_hooks_with(
     request: &CommitRequest<'_>,
-    git: &Git,
+    hooks: &Runnable,
     (index, text): (&PathBuf, &PathBuf),
     message: String,
 ) -> Result<String, GitError> {
+    let git = request.workspace.git_inside();
     git.run(Call::new(["read-tree", &request.tree.0]).index(index))?;
     git.run(Call::new(["update-index", "-q", "--refresh"]).index(index).accept(&[0, 1]))?;
     std::fs::write(text, message).map_err(|source| GitError::io("write", text, source))?;
-    let hooks = hooks_dir(request.workspace)?;
     let run = |hook: &'static str, args: &[&PathBuf]| {
-        let call = Call::new(["hook", "run", "--ignore-missing", hook]).index(index).setting("core.hooksPath", &hooks);
+        let call = Call::new(["hook", "run", "--ignore-missing", hook])
+            .index(index)
+            .setting("core.hooksPath", &hooks.dir)
+            .bounded();
         let call = args.iter().fold(call.arg("--"), Call::arg).env("GIT_LITERAL_PATHSPECS", "0");
         git.run(call.within(std::time::Duration::from_secs(600))).map_err(|error| match error {
             GitError::Failed { stderr, .. } => GitError::HookRefused { hook, output: stderr },
@@ -198,24 +247,6 @@ fn ask_hooks_with(
     run("commit-msg", &[text])?;
     let message = std::fs::read_to_string(text).map_err(|source| GitError::io("read", text, source))?;
     tidy(&message)
-}
-
-/// Returns the repository's own hooks that have a say in a commit.
-pub fn commit_hooks(workspace: &Workspace) -> Result<Vec<&'static str>, GitError> {
-    let dir = hooks_dir(workspace)?;
-    let runs = |hook: &&str| {
-        let found = dir.join(hook).metadata();
-        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-    };
-    Ok(["pre-commit", "commit-msg"].into_iter().filter(runs).collect())
-}
-
-/// Returns where the person keeps the hooks of this repository. A relative path is one inside the worktree.
-fn hooks_dir(workspace: &Workspace) -> Result<PathBuf, GitError> {
-    let repo = workspace.repo()?;
-    let call = Call::new(["config", "--type=path", "--get", "core.hooksPath"]).raw_config().accept(&[0, 1]);
-    let configured = repo.git().run(call)?.line()?;
-    Ok(if configured.is_empty() { repo.common_dir.join("hooks") } else { workspace.path.join(configured) })
 }
 
 /// Brings the commit of a clone into the repository, on a branch that nobody else has.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::ids::CommitId;
+use pairflow_core::ids::{BubbleId, CommitId};
 
 /// Why git did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +80,24 @@ pub enum GitError {
     Empty {
         /// The repository.
         path: PathBuf,
+    },
+    /// The repository keeps its refs in a format that pairflow does not read.
+    #[error(
+        "{} keeps its refs as a reftable, which pairflow does not support; convert them with \
+         `git refs migrate --ref-format=files`",
+        .path.display()
+    )]
+    Reftable {
+        /// The repository.
+        path: PathBuf,
+    },
+    /// A path cannot be shown and recorded as it is.
+    #[error("the path {path:?} {why}, so pairflow cannot record it as it is; rename that directory")]
+    OddPath {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// Only a linked worktree is there, and the repository does not say where its main one is.
     #[error("the main checkout of {} cannot be found; run the command inside it", .path.display())]
@@ -191,6 +209,40 @@ pub enum GitError {
         /// What it said.
         output: String,
     },
+    /// It is not known which hooks there were when the bubble was created.
+    #[error(
+        "the hooks of this repository were not recorded for this bubble, so they are not run; look at them, then: \
+         pairflow config set {id} identity=current; or commit without --hooks"
+    )]
+    HooksUnknown {
+        /// Which bubble.
+        id: BubbleId,
+    },
+    /// Hooks outside of the tree are not what they were.
+    #[error(
+        "hooks in {} have changed since they were recorded for this bubble, so they are not run ({}); look at them, then: \
+         pairflow config set {id} identity=current; or commit without --hooks",
+        .dir.display(), changed_files(.files)
+    )]
+    HooksChanged {
+        /// Which bubble.
+        id: BubbleId,
+        /// Their directory.
+        dir: PathBuf,
+        /// The changed files.
+        files: Vec<String>,
+    },
+    /// Hooks that would be files of the repository are not on the base.
+    #[error(
+        "{} in {path} is not on the base (git ignores it, or the work added it), so it is not run; commit without --hooks",
+        .hooks.join(", ")
+    )]
+    HooksNotOnBase {
+        /// Their directory, relative to the root.
+        path: String,
+        /// Which ones.
+        hooks: Vec<&'static str>,
+    },
     /// A hook staged something else than what was approved.
     #[error(
         "the pre-commit hook changed what would be committed; commit without --hooks, or request rework so that the \
@@ -234,6 +286,10 @@ impl GitError {
     pub(crate) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::Io { what, path: path.to_owned(), source }
     }
+}
+
+fn changed_files(files: &[String]) -> String {
+    if files.is_empty() { "not all files can be read".to_owned() } else { files.join(", ") }
 }
 
 fn near_names(near: &[String]) -> String {

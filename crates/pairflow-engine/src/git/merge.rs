@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
-use pairflow_core::log::Person;
+use pairflow_core::log::CommitIdentity;
 
-use super::commit::{commit_as_person, moved_error};
+use super::commit::{commit_as_person, known, moved_error};
 use super::error::GitError;
 use super::head::{Head, head};
 use super::repo::{Repo, linked};
@@ -26,8 +26,8 @@ pub struct MergeRequest<'a> {
     pub bubble_branch: &'a str,
     /// The bubble's commit.
     pub commit: &'a CommitId,
-    /// Who merges; without it git's configuration says so.
-    pub author: Option<&'a Person>,
+    /// Who merges, as recorded; what is not recorded is as git says now.
+    pub identity: Option<&'a CommitIdentity>,
 }
 
 /// What a merge leads to. Nothing has moved yet.
@@ -165,7 +165,8 @@ pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, Gi
 
 fn join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) -> Result<CommitId, GitError> {
     let message = format!("Merge branch '{}' into {}\n", request.bubble_branch, request.base_branch);
-    let commit = commit_as_person(git, tree, &[tip, request.commit], message, request.author)?;
+    let identity = known(request.identity, request.repo)?;
+    let commit = commit_as_person(git, tree, &[tip, request.commit], message, &identity)?;
     let kept = format!("refs/pairflow/{}/merge", request.id);
     git.run(Call::new(["update-ref", &kept, &commit.0]).durable())?;
     Ok(commit)

@@ -26,6 +26,7 @@ const FIXED: &[(&str, &str)] = &[
     ("protocol.ext.allow", "never"),
     ("diff.external", ""),
     ("commit.gpgSign", "false"),
+    ("i18n.commitEncoding", "UTF-8"),
     ("tag.gpgSign", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
@@ -44,7 +45,8 @@ const FIXED: &[(&str, &str)] = &[
 pub(super) const DURABLE: &[(&str, &str)] = &[("core.fsync", "committed,reference"), ("core.fsyncMethod", "batch")];
 
 /// The expression that finds the settings with names of their own.
-pub(super) const NAMED: &str = r"^((filter|merge|gpg)\.|core\.(excludesfile|attributesfile|autocrlf|eol|safecrlf)$)";
+pub(super) const NAMED: &str =
+    r"^((filter|merge|gpg|hook)\.|core\.(excludesfile|attributesfile|autocrlf|eol|safecrlf)$)";
 
 /// A custom merge driver that git would not know: git's own text merge, and a conflict if that is impossible.
 const PLAIN_MERGE: &str = "git merge-file -q %A %O %B || exit 1";
@@ -57,15 +59,9 @@ pub(super) fn fixed() -> impl Iterator<Item = Setting> {
 /// Returns what switches off the named settings of a repository, from the output of
 /// `git config --includes --show-scope -z --get-regexp`.
 pub(super) fn neutralise(listing: &[u8]) -> Vec<Setting> {
-    let mut words = listing.split(|byte| *byte == 0);
     let mut global: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
     let mut local: Vec<&[u8]> = Vec::new();
-    while let (Some(scope), Some(entry)) = (words.next(), words.next()) {
-        // A key without a value has no line break; git reads it as true.
-        let (key, value) = match entry.iter().position(|byte| *byte == b'\n') {
-            Some(at) => (&entry[..at], &entry[at + 1..]),
-            None => (entry, &b"true"[..]),
-        };
+    for (scope, key, value) in entries(listing) {
         if scope == b"global" {
             global.insert(key, value);
         } else if off(key).is_some() && !local.contains(&key) {
@@ -77,6 +73,19 @@ pub(super) fn neutralise(listing: &[u8]) -> Vec<Setting> {
         Some((OsStr::from_bytes(key).to_owned(), person.or_else(|| off(key))?))
     };
     local.iter().filter_map(setting).collect()
+}
+
+/// Returns scope, key and value of each setting, from the output of `git config --show-scope -z --get-regexp`.
+pub(super) fn entries(listing: &[u8]) -> impl Iterator<Item = (&[u8], &[u8], &[u8])> {
+    let mut words = listing.split(|byte| *byte == 0);
+    std::iter::from_fn(move || {
+        let (scope, entry) = (words.next()?, words.next()?);
+        // A key without a value has no line break; git reads it as true.
+        Some(match entry.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (scope, &entry[..at], &entry[at + 1..]),
+            None => (scope, entry, &b"true"[..]),
+        })
+    })
 }
 
 /// Returns where git looks for the person's file `name` (`ignore`, `attributes`) if no setting names another one.
@@ -106,6 +115,8 @@ fn plain(key: &[u8]) -> Option<&'static str> {
         (b"filter", b"required") => Some("false"),
         (b"merge", b"driver") => Some(PLAIN_MERGE),
         (b"gpg", b"defaultkeycommand") => Some("false"),
+        // Newer versions of git run hooks that the configuration names.
+        (b"hook", b"command") => Some("true"),
         (b"gpg", b"program") => Some(match key {
             b"gpg.ssh.program" => "ssh-keygen",
             b"gpg.x509.program" => "gpgsm",
@@ -129,6 +140,7 @@ mod tests {
         let listing =
             b"global\0filter.lfs.clean\ngit-lfs clean\0local\0filter.lfs.clean\nevil\0local\0filter.x.smudge\nevil\0";
         assert_eq!(shown(listing), ["filter.lfs.clean=git-lfs clean", "filter.x.smudge="]);
+        assert_eq!(shown(b"local\0hook.x.command\nevil\0local\0hook.x.event\npre-commit\0"), ["hook.x.command=true"]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::CommitId;
+use pairflow_core::view::safe::steers;
 
 use super::error::GitError;
 use super::head::{Head, head};
@@ -39,6 +40,17 @@ impl Repo {
             return Err(GitError::Empty { path: repo.root });
         }
         Ok(repo)
+    }
+
+    /// Refuses a repository in which a bubble could be made, but would not work.
+    pub fn insist_on_usable(&self) -> Result<(), GitError> {
+        insist_on_plain_path(&self.root)?;
+        insist_on_plain_path(&self.common_dir)?;
+        let call = Call::new(["config", "--get", "extensions.refStorage"]).raw_config().accept(&[0, 1]);
+        match self.git().run(call)?.line()?.as_str() {
+            "" | "files" => Ok(()),
+            _ => Err(GitError::Reftable { path: self.root.clone() }),
+        }
     }
 
     /// Finds the repository that `path` lies in by looking at files only; it may still be empty.
@@ -104,31 +116,54 @@ impl Repo {
 
     /// Keeps pairflow's own files out of the person's history, in this repository and all its worktrees.
     pub fn exclude(&self) -> Result<(), GitError> {
-        exclude_own_files(&self.common_dir)
+        if exclude_own_files(&self.common_dir)? {
+            return Ok(());
+        }
+        let own = self.root.join(".pairflow");
+        std::fs::create_dir_all(&own).map_err(|source| GitError::io("create", &own, source))?;
+        let file = own.join(".gitignore");
+        if file.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        replace(&file, b"*\n").map_err(|source| GitError::io("write", &file, source))
     }
 }
 
+/// Refuses a path that cannot be shown on a terminal and recorded as text without becoming another one.
+pub fn insist_on_plain_path(path: &Path) -> Result<(), GitError> {
+    let why = match path.to_str() {
+        None => "is not UTF-8",
+        Some(text) if text.contains(|c: char| c.is_control() || steers(c)) => "has control or invisible characters",
+        Some(_) => return Ok(()),
+    };
+    Err(GitError::OddPath { path: path.to_owned(), why })
+}
+
 /// Adds pairflow's directory to `info/exclude` of a git directory, once; other lines stay as they are.
-pub fn exclude_own_files(common_dir: &Path) -> Result<(), GitError> {
+///
+/// A link is somebody else's file: it is left alone, and the answer is false.
+pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     let info = common_dir.join("info");
     std::fs::create_dir_all(&info).map_err(|source| GitError::io("create", &info, source))?;
     let file = info.join("exclude");
-    // Some people link this file to one of their own: the link stays, and what it points to is replaced.
-    let file = file.canonicalize().unwrap_or(file);
+    if [&info, &file].iter().any(|path| path.is_symlink()) {
+        return Ok(false);
+    }
     let mut lines = match std::fs::read(&file) {
         Ok(lines) => lines,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(GitError::io("read", &file, source)),
     };
     if lines.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_end() == EXCLUDED.as_bytes()) {
-        return Ok(());
+        return Ok(true);
     }
     if !lines.is_empty() && !lines.ends_with(b"\n") {
         lines.push(b'\n');
     }
     lines.extend_from_slice(EXCLUDED.as_bytes());
     lines.push(b'\n');
-    replace(&file, &lines).map_err(|source| GitError::io("write", &file, source))
+    replace(&file, &lines).map_err(|source| GitError::io("write", &file, source))?;
+    Ok(true)
 }
 
 /// Replaces a file in one step, so that a reader sees the old or the new content.

@@ -17,6 +17,7 @@ use pairflow_core::ids::{CommitId, TreeId};
 use super::error::GitError;
 use super::pins::{self, Setting};
 use super::version::insist_on_recent;
+use crate::process::inherited;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 const STDOUT_LIMIT: usize = 256 * 1024 * 1024;
@@ -47,6 +48,7 @@ pub struct Call {
     env: Vec<(&'static str, OsString)>,
     settings: Vec<Setting>,
     unpinned: bool,
+    bounded: bool,
     accepted: &'static [i32],
     limit: usize,
     cut: bool,
@@ -107,6 +109,9 @@ impl Git {
         command.args(&call.args).process_group(0);
         command.stdin(if call.input.is_empty() { Stdio::null() } else { Stdio::piped() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if call.bounded {
+            command.env_clear().envs(inherited(std::env::vars_os()));
+        }
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
             command.env_remove(name);
         }
@@ -165,6 +170,7 @@ impl Call {
             env: Vec::new(),
             settings: Vec::new(),
             unpinned: false,
+            bounded: false,
             accepted: &[0],
             limit: STDOUT_LIMIT,
             cut: false,
@@ -192,6 +198,12 @@ impl Call {
     /// Sets one variable of git's environment.
     pub fn env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name, value.as_ref().to_owned()));
+        self
+    }
+
+    /// Hands on only those of our own variables that checks get, too: for calls that run programs of the repository.
+    pub(super) fn bounded(mut self) -> Self {
+        self.bounded = true;
         self
     }
 

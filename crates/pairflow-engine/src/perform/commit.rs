@@ -1,9 +1,10 @@
 //! One commit of exactly the approved tree.
 
+use pairflow_core::log::{CommitIdentity, Person};
 use pairflow_core::unit::{Command, CommitOrder, Phase, Unit};
 
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::git::{CommitRequest, commit};
+use crate::git::{CommitRequest, GitError, Workspace, commit, commit_identity};
 
 /// Makes the commit that the log orders, and records what came of it. For a caller that holds the lock of the verb.
 pub(crate) fn commit_now(bubble: &Bubble) -> Result<(), EngineError> {
@@ -32,13 +33,29 @@ fn attempt(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Result<Command,
         return Err(EngineError::BadInput("nothing is approved".to_owned()));
     };
     let workspace = bubble.workspace(unit)?;
+    if order.hooks && unit.identity.is_none() {
+        return Err(GitError::HooksUnknown { id: bubble.id.clone() }.into());
+    }
+    let identity = identity(unit, order, &workspace)?;
     let made = commit(&CommitRequest {
         workspace: &workspace,
         tree: &approval.request.tree,
         branch: &unit.rules.bubble_branch,
         message: &order.message,
         hooks: order.hooks,
-        author: order.author.as_ref(),
+        identity: identity.as_ref(),
     })?;
     Ok(Command::CommitMade { commit: made.commit, old_tip: made.old_tip })
+}
+
+/// Returns who commits: as recorded, else as it was when the commit was asked for; nothing for what git says now.
+fn identity(unit: &Unit, order: &CommitOrder, workspace: &Workspace) -> Result<Option<CommitIdentity>, EngineError> {
+    let Some(author) = &order.author else { return Ok(unit.identity.clone()) };
+    let identity = match &unit.identity {
+        Some(recorded) => recorded.clone(),
+        None => CommitIdentity { author: None, committer: None, ..commit_identity(&workspace.repo()?)? },
+    };
+    let or_author = |person: Option<Person>| person.or_else(|| Some(author.clone()));
+    let (author, committer) = (or_author(identity.author), or_author(identity.committer));
+    Ok(Some(CommitIdentity { author, committer, ..identity }))
 }

@@ -30,7 +30,8 @@ impl Bubble {
         resolved.rules.continues = Some(done.commit.clone());
         resolved.rules.bubble_branch = format!("bubble/{id}");
         let task = self.whole_task(&unit)?;
-        let new = NewBubble { id, repo: &repo, task, resolved, confirmed: Confirmed::Before };
+        let (confirmed, identity) = (Confirmed::Before, unit.identity.clone());
+        let new = NewBubble { id, repo: &repo, task, resolved, confirmed, identity };
         self.engine.create(new).map(|(bubble, _)| bubble)
     }
 

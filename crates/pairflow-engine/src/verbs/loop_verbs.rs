@@ -95,7 +95,7 @@ impl Bubble {
         if let Some(_committing) = self.exclusively("commit")? {
             let left = matches!(&before.phase, Phase::Approved(approval) if approval.commit.is_some());
             if !left && !matches!(before.phase, Phase::Committed(_)) {
-                self.apply(command)?;
+                self.apply(&self.with_author(&before, command)?)?;
             }
             commit_now(self)?;
         } else {

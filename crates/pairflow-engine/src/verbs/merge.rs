@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
-use pairflow_core::log::Person;
 use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 
 use crate::checks::{CheckRun, run_check};
@@ -30,12 +29,7 @@ pub enum MergeEnd {
 }
 
 /// Merges the bubble's commit into the base branch. With `here`, a clean checkout at that path is brought along.
-pub fn merge(
-    bubble: &Bubble,
-    here: Option<&Path>,
-    author: Option<&Person>,
-    say: &dyn Fn(&str),
-) -> Result<MergeEnd, EngineError> {
+pub fn merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) -> Result<MergeEnd, EngineError> {
     let unit = bubble.durable()?.unit;
     let Phase::Done(done) = &unit.phase else {
         let why = Some("only a committed bubble can be merged".to_owned());
@@ -49,7 +43,7 @@ pub fn merge(
         base_branch: &unit.rules.base_branch,
         bubble_branch: &unit.rules.bubble_branch,
         commit: &done.commit,
-        author,
+        identity: unit.identity.as_ref(),
     };
     let plan = plan_merge(&request)?;
     match &plan.how {

@@ -10,6 +10,7 @@ mod findings;
 mod follow_up;
 mod gate;
 mod hear;
+mod identity;
 mod locate;
 mod loop_verbs;
 mod merge;

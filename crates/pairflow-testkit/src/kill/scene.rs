@@ -42,6 +42,7 @@ impl Scene {
             acceptance_criteria: Vec::new(),
             rules: Box::new(rules),
             confirmed: "no_tests".to_owned(),
+            identity: None,
         };
         let log = Log::new(engine.disk.clone(), Control::of(repo).files(&id), id.clone()).owned(engine.registry());
         log.create(&create(created), engine.clock.now()).map_err(|error| error.to_string())?;

@@ -37,6 +37,7 @@ impl Bubble {
             acceptance_criteria: Vec::new(),
             rules: Box::new(rules.clone()),
             confirmed: "explicit".to_owned(),
+            identity: None,
         };
         let id = "lab".parse().expect("'lab' is a valid bubble id");
         let now = Moment { ts: Timestamp::from_millis(1_771_675_200_000), up: 1_000_000 };

@@ -80,6 +80,7 @@ impl Play {
                 acceptance_criteria: self.criteria.clone(),
                 rules: Box::new(self.rules.clone()),
                 confirmed: "explicit".to_owned(),
+                identity: None,
             };
             self.append(&create(created));
         }

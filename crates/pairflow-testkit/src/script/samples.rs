@@ -2,7 +2,7 @@
 
 use pairflow_core::facts::{Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{Decision, Ground, Waivable, Workspace};
+use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, Workspace};
 use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{Command, HeadSeen, Hindrance, PassCommand, Seat, Seen, Stage, Unit};
@@ -90,6 +90,7 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("request-rework", rework(false)),
         ("request-rework-reject", rework(true)),
         ("commit", Command::Commit { message: None, override_scope: None, hooks: false, author: None }),
+        ("config-set-identity", Command::SetIdentity { identity: identity() }),
         ("update", Command::Update),
         ("update --resolved", Command::UpdateResolved),
         ("merged", Command::Merged { commit: commit() }),
@@ -105,6 +106,11 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("stop", Command::Stop { reason: String::new() }),
         ("env", token),
     ]
+}
+
+fn identity() -> CommitIdentity {
+    let person = Some(Person { name: "Ada".to_owned(), email: "ada@example.org".to_owned() });
+    CommitIdentity { author: person.clone(), committer: person, ..CommitIdentity::default() }
 }
 
 fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {

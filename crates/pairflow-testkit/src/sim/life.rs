@@ -57,6 +57,7 @@ impl Life {
             acceptance_criteria: vec!["two logins never share a token".to_owned()],
             rules: Box::new(rules),
             confirmed: "explicit".to_owned(),
+            identity: None,
         };
         let mut life = Self {
             machine: Machine::new(id.clone()),

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::Person;
 use pairflow_core::unit::Unit;
 use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
 use pairflow_engine::supervise::Client;
@@ -142,12 +141,6 @@ impl App {
     /// Returns whose hands carry out what a verb asks for.
     pub fn hands(&self) -> Hands {
         self.program.clone().map_or(Hands::Own, Hands::Supervisor)
-    }
-
-    /// Returns who commits, if the environment says so.
-    pub fn author(&self) -> Option<Person> {
-        let name = self.env.text("GIT_AUTHOR_NAME")?;
-        Some(Person { name, email: self.env.text("GIT_AUTHOR_EMAIL")? })
     }
 
     /// Returns the program itself.

@@ -8,7 +8,7 @@ use pairflow_core::rules::{BubbleKind, Rules};
 use pairflow_core::unit::Unit;
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Bubble, Confirmed, Engine, EngineError, NewBubble};
-use pairflow_engine::git::Repo;
+use pairflow_engine::git::{GitError, Repo};
 use pairflow_engine::verbs::Place;
 
 use crate::app::App;
@@ -40,6 +40,7 @@ impl App {
         let mut place = self.place(order.setup.repo.as_deref())?;
         // Beyond what can be seen from its files: it has a commit to cut a branch from.
         place.repo = Repo::discover(&place.repo.root).map_err(EngineError::from)?;
+        place.repo.insist_on_usable().map_err(EngineError::from)?;
         let id = match order.id {
             Some(id) => id,
             None => free_id(&engine, &place, &order.task)?,
@@ -61,8 +62,12 @@ impl App {
         }
         let plan = Plan { root: &place.repo.root, detected: &detected, resolved: &resolved };
         let confirmed = self.confirmed(out, &plan, order.setup.checks.yes)?;
-        let new = NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed };
-        Ok(engine.create(new)?)
+        let new = NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed, identity: None };
+        let (bubble, unit) = engine.create(new)?;
+        if unit.identity.as_ref().is_none_or(|identity| identity.author.is_none()) {
+            out.warn(format_args!("{}", GitError::NoIdentity));
+        }
+        Ok((bubble, unit))
     }
 
     fn flags(&self, setup: &SetupArgs, id: &BubbleId, place: &Place) -> Result<Layer, CommandError> {

@@ -59,7 +59,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = CommitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::approved, &args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
-    let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: app.author() };
+    let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: None };
     if args.json {
         let (_, unit) = committed(app, out, &bubble, &command)?;
         return status::print_json(app, out, &bubble, &unit);
@@ -93,6 +93,8 @@ pub(crate) fn committed(
     command: &Command,
 ) -> Result<(CommitId, Unit), CommandError> {
     out.progress(format_args!("committing the approved tree of {} …", bubble.id));
+    let before = bubble.load()?.unit;
+    warn_of_changes(out, bubble, &before, matches!(command, Command::Commit { hooks: true, .. }))?;
     let made = bubble.commit(command, &app.hands())?;
     let unit = bubble.load()?.unit;
     // What cannot be compared any more has no later edits that could be reported.
@@ -101,4 +103,16 @@ pub(crate) fn committed(
         out.warn(format_args!("edits after the approval stay in the worktree, uncommitted: {}", later.join(", ")));
     }
     Ok((made.commit, unit))
+}
+
+/// Says what about the commit is not as the repository has it now.
+fn warn_of_changes(out: &mut Out, bubble: &Bubble, unit: &Unit, hooks: bool) -> Result<(), CommandError> {
+    if let Some(note) = bubble.identity_note(unit)? {
+        out.warn(format_args!("{note}"));
+    }
+    let changed = if hooks { bubble.hooks_changed_by_work(unit)? } else { Vec::new() };
+    if !changed.is_empty() {
+        out.warn(format_args!("the work changes commit hooks ({}); those of the base are run", changed.join(", ")));
+    }
+    Ok(())
 }

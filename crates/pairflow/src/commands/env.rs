@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::AgentId;
-use pairflow_engine::engine::environment;
+use pairflow_engine::engine::{EngineError, environment};
+use pairflow_engine::git::insist_on_plain_path;
 use serde::Serialize;
 
 use crate::app::App;
@@ -58,6 +59,8 @@ struct Joining<'a> {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = EnvArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "env")?;
+    // What is printed here is used as it is, so it must not differ from the real path.
+    insist_on_plain_path(bubble.control.repo()).map_err(EngineError::from)?;
     let (token, unit) = bubble.mint(&args.agent)?;
     let env = environment(&bubble, &unit, &args.agent, &token);
     let worktree = unit.workspace.as_ref().map(|workspace| workspace.path.as_str());

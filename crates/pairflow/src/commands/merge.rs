@@ -56,7 +56,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 
 /// Brings the bubble's commit to the base branch, and prints for programs where the bubble stands then.
 pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
-    match merged(app, out, bubble, here)? {
+    match merged(out, bubble, here)? {
         MergeEnd::Merged(_) => status::print_json(app, out, bubble, &bubble.load()?.unit),
         MergeEnd::Line { at, line } => Err(checked_out(app, bubble, &at, &format!("`{line}`"))?),
     }
@@ -64,7 +64,7 @@ pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, here: Option
 
 /// Brings the bubble's commit to the base branch, or says which line does it.
 pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
-    match merged(app, out, bubble, here)? {
+    match merged(out, bubble, here)? {
         MergeEnd::Merged(commit) => {
             let base = bubble.load()?.unit.rules.base_branch;
             out.line(format_args!("Merged bubble {}: {base} is at {commit}", bubble.id))?;
@@ -78,10 +78,10 @@ pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Pat
     Ok(())
 }
 
-fn merged(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<MergeEnd, CommandError> {
+fn merged(out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<MergeEnd, CommandError> {
     let progress = RefCell::new(out);
     let say = |text: &str| progress.borrow_mut().progress(format_args!("{text} …"));
-    Ok(merge(bubble, here, app.author().as_ref(), &say)?)
+    Ok(merge(bubble, here, &say)?)
 }
 
 /// Says why nothing was merged into a base branch that is checked out at `at`, and that `line` does it.

@@ -101,7 +101,7 @@ fn conclude(app: &App, args: &OkArgs, bubble: &Bubble, out: &mut Out) -> Result<
     if !args.json {
         return commit(app, bubble, out);
     }
-    commit::committed(app, out, bubble, &order(app, bubble)?).map(drop).map_err(uncommitted)
+    commit::committed(app, out, bubble, &order(bubble)?).map(drop).map_err(uncommitted)
 }
 
 /// Prints the package that is up for approval.
@@ -117,13 +117,13 @@ pub(crate) fn approve(bubble: &Bubble, shown: &ApprovalRequest) -> Result<(), Co
 
 /// Commits what was approved, and says so.
 pub(crate) fn commit(app: &App, bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
-    commit::make(app, out, bubble, &order(app, bubble)?).map_err(uncommitted)
+    commit::make(app, out, bubble, &order(bubble)?).map_err(uncommitted)
 }
 
 /// The commit as it is to be made: what failed with the repository's own hooks is tried again with them.
-fn order(app: &App, bubble: &Bubble) -> Result<Command, CommandError> {
+fn order(bubble: &Bubble) -> Result<Command, CommandError> {
     let hooks = matches!(&bubble.load()?.unit.phase, Phase::Approved(approval) if approval.hooks);
-    Ok(Command::Commit { message: None, override_scope: None, hooks, author: app.author() })
+    Ok(Command::Commit { message: None, override_scope: None, hooks, author: None })
 }
 
 fn uncommitted(error: CommandError) -> CommandError {

@@ -1,7 +1,7 @@
 //! `pairflow status`: where a bubble stands.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Unit;
+use pairflow_core::unit::{Phase, Unit};
 use pairflow_core::view::Tone;
 use pairflow_core::view::status::{LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
@@ -70,6 +70,9 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
     status.next = next(app, unit, status.next, supervised);
     status.uncounted = !supervised;
     status.damaged_logs = bubble.log().set_aside().iter().map(|path| path.display().to_string()).collect();
+    if matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
+        status.identity_changes = bubble.identity_changes(unit)?;
+    }
     match bubble.worktree_problem(unit) {
         None => {}
         Some(GitError::WorktreeGone { .. }) => status.lose_worktree(),

@@ -4,5 +4,7 @@
 //! older build.
 
 mod ownership;
+mod commit;
+mod early;
 mod support;
 mod worktree;

@@ -90,6 +90,7 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             unit.repo.clone_from(repo);
             adopted(unit, at);
         }
+        Lifecycle::IdentitySet { identity } => unit.identity = Some(identity.clone()),
         Lifecycle::StartRequested { rules } => {
             use_rules(unit, rules);
             unit.start_failed = None;
@@ -112,9 +113,7 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         }
         Lifecycle::SentBack { .. } => sent_back(unit, at),
         Lifecycle::AgentSession { .. } => session_known(unit, fact),
-        Lifecycle::TokenMinted { agent, token_sha256 } => {
-            unit.tokens.insert(agent.clone(), token_sha256.clone());
-        }
+        Lifecycle::TokenMinted { agent, token_sha256: hash } => drop(unit.tokens.insert(agent.clone(), hash.clone())),
         Lifecycle::CommitRequested { message, hooks, author, .. } => {
             if let Phase::Approved(approval) = &mut unit.phase {
                 approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks, author: author.clone() });
@@ -159,11 +158,12 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
 }
 
 fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
-    let Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed } = fact else { return };
+    let Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed, identity } = fact else { return };
     unit.repo.clone_from(repo);
     unit.task.clone_from(task);
     unit.acceptance_criteria.clone_from(acceptance_criteria);
     unit.confirmed.clone_from(confirmed);
+    unit.identity.clone_from(identity);
     unit.created_at = at.ts;
     use_rules(unit, rules);
 }

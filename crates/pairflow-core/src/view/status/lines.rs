@@ -254,6 +254,13 @@ fn outcome(page: &mut Lines, status: &Status) {
         page.whole("", path);
     }
     page.one("Branch", &format!("{} from {}", status.branch, status.base_branch), Tone::Plain);
+    if !status.identity_changes.is_empty() {
+        page.sentences("Identity", &[("Changed since the bubble was created:".to_owned(), Tone::Warn)]);
+        let changes: Vec<_> = status.identity_changes.iter().map(|change| (change.clone(), Tone::Warn)).collect();
+        page.sentences("", &changes);
+        page.sentences("", &[("The recorded identity is used. To use the new one:".to_owned(), Tone::Warn)]);
+        page.whole("", &format!("pairflow config set {} identity=current", status.fields.bubble_id));
+    }
     if let Some(commit) = &status.commit {
         page.one("Commit", commit.short(), Tone::Good);
     }

@@ -36,6 +36,8 @@ pub struct Status {
     pub foreign: Option<String>,
     /// Damaged logs that a repair has set aside; a state alone does not tell.
     pub damaged_logs: Vec<String>,
+    /// How the repository's commit identity differs from the recorded one; a state alone does not tell.
+    pub identity_changes: Vec<String>,
     /// The bubble's branch.
     pub branch: String,
     /// The branch that it was cut from.
@@ -242,6 +244,7 @@ impl Status {
             worktree_problem: None,
             foreign: None,
             damaged_logs: Vec::new(),
+            identity_changes: Vec::new(),
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
             driver: unit.rules.driver,

@@ -1,0 +1,187 @@
+//! Who makes the commit: author, signature and hooks are those of the person, whatever agents write (S8).
+
+use std::path::{Path, PathBuf};
+
+use pairflow_testkit::home::{Agent, Home, write_program};
+
+use crate::support::home;
+
+/// A program that signs nothing, but in the form that git expects.
+const SIGNER: &str = "cat >/dev/null
+printf '\\n[GNUPG:] SIG_CREATED x\\n' >&2
+printf -- '-----BEGIN PGP SIGNATURE-----\\nfake\\n-----END PGP SIGNATURE-----\\n'";
+
+/// Makes a bubble whose work is approved. `work` is what codex does besides writing done.txt.
+#[track_caller]
+fn approved(home: &Home, work: impl Fn(&Agent<'_>)) -> PathBuf {
+    home.pairflow(&["create", "--id", "b1", "--task", "Write done.txt", "--test", "test -f done.txt"]).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    codex.write("done.txt", "done\n");
+    work(&codex);
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    claude.pairflow(&["pass", "--summary", "looks right", "--no-findings"]).ok();
+    home.wait_for_turn("b1", "codex");
+    codex.converged("nothing left").ok();
+    home.wait_for_state("b1", "READY_FOR_APPROVAL");
+    home.pairflow(&["approve", "b1"]).ok();
+    codex.worktree
+}
+
+/// Returns author and committer of the bubble's commit.
+#[track_caller]
+fn people(home: &Home) -> String {
+    home.git(&["log", "-1", "--format=%an <%ae>, %cn <%ce>", "bubble/b1"])
+}
+
+/// A script that leaves its name and its environment in `trace`.
+fn tracer(name: &str, trace: &Path) -> String {
+    format!("#!/bin/sh\n{{ echo 'hook={name}'; env; }} >>'{}'\n", trace.display())
+}
+
+fn trace(home: &Home) -> PathBuf {
+    home.root().join("tmp/trace")
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+#[test]
+fn settings_that_an_agent_writes_decide_neither_author_nor_signature() {
+    let home = home();
+    home.install("signer", SIGNER);
+    let signer = home.root().join("programs/signer");
+    home.git(&["config", "--global", "gpg.program", &signer.display().to_string()]);
+    home.git(&["config", "--global", "commit.gpgSign", "true"]);
+    home.git(&["config", "--global", "user.signingKey", "ABCD"]);
+    let worktree = approved(&home, |_| ());
+    let canary = home.root().join("programs/canary");
+    write_program(&canary, &tracer("signer", &trace(&home)));
+    for (key, value) in [
+        ("user.name", "Eve"),
+        ("user.email", "eve@example.org"),
+        ("author.name", "Eve"),
+        ("committer.email", "eve@example.org"),
+        ("commit.gpgSign", "false"),
+        ("user.signingKey", "EVIL"),
+        ("gpg.format", "x509"),
+        ("gpg.program", &canary.display().to_string()),
+        ("gpg.openpgp.program", &canary.display().to_string()),
+        ("gpg.x509.program", &canary.display().to_string()),
+    ] {
+        home.git_in(&worktree, &["config", key, value]);
+    }
+    let (shown, listed) = (home.pairflow(&["status", "b1"]).ok(), home.status("b1"));
+    let committed = home.pairflow(&["commit", "b1"]).ok();
+    assert_eq!(people(&home), "Ada <ada@example.org>, Ada <ada@example.org>");
+    assert!(home.git(&["cat-file", "commit", "bubble/b1"]).contains("gpgsig -----BEGIN PGP SIGNATURE-----"));
+    assert_eq!(read(&trace(&home)), "", "no program of the repository ran");
+    let changed = "the author was Ada <ada@example.org>, is Eve <eve@example.org>";
+    committed.says(changed).says("pairflow config set b1 identity=current");
+    shown.says("is Eve <eve@example.org>").says("pairflow config set b1 identity=current");
+    assert_eq!(listed["identity_changes"][0], changed);
+}
+
+#[test]
+fn the_identity_is_the_one_of_the_creation_with_the_repositorys_own_settings() {
+    let mut home = home();
+    home.git(&["config", "author.email", "ada@work.example"]);
+    home.set_env(vec![("GIT_COMMITTER_NAME".to_owned(), "Ada's robot".to_owned())]);
+    approved(&home, |_| ());
+    home.set_env(Vec::new());
+    home.git(&["config", "--unset", "author.email"]);
+    home.pairflow(&["commit", "b1"]).ok();
+    assert_eq!(people(&home), "Ada <ada@work.example>, Ada's robot <ada@example.org>");
+}
+
+#[test]
+fn a_commit_that_an_agent_has_made_is_not_taken_for_the_persons() {
+    let home = home();
+    let worktree = approved(&home, |_| ());
+    home.git_in(&worktree, &["add", "-A"]);
+    let (name, email) = ("user.name=Eve", "user.email=eve@example.org");
+    home.git_in(&worktree, &["-c", name, "-c", email, "commit", "--quiet", "-m", "Write done.txt"]);
+    let forged = home.git(&["rev-parse", "bubble/b1"]);
+    home.pairflow(&["commit", "b1", "-m", "Write done.txt"]).ok();
+    assert_eq!(people(&home), "Ada <ada@example.org>, Ada <ada@example.org>");
+    assert_eq!(home.git(&["rev-parse", "refs/pairflow/b1/old-tip"]), forged);
+}
+
+#[test]
+fn where_git_knows_nobody_creation_warns_and_the_commit_says_who_it_takes() {
+    let home = home();
+    home.git(&["config", "--global", "--remove-section", "user"]);
+    let created = home.pairflow(&["create", "--id", "b0", "--task", "x", "--test", "true"]).ok();
+    assert!(created.stderr.contains("git does not know who commits"), "{}", created.stderr);
+    approved(&home, |_| ());
+    home.pairflow(&["commit", "b1"]).says("git does not know who commits");
+    home.git(&["config", "--global", "user.name", "Grace"]);
+    home.git(&["config", "--global", "user.email", "grace@example.org"]);
+    home.pairflow(&["commit", "b1"]).ok().says("git says now: Grace <grace@example.org>");
+    assert_eq!(people(&home), "Grace <grace@example.org>, Grace <grace@example.org>");
+}
+
+#[test]
+fn hooks_of_the_tree_run_as_the_base_has_them_and_with_the_environment_of_the_checks() {
+    let mut home = home();
+    let secrets = ["AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "GITHUB_TOKEN", "XDG_SESSION_ID"];
+    home.set_env(secrets.map(|name| (name.to_owned(), "a-secret".to_owned())).to_vec());
+    let hook = home.repo.join(".githooks/pre-commit");
+    std::fs::create_dir_all(home.repo.join(".githooks")).unwrap();
+    write_program(&hook, &tracer("base", &trace(&home)));
+    home.git(&["add", "-A"]);
+    home.git(&["commit", "--quiet", "-m", "hooks"]);
+    home.git(&["config", "core.hooksPath", ".githooks"]);
+    let evil = home.root().join("tmp/evil");
+    approved(&home, |codex| {
+        write_program(&codex.worktree.join(".githooks/pre-commit"), &tracer("work", &evil));
+    });
+    let committed = home.pairflow(&["commit", "b1", "--hooks"]).ok();
+    assert_eq!(read(&evil), "", "the hook of the work did not run");
+    let said = read(&trace(&home));
+    assert!(said.contains("hook=base\n") && said.contains("PATH="), "{said}");
+    assert!(!said.contains("a-secret"), "{said}");
+    committed.says(".githooks/pre-commit").says("those of the base are run");
+}
+
+#[test]
+fn a_hook_that_git_ignores_does_not_run() {
+    let home = home();
+    home.commit(".gitignore", ".husky/_/\n", "ignore");
+    home.git(&["config", "core.hooksPath", ".husky/_"]);
+    approved(&home, |codex| {
+        std::fs::create_dir_all(codex.worktree.join(".husky/_")).unwrap();
+        write_program(&codex.worktree.join(".husky/_/pre-commit"), &tracer("ignored", &trace(&home)));
+    });
+    let refused = home.pairflow(&["commit", "b1", "--hooks"]);
+    assert_eq!(read(&trace(&home)), "");
+    assert_ne!(refused.code, 0);
+    refused.says("pre-commit in .husky/_ is not on the base");
+    home.pairflow(&["commit", "b1"]).ok();
+    assert_eq!(read(&trace(&home)), "");
+}
+
+#[test]
+fn a_hook_outside_of_the_tree_runs_only_unchanged() {
+    let home = home();
+    let hook = home.repo.join(".git/hooks/pre-commit");
+    std::fs::create_dir_all(home.repo.join(".git/hooks")).unwrap();
+    write_program(&hook, &tracer("person", &trace(&home)));
+    approved(&home, |_| ());
+    let evil = home.root().join("tmp/evil");
+    write_program(&hook, &tracer("agent", &evil));
+    let refused = home.pairflow(&["commit", "b1", "--hooks"]);
+    assert_eq!(read(&evil), "");
+    assert_ne!(refused.code, 0);
+    refused.says("(pre-commit)").says("commit without --hooks");
+    // Another directory that an agent names is not looked into either.
+    write_program(&home.root().join("tmp/pre-commit"), &tracer("agent", &evil));
+    home.git(&["config", "core.hooksPath", &home.root().join("tmp").display().to_string()]);
+    write_program(&hook, &tracer("person", &trace(&home)));
+    home.pairflow(&["commit", "b1", "--hooks"]).ok().says("the hooks directory was");
+    assert_eq!(read(&evil), "");
+    assert!(read(&trace(&home)).contains("hook=person\n"));
+}
