@@ -3,4 +3,5 @@
 //! Every test drives the program at `PAIRFLOW_BIN`, or the one just built, so that it can also be run against an
 //! older build.
 
+mod handover;
 mod support;

@@ -4,7 +4,7 @@ use crate::ids::Party;
 use crate::log::{Body, Envelope, Evidence, Lifecycle};
 use crate::rules::Rules;
 use crate::time::Moment;
-use crate::unit::evolve::notices::{delivered, has_read, intervened, knows_return, notify_holder, session_known};
+use crate::unit::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
 use crate::unit::evolve::turns::{
     begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, sent_back, snapshot_taken,
@@ -110,8 +110,6 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         Lifecycle::AgentSession { .. } => session_known(unit, fact),
         Lifecycle::TokenMinted { agent, token_sha256 } => {
             unit.tokens.insert(agent.clone(), token_sha256.clone());
-            // A process that is let in now has said nothing before, so nothing of what it says is a retry.
-            knows_return(unit, agent);
         }
         Lifecycle::CommitRequested { message, hooks, author, .. } => {
             if let Phase::Approved(approval) = &mut unit.phase {

@@ -29,7 +29,7 @@ pub(super) fn has_read(unit: &mut Unit, agent: &AgentId) {
 }
 
 /// From here on `agent` knows that its work came back, if it did: the same words are a new hand-over.
-pub(super) fn knows_return(unit: &mut Unit, agent: &AgentId) {
+fn knows_return(unit: &mut Unit, agent: &AgentId) {
     if unit.phase.turn().is_some_and(|turn| turn.agent == *agent) {
         unit.returned = None;
     }
