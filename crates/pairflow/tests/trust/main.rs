@@ -3,5 +3,7 @@
 //! Every test drives the program at `PAIRFLOW_BIN`, or the one just built, so that it can also be run against an
 //! older build.
 
+mod agents;
 mod handover;
+mod identity;
 mod support;
