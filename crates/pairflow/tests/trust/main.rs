@@ -4,6 +4,8 @@
 //! older build.
 
 mod agents;
+mod evil;
 mod handover;
 mod identity;
+mod matrix;
 mod support;
