@@ -188,6 +188,22 @@ fn the_same_words_are_one_record() {
 }
 
 #[test]
+fn the_same_words_are_one_record_also_for_a_caller_so_slow_that_the_work_has_come_back() {
+    let home = home();
+    started(&home, "b1");
+    let codex = seat(&home, "b1", "codex");
+    let first = codex.pairflow(&["pass", "--summary", "x", "--json"]).ok().json();
+    // The check fails: codex has the turn again, and it is another one.
+    home.wait_for("b1", |status| {
+        status["turn_state"] == "open" && status["last_command_at"] != first["last_command_at"]
+    });
+    let again = codex.pairflow(&["pass", "--summary", "x", "--json"]).ok().json();
+    assert_eq!((&again["id"], &again["repeated"]), (&first["id"], &json!(true)));
+    codex.pairflow(&["pass", "--summary", "x"]).ok().says("the check 'test' fails").says("It is still your turn");
+    assert_eq!(records(&home, "b1", "PASS", "codex").len(), 1);
+}
+
+#[test]
 fn hostile_and_huge_texts_arrive_as_they_are() {
     let home = home();
     started(&home, "b1");

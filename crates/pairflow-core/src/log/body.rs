@@ -359,7 +359,7 @@ pub enum ControlAction {
 /// The delivery of a notice to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The notice's number.
+    /// The notice's number; 0 where the agent has none and has read its brief.
     pub notice: u64,
     /// Which attempt it is, from 1; 0 for an acknowledgement.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -202,7 +202,7 @@ pub enum Command {
     Acknowledged {
         /// Which agent.
         agent: AgentId,
-        /// The number of the notice.
+        /// The number of the notice; 0 for an agent without one that has read in its brief why its work came back.
         notice: u64,
     },
     /// A notice was sent in vain as often as makes sense.
@@ -308,6 +308,9 @@ pub struct PassCommand {
     pub reviewed: Vec<u32>,
     /// Which branch the worktree is on.
     pub head: HeadSeen,
+    /// The tree of the worktree, where it was looked at. It matters only when the same words came back; without a look
+    /// the tree then counts as unchanged.
+    pub tree: Option<TreeId>,
     /// The retry key, if one was given.
     pub key: Option<Key>,
 }
@@ -328,6 +331,7 @@ impl PassCommand {
             insists: false,
             reviewed: Vec::new(),
             head,
+            tree: None,
             key: None,
         }
     }

@@ -23,7 +23,7 @@ impl Key {
 /// Returns the retry key of `command`: the one that was given, else for agents' verbs one made of its content.
 pub fn key_of(unit: &Unit, command: &Command) -> Option<Key> {
     match command {
-        Command::Pass(pass) => Some(pass.key.clone().unwrap_or_else(|| key_of_pass(unit, pass))),
+        Command::Pass(pass) => Some(pass.key.clone().unwrap_or_else(|| key_of_pass(unit.last_turn_of(&pass.by), pass))),
         Command::AskHuman { by, question, refs, key } => {
             let turn = unit.last_turn_of(by).to_string();
             // Asked again after the answer, it is another question.
@@ -42,12 +42,25 @@ pub fn key_of(unit: &Unit, command: &Command) -> Option<Key> {
     }
 }
 
-/// Returns the record that `key` already stands for.
-pub fn recorded(unit: &Unit, key: &Key) -> Option<MsgId> {
-    unit.keys.iter().rev().find(|(one, _)| one == key).map(|(_, id)| id.clone())
+/// Returns the record of an earlier attempt of `command`, if there was one.
+///
+/// A hand-over that came back is still the same one while its sender has not acknowledged the return, says the same
+/// words and has not changed the tree: the retry key is then made with the turn in which the words were first said.
+pub fn earlier(unit: &Unit, command: &Command) -> Option<MsgId> {
+    let key = match command {
+        Command::Pass(pass) if pass.key.is_none() => match unit.returned_to(&pass.by) {
+            Some(returned) if pass.tree.as_ref().is_none_or(|tree| *tree == returned.tree) => {
+                key_of_pass(returned.turn, pass)
+            }
+            Some(_) => return None,
+            None => key_of(unit, command)?,
+        },
+        _ => key_of(unit, command)?,
+    };
+    unit.keys.iter().rev().find(|(one, _)| *one == key).map(|(_, id)| id.clone())
 }
 
-fn key_of_pass(unit: &Unit, pass: &PassCommand) -> Key {
+fn key_of_pass(turn: u32, pass: &PassCommand) -> Key {
     // Every field has to be named here, so that a new one is not forgotten.
     let PassCommand {
         by,
@@ -62,12 +75,12 @@ fn key_of_pass(unit: &Unit, pass: &PassCommand) -> Key {
         insists,
         reviewed,
         head: _,
+        tree: _,
         key: _,
     } = pass;
-    let turn = unit.last_turn_of(by).to_string();
     let findings = findings.as_ref().map(|all| all.iter().map(Finding::as_said).collect::<Vec<_>>());
     let said = payload(&(summary, refs, intent, findings, answers, explanation, steps, (discuss, insists, reviewed)));
-    Key::of(&[by.as_str(), &turn, "pass", &said])
+    Key::of(&[by.as_str(), &turn.to_string(), "pass", &said])
 }
 
 /// Everything that was said, in one spelling: the fields of a type are written in their order.
@@ -84,11 +97,10 @@ mod tests {
     use crate::unit::HeadSeen;
 
     fn key(change: impl FnOnce(&mut PassCommand)) -> String {
-        let unit = Unit::new("b1".parse().expect("the name is valid"));
         let mut pass = PassCommand::new("claude".parse().expect("the name is valid"), "said", HeadSeen::Detached);
         pass.findings = Some(vec![Finding::new(Severity::P1, "no rollback")]);
         change(&mut pass);
-        key_of_pass(&unit, &pass).0
+        key_of_pass(1, &pass).0
     }
 
     fn of_finding(change: fn(&mut Finding)) -> String {

@@ -168,10 +168,18 @@ fn sent(unit: &Unit, number: u64) -> Result<Decided, Refusal> {
 /// An agent is known to have a notice. That it was silent before needs no answer any more.
 fn acknowledged(unit: &Unit, agent: &AgentId, number: u64) -> Result<Decided, Refusal> {
     let mine = |notice: &&Notice| notice.number == number && notice.agent == *agent;
-    let notice = unit.outbox.iter().find(mine).ok_or(Refusal::NotOwed)?;
+    let notice = unit.outbox.iter().find(mine).cloned();
+    let known = notice.or_else(|| read_without_notice(unit, agent, number)).ok_or(Refusal::NotOwed)?;
     let mut events = withdrawals(unit, agent, |_| true);
-    events.push(delivery(unit, notice, 0, true));
+    events.push(delivery(unit, &known, 0, true));
     Ok(Decided::of(events))
+}
+
+/// An agent that gets no notices has read in its brief that its work came back.
+fn read_without_notice(unit: &Unit, agent: &AgentId, number: u64) -> Option<Notice> {
+    let turn = unit.phase.turn().filter(|turn| number == 0 && turn.is_open())?;
+    unit.returned_to(agent)?;
+    Some(Notice { number, agent: agent.clone(), turn: turn.number, attempts: 0, sent: None })
 }
 
 /// A notice was sent as often as makes sense.

@@ -1,11 +1,11 @@
 //! Evidence goes before opinions: work on which a check or a reproducer fails goes back to its producer before a review is
 //! paid for that could not be clean.
 
-use crate::ids::Party;
+use crate::ids::{AgentId, Party};
 use crate::log::Lifecycle;
 use crate::time::Moment;
 use crate::unit::lifecycle::own;
-use crate::unit::{CheckState, Decided, Seat, Stage, Unit, converge, missing_checks};
+use crate::unit::{CheckState, Decided, Returned, Seat, Stage, Turn, Unit, converge, missing_checks};
 
 /// How often in a row work goes back without a review; after that a critic looks at it all the same.
 pub const SEND_BACKS: u32 = 3;
@@ -19,6 +19,21 @@ pub fn failing(unit: &Unit) -> Vec<String> {
     let shown =
         unit.ledger.blocking().filter(|row| row.proven() && !unit.could_not.contains_key(&Unit::tries_of(row.id)));
     checks.chain(shown.map(|row| format!("the reproducer of {} still fails", row.id))).collect()
+}
+
+impl Unit {
+    /// Returns the hand-over of `agent` that came back and still would, as long as the agent is not known to know that.
+    pub fn returned_to(&self, agent: &AgentId) -> Option<&Returned> {
+        let holds = self.phase.turn().is_some_and(|turn| turn.agent == *agent);
+        self.returned.as_ref().filter(|_| holds && !failing(self).is_empty())
+    }
+
+    /// Returns why the work came back to `agent`, if it is its turn for that reason.
+    pub fn came_back_to(&self, agent: &AgentId) -> Vec<String> {
+        let producer = |turn: &Turn| turn.agent == *agent && turn.seat == Seat::Producer;
+        let back = self.sent_back > 0 && self.phase.turn().is_some_and(producer);
+        if back { failing(self) } else { Vec::new() }
+    }
 }
 
 /// Appends to a decision that the work goes back, if the evidence that it completes says so.

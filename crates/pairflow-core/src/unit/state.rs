@@ -59,6 +59,9 @@ pub struct Unit {
     /// How often work went back to the producer in this round without a review.
     #[serde(default)]
     pub sent_back: u32,
+    /// The hand-over that came back, until its sender is known to have learned so.
+    #[serde(default)]
+    pub returned: Option<Returned>,
     /// Who sits where.
     pub seats: Seats,
     /// Who sat where, round by round.
@@ -178,6 +181,15 @@ pub struct Held {
     pub answered: u32,
 }
 
+/// A hand-over that came back without a review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Returned {
+    /// The turn in which it was said.
+    pub turn: u32,
+    /// The tree that was handed over.
+    pub tree: TreeId,
+}
+
 /// The last review of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reviewed {
@@ -266,6 +278,7 @@ impl Unit {
             reviews: 0,
             reviews_in_all: 0,
             sent_back: 0,
+            returned: None,
             seats,
             history: Vec::new(),
             turns: 0,

@@ -158,6 +158,7 @@ fn told(envelope: &Envelope) -> Option<(String, Tone)> {
         Body::Evidence(evidence) => found(evidence),
         Body::Control(control) => plain(controlled(control, &to)),
         Body::Delivery(delivery) if !delivery.acknowledged => return None,
+        Body::Delivery(delivery) if delivery.notice == 0 => plain(format!("knows that {to} has read its brief")),
         Body::Delivery(delivery) => plain(format!("knows that {to} has notice {}", delivery.notice)),
         Body::ProtocolWarning(warning) => (refused(warning), Tone::Warn),
     })

@@ -1,6 +1,6 @@
 //! Evidence before opinions: work on which a check or a reproducer fails goes back before a review is paid for.
 
-use pairflow_core::log::{Body, Lifecycle};
+use pairflow_core::log::{Body, Evidence, Lifecycle};
 use pairflow_core::unit::SEND_BACKS;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::timeline::timeline;
@@ -152,4 +152,84 @@ fn the_implementer_is_told_why_and_the_log_tells_it() {
     let told: Vec<_> = play.log.iter().filter_map(timeline).map(|row| row.what).collect();
     let line = "sends the work back to codex before a review: the check 'test' fails";
     assert!(told.iter().any(|what| what == line), "{told:?}");
+}
+
+/// How many hand-overs of codex the log has, and how often the check ran.
+fn handed_over_and_checked(play: &Play) -> (usize, usize) {
+    let count = |wanted: fn(&Body) -> bool| play.log.iter().filter(|envelope| wanted(&envelope.event.body)).count();
+    (
+        count(|body| matches!(body, Body::Pass(_))),
+        count(|body| matches!(body, Body::Evidence(Evidence::Receipt { .. }))),
+    )
+}
+
+#[test]
+fn the_same_words_on_the_same_tree_are_the_hand_over_that_came_back() {
+    for setting in ["", "given panes\n"] {
+        let mut play = play(&format!("{setting}start\ntest fails\ncodex edits a.rs\ncodex: pass 'first cut'"));
+        for _ in 0..3 {
+            play.line("codex: pass 'first cut'");
+        }
+        assert_eq!(handed_over_and_checked(&play), (1, 1), "{:?}", play.lines);
+        assert_eq!((play.unit.sent_back, play.unit.phase.turn().unwrap().agent.as_str()), (1, "codex"));
+        let codex = "codex".parse().unwrap();
+        assert_eq!(play.unit.came_back_to(&codex), ["the check 'test' fails"]);
+        assert!(play.unit.came_back_to(&"claude".parse().unwrap()).is_empty());
+    }
+}
+
+#[test]
+fn a_failing_reproducer_makes_no_second_record_either() {
+    let mut play = play(
+        "start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'\ncodex edits a.rs
+         codex: pass 'rolled back' fixes F1",
+    );
+    let before = play.log.len();
+    play.line("codex: pass 'rolled back' fixes F1");
+    assert_eq!(play.log.len(), before);
+}
+
+#[test]
+fn other_words_or_another_tree_are_a_new_hand_over() {
+    let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first cut'";
+    let words = play(&format!("{script}\ncodex: pass 'second cut'"));
+    assert_eq!(handed_over_and_checked(&words), (2, 2));
+    let tree = play(&format!("{script}\ncodex edits a.rs\ncodex: pass 'first cut'"));
+    assert_eq!(handed_over_and_checked(&tree), (2, 2));
+    let mut again = tree;
+    again.line("codex: pass 'first cut'");
+    assert_eq!(handed_over_and_checked(&again), (2, 2), "the second one came back, too");
+}
+
+#[test]
+fn the_tree_counts_also_while_the_turn_is_still_opening() {
+    let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first cut' (hold)\nstep\nstep";
+    let mut play = play(script);
+    assert!(play.unit.returned_to(&"codex".parse().unwrap()).is_some(), "{:?}", play.lines);
+    play.line("codex: pass 'first cut' (hold)");
+    play.line("codex edits b.rs");
+    play.line("codex: pass 'first cut' (hold)");
+    assert_eq!(handed_over_and_checked(&play).0, 1);
+    assert!(play.lines.last().unwrap().contains("refused"), "{:?}", play.lines);
+}
+
+#[test]
+fn who_knows_of_the_return_hands_over_anew() {
+    let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first cut'";
+    for acknowledged in ["codex: reads", "codex: asks 'is the test right?'\nhuman: reply 'yes'"] {
+        for setting in ["", "given panes\n"] {
+            let play = play(&format!("{setting}{script}\n{acknowledged}\ncodex: pass 'first cut'"));
+            assert_eq!(handed_over_and_checked(&play), (2, 2), "{setting}{acknowledged}: {:?}", play.lines);
+        }
+    }
+    let stranger = play(&format!("{script}\nclaude: reads\ncodex: pass 'first cut'"));
+    assert_eq!(handed_over_and_checked(&stranger), (1, 1), "claude has read nothing that is codex's");
+}
+
+#[test]
+fn a_waiver_of_what_failed_makes_the_same_words_a_new_hand_over() {
+    let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first cut'\nhuman: waive test 'no network'";
+    let play = play(&format!("{script}\ncodex: pass 'first cut'"));
+    assert_eq!(handed_over_and_checked(&play).0, 2, "{:?}", play.lines);
+    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude");
 }

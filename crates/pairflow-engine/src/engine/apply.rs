@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
-use pairflow_core::unit::{Command, Decided, Refusal, Unit, decide, key_of, recorded};
+use pairflow_core::unit::{Command, Decided, Refusal, Unit, decide, earlier};
 use pairflow_core::view::inbox::inbox_ndjson;
 use pairflow_core::view::messages::message_file;
 
@@ -195,7 +195,7 @@ fn asks_or_answers(body: &Body) -> bool {
 
 /// The earlier attempt of the same command, if there was one.
 fn repeated(unit: &Unit, command: &Command) -> Option<Applied> {
-    let id = recorded(unit, &key_of(unit, command)?)?;
+    let id = earlier(unit, command)?;
     Some(Applied { id: Some(id), unit: unit.clone(), repeated: true, repaired: None })
 }
 

@@ -44,6 +44,7 @@ impl Request {
         match &self.said {
             Some(AgentSays::Pass(_)) => "pass",
             Some(AgentSays::AskHuman { .. }) => "ask-human",
+            Some(AgentSays::BriefRead) => "brief",
             Some(AgentSays::Converged { .. }) => "converged",
             None if self.hook.is_some() => "hook",
             None => "call",

@@ -5,13 +5,13 @@ use pairflow_core::ids::{AgentId, FindingId, MsgId, TreeId};
 use pairflow_core::log::{Intent, Key};
 use pairflow_core::rounds::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::rounds::{Answers, Explanation, Finding, Step};
-use pairflow_core::unit::{Command, PassCommand, Seat, Seen, Unit};
+use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat, Seen, Unit};
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
 
 use super::Claim;
 use crate::engine::{Applied, Bubble, EngineError, says};
-use crate::perform::head_seen;
+use crate::perform::{head_seen, seen};
 
 /// A verb of an agent, with everything that it said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,8 @@ pub enum AgentSays {
         #[serde(default)]
         key: Option<Key>,
     },
+    /// It has read in its brief why its work came back.
+    BriefRead,
     /// It claims that nothing is left to do.
     Converged {
         /// In which words.
@@ -88,6 +90,9 @@ pub struct Heard {
     pub repeated: bool,
     /// The state afterwards.
     pub state: StateFields,
+    /// Why the work came back to who said it, if it is its turn for that reason.
+    #[serde(default)]
+    pub came_back: Vec<String>,
     /// Answered findings that a review has neither taken nor refused: they keep the work from being accepted.
     pub unsettled: Vec<FindingId>,
 }
@@ -102,9 +107,26 @@ impl Bubble {
             Command::Converged { by, summary, refs, explanation, reviewed, key, .. } => {
                 self.converged(Claim { by, summary, refs, explanation, reviewed, key }, attended)?
             }
+            Command::Pass(pass) => self.hand_over(pass, attended)?,
             command => self.apply_when_open(&command, attended)?,
         };
         Ok(Heard::of(agent, &applied))
+    }
+
+    /// Records a hand-over. Only if the same words came back before is the worktree looked at: with another tree they
+    /// are a new hand-over.
+    fn hand_over(&self, pass: PassCommand, attended: bool) -> Result<Applied, EngineError> {
+        let applied = self.apply_when_open(&Command::Pass(pass.clone()), attended)?;
+        let returned = applied.repeated && pass.key.is_none() && applied.unit.returned_to(&pass.by).is_some();
+        if !returned {
+            return Ok(applied);
+        }
+        let tree = match pass.head {
+            // It is refused for that.
+            HeadSeen::Missing => TreeId(String::new()),
+            _ => seen(self, &applied.unit)?.tree,
+        };
+        self.apply_when_open(&Command::Pass(PassCommand { tree: Some(tree), ..pass }), attended)
     }
 
     /// Returns what became of the same words if they were recorded after line `seq` of the log.
@@ -147,6 +169,10 @@ impl Bubble {
                     ..PassCommand::new(by, summary, head_seen(unit.workspace.as_ref()))
                 })
             }
+            AgentSays::BriefRead => {
+                let notice = unit.notice_for(&by).map_or(0, |notice| notice.number);
+                Command::Acknowledged { agent: by, notice }
+            }
             AgentSays::AskHuman { question, refs, key } => {
                 let (question, refs) = self.words(unit, &question, &refs)?;
                 Command::AskHuman { by, question, refs, key }
@@ -176,6 +202,7 @@ impl Heard {
             by: by.clone(),
             id: id.clone(),
             repeated: *repeated,
+            came_back: unit.came_back_to(by),
             unsettled: answered.collect(),
             state: StateFields::of(unit),
         }

@@ -142,7 +142,10 @@ impl Play {
         let summary = summary.unwrap_or_else(|| if findings.is_some() { "reviewed" } else { "done" }.to_owned());
         let head = self.world.head.clone().unwrap_or_else(own_branch);
         let (discuss, insists) = (words.take("discuss"), words.take("insists"));
-        let plain = PassCommand { insists, key: words.after("key").map(Key), ..PassCommand::new(by, summary, head) };
+        // As the engine does, the worktree is looked at only where it matters.
+        let tree = self.unit.returned_to(&by).is_some().then(|| self.world.tree());
+        let key = words.after("key").map(Key);
+        let plain = PassCommand { insists, tree, key, ..PassCommand::new(by, summary, head) };
         Command::Pass(PassCommand { refs, intent, findings, answers, explanation, steps, discuss, ..plain })
     }
 

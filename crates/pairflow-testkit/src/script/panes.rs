@@ -5,6 +5,8 @@
 //! codex: reads                    codex: is active                  codex: stops        codex: runs 's1'
 //! codex: wants 'Bash rm'          codex: shows 'trust'              codex: fails 'why'  codex: limited 'why' [for 2h]
 //! codex: holds 'Bash rm'          wait 6m active                    codex: loses its conversation
+//!
+//! An agent without a notice `reads` its brief.
 //! ```
 
 use pairflow_core::ids::AgentId;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pairflow_core::ids::{BubbleId, MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle};
 use pairflow_core::rules::{Check, Rules};
-use pairflow_core::unit::{Command, Decided, Refusal, Unit, create, decide, evolve, key_of, recorded};
+use pairflow_core::unit::{Command, Decided, Refusal, Unit, create, decide, earlier, evolve};
 
 use super::invariants;
 use super::world::World;
@@ -89,8 +89,7 @@ impl Play {
     /// Sends a command a second after the last one, and records what it leads to.
     pub fn send(&mut self, command: &Command) -> Sent {
         self.world.pass_time(1000);
-        let earlier = key_of(&self.unit, command).and_then(|key| recorded(&self.unit, &key));
-        if let Some(id) = earlier {
+        if let Some(id) = earlier(&self.unit, command) {
             return Sent::Again(id);
         }
         let from = self.unit.phase.name();

@@ -3,7 +3,7 @@
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Command, Unit, decide, key_of, recorded};
+use pairflow_core::unit::{Command, Unit, decide, earlier};
 
 /// What a command must lead to.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(super) enum Expect {
 
 /// Says what `command` must lead to.
 pub(super) fn expect(unit: &Unit, command: &Command, now: Moment) -> Expect {
-    if let Some(id) = key_of(unit, command).and_then(|key| recorded(unit, &key)) {
+    if let Some(id) = earlier(unit, command) {
         return Expect::Repeated(id);
     }
     match decide(unit, command, now) {

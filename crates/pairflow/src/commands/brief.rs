@@ -3,6 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::view::safe::safe;
 use pairflow_engine::engine::{Denial, EngineError};
+use pairflow_engine::verbs::AgentSays;
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
@@ -49,5 +50,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let text = std::fs::read_to_string(&file).map_err(|error| {
         CommandError::world(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
     })?;
-    out.line(format_args!("{}", safe(text.trim_end())))
+    out.line(format_args!("{}", safe(text.trim_end())))?;
+    if reader.is_some() && unit.returned_to(&turn.agent).is_some() {
+        // The brief says why the work came back. Whether that can be recorded or not, it was read.
+        let _ = app.sender(args.bubble.typed()).and_then(|sender| sender.say(AgentSays::BriefRead));
+    }
+    Ok(())
 }

@@ -123,6 +123,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 pub(crate) struct Recorded<'a> {
     id: Option<&'a MsgId>,
     repeated: bool,
+    came_back: &'a [String],
     #[serde(flatten)]
     state: &'a StateFields,
 }
@@ -130,7 +131,7 @@ pub(crate) struct Recorded<'a> {
 impl<'a> Recorded<'a> {
     /// What is told of a verb that was heard.
     pub(crate) fn of(heard: &'a Heard) -> Self {
-        Self { id: heard.id.as_ref(), repeated: heard.repeated, state: &heard.state }
+        Self { id: heard.id.as_ref(), repeated: heard.repeated, came_back: &heard.came_back, state: &heard.state }
     }
 }
 
@@ -145,6 +146,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let (state, id) = (&heard.state, heard.id.as_ref().map_or("", |id| id.0.as_str()));
     let already = if heard.repeated { "Already recorded" } else { "Recorded" };
     match (&state.active_agent, state.active_role) {
+        _ if !heard.came_back.is_empty() => {
+            let (why, bubble) = (heard.came_back.join(", "), &state.bubble_id);
+            out.line(format_args!("{already} as {id}; the work came back to you: {why}"))?;
+            out.line(format_args!(
+                "It is still your turn. Fix it and hand over again. To hand over the same files once more, read the brief \
+                 first: pairflow brief {bubble}"
+            ))?;
+        }
         (Some(agent), Some(seat)) if *agent != heard.by => {
             out.line(format_args!("{already} as {id}: {agent} is next, as {seat} of round {}", state.round))?;
         }

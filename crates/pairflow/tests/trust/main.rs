@@ -3,8 +3,13 @@
 //! Every test drives the program at `PAIRFLOW_BIN`, or the one just built, so that it can also be run against an
 //! older build.
 
-mod ownership;
+mod agents;
 mod commit;
 mod early;
+mod evil;
+mod handover;
+mod identity;
+mod matrix;
+mod ownership;
 mod support;
 mod worktree;

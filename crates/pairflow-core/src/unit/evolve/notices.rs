@@ -22,15 +22,24 @@ pub(super) fn notify_holder(unit: &mut Unit) {
 
 /// An agent did something that it can only do after reading, and with an account that is not used up.
 pub(super) fn has_read(unit: &mut Unit, agent: &AgentId) {
+    knows_return(unit, agent);
     unit.sits_down(agent);
     unit.outbox.retain(|notice| notice.agent != *agent);
     unit.parked = unit.parked.take().filter(|parked| parked.agent != *agent);
+}
+
+/// From here on `agent` knows that its work came back, if it did: the same words are a new hand-over.
+fn knows_return(unit: &mut Unit, agent: &AgentId) {
+    if unit.phase.turn().is_some_and(|turn| turn.agent == *agent) {
+        unit.returned = None;
+    }
 }
 
 pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Moment) {
     if delivery.acknowledged {
         unit.outbox.retain(|notice| notice.number != delivery.notice);
         if let Party::Agent(agent) = to {
+            knows_return(unit, agent);
             unit.sits_down(agent);
         }
         super::people::heard(unit, to, at);

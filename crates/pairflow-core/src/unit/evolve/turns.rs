@@ -9,7 +9,7 @@ use crate::rounds::RoundRoles;
 use crate::rounds::policy::strict::{self, Route};
 use crate::time::Moment;
 use crate::unit::evolve::people::said;
-use crate::unit::{CHECK_TRIES, Handover, Phase, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit};
+use crate::unit::{CHECK_TRIES, Handover, Phase, Returned, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit};
 
 /// Counts a new round with these seats.
 pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
@@ -38,6 +38,7 @@ pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) 
     };
     // Whoever has the turn now says itself whether its account is used up.
     unit.parked = None;
+    unit.returned = None;
     let waiting = matches!(unit.phase, Phase::WaitingHuman(_));
     unit.phase = if waiting { Phase::WaitingHuman(turn) } else { Phase::Running(turn) };
 }
@@ -202,6 +203,8 @@ fn set_stage(unit: &mut Unit, stage: Stage) {
 pub(super) fn sent_back(unit: &mut Unit, at: Moment) {
     unit.sent_back += 1;
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
+    let turn = unit.last_turn_of(&unit.seats.producer);
+    unit.returned = unit.tree().cloned().map(|tree| Returned { turn, tree });
 }
 
 pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
