@@ -12,6 +12,7 @@ pub mod git;
 pub mod notify;
 pub mod perform;
 pub mod process;
+pub mod regular;
 pub mod seat;
 pub mod stage;
 pub mod store;

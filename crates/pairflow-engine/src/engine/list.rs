@@ -51,7 +51,7 @@ impl Engine {
 
     /// Returns the repositories in which bubbles were made and that are still there.
     pub fn repositories(&self) -> Vec<PathBuf> {
-        let text = std::fs::read_to_string(self.dirs.repositories()).unwrap_or_default();
+        let text = crate::regular::read_text(&self.dirs.repositories()).unwrap_or_default();
         let mut repos: Vec<_> =
             text.lines().map(PathBuf::from).filter(|repo| Control::of(repo).dir().is_dir()).collect();
         repos.sort();
@@ -68,7 +68,7 @@ impl Engine {
         }
         std::fs::create_dir_all(&self.dirs.state).map_err(failed)?;
         let line = format!("{}\n", repo.display());
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
+        let file = crate::regular::append(&path);
         file.and_then(|mut file| std::io::Write::write_all(&mut file, line.as_bytes())).map_err(failed)
     }
 }

@@ -215,7 +215,7 @@ fn explain(workspace: &Workspace, git: &Git, index: &Index) -> Option<GitError> 
     }
     let files = list(&["--others", "--modified"]).ok()?;
     let denied = |path: &&[u8]| {
-        let opened = std::fs::File::open(workspace.path.join(OsStr::from_bytes(path)));
+        let opened = crate::regular::open(&workspace.path.join(OsStr::from_bytes(path)));
         opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
     };
     files.parts().find(denied).map(|path| GitError::Unreadable { path: OsStr::from_bytes(path).into() })

@@ -14,10 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use super::gone::Process;
 use super::stat::{self, Stat};
+use crate::regular;
 
 /// The environment variable that marks a group.
 pub const MARK: &str = "PF_PROCESS_MARK";
 
+/// The most that a record may hold, in bytes.
+const MAX_RECORD: u64 = 1024 * 1024;
 /// How long a process may take to end by itself once it was asked to.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long to wait for the kernel once a process was killed.
@@ -82,7 +85,7 @@ pub fn records(dir: &Path) -> Result<Vec<Record>, RegistryError> {
 }
 
 fn read(files: &[PathBuf]) -> Vec<Record> {
-    files.iter().filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect()
+    files.iter().filter_map(|path| serde_json::from_slice(&regular::read_up_to(path, MAX_RECORD).ok()?).ok()).collect()
 }
 
 /// Ends every group that is still recorded in `dir` and removes the records. Returns those of which somebody was left.
@@ -142,7 +145,7 @@ pub(super) fn write(dir: &Path, record: &Record) -> Result<PathBuf, RegistryErro
     let staged = path.with_extension("new");
     let json = serde_json::to_vec(record).expect("a record holds text and numbers only");
     let failed = |source| RegistryError { verb: "write", path: path.clone(), source };
-    fs::create_dir_all(dir).and_then(|()| fs::write(&staged, json)).map_err(failed)?;
+    fs::create_dir_all(dir).and_then(|()| regular::write(&staged, json)).map_err(failed)?;
     fs::rename(&staged, &path).map_err(failed)?;
     Ok(path)
 }

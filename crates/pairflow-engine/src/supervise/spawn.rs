@@ -42,7 +42,7 @@ pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
 fn detached(dirs: &UserDirs, program: &Path) -> io::Result<Child> {
     private_dir(&dirs.state)?;
     make_room(&log(dirs))?;
-    let out = std::fs::OpenOptions::new().create(true).append(true).open(log(dirs))?;
+    let out = crate::regular::append(&log(dirs))?;
     let err = out.try_clone()?;
     Command::new(program)
         .args(["supervise", "--detached"])
