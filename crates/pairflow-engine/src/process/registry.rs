@@ -114,31 +114,6 @@ pub fn is_alive(record: &Record) -> bool {
     !members(record, &[]).is_empty()
 }
 
-/// Whether this process descends from a group among `records`, or carries the mark of one.
-///
-/// Whatever the group is for: a check runs what an agent wrote.
-pub fn ancestors_include(records: &[Record]) -> bool {
-    belongs_to(records, 0)
-}
-
-/// Whether a parent of this process belongs to a group among `records`; it may be the first process of one itself.
-pub fn parents_include(records: &[Record]) -> bool {
-    belongs_to(records, 1)
-}
-
-/// Whether this process has the mark of a group, or descends from one; the first `skipped` of its line do not count.
-fn belongs_to(records: &[Record], skipped: usize) -> bool {
-    if records.is_empty() {
-        return false;
-    }
-    let boot = stat::boot();
-    let groups: Vec<&Record> = records.iter().filter(|one| one.boot == boot).collect();
-    let ours = std::env::var(MARK).unwrap_or_default();
-    let mut chain = own_line().skip(skipped);
-    groups.iter().any(|one| one.mark == ours)
-        || chain.any(|stat| groups.iter().any(|one| one.pid == stat.pid && one.start == stat.start))
-}
-
 /// Writes `record` into `dir` and returns its file.
 pub(super) fn write(dir: &Path, record: &Record) -> Result<PathBuf, RegistryError> {
     let path = dir.join(format!("{}-{}.json", record.pid, record.start));

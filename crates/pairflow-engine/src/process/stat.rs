@@ -62,7 +62,7 @@ pub(super) fn variable(pid: i32, name: &str) -> Option<String> {
 }
 
 /// Returns a name for the time since the machine was started; process ids mean nothing beyond it.
-pub(super) fn boot() -> String {
+pub(crate) fn boot() -> String {
     read_text(Path::new("/proc/sys/kernel/random/boot_id")).map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 

@@ -9,7 +9,7 @@ use pairflow_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Control;
-use crate::seat::fitting;
+use crate::local_socket::fitting;
 use crate::tmux::Tmux;
 
 /// One agent's program, for the status view.

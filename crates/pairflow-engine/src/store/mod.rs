@@ -26,4 +26,5 @@ pub use log::{Log, Verified};
 pub use mend::{Repaired, Salvage};
 pub use read::{Loaded, Source};
 pub use real::RealDisk;
+pub(crate) use real::lock_holders;
 pub use storage::{Storage, StorageError};

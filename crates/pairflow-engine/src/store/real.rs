@@ -122,15 +122,22 @@ impl Storage for RealDisk {
     }
 
     fn lock_holder(&self, path: &Path) -> Option<u32> {
-        let ino = fs::metadata(path).ok()?.ino().to_string();
-        let locks = regular::read_text(Path::new("/proc/locks")).ok()?;
-        locks.lines().find_map(|line| {
-            let mut words = line.split_whitespace().skip(1);
-            let flock = words.next()? == "FLOCK";
-            let (pid, file) = (words.nth(2)?, words.next()?);
-            (flock && file.rsplit(':').next() == Some(&ino)).then(|| pid.parse().ok())?
-        })
+        lock_holders(path).first().copied()
     }
+}
+
+/// Returns who holds the lock of a path, as far as the kernel tells: also holders of locks on files of other file systems
+/// that have the same number.
+pub(crate) fn lock_holders(path: &Path) -> Vec<u32> {
+    let Ok(ino) = fs::metadata(path).map(|meta| meta.ino().to_string()) else { return Vec::new() };
+    let locks = regular::read_text(Path::new("/proc/locks")).unwrap_or_default();
+    let holder = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        let flock = words.next()? == "FLOCK";
+        let (pid, file) = (words.nth(2)?, words.next()?);
+        (flock && file.rsplit(':').next() == Some(&ino)).then(|| pid.parse().ok())?
+    };
+    locks.lines().filter_map(holder).filter(|pid| *pid > 0).collect()
 }
 
 /// Tries once to lock a file; a file that lost its name meanwhile does not count, as others would lock the new one.
