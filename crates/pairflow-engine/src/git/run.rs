@@ -21,7 +21,7 @@ use super::version::insist_on_recent;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a call may take before it is looked whether git waits for a file that is none.
-const LOOK_AFTER: Duration = Duration::from_secs(5);
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 const STDOUT_LIMIT: usize = 256 * 1024 * 1024;
 const STDERR_LIMIT: usize = 64 * 1024;
 const STDERR_SHOWN: usize = 2_000;

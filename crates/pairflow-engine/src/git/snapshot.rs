@@ -96,8 +96,9 @@ pub(super) fn look(workspace: &Workspace, git: &Git) -> Result<(TreeId, Index), 
     workspace.present()?;
     let mut index = Index::open(workspace)?;
     let mut filled = fill(workspace, git, &index);
-    if filled.is_err() && index.is_warm() {
-        // The cache may be damaged; without it every file is read again.
+    let stopped = matches!(filled, Err(GitError::TimedOut { .. } | GitError::Blocked { .. }));
+    if filled.is_err() && !stopped && index.is_warm() {
+        // The cache may be damaged; without it every file is read again. A git that was stopped would hang again.
         index.clear()?;
         filled = fill(workspace, git, &index);
     }

@@ -3,4 +3,8 @@
 //! Every test drives the program at `PAIRFLOW_BIN`, or the one just built, so that it can also be run against an
 //! older build.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
+mod hangs;
+mod socket;
 mod support;
