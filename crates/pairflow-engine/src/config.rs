@@ -1,7 +1,6 @@
 //! The files that configure a bubble: found, read and held against where they lie. What they mean is the core's
 //! matter; which files there are and what a person calls them is decided here.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -96,7 +95,7 @@ fn layer(path: Option<&Path>, source: Source, errors: &mut Vec<ConfigError>) -> 
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-    let file = match File::open(path) {
+    let file = match crate::regular::open(path) {
         Ok(file) => file,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);

@@ -2,6 +2,7 @@
 //!
 //! What a bubble has to do with the world is in here: its files, git, processes, time. No rule is.
 
+pub mod caller;
 pub mod checks;
 pub mod clock;
 pub mod config;
@@ -9,9 +10,11 @@ pub mod detect;
 pub mod driver;
 pub mod engine;
 pub mod git;
+pub mod local_socket;
 pub mod notify;
 pub mod perform;
 pub mod process;
+pub mod regular;
 pub mod seat;
 pub mod stage;
 pub mod store;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pairflow_engine::process::{
-    Cancel, CommandLine, Job, Kind, Ran, Record, Registration, ancestors_include, reap, records, run, start,
+    Cancel, CommandLine, Job, Kind, Lineage, Ran, Record, Registration, reap, records, run, start,
 };
 
 const LONG: Duration = Duration::from_secs(60);
@@ -268,7 +268,9 @@ fn nothing_to_reap_where_nothing_was_recorded() {
 #[test]
 fn inside() {
     let Some(dir) = std::env::var_os("LOOK_FOR_AGENTS_IN") else { return };
-    let found = ancestors_include(&records(Path::new(&dir)).unwrap());
+    let known: Vec<_> = records(Path::new(&dir)).unwrap().into_iter().map(|record| ((), record)).collect();
+    let own = Lineage::own();
+    let found = own.born_of(&known).or_else(|| own.marked_by(&known)).is_some();
     fs::write(std::env::var_os("WRITE_TO").unwrap(), if found { "found" } else { "nobody" }).unwrap();
 }
 
@@ -292,7 +294,7 @@ fn a_process_knows_whether_it_descends_from_an_agent_or_a_check() {
     assert_eq!(look(Kind::Agent, "setsid -f LOOK; while [ ! -s answer ]; do :; done"), "found");
     assert_eq!(look(Kind::Check, "LOOK"), "found");
     assert_eq!(look(Kind::Check, "env -u PF_PROCESS_MARK LOOK; true"), "found");
-    assert!(!ancestors_include(&[]));
+    assert!(Lineage::own().born_of::<()>(&[]).is_none());
 }
 
 #[test]

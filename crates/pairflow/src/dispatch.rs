@@ -11,6 +11,7 @@ use clap::ArgMatches;
 use clap::error::ErrorKind;
 
 use crate::app::{App, quoted};
+use crate::commands::common::BubbleArg;
 use crate::commands::merge;
 use crate::exit::{CommandError, Exit};
 use crate::help;
@@ -112,7 +113,14 @@ fn guard(entry: &CommandEntry, matches: &ArgMatches, app: &App) -> Result<(), Co
     if !(entry.human_only)(matches) {
         return Ok(());
     }
-    app.only_people(entry.name, named_repo(matches))
+    app.only_people(entry.name, named_bubble(matches).as_ref(), named_repo(matches))
+}
+
+/// The bubble that was named, if the command takes one; without an id the one that is meant here.
+fn named_bubble(matches: &ArgMatches) -> Option<BubbleArg> {
+    let typed = |name: &str| matches.try_get_one::<String>(name).map(|found| found.cloned());
+    let (id, option) = (typed("id").ok()?, typed("id_option").ok()?);
+    Some(BubbleArg::named(id.or(option), named_repo(matches).map(PathBuf::from)))
 }
 
 /// The repository that was named, if the command takes one.

@@ -11,7 +11,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Instant;
 
-use pairflow_engine::seat::fitting;
+use pairflow_engine::local_socket::fitting;
 use pairflow_engine::verbs::AgentSays;
 use pairflow_testkit::disk::Rng;
 use pairflow_testkit::home::Home;

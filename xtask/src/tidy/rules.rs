@@ -5,7 +5,7 @@ use anyhow::ensure;
 use super::tree::{Problem, Tree};
 use super::{
     anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, module_docs, one_git, pure_core,
-    requirements, scattered_ids, thin_modules, tree, unfinished,
+    regular_files, requirements, scattered_ids, thin_modules, tree, unfinished,
 };
 use crate::say;
 
@@ -20,6 +20,7 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     honest_tests::check,
     anyhow_home::check,
     one_git::check,
+    regular_files::check,
     pure_core::check,
     direction::check,
     dependencies::check,

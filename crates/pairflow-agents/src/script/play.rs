@@ -1,6 +1,6 @@
 //! Plays one turn of a scripted agent: its steps in order, inside the worktree.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use super::misbehave::misbehave;
 use super::model::{InnerPath, NoSuchTurn, Refused, Script, Step, Verb, Write};
 use super::progress::Progress;
 use super::verbs;
+use pairflow_engine::regular;
 
 /// A turn to play, and what it takes.
 #[derive(Debug, Clone, Copy)]
@@ -174,16 +175,17 @@ impl Turn<'_> {
 
     fn write(&self, file: &Write) -> Result<(), Fault> {
         let path = self.cwd.join(file.path.as_path());
-        let written = make_room(&path).and_then(|()| fs::write(&path, &file.text)).and_then(|()| match file.mode {
-            Some(mode) => fs::set_permissions(&path, fs::Permissions::from_mode(mode.0)),
-            None => Ok(()),
-        });
+        let written =
+            make_room(&path).and_then(|()| regular::write(&path, &file.text)).and_then(|()| match file.mode {
+                Some(mode) => fs::set_permissions(&path, fs::Permissions::from_mode(mode.0)),
+                None => Ok(()),
+            });
         written.map_err(|source| Fault::File { verb: "write", path, source })
     }
 
     pub(super) fn append(&self, path: &InnerPath, text: &str) -> Result<(), Fault> {
         let path = self.cwd.join(path.as_path());
-        let opened = make_room(&path).and_then(|()| OpenOptions::new().create(true).append(true).open(&path));
+        let opened = make_room(&path).and_then(|()| regular::append(&path));
         let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
         written.map_err(|source| Fault::File { verb: "append to", path, source })
     }

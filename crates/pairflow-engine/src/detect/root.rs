@@ -1,6 +1,6 @@
 //! The files at the root of a repository, as far as a guess needs them. What cannot be read is not there.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -29,8 +29,7 @@ impl Root {
 
     pub(super) fn read(&self, name: &str) -> Option<String> {
         let path = self.path.join(name);
-        // Anything but a file, a pipe for one, could keep the reader waiting for ever.
-        let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
+        let file = crate::regular::open(&path).ok()?;
         let mut bytes = Vec::new();
         file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -3,9 +3,8 @@
 //! The pane's process is `pairflow launch FILE`: it reads the file, becomes the program and leaves nothing behind, so
 //! that no secret stands in the arguments of a process or in the environment of the terminal server.
 
-use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{AgentId, BubbleId};
@@ -15,7 +14,8 @@ use pairflow_core::unit::Seat;
 use serde::{Deserialize, Serialize};
 
 use super::composer::Composer;
-use crate::process::{Enrolment, open_own};
+use crate::process::Enrolment;
+use crate::regular::{create_new, open_own};
 
 /// A launch file is never larger than this: arguments and environment of a process have a limit of their own.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -187,7 +187,7 @@ pub fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let mut file = create_new(&beside, 0o600)?;
     file.write_all(bytes)?;
     std::fs::rename(&beside, path)
 }

@@ -22,14 +22,14 @@ impl Engine {
         let json = serde_json::to_vec_pretty(&all).expect("a map of texts is always writable as JSON");
         let staged = path.with_extension(format!("{}.new", std::process::id()));
         std::fs::create_dir_all(&self.dirs.state)
-            .and_then(|()| std::fs::write(&staged, json))
+            .and_then(|()| crate::regular::write(&staged, json))
             .and_then(|()| std::fs::rename(&staged, &path))
             .map_err(|error| EngineError::world(format!("cannot write {}", path.display()), error))
     }
 
     /// What was confirmed so far. A file that is missing or damaged only means that a person is asked again.
     fn confirmed(&self) -> BTreeMap<String, String> {
-        let bytes = std::fs::read(self.confirmed_file()).unwrap_or_default();
+        let bytes = crate::regular::read(&self.confirmed_file()).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 

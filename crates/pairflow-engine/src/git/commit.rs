@@ -228,7 +228,7 @@ fn ask_hooks_with(
     let git = request.workspace.git_inside();
     git.run(Call::new(["read-tree", &request.tree.0]).index(index))?;
     git.run(Call::new(["update-index", "-q", "--refresh"]).index(index).accept(&[0, 1]))?;
-    std::fs::write(text, message).map_err(|source| GitError::io("write", text, source))?;
+    crate::regular::write(text, message).map_err(|source| GitError::io("write", text, source))?;
     let run = |hook: &'static str, args: &[&PathBuf]| {
         let call = Call::new(["hook", "run", "--ignore-missing", hook])
             .index(index)
@@ -245,7 +245,7 @@ fn ask_hooks_with(
         return Err(GitError::HookChangedTree);
     }
     run("commit-msg", &[text])?;
-    let message = std::fs::read_to_string(text).map_err(|source| GitError::io("read", text, source))?;
+    let message = crate::regular::read_text(text).map_err(|source| GitError::io("read", text, source))?;
     tidy(&message)
 }
 

@@ -44,6 +44,14 @@ pub enum GitError {
         /// How long it was waited for.
         secs: u64,
     },
+    /// git waited for a file that is none; its process group was killed.
+    #[error("git {args} cannot go on: {} is not a regular file; remove it", .path.display())]
+    Blocked {
+        /// The arguments of the call.
+        args: String,
+        /// What git would read.
+        path: PathBuf,
+    },
     /// git wrote more than anybody asked for.
     #[error("git {args} wrote more than {limit} bytes and was stopped")]
     TooMuchOutput {

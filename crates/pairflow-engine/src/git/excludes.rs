@@ -14,12 +14,13 @@ use super::index::Index;
 use super::pins::usual;
 use super::run::{Call, Git};
 use super::workspace::Workspace;
+use crate::regular;
 
 /// Returns the arguments that make `ls-files` tell ignored files by the rules in force.
 pub(super) fn excluding(workspace: &Workspace, git: &Git, index: &Index) -> Result<Vec<OsString>, GitError> {
     let patterns = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
     let file = index.beside("exclude");
-    std::fs::write(&file, patterns).map_err(|source| GitError::io("write", &file, source))?;
+    regular::write(&file, patterns).map_err(|source| GitError::io("write", &file, source))?;
     let get = Call::new(["config", "--type=path", "--get", "core.excludesFile"]).accept(&[0, 1]);
     let named = git.run(get)?.line()?;
     let own = if named.is_empty() { usual("ignore") } else { named.into() };
@@ -35,7 +36,7 @@ pub(super) fn excluding(workspace: &Workspace, git: &Git, index: &Index) -> Resu
 
 /// Returns the patterns of a repository's `info/exclude`, without comments and empty lines.
 pub(crate) fn exclude_patterns(common_dir: &Path) -> String {
-    let text = std::fs::read(common_dir.join("info/exclude")).unwrap_or_default();
+    let text = regular::read(&common_dir.join("info/exclude")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let says = |line: &&str| !line.starts_with('#') && !line.trim().is_empty();
     text.lines().filter(says).fold(String::new(), |all, line| all + line + "\n")
@@ -43,7 +44,7 @@ pub(crate) fn exclude_patterns(common_dir: &Path) -> String {
 
 /// Returns the SHA-256 of a repository's `info/attributes`; a missing file is an empty one.
 pub(crate) fn attributes_hash(common_dir: &Path) -> String {
-    sha256(&std::fs::read(common_dir.join("info/attributes")).unwrap_or_default())
+    sha256(&regular::read(&common_dir.join("info/attributes")).unwrap_or_default())
 }
 
 /// Names what decides which files count and is not what it was: among `changed`, and beside the tree.

@@ -17,7 +17,7 @@ pub enum Head {
 
 /// Reads the HEAD of the worktree whose git directory this is.
 pub fn head(git_dir: &Path) -> Head {
-    let Ok(text) = std::fs::read_to_string(git_dir.join("HEAD")) else { return Head::Missing };
+    let Ok(text) = crate::regular::read_text(&git_dir.join("HEAD")) else { return Head::Missing };
     let text = text.trim_end();
     if let Some(branch) = text.strip_prefix("ref: refs/heads/") {
         return Head::Branch(branch.to_owned());

@@ -3,7 +3,6 @@
 //! It is a cache of file stamps: it can be deleted at any time, costs one full read of the files when it is missing, and
 //! is named after the base, whose entries it starts from.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::error::GitError;
@@ -93,6 +92,6 @@ fn cached(workspace: &Workspace) -> PathBuf {
 /// Copies an index together with the time at which it was written: git re-reads files that are younger than that.
 fn copy_with_stamp(from: &Path, to: &Path) -> std::io::Result<()> {
     let stamp = std::fs::metadata(from)?.modified()?;
-    std::fs::copy(from, to)?;
-    File::options().write(true).open(to)?.set_modified(stamp)
+    crate::regular::copy(from, to)?;
+    crate::regular::open_to_lock(to)?.set_modified(stamp)
 }

@@ -228,7 +228,7 @@ fn rebased_in(common_dir: &Path, branch: &str) -> Option<PathBuf> {
     let mut dirs = std::iter::once(common_dir.to_owned()).chain(linked.map(|entry| entry.path()));
     let named = |dir: &PathBuf| {
         ["rebase-merge/head-name", "rebase-apply/head-name"].iter().any(|file| {
-            let name = std::fs::read_to_string(dir.join(file)).unwrap_or_default();
+            let name = crate::regular::read_text(&dir.join(file)).unwrap_or_default();
             name.trim_end().strip_prefix("refs/heads/") == Some(branch)
         })
     };

@@ -4,6 +4,7 @@
 //! other files here are the questions: where a repository is, what a tree looks like, how a commit and a merge are made.
 //! Nothing in here knows the log or the loop.
 
+mod blocked;
 mod commit;
 mod diff;
 mod error;

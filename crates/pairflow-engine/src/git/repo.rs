@@ -9,6 +9,7 @@ use pairflow_core::view::safe::steers;
 use super::error::GitError;
 use super::head::{Head, head};
 use super::run::{Call, Git};
+use crate::regular;
 
 const EXCLUDED: &str = ".pairflow/";
 
@@ -149,7 +150,7 @@ pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     if [&info, &file].iter().any(|path| path.is_symlink()) {
         return Ok(false);
     }
-    let mut lines = match std::fs::read(&file) {
+    let mut lines = match regular::read(&file) {
         Ok(lines) => lines,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         Err(source) => return Err(GitError::io("read", &file, source)),
@@ -171,7 +172,8 @@ pub(crate) fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
     let name = format!(".{}.{}", std::process::id(), unique());
     let mut fresh = file.as_os_str().to_owned();
     fresh.push(name);
-    let mut out = std::fs::File::create_new(&fresh)?;
+    let fresh = PathBuf::from(fresh);
+    let mut out = regular::create_new(&fresh, 0o666)?;
     let written = out.write_all(content).and_then(|()| out.sync_all()).and_then(|()| std::fs::rename(&fresh, file));
     if written.is_err() {
         let _ = std::fs::remove_file(&fresh);
@@ -194,7 +196,7 @@ pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<CommitId>, GitErro
 
 /// Returns the git directory that a `.git` file names.
 pub(crate) fn linked(dot_git: &Path) -> Option<PathBuf> {
-    let text = std::fs::read_to_string(dot_git).ok()?;
+    let text = regular::read_text(dot_git).ok()?;
     let named = text.trim_end().strip_prefix("gitdir: ")?;
     dot_git.parent()?.join(named).canonicalize().ok()
 }
@@ -205,7 +207,7 @@ fn is_git_dir(dir: &Path) -> bool {
 }
 
 fn common_dir_of(git_dir: &Path) -> PathBuf {
-    let named = std::fs::read_to_string(git_dir.join("commondir")).ok();
+    let named = regular::read_text(&git_dir.join("commondir")).ok();
     let common = named.and_then(|named| git_dir.join(named.trim_end()).canonicalize().ok());
     common.unwrap_or_else(|| git_dir.to_owned())
 }

@@ -14,12 +14,15 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::{CommitId, TreeId};
 
+use super::blocked::special_file;
 use super::error::GitError;
 use super::pins::{self, Setting};
 use super::version::insist_on_recent;
 use crate::process::inherited;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
+/// How long a call may take before it is looked whether git waits for a file that is none.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 const STDOUT_LIMIT: usize = 256 * 1024 * 1024;
 const STDERR_LIMIT: usize = 64 * 1024;
 const STDERR_SHOWN: usize = 2_000;
@@ -86,7 +89,7 @@ impl Git {
         let args = shown(&call.args);
         let command = self.command(&call)?;
         let (limit, cut, timeout, accepted) = (call.limit, call.cut, call.timeout, call.accepted);
-        let done = Running::start(command, call.input, limit)?.attend(&args, timeout)?;
+        let done = Running::start(command, call.input, limit)?.attend(&args, timeout, || self.special_file())?;
         if done.cut && !cut {
             return Err(GitError::TooMuchOutput { args, limit });
         }
@@ -102,6 +105,12 @@ impl Git {
             }
             code => Err(GitError::Failed { args, code, stderr: trimmed(&done.stderr) }),
         }
+    }
+
+    /// Returns what git waits for, if it is something else than a regular file.
+    fn special_file(&self) -> Option<PathBuf> {
+        let pinned = self.pinned.as_ref()?;
+        special_file(&[&pinned.git_dir, &pinned.common_dir], &pinned.work_tree)
     }
 
     fn command(&self, call: &Call) -> Result<Command, GitError> {
@@ -321,11 +330,20 @@ impl Running {
         Ok(Self { child, heard })
     }
 
-    fn attend(mut self, args: &str, timeout: Duration) -> Result<Done, GitError> {
+    /// Waits for its end, and looks once what `blocks` it if that takes long.
+    fn attend(
+        mut self,
+        args: &str,
+        timeout: Duration,
+        blocks: impl FnOnce() -> Option<PathBuf>,
+    ) -> Result<Done, GitError> {
         let deadline = Instant::now() + timeout;
         let mut done = Done { code: None, stdout: Vec::new(), stderr: Vec::new(), cut: false };
-        for _ in 0..2 {
-            match self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        let (mut blocks, mut parts) = (Some(blocks), 0);
+        while parts < 2 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let wait = if blocks.is_some() { left.min(LOOK_AFTER) } else { left };
+            match self.heard.recv_timeout(wait) {
                 Ok(Heard::Out { bytes, over }) => {
                     (done.stdout, done.cut) = (bytes, over);
                     if over {
@@ -334,10 +352,17 @@ impl Running {
                 }
                 Ok(Heard::Err { bytes }) => done.stderr = bytes,
                 Err(_) => {
+                    let path = blocks.take().and_then(|blocks| blocks());
+                    if path.is_none() && Instant::now() < deadline {
+                        continue;
+                    }
                     self.kill();
-                    return Err(GitError::TimedOut { args: args.to_owned(), secs: timeout.as_secs() });
+                    let args = args.to_owned();
+                    let late = GitError::TimedOut { args: args.clone(), secs: timeout.as_secs() };
+                    return Err(path.map_or(late, |path| GitError::Blocked { args, path }));
                 }
             }
+            parts += 1;
         }
         done.code = self.child.wait().ok().and_then(|status| status.code());
         Ok(done)

@@ -15,7 +15,7 @@ const IDENTITY: (&str, &str) = ("Demo", "demo@example.org");
 pub fn seed(root: &Path, files: &[(&str, &str)], message: &str) -> Result<Repo, GitError> {
     for (name, text) in files {
         let path = root.join(name);
-        std::fs::write(&path, text).map_err(|source| GitError::io("write", &path, source))?;
+        crate::regular::write(&path, text).map_err(|source| GitError::io("write", &path, source))?;
     }
     Git::nowhere().run(Call::new(["init", "--quiet", "--template=", "--initial-branch=main", "--"]).arg(root))?;
     let repo = Repo::locate(root)?;

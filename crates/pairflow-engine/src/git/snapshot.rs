@@ -96,8 +96,9 @@ pub(super) fn look(workspace: &Workspace, git: &Git) -> Result<(TreeId, Index), 
     workspace.present()?;
     let mut index = Index::open(workspace)?;
     let mut filled = fill(workspace, git, &index);
-    if filled.is_err() && index.is_warm() {
-        // The cache may be damaged; without it every file is read again.
+    let stopped = matches!(filled, Err(GitError::TimedOut { .. } | GitError::Blocked { .. }));
+    if filled.is_err() && !stopped && index.is_warm() {
+        // The cache may be damaged; without it every file is read again. A git that was stopped would hang again.
         index.clear()?;
         filled = fill(workspace, git, &index);
     }
@@ -215,7 +216,7 @@ fn explain(workspace: &Workspace, git: &Git, index: &Index) -> Option<GitError> 
     }
     let files = list(&["--others", "--modified"]).ok()?;
     let denied = |path: &&[u8]| {
-        let opened = std::fs::File::open(workspace.path.join(OsStr::from_bytes(path)));
+        let opened = crate::regular::open(&workspace.path.join(OsStr::from_bytes(path)));
         opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
     };
     files.parts().find(denied).map(|path| GitError::Unreadable { path: OsStr::from_bytes(path).into() })

@@ -9,6 +9,7 @@ use pairflow_core::view::notify::{Told, news};
 
 use super::channel::{Channels, Order, Person, Say};
 use crate::engine::Bubble;
+use crate::regular;
 
 /// The news of one bubble.
 #[derive(Debug, Default)]
@@ -41,7 +42,7 @@ fn path(bubble: &Bubble) -> PathBuf {
 }
 
 fn read(bubble: &Bubble) -> Told {
-    let bytes = std::fs::read(path(bubble)).unwrap_or_default();
+    let bytes = regular::read(&path(bubble)).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
@@ -51,5 +52,5 @@ fn write(bubble: &Bubble, told: &Told) -> std::io::Result<()> {
         return Ok(());
     }
     std::fs::create_dir_all(bubble.control.runtime(&bubble.id))?;
-    std::fs::write(path(bubble), serde_json::to_vec(told)?)
+    regular::write(&path(bubble), serde_json::to_vec(told)?)
 }

@@ -78,7 +78,7 @@ fn bring(bubble: &Bubble, unit: &Unit, copy: &Apart, tests: &[String]) -> Result
         }
         // A link of the base is replaced, not followed.
         let _ = std::fs::remove_file(&to);
-        std::fs::write(&to, &blob.stdout).map_err(failed)?;
+        crate::regular::write(&to, &blob.stdout).map_err(failed)?;
     }
     Ok(())
 }

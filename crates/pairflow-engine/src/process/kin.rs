@@ -42,6 +42,31 @@ impl Lineage {
         }
     }
 
+    /// Looks at this process.
+    pub fn own() -> Self {
+        i32::try_from(std::process::id()).map_or(Self::Untold, Self::of)
+    }
+
+    /// Returns the same without the process itself.
+    pub fn parents(self) -> Self {
+        match self {
+            Self::Known { line: Line(mut line), boot } => {
+                line.remove(0);
+                Self::Known { line: Line(line), boot }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the values that these variables had when the process, or the nearest of its ancestors that has the first
+    /// of them, was started.
+    pub fn variables<const N: usize>(&self, names: [&str; N]) -> Option<[Option<String>; N]> {
+        let Self::Known { line, .. } = self else { return None };
+        let has = |stat: &&Stat| names.first().is_some_and(|name| stat::variable(stat.pid, name).is_some());
+        let found = line.0.iter().find(has)?;
+        Some(names.map(|name| stat::variable(found.pid, name)))
+    }
+
     /// Returns the one of `records` to which the process or the nearest of its ancestors belongs.
     pub fn born_of<'a, T>(&self, records: &'a [(T, Record)]) -> Option<&'a (T, Record)> {
         let Self::Known { line, boot } = self else { return None };

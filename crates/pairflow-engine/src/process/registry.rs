@@ -14,10 +14,13 @@ use serde::{Deserialize, Serialize};
 
 use super::gone::Process;
 use super::stat::{self, Stat};
+use crate::regular;
 
 /// The environment variable that marks a group.
 pub const MARK: &str = "PF_PROCESS_MARK";
 
+/// The most that a record may hold, in bytes.
+const MAX_RECORD: u64 = 1024 * 1024;
 /// How long a process may take to end by itself once it was asked to.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long to wait for the kernel once a process was killed.
@@ -82,7 +85,7 @@ pub fn records(dir: &Path) -> Result<Vec<Record>, RegistryError> {
 }
 
 fn read(files: &[PathBuf]) -> Vec<Record> {
-    files.iter().filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect()
+    files.iter().filter_map(|path| serde_json::from_slice(&regular::read_up_to(path, MAX_RECORD).ok()?).ok()).collect()
 }
 
 /// Ends every group that is still recorded in `dir` and removes the records. Returns those of which somebody was left.
@@ -111,38 +114,13 @@ pub fn is_alive(record: &Record) -> bool {
     !members(record, &[]).is_empty()
 }
 
-/// Whether this process descends from a group among `records`, or carries the mark of one.
-///
-/// Whatever the group is for: a check runs what an agent wrote.
-pub fn ancestors_include(records: &[Record]) -> bool {
-    belongs_to(records, 0)
-}
-
-/// Whether a parent of this process belongs to a group among `records`; it may be the first process of one itself.
-pub fn parents_include(records: &[Record]) -> bool {
-    belongs_to(records, 1)
-}
-
-/// Whether this process has the mark of a group, or descends from one; the first `skipped` of its line do not count.
-fn belongs_to(records: &[Record], skipped: usize) -> bool {
-    if records.is_empty() {
-        return false;
-    }
-    let boot = stat::boot();
-    let groups: Vec<&Record> = records.iter().filter(|one| one.boot == boot).collect();
-    let ours = std::env::var(MARK).unwrap_or_default();
-    let mut chain = own_line().skip(skipped);
-    groups.iter().any(|one| one.mark == ours)
-        || chain.any(|stat| groups.iter().any(|one| one.pid == stat.pid && one.start == stat.start))
-}
-
 /// Writes `record` into `dir` and returns its file.
 pub(super) fn write(dir: &Path, record: &Record) -> Result<PathBuf, RegistryError> {
     let path = dir.join(format!("{}-{}.json", record.pid, record.start));
     let staged = path.with_extension("new");
     let json = serde_json::to_vec(record).expect("a record holds text and numbers only");
     let failed = |source| RegistryError { verb: "write", path: path.clone(), source };
-    fs::create_dir_all(dir).and_then(|()| fs::write(&staged, json)).map_err(failed)?;
+    fs::create_dir_all(dir).and_then(|()| regular::write(&staged, json)).map_err(failed)?;
     fs::rename(&staged, &path).map_err(failed)?;
     Ok(path)
 }

@@ -1,9 +1,8 @@
 //! A log file that keeps the newest output and never outgrows its limit: full, it becomes `<name>.1`.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// How much the log and its predecessor may hold together.
@@ -49,7 +48,7 @@ impl RollingLog {
 }
 
 fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    crate::regular::append(path)
 }
 
 fn older(path: &Path) -> PathBuf {

@@ -2,6 +2,10 @@
 //! treat a process they know nothing of as a stranger.
 
 use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::regular::{read, read_text};
 
 /// The few fields of `/proc/<pid>/stat` that tell a process from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +27,7 @@ impl Stat {
 
 /// Returns what is known of process `pid`, if it exists.
 pub(super) fn of(pid: i32) -> Option<Stat> {
-    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse(&read_text(Path::new(&format!("/proc/{pid}/stat"))).ok()?)
 }
 
 /// Returns process `pid`, its parent, the parent of that, and so on.
@@ -40,27 +44,31 @@ pub(super) fn all() -> impl Iterator<Item = Stat> {
 
 /// Whether process `pid` was started with `line` (`NAME=value`) in its environment.
 pub(super) fn has_variable(pid: i32, line: &str) -> bool {
-    fs::read(format!("/proc/{pid}/environ"))
-        .is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|one| one == line.as_bytes()))
+    environ(pid).is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|one| one == line.as_bytes()))
 }
 
 /// Whether a process that is not the kernel's own has no environment: for a moment nobody has who starts a program.
 pub(super) fn is_bare(stat: &Stat) -> bool {
     const KERNEL: i32 = 2;
-    let empty = || fs::read(format!("/proc/{}/environ", stat.pid)).is_ok_and(|bytes| bytes.is_empty());
+    let empty = || environ(stat.pid).is_ok_and(|bytes| bytes.is_empty());
     stat.parent != KERNEL && stat.pid != KERNEL && empty()
 }
 
 /// Returns the value that the variable `name` had when process `pid` was started.
 pub(super) fn variable(pid: i32, name: &str) -> Option<String> {
-    let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let bytes = environ(pid).ok()?;
     let value = |one: &[u8]| one.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
     bytes.split(|byte| *byte == 0).find_map(value).and_then(|value| String::from_utf8(value).ok())
 }
 
 /// Returns a name for the time since the machine was started; process ids mean nothing beyond it.
-pub(super) fn boot() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+pub(crate) fn boot() -> String {
+    read_text(Path::new("/proc/sys/kernel/random/boot_id")).map(|id| id.trim().to_owned()).unwrap_or_default()
+}
+
+/// Returns the environment with which process `pid` was started.
+fn environ(pid: i32) -> io::Result<Vec<u8>> {
+    read(Path::new(&format!("/proc/{pid}/environ")))
 }
 
 fn parse(text: &str) -> Option<Stat> {

@@ -1,17 +1,11 @@
-//! Where sockets lie: beside the files that they belong to, or, where that path is too long for a socket, at a short
-//! stand-in of it.
+//! Where the sockets of seats lie.
 
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use pairflow_core::hash::sha256;
 use pairflow_core::ids::{AgentId, BubbleId};
 
 use crate::engine::Control;
-
-/// The longest path that fits a socket address on every system.
-const LONGEST: usize = 100;
+use crate::local_socket::fitting;
 
 /// Returns the path of the socket of one seat. The agent finds it in `PAIRFLOW_SOCKET`.
 pub fn seat_path(control: &Control, bubble: &BubbleId, agent: &AgentId) -> PathBuf {
@@ -19,42 +13,14 @@ pub fn seat_path(control: &Control, bubble: &BubbleId, agent: &AgentId) -> PathB
     fitting(&control.runtime(bubble).join(format!("seat-{agent}.sock")))
 }
 
-/// Returns the directory beneath `runtime` with the records of what runs in the panes: one directory an agent.
-pub(crate) fn pane_records(runtime: &Path) -> PathBuf {
-    runtime.join("panes")
-}
-
-/// Returns `path`, or a short stand-in if it is too long for a socket: a directory of its own with the same file name.
-pub fn fitting(path: &Path) -> PathBuf {
-    if path.as_os_str().len() <= LONGEST {
-        return path.to_owned();
-    }
-    let place = &sha256(path.as_os_str().as_encoded_bytes())[..16];
-    let user = rustix::process::getuid().as_raw();
-    PathBuf::from(format!("/tmp/pairflow-{user}-{place}")).join(path.file_name().unwrap_or_default())
-}
-
-/// Whether `path` is a stand-in, whose directory holds nothing else.
-pub(super) fn is_stand_in(path: &Path) -> bool {
-    let user = rustix::process::getuid().as_raw();
-    let dir = path.parent().and_then(Path::to_str);
-    dir.is_some_and(|dir| dir.starts_with(&format!("/tmp/pairflow-{user}-")))
-}
-
-/// Makes a directory that only its owner may enter.
-pub fn private_dir(dir: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let found = std::fs::metadata(dir)?;
-    if found.uid() != rustix::process::getuid().as_raw() {
-        return Err(io::Error::new(ErrorKind::PermissionDenied, "the directory belongs to someone else"));
-    }
-    // It may have been made before anything in it was private.
-    if found.mode() & 0o077 != 0 { std::fs::set_permissions(dir, PermissionsExt::from_mode(0o700)) } else { Ok(()) }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+
+    /// The longest path that fits a socket address on every system.
+    const LONGEST: usize = 100;
 
     #[test]
     fn a_seat_has_a_path_of_its_own_that_fits_however_long_the_names_are() {
@@ -71,15 +37,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn a_directory_that_others_could_enter_is_closed() {
-        let dir = tempfile::tempdir().unwrap();
-        let open = dir.path().join("open");
-        std::fs::create_dir(&open).unwrap();
-        std::fs::set_permissions(&open, PermissionsExt::from_mode(0o755)).unwrap();
-        private_dir(&open).unwrap();
-        assert_eq!(std::fs::metadata(&open).unwrap().mode() & 0o777, 0o700);
     }
 }

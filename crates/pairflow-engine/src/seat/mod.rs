@@ -7,15 +7,14 @@
 
 mod address;
 mod call;
-mod caller;
 mod input;
 mod reach;
 mod serve;
 mod socket;
+mod stranger;
 mod wire;
 
-pub(crate) use address::pane_records;
-pub use address::{fitting, private_dir, seat_path};
+pub use address::seat_path;
 pub use call::{HookAnswer, HookCall, HookName, SeatCall};
 pub use reach::{Lost, Words, attempted, report, say};
 pub use socket::SeatSocket;

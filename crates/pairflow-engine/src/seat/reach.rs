@@ -1,15 +1,13 @@
 //! The agent's end of its seat's socket.
 
 use std::io::{self, ErrorKind};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-
 use super::call::{HookAnswer, HookCall};
-use super::wire::{LONGEST, Lines, Reply, Request, write};
+use super::wire::{Reply, Request};
 use crate::engine::Denial;
+use crate::local_socket::{LONGEST, Lines, dial, write};
 use crate::verbs::{AgentSays, Heard};
 
 /// How long a verb calls a supervisor that is not there: it may be starting again.
@@ -20,8 +18,6 @@ const ANSWER: Duration = Duration::from_secs(30);
 const INSIST: Duration = Duration::from_secs(3);
 /// How long an event that needs no answer waits until it was taken, so that the next one comes after it.
 const HANDED_ON: Duration = Duration::from_millis(200);
-/// How long writing a line may take.
-const WRITE: Duration = Duration::from_secs(5);
 /// How long to wait before calling again.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -146,16 +142,4 @@ fn lost(error: io::Error, taken: bool) -> Lost {
         ErrorKind::TimedOut | ErrorKind::InvalidData => Lost::Unanswered(error),
         _ => Lost::Absent(error),
     }
-}
-
-/// Connects without ever waiting: a supervisor that stands still takes no callers, and its queue may be full.
-fn dial(socket: &Path) -> io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(socket)?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    connect(&fd, &address)?;
-    let stream = UnixStream::from(fd);
-    stream.set_nonblocking(false)?;
-    stream.set_write_timeout(Some(WRITE))?;
-    Ok(stream)
 }

@@ -13,16 +13,16 @@ use pairflow_core::view::safe::safe_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::call::{HookAnswer, HookCall, SeatCall};
-use super::caller::{Caller, Stranger};
-use super::wire::{Lines, Reply, Request, write};
+use super::stranger;
+use super::wire::{Reply, Request};
+use crate::caller::{Caller, Owner};
 use crate::engine::{Bubble, Denial, EngineError};
+use crate::local_socket::{Lines, write};
 use crate::supervise::Client;
 use crate::verbs::{AgentSays, Heard};
 
 /// How long a caller may take to say what it wants.
 const LISTEN: Duration = Duration::from_secs(5);
-/// How long it may take to be told something.
-const TELL: Duration = Duration::from_secs(5);
 /// How much longer than the hook itself its event is kept.
 const LONGER: Duration = Duration::from_secs(1);
 /// How often it is looked whether the hook is still there.
@@ -42,9 +42,8 @@ pub(super) struct Seat {
 impl Seat {
     /// Serves one caller. Whatever it sends, only a whole line with a verb of an agent gets into the log.
     pub(super) fn serve(&self, stream: &UnixStream) {
-        let ready = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(TELL)));
         // Looked at before it can say anything: it may be gone right after that.
-        let (Ok(()), Some(caller)) = (ready, Caller::of(stream)) else { return };
+        let Some(caller) = Caller::at(stream) else { return };
         let request = match Lines::new(stream, LISTEN).read::<Request>() {
             Ok(request) => request,
             Err(error) => {
@@ -55,7 +54,7 @@ impl Seat {
                 return;
             }
         };
-        if let Some(stranger) = caller.stranger(&self.bubble, &self.agent) {
+        if let Some(stranger) = stranger::find(&caller, &self.bubble, &self.agent) {
             return self.turn_away(stream, &request, &stranger);
         }
         // A report of a hook that did not wait is still worth something; whoever says a verb waits for the answer.
@@ -73,12 +72,12 @@ impl Seat {
     }
 
     /// Turns somebody away who speaks in the name of this seat and has no right to.
-    fn turn_away(&self, stream: &UnixStream, request: &Request, stranger: &Stranger) {
-        stranger.warn(request.verb(), &self.bubble, &self.agent);
+    fn turn_away(&self, stream: &UnixStream, request: &Request, stranger: &Owner) {
+        stranger::warn(stranger, request.verb(), &self.bubble, &self.agent);
         let reply = match request.hook {
             // A hook has no use for reasons, and would only call again.
             Some(_) => Reply::Answer(HookAnswer::Nothing),
-            None => Reply::Refused(stranger.denial(&self.bubble, &self.agent)),
+            None => Reply::Refused(stranger::denial(stranger, &self.bubble, &self.agent)),
         };
         tell(stream, &reply);
     }

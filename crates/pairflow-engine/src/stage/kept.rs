@@ -18,7 +18,7 @@ impl Play {
 
     /// Takes over what an earlier supervisor knew.
     pub(super) fn remember(&mut self) {
-        let Ok(text) = std::fs::read_to_string(self.kept_path()) else { return };
+        let Ok(text) = crate::regular::read_text(&self.kept_path()) else { return };
         let Ok(kept) = serde_json::from_str::<BTreeMap<AgentId, Kept>>(&text) else { return };
         for (agent, kept) in kept {
             let seat = self.seat(&agent);

@@ -9,7 +9,7 @@ use pairflow_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Control;
-use crate::seat::fitting;
+use crate::local_socket::fitting;
 use crate::tmux::Tmux;
 
 /// One agent's program, for the status view.
@@ -63,7 +63,7 @@ pub(super) fn show(control: &Control, id: &BubbleId, agents: &[Shown]) -> std::i
 
 /// Returns what is shown of the agents of one bubble; nothing if nobody shows anything.
 pub(super) fn read(control: &Control, id: &BubbleId) -> Vec<Shown> {
-    let text = std::fs::read_to_string(control.runtime(id).join("seats.json"));
+    let text = crate::regular::read_text(&control.runtime(id).join("seats.json"));
     text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
@@ -90,7 +90,7 @@ fn rebuild(control: &Control) -> std::io::Result<()> {
     let mut running = Vec::new();
     for entry in std::fs::read_dir(&runtime)?.flatten() {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<BubbleId>().ok()) else { continue };
-        let Ok(text) = std::fs::read_to_string(entry.path().join("seats.json")) else { continue };
+        let Ok(text) = crate::regular::read_text(&entry.path().join("seats.json")) else { continue };
         let Ok(agents) = serde_json::from_str(&text) else { continue };
         let socket = tmux_socket(control, &id);
         if Tmux::new(&socket, []).is_there() {
@@ -109,6 +109,6 @@ fn json<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let staged = path.with_file_name(format!(".{name}.{}.{:?}", std::process::id(), std::thread::current().id()));
-    std::fs::write(&staged, bytes)?;
+    crate::regular::write(&staged, bytes)?;
     std::fs::rename(&staged, path)
 }

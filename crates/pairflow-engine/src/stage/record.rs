@@ -11,7 +11,7 @@ use pairflow_core::view::safe::safe_line;
 use super::play::Play;
 use super::seat::{SeatNow, Status};
 use crate::driver::TroubleKind;
-use crate::process::end_of;
+use crate::regular::end_of;
 
 /// How much of the end of a record is read.
 const END: u64 = 256 * 1024;

@@ -9,9 +9,9 @@ use pairflow_core::unit::{Phase, Unit};
 use super::overview::{session_name, tmux_socket};
 use super::play::{Play, StageError};
 use super::seat::Status;
+use crate::caller::pane_records;
 use crate::engine::Bubble;
 use crate::process::reap;
-use crate::seat::pane_records;
 use crate::tmux::{Ensured, Pane, PaneId, SessionPlan, Tmux, TmuxError};
 
 /// The tag of the pane with the status view; no agent can be called so.
@@ -68,7 +68,8 @@ impl Play {
             let runtime = bubble.control.runtime(&bubble.id);
             std::fs::create_dir_all(&runtime).map_err(StageError::world("cannot make the runtime directory"))?;
             if let Some(dir) = tmux_socket(&bubble.control, &bubble.id).parent() {
-                crate::seat::private_dir(dir).map_err(StageError::world("cannot make a directory for sockets"))?;
+                crate::local_socket::private_dir(dir)
+                    .map_err(StageError::world("cannot make a directory for sockets"))?;
             }
             self.room = Some(Room::of(&bubble, &self.person));
             self.remember();

@@ -30,6 +30,7 @@ pub use mend::{Repaired, Salvage};
 pub use ownership::{Foreign, Standing, seal_words};
 pub use read::{Loaded, Source};
 pub use real::RealDisk;
+pub(crate) use real::lock_holders;
 pub(crate) use registry::random;
 pub use registry::{Known, Registered, Registry};
 pub use storage::{Storage, StorageError};

@@ -6,9 +6,10 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
+use crate::regular::{self, Links};
 
 /// The disk of the machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,7 +34,7 @@ impl Storage for RealDisk {
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
         let read = || {
-            let Some(mut file) = optional(plain(OpenOptions::new().read(true)).open(path))? else { return Ok(None) };
+            let Some(mut file) = optional(plain(path, OpenOptions::new().read(true)))? else { return Ok(None) };
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
             Ok(Some(bytes))
@@ -44,7 +45,7 @@ impl Storage for RealDisk {
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(true);
-        let mut write = || plain(options).open(path)?.write_all(bytes);
+        let mut write = || plain(path, options)?.write_all(bytes);
         write().map_err(|e| StorageError::new("write", path, e))
     }
 
@@ -52,7 +53,7 @@ impl Storage for RealDisk {
     /// before the next sync of the log, which would wait for that.
     fn renew(&self, path: &Path, spare: &Path, bytes: &[u8]) -> Result<(), StorageError> {
         let write = || {
-            let file = plain(OpenOptions::new().write(true).create(true)).open(spare)?;
+            let file = plain(spare, OpenOptions::new().write(true).create(true))?;
             file.write_all_at(bytes, 0)?;
             let len = bytes.len() as u64;
             if file.metadata()?.len() == len { Ok(()) } else { file.set_len(len) }
@@ -66,7 +67,7 @@ impl Storage for RealDisk {
     }
 
     fn sync_file(&self, path: &Path) -> Result<(), StorageError> {
-        let sync = || plain(OpenOptions::new().read(true)).open(path)?.sync_all();
+        let sync = || plain(path, OpenOptions::new().read(true))?.sync_all();
         sync().map_err(|e| StorageError::new("sync", path, e))
     }
 
@@ -87,7 +88,7 @@ impl Storage for RealDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
-        let sync = || File::open(path)?.sync_all();
+        let sync = || regular::open_dir(path)?.sync_all();
         sync().map_err(|e| StorageError::new("sync the directory", path, e))
     }
 
@@ -121,20 +122,27 @@ impl Storage for RealDisk {
     }
 
     fn lock_holder(&self, path: &Path) -> Option<u32> {
-        let ino = fs::metadata(path).ok()?.ino().to_string();
-        let locks = fs::read_to_string("/proc/locks").ok()?;
-        locks.lines().find_map(|line| {
-            let mut words = line.split_whitespace().skip(1);
-            let flock = words.next()? == "FLOCK";
-            let (pid, file) = (words.nth(2)?, words.next()?);
-            (flock && file.rsplit(':').next() == Some(&ino)).then(|| pid.parse().ok())?
-        })
+        lock_holders(path).first().copied()
     }
+}
+
+/// Returns who holds the lock of a path, as far as the kernel tells: also holders of locks on files of other file systems
+/// that have the same number.
+pub(crate) fn lock_holders(path: &Path) -> Vec<u32> {
+    let Ok(ino) = fs::metadata(path).map(|meta| meta.ino().to_string()) else { return Vec::new() };
+    let locks = regular::read_text(Path::new("/proc/locks")).unwrap_or_default();
+    let holder = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        let flock = words.next()? == "FLOCK";
+        let (pid, file) = (words.nth(2)?, words.next()?);
+        (flock && file.rsplit(':').next() == Some(&ino)).then(|| pid.parse().ok())?
+    };
+    locks.lines().filter_map(holder).filter(|pid| *pid > 0).collect()
 }
 
 /// Tries once to lock a file; a file that lost its name meanwhile does not count, as others would lock the new one.
 fn try_lock(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
-    let file = plain(OpenOptions::new().read(true).write(true).create(true)).open(path)?;
+    let file = plain(path, OpenOptions::new().read(true).write(true).create(true))?;
     let locked = match mode {
         LockMode::Exclusive => file.try_lock(),
         LockMode::Shared => file.try_lock_shared(),
@@ -157,7 +165,7 @@ struct RealFile {
 }
 
 fn handle(path: &Path, options: &mut OpenOptions) -> Result<Option<Box<dyn Handle>>, StorageError> {
-    let file = optional(plain(options).open(path)).map_err(|e| StorageError::new("open", path, e))?;
+    let file = optional(plain(path, options)).map_err(|e| StorageError::new("open", path, e))?;
     Ok(file.map(|file| Box::new(RealFile { file, path: path.to_owned() }) as Box<dyn Handle>))
 }
 
@@ -211,9 +219,10 @@ impl Handle for RealFile {
     }
 }
 
-/// Files are the owner's alone, and a symbolic link in their place is never followed.
-fn plain(options: &mut OpenOptions) -> &mut OpenOptions {
-    options.mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32)
+/// Opens a regular file that is the owner's alone. A symbolic link in its place is never followed, a FIFO never waited
+/// for.
+fn plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    regular::open_with(path, options.mode(0o600), Links::Refuse)
 }
 
 fn optional<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {

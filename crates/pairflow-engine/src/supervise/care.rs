@@ -3,9 +3,8 @@
 //! Two supervisors of one user can exist, as when two shells name different runtime directories. Whoever has a bubble in
 //! care starts its agents and checks and ends those that nobody attends any more; everybody else leaves it alone.
 
-use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,8 +46,7 @@ impl Care {
         let path = path(bubble);
         let failed = |error| EngineError::world(format!("cannot lock {}", path.display()), error);
         loop {
-            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-            let file = file.map_err(failed)?;
+            let file = crate::regular::open_to_lock(&path).map_err(failed)?;
             file.lock().map_err(failed)?;
             // A file that lost its name meanwhile does not count: others would lock the new one.
             if is_named(&file, &path).map_err(failed)? {

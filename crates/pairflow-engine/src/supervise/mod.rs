@@ -10,6 +10,7 @@ mod client;
 mod entry;
 mod keep;
 mod left;
+mod lock;
 mod once;
 mod run;
 mod sessions;
@@ -20,7 +21,7 @@ mod work;
 
 pub use activity::last_seen;
 pub(crate) use care::Care;
-pub use client::{Client, Line, Reply, wait_until};
+pub use client::{Client, Health, Line, NoReply, Reply, Stopped, wait_until};
 pub use left::Left;
 pub use once::{Outcome, once};
 pub use run::{Setup, run};

@@ -10,24 +10,23 @@ use std::time::{Duration, Instant};
 use pairflow_core::ids::BubbleId;
 
 use super::care::Care;
-use super::client::{Client, Reply};
+use super::client::Reply;
 use super::entry::Entry;
-use super::socket::{Ask, Asker, listen, lock_path, socket_path};
+use super::lock;
+use super::socket::{Ask, Asker, listen};
 use super::watch::Watch;
+use crate::caller::Namespaces;
 use crate::driver::AgentDriver;
-use crate::engine::{Engine, EngineError, UserDirs};
+use crate::engine::{Engine, EngineError};
+use crate::local_socket::{Server, private_dir};
 use crate::perform::Settled;
 use crate::process::Ran;
-use crate::seat::private_dir;
 
 /// How long a supervisor without any bubble stays.
 const LONELY: Duration = Duration::from_secs(30);
 
 /// How long it waits at its end for what it has started.
 const LAST_WAIT: Duration = Duration::from_secs(5);
-
-/// How long a new supervisor waits for the end of one that does not answer any more.
-const PREDECESSOR: Duration = Duration::from_secs(8);
 
 /// What a supervisor is made of.
 pub struct Setup {
@@ -85,9 +84,14 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     let dirs = setup.engine.dirs.clone();
     let world = |what: &'static str| move |error| EngineError::world(what, error);
     private_dir(&dirs.runtime).map_err(world("cannot make the supervisor's directory"))?;
-    let lock = only_one(&dirs)?;
+    Namespaces::insist(&dirs).map_err(|elsewhere| EngineError::BadInput(elsewhere.to_string()))?;
+    let lock = lock::take(&dirs, &*setup.say)?;
+    private_dir(&dirs.state)
+        .and_then(|()| Namespaces::record(&dirs))
+        .map_err(world("cannot write the supervisor's namespaces"))?;
     let (out, messages) = channel();
-    listen(&socket_path(&dirs), out.clone()).map_err(world("cannot listen on the supervisor's socket"))?;
+    let listening =
+        listen(setup.engine.clone(), out.clone()).map_err(world("cannot listen on the supervisor's socket"))?;
     let watch = Watch::new(out.clone()).map_err(|error| world("cannot watch files")(std::io::Error::other(error)))?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let mut supervisor = Supervisor {
@@ -107,23 +111,9 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     supervisor.forget_dead_sessions();
     supervisor.find_all();
     supervisor.attend(&messages);
-    supervisor.end(&messages);
+    supervisor.end(listening, &messages);
     drop(lock);
     Ok(())
-}
-
-/// Takes the lock of the user's supervisor. One that is ending does not answer any more and frees it soon.
-fn only_one(dirs: &UserDirs) -> Result<std::fs::File, EngineError> {
-    let lock = std::fs::File::create(lock_path(dirs))
-        .map_err(|error| EngineError::world("cannot open the supervisor's lock", error))?;
-    let until = Instant::now() + PREDECESSOR;
-    while lock.try_lock().is_err() {
-        if Client::new(dirs).is_there() || Instant::now() >= until {
-            return Err(EngineError::BadInput("a supervisor is already running".to_owned()));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(lock)
 }
 
 impl Supervisor {
@@ -197,9 +187,9 @@ impl Supervisor {
     }
 
     /// Ends all work and all agents; the logs know the rest.
-    fn end(&mut self, messages: &Receiver<Message>) {
+    fn end(&mut self, listening: Server, messages: &Receiver<Message>) {
         // Nobody can ask any more; whoever wants a supervisor from here on starts the next one.
-        let _ = std::fs::remove_file(socket_path(&self.setup.engine.dirs));
+        drop(listening);
         let keys: Vec<_> = self.entries.keys().cloned().collect();
         for key in &keys {
             self.release(key);

@@ -1,17 +1,33 @@
 //! How others talk to the supervisor: one JSON line in, one JSON line out.
+//!
+//! Every process of the user can connect, so the caller decides what it may ask: a person everything; an agent, that
+//! its own bubble is looked at; a check or a process that cannot be identified, only how the supervisor is.
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::view::safe::safe_line;
 use serde::{Deserialize, Serialize};
 
 use super::run::Message;
-use crate::engine::UserDirs;
-use crate::seat::{fitting, private_dir};
+use crate::caller::{Caller, Owner};
+use crate::engine::{Engine, UserDirs};
+use crate::local_socket::{Limits, Lines, Server, fitting, write};
+
+/// What callers get.
+const LIMITS: Limits = Limits { name: "socket", callers: 64, write: Duration::from_secs(5) };
+/// How long a caller may take to say what it wants.
+const LISTEN: Duration = Duration::from_secs(5);
+/// How long the loop may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
+/// The largest environment that a person's call may carry: entries, and bytes of names and values.
+const ENVIRONMENT: (usize, usize) = (4096, 2 * 1024 * 1024);
+/// How much is said about a line that makes no sense, in columns.
+const WHY: usize = 200;
 
 /// What the supervisor can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +47,13 @@ pub enum Ask {
     Status,
     /// End.
     Stop,
+}
+
+/// What a caller is told who is refused.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Refused {
+    /// Why, as a sentence.
+    pub error: String,
 }
 
 /// Someone who asked and waits for one line.
@@ -58,54 +81,105 @@ pub fn socket_path(dirs: &UserDirs) -> PathBuf {
     fitting(&dirs.runtime.join("supervisor.sock"))
 }
 
-/// Returns the path of the lock that only one supervisor of a user can hold.
-pub(super) fn lock_path(dirs: &UserDirs) -> PathBuf {
-    dirs.runtime.join("supervisor.lock")
+/// Listens on the socket as long as the result lives; every question that may be asked goes to `out` with a way to
+/// answer it. The caller holds the supervisor's lock.
+pub(super) fn listen(engine: Engine, out: Sender<Message>) -> std::io::Result<Server> {
+    let path = socket_path(&engine.dirs);
+    let reception = Reception { engine, out };
+    Server::open(path, LIMITS, move |stream| reception.serve(stream))
 }
 
-/// Listens on the socket; every question goes to `out` with a way to answer it.
-pub(super) fn listen(path: &Path, out: Sender<Message>) -> std::io::Result<()> {
-    if let Some(dir) = path.parent() {
-        private_dir(dir)?;
-    }
-    // The caller holds the supervisor's lock, so a socket that is there belongs to nobody.
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = UnixListener::bind(path)?;
-    std::thread::Builder::new().name("socket".to_owned()).spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let out = out.clone();
-            // One slow caller must not keep the others waiting.
-            let _ = std::thread::Builder::new().name("caller".to_owned()).spawn(move || answer(&stream, &out));
-        }
-    })?;
-    Ok(())
+/// Where callers are received: it knows them and passes their questions on.
+struct Reception {
+    engine: Engine,
+    out: Sender<Message>,
 }
 
-fn answer(stream: &UnixStream, out: &Sender<Message>) {
-    let patience = Some(Duration::from_secs(5));
-    if stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)).is_err() {
-        return;
-    }
-    let mut line = String::new();
-    let limited = std::io::Read::take(stream, 4 * 1024 * 1024);
-    if BufReader::new(limited).read_line(&mut line).is_err() {
-        return;
-    }
-    // Hung up when this caller has been served.
-    let (_serving, told) = channel::<()>();
-    let reply = match serde_json::from_str::<Ask>(&line) {
-        Err(error) => format!("{{\"error\":{:?}}}", error.to_string()),
-        Ok(ask) => {
-            let (reply, from_loop) = channel();
-            let sent = out.send(Message::Asked(ask, Asker { reply, told })).is_ok();
-            let reply = sent.then(|| from_loop.recv_timeout(Duration::from_secs(5)).ok()).flatten();
-            reply.unwrap_or_else(|| "{\"error\":\"the supervisor is ending\"}".to_owned())
+impl Reception {
+    fn serve(&self, stream: &UnixStream) {
+        // Looked at before it can say anything: it may be gone right after that.
+        let caller = Caller::at(stream);
+        let ask = match Lines::new(stream, LISTEN).read::<Ask>() {
+            Ok(ask) => ask,
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                return refuse(
+                    stream,
+                    format!("the supervisor does not understand that: {}", safe_line(&error.to_string(), WHY)),
+                );
+            }
+            Err(_) => return,
+        };
+        let Some(caller) = caller else {
+            return refuse(stream, "this supervisor serves its own user only".to_owned());
+        };
+        if let Err(sentence) = self.admit(&caller, &ask) {
+            return refuse(stream, sentence);
         }
-    };
-    let mut stream = stream;
-    // A caller that went away needs no answer.
-    let _ = stream.write_all(format!("{reply}\n").as_bytes());
+        // Hung up when this caller has been served.
+        let (_serving, told) = channel::<()>();
+        let (reply, from_loop) = channel();
+        let sent = self.out.send(Message::Asked(ask, Asker { reply, told })).is_ok();
+        match from_loop.recv_timeout(ANSWER) {
+            Ok(reply) if sent => drop(std::io::Write::write_all(&mut &*stream, format!("{reply}\n").as_bytes())),
+            // Whoever hears nothing knows that the loop is busy, hangs or has ended.
+            _ => {}
+        }
+    }
+
+    /// Refuses what this caller may not ask, with a sentence; its bubble is told.
+    fn admit(&self, caller: &Caller, ask: &Ask) -> Result<(), String> {
+        match ask {
+            Ask::Status => Ok(()),
+            Ask::Wake { repo, id, env } if env.is_empty() => self.hint(caller, repo, id),
+            Ask::Wake { repo, id, env } => {
+                self.command(caller, "wake", Some((repo, id)))?;
+                let bytes: usize = env.iter().map(|(name, value)| name.len() + value.len()).sum();
+                if env.len() > ENVIRONMENT.0 || bytes > ENVIRONMENT.1 {
+                    let (most, size) = ENVIRONMENT;
+                    return Err(format!(
+                        "the environment of the caller is too large: {} variables, {bytes} bytes; the limit is {most} variables, {size} bytes",
+                        env.len()
+                    ));
+                }
+                Ok(())
+            }
+            Ask::Stop => self.command(caller, "stop", None),
+        }
+    }
+
+    /// A hint to look at a bubble: from anybody but those who were started for something else. It commands nothing, and
+    /// the file watcher would bring the same.
+    fn hint(&self, caller: &Caller, repo: &Path, id: &BubbleId) -> Result<(), String> {
+        match caller.owner(&self.engine, Some((repo, id)), &[]) {
+            Some(owner) if !(owner.is_agent() && owner.is(repo, id)) => Err(self.turn_away(&owner, "wake")),
+            _ => Ok(()),
+        }
+    }
+
+    /// What only a person may ask, about `bubble` if it is about one.
+    fn command(&self, caller: &Caller, verb: &str, bubble: Option<(&Path, &BubbleId)>) -> Result<(), String> {
+        if let Some(owner) = caller.owner(&self.engine, bubble, &[]) {
+            return Err(self.turn_away(&owner, verb));
+        }
+        if caller.is_local() {
+            return Ok(());
+        }
+        let known = bubble.filter(|(repo, _)| self.engine.repositories().iter().any(|one| one == repo));
+        if let Some(Ok(bubble)) = known.map(|(repo, id)| self.engine.bubble(repo, id)) {
+            let reason = "the supervisor was called from another PID or user namespace, or by a process that was gone";
+            bubble.warn_of_outsider(verb, reason.to_owned());
+        }
+        Err(format!("'{verb}' is for people, and the caller runs in another PID or user namespace or has ended"))
+    }
+
+    fn turn_away(&self, owner: &Owner, verb: &str) -> String {
+        let name = owner.name();
+        owner.warn(&self.engine, verb, format!("{name} has called the supervisor; '{verb}' is for people"));
+        format!("'{verb}' is for people, and the caller was started by {name} of bubble {}", owner.bubble)
+    }
+}
+
+/// Tells a caller why it is refused. One that went away needs no answer.
+fn refuse(stream: &UnixStream, error: String) {
+    let _ = write(stream, &Refused { error });
 }

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::client::Client;
+use super::client::{Client, NoReply};
+use super::lock;
 use super::socket::Ask;
+use crate::caller::Namespaces;
 use crate::engine::{EngineError, UserDirs};
-use crate::seat::private_dir;
+use crate::local_socket::private_dir;
 
-/// How long a new supervisor may take to answer; longer than an ending one may hold the lock.
+/// How long a new supervisor may take to answer, once the one before it is gone.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often one is started that ends at once.
 const TRIES: u32 = 3;
@@ -18,13 +20,21 @@ const TRIES: u32 = 3;
 const LONGEST_LOG: u64 = 1024 * 1024;
 
 /// Starts a supervisor in the background, detached from this terminal, and waits until it answers.
+///
+/// One that hangs is replaced by the new one, after its time limit.
 pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
     let client = Client::new(dirs);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + lock::limit() + PATIENCE;
     let mut child: Option<Child> = None;
     let mut tries = 0;
     // An answer counts, not an open socket: a process that was just killed still has one.
-    while client.ask(&Ask::Status).is_none() {
+    loop {
+        match client.ask(&Ask::Status) {
+            Ok(_) => return Ok(()),
+            Err(NoReply::Refused(sentence)) => return Err(EngineError::BadInput(sentence)),
+            Err(NoReply::Absent | NoReply::Silent) => {}
+        }
+        Namespaces::insist(dirs).map_err(|elsewhere| EngineError::BadInput(elsewhere.to_string()))?;
         // One that met another supervisor ends at once, and that other one may be ending, too.
         let gone = child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
         if gone && tries < TRIES {
@@ -36,13 +46,12 @@ pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Ok(())
 }
 
 fn detached(dirs: &UserDirs, program: &Path) -> io::Result<Child> {
     private_dir(&dirs.state)?;
     make_room(&log(dirs))?;
-    let out = std::fs::OpenOptions::new().create(true).append(true).open(log(dirs))?;
+    let out = crate::regular::append(&log(dirs))?;
     let err = out.try_clone()?;
     Command::new(program)
         .args(["supervise", "--detached"])

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::argv::Script;
@@ -62,7 +61,7 @@ fn make(file: &Path) -> Result<(), TmuxError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unusable(error)),
         _ => {}
     }
-    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map(drop).map_err(unusable)
+    crate::regular::create_new(file, 0o600).map(drop).map_err(unusable)
 }
 
 /// Returns a line for the shell that copies its input into `file`. tmux expands formats and times in it, and the shell

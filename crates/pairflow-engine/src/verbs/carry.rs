@@ -8,7 +8,7 @@ use pairflow_core::unit::Unit;
 use crate::engine::{Bubble, EngineError};
 use crate::perform::settle;
 use crate::process::Cancel;
-use crate::supervise::{Care, Client, spawn, wait_until};
+use crate::supervise::{Care, Client, NoReply, Reply, spawn, wait_until};
 
 /// How long a confirmation is waited for beyond what the effect itself may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -43,20 +43,22 @@ impl Hands {
     pub fn announce(&self, bubble: &Bubble) {
         if matches!(self, Self::Supervisor(_)) {
             // One that is not there yet is started in this environment.
-            Client::new(&bubble.engine.dirs).wake_at_home(bubble);
+            let _ = Client::new(&bubble.engine.dirs).wake_at_home(bubble);
         }
     }
 
-    fn call(&self, bubble: &Bubble, wake: impl Fn(&Client<'_>) -> bool) -> Result<(), EngineError> {
+    fn call(&self, bubble: &Bubble, wake: impl Fn(&Client<'_>) -> Result<Reply, NoReply>) -> Result<(), EngineError> {
         match self {
             Self::Supervisor(program) => {
                 let dirs = &bubble.engine.dirs;
                 for _ in 0..CALLS {
                     spawn(dirs, program)?;
-                    if wake(&Client::new(dirs)) {
-                        return Ok(());
+                    match wake(&Client::new(dirs)) {
+                        Ok(_) => return Ok(()),
+                        Err(NoReply::Refused(sentence)) => return Err(EngineError::Effect(sentence)),
+                        // It is ending, or ended between the two calls; the next one takes its place.
+                        Err(NoReply::Absent | NoReply::Silent) => {}
                     }
-                    // It is ending, or ended between the two calls; the next one takes its place.
                 }
                 Err(EngineError::Effect(format!(
                     "what was asked of bubble {} is recorded, but the supervisor does not answer; go on with 'pairflow supervise --once'",

@@ -41,9 +41,8 @@ impl Bubble {
 fn anchor(root: &Path, finding: &Finding) -> Option<String> {
     let (file, line) = (finding.file.as_deref()?, usize::try_from(finding.line?).ok()?);
     let path = root.join(file);
-    let plain = path.symlink_metadata().ok().filter(|meta| meta.is_file() && meta.len() <= LARGEST);
-    plain?;
-    let bytes = std::fs::read(&path).ok()?;
+    path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let bytes = crate::regular::read_up_to(&path, LARGEST).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let line = text.lines().nth(line.checked_sub(1)?)?;
     Some(line.trim().chars().take(ANCHOR).collect())

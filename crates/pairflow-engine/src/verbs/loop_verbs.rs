@@ -226,7 +226,7 @@ impl Bubble {
         let tree = unit.tree().unwrap_or(&record.base_tree);
         let workspace = self.workspace(unit)?;
         if !there {
-            std::fs::create_dir_all(&runtime).and_then(|()| std::fs::write(&unfinished, "")).map_err(failed)?;
+            std::fs::create_dir_all(&runtime).and_then(|()| crate::regular::write(&unfinished, "")).map_err(failed)?;
             restore(&workspace, &unit.rules.bubble_branch, tree)?;
         }
         if let Some(command) = &unit.rules.setup {

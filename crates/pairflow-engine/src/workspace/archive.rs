@@ -1,7 +1,6 @@
 //! Takes a bubble away without losing anything: transcript, branch tip, snapshots and uncommitted files are archived
 //! before the first thing is removed.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
@@ -12,6 +11,7 @@ use super::mark::Mark;
 use super::place::lock_worktrees;
 use super::prepare::{remove_dir, remove_worktree};
 use crate::git::{Call, Git, GitError, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
+use crate::regular;
 
 /// What is to be taken away.
 #[derive(Debug, Clone)]
@@ -158,15 +158,14 @@ fn copy_dir(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
             let target = std::fs::read_link(&from).map_err(failed)?;
             std::os::unix::fs::symlink(target, &to).map_err(failed)?;
         } else if kind.is_file() {
-            std::fs::copy(&from, &to).map_err(failed)?;
-            sync(&to)?;
+            regular::copy(&from, &to).and_then(|()| regular::open(&to)?.sync_all()).map_err(failed)?;
         }
     }
     sync(to)
 }
 
 fn sync(path: &Path) -> Result<(), WorkspaceError> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(|source| WorkspaceError::io("sync", path, source))
+    regular::open_dir(path).and_then(|dir| dir.sync_all()).map_err(|source| WorkspaceError::io("sync", path, source))
 }
 
 fn remove_files(repo: &Repo, workspace: &Workspace) -> Result<(), WorkspaceError> {

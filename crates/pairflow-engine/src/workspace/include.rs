@@ -65,7 +65,7 @@ fn copy(root: &Path, worktree: &Path, path: &Path) -> Result<bool, WorkspaceErro
     if !kind.is_file() {
         return Ok(false);
     }
-    std::fs::copy(&from, &to).map(|_| true).map_err(failed)
+    crate::regular::copy(&from, &to).map(|()| true).map_err(failed)
 }
 
 /// Makes the directories above `path`; says no if one of them is a link or a file in this worktree.

@@ -27,7 +27,7 @@ pub(super) struct Mark {
 impl Mark {
     /// Reads the note of a bubble. One that cannot be understood counts as none: then nothing is taken for ours.
     pub(super) fn read(repo: &Repo, id: &BubbleId) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(file(repo, id)).ok()?).ok()
+        serde_json::from_slice(&crate::regular::read(&file(repo, id)).ok()?).ok()
     }
 
     /// Writes the note, for good.

@@ -88,14 +88,14 @@ fn can_bind(port: u16) -> bool {
     TcpListener::bind(("127.0.0.1", port)).is_ok()
 }
 
-fn lock_file(state_dir: &Path) -> Result<std::fs::File, PortsError> {
+fn lock_file(state_dir: &Path) -> Result<crate::store::storage::Guard, PortsError> {
     lock(&state_dir.join("ports.lock")).map_err(|(path, source)| PortsError::Io { what: "lock", path, source })
 }
 
 /// Reads the leases. A damaged file is taken as empty: ports in use are found out by binding them.
 fn read(state_dir: &Path) -> Result<Vec<Lease>, PortsError> {
     let path = state_dir.join("ports.json");
-    match std::fs::read(&path) {
+    match crate::regular::read(&path) {
         Ok(text) => Ok(serde_json::from_slice(&text).unwrap_or_default()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(source) => Err(PortsError::Io { what: "read", path, source }),

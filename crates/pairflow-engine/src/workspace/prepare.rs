@@ -265,7 +265,7 @@ pub(super) fn remove_worktree(repo: &Repo, path: &Path) -> Result<(), WorkspaceE
     let entries = std::fs::read_dir(repo.common_dir.join("worktrees")).into_iter().flatten().flatten();
     let dot_git = path.join(".git");
     let points_here = |dir: &PathBuf| {
-        std::fs::read_to_string(dir.join("gitdir")).is_ok_and(|named| Path::new(named.trim_end()) == dot_git)
+        crate::regular::read_text(&dir.join("gitdir")).is_ok_and(|named| Path::new(named.trim_end()) == dot_git)
     };
     let remembered: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(points_here).collect();
     remove_dir(path)?;

@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use pairflow_engine::clock::Clock;
 use pairflow_engine::store::Storage;
@@ -59,6 +60,21 @@ impl App {
     /// Returns `path`, taken from the current directory if it is relative.
     pub fn resolve(&self, path: &Path) -> Result<PathBuf, CommandError> {
         if path.is_absolute() { Ok(path.to_owned()) } else { Ok(self.cwd()?.join(path)) }
+    }
+
+    /// Waits until stdin can be read without waiting; says no when it cannot before `until`.
+    pub(crate) fn stdin_is_ready(&self, until: Instant) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let Env::Process = self.env else { return true };
+        let stdin = std::io::stdin();
+        let mut one = [PollFd::new(&stdin, PollFlags::IN)];
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match poll(&mut one, Timespec::try_from(left).ok().as_ref()) {
+                Err(rustix::io::Errno::INTR) => {}
+                ready => return ready.is_ok_and(|count| count > 0),
+            }
+        }
     }
 
     /// Whether there is a person who can be asked.

@@ -1,13 +1,13 @@
 //! Lets the person write a text in the editor of their choice.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::app::App;
 use crate::exit::CommandError;
+use pairflow_engine::regular;
 
 const TEMPLATE: &str = "
 
@@ -21,7 +21,7 @@ pub(crate) fn compose(app: &App) -> Result<String, CommandError> {
     let file = TaskFile::create(app)?;
     let editor = app.env.text("VISUAL").or_else(|| app.env.text("EDITOR")).unwrap_or_else(|| "vi".to_owned());
     run(&editor, &file.path)?;
-    let text = fs::read_to_string(&file.path)
+    let text = regular::read_text(&file.path)
         .map_err(|error| CommandError::world(format_args!("cannot read {}: {error}.", file.path.display())))?;
     let task = strip_notes(&text);
     if task.is_empty() {
@@ -42,7 +42,7 @@ impl TaskFile {
             |path: &Path, error| CommandError::world(format_args!("cannot write {}: {error}.", path.display()));
         for attempt in 0..100 {
             let path = dir.join(format!("pairflow-task-{}-{attempt}.md", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            match regular::create_new(&path, 0o600) {
                 Ok(mut file) => {
                     let made = Self { path };
                     file.write_all(TEMPLATE.as_bytes()).map_err(|error| cannot(&made.path, error))?;

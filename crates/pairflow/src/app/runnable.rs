@@ -64,7 +64,7 @@ impl App {
 /// Insists that the agents' script can be played.
 fn readable(rules: &Rules) -> Result<(), CommandError> {
     let Some(path) = rules.script.as_ref().filter(|_| rules.driver == DriverKind::Script) else { return Ok(()) };
-    let text = std::fs::read_to_string(path)
+    let text = pairflow_engine::regular::read_text(std::path::Path::new(path))
         .map_err(|error| CommandError::usage(format_args!("cannot read the script {path}: {error}.")));
     let played = text.and_then(|text| Script::parse(path, &text).map(drop).map_err(CommandError::usage));
     played.map_err(|error| error.or_next("pairflow start --help"))

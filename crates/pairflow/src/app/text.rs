@@ -1,11 +1,11 @@
 //! Text that a command is given: on the command line, in a file, on stdin, or written in an editor.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::app::{App, editor};
 use crate::exit::CommandError;
+use pairflow_engine::regular;
 
 /// The most that is read of a text, in bytes.
 pub const TEXT_LIMIT: u64 = 8 * 1024 * 1024;
@@ -54,7 +54,8 @@ impl App {
         if let Some(name) = words.strip_prefix('@') {
             return Ok(Given::File(self.resolve(Path::new(name))?));
         }
-        // Not only regular files: `--task <(command)` names a pipe.
+        // Not only regular files: `--task <(command)` names a pipe, which is refused with a sentence and not taken for
+        // the task itself.
         let file = |path: &PathBuf| path.metadata().is_ok_and(|found| !found.is_dir());
         if let Some(path) = self.resolve(Path::new(words)).ok().filter(file) {
             return Ok(Given::File(path));
@@ -73,7 +74,7 @@ impl App {
             Given::Stdin => ("stdin".to_owned(), limited("stdin", &mut *self.stdin.borrow_mut())?),
             Given::File(path) => {
                 let name = path.display().to_string();
-                let mut file = File::open(path).map_err(|error| cannot_read(&name, &error))?;
+                let mut file = regular::open(path).map_err(|error| cannot_read(&name, &error))?;
                 let text = limited(&name, &mut file)?;
                 (name, text)
             }
@@ -106,7 +107,13 @@ fn limited(name: &str, source: &mut dyn Read) -> Result<String, CommandError> {
 }
 
 fn cannot_read(name: &str, error: &io::Error) -> CommandError {
-    CommandError::world(format_args!("cannot read {name}: {error}."))
+    let message = format!("cannot read {name}: {error}.");
+    match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            CommandError::usage(format_args!("{message} To pass the output of a command, pipe it in and write -."))
+        }
+        _ => CommandError::world(message),
+    }
 }
 
 #[cfg(test)]

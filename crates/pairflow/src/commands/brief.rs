@@ -47,7 +47,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let reader = caller.and_then(|caller| caller.agent);
     let turn = unit.turn_to_read(reader.as_deref()).map_err(EngineError::from)?;
     let file = bubble.brief(&turn.agent);
-    let text = std::fs::read_to_string(&file).map_err(|error| {
+    let text = pairflow_engine::regular::read_text(&file).map_err(|error| {
         CommandError::world(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
     })?;
     out.line(format_args!("{}", safe(text.trim_end())))?;

@@ -1,6 +1,6 @@
 //! `pairflow export`: a bubble as one page to read.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use crate::commands::common::BubbleArg;
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
+use pairflow_engine::regular;
 
 /// Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts
 ///
@@ -98,7 +99,7 @@ fn exists(path: &Path, id: &str) -> CommandError {
 }
 
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = regular::create_new(path, 0o666)?;
     file.write_all(bytes).inspect_err(|_| {
         // Half a page is worse than none; that there is none is told by the error.
         let _ = fs::remove_file(path);

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_engine::process::MARK;
@@ -18,7 +19,9 @@ use crate::out::Out;
 use crate::table::{CommandEntry, Group, anyone};
 
 /// How much of the input is looked at, in bytes.
-const LOOKED_AT: u64 = 1024 * 1024;
+const LOOKED_AT: usize = 1024 * 1024;
+/// How long the CLI may take to say all of it.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Report an event of an agent's CLI
 ///
@@ -59,15 +62,23 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     Ok(())
 }
 
-/// Reads all of stdin, so that the CLI gets rid of it, and keeps the beginning.
+/// Reads all of stdin, so that the CLI gets rid of it, and keeps the beginning. A CLI that never closes it is not waited
+/// for.
 fn input(app: &App) -> Vec<u8> {
     let mut kept = Vec::new();
     if app.terminal.stdin {
         return kept;
     }
     let mut stdin = app.stdin.borrow_mut();
-    let _ = stdin.by_ref().take(LOOKED_AT).read_to_end(&mut kept);
-    let _ = std::io::copy(&mut *stdin, &mut std::io::sink());
+    // As large as this, nothing is left behind in a buffer that polling does not see.
+    let mut part = vec![0; 64 * 1024];
+    let until = Instant::now() + PATIENCE;
+    while app.stdin_is_ready(until) {
+        match stdin.read(&mut part) {
+            Ok(0) | Err(_) => break,
+            Ok(read) => kept.extend_from_slice(&part[..read.min(LOOKED_AT - kept.len())]),
+        }
+    }
     kept
 }
 

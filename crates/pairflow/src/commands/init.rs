@@ -1,6 +1,5 @@
 //! `pairflow init`: prepares a repository.
 
-use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
@@ -14,6 +13,7 @@ use crate::commands::common::RepoArg;
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
 use crate::table::{CommandEntry, Group};
+use pairflow_engine::regular;
 
 /// Prepare a repository: detect its checks, write pairflow.toml
 #[derive(Debug, Clone, Args)]
@@ -90,9 +90,8 @@ fn show(commands: &[StarterCommand], out: &mut Out) -> Result<(), CommandError> 
 }
 
 fn write(file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(!force).create(force).truncate(force);
-    let written = options.open(file).and_then(|mut opened| opened.write_all(text.as_bytes()));
+    let made = || regular::create_new(file, 0o666)?.write_all(text.as_bytes());
+    let written = if force { regular::write(file, text) } else { made() };
     written.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(file),
         _ => CommandError::world(format_args!("cannot write {}: {error}.", file.display())),

@@ -70,7 +70,7 @@ fn write_all(tree: &Command, dir: &Path) -> Result<usize, CommandError> {
             verb => format!("pairflow-{verb}"),
         };
         let path = dir.join(format!("{name}.1"));
-        fs::write(&path, page(command)?).map_err(|error| cannot(&path, error))?;
+        pairflow_engine::regular::write(&path, page(command)?).map_err(|error| cannot(&path, error))?;
         count += 1;
     }
     Ok(count)

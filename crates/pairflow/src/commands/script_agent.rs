@@ -42,7 +42,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = ScriptAgentArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let path = app.resolve(&args.script)?;
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(&path)
+    let text = pairflow_engine::regular::read_text(&path)
         .map_err(|error| CommandError::world(format_args!("cannot read the script {name}: {error}.")))?;
     let script = Script::parse(&name, &text).map_err(CommandError::usage)?;
     let state = app.env.text(STATE_VARIABLE).map(PathBuf::from);

@@ -64,7 +64,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     let dirs = app.engine()?.dirs;
     spawn(&dirs, &app.program()?)?;
-    let pid = Client::new(&dirs).ask(&Ask::Status).map_or_else(|| "?".to_owned(), |reply| reply.pid.to_string());
+    let pid = Client::new(&dirs).ask(&Ask::Status).map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
     out.line(format_args!("The supervisor runs in the background as process {pid}"))
 }
 
@@ -84,7 +84,7 @@ fn stay(app: &App) -> Result<(), CommandError> {
 fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandError> {
     let engine = app.engine()?;
     let root = app.place(repo)?.repo.root;
-    if let Some(reply) = Client::new(&engine.dirs).ask(&Ask::Status) {
+    if let Ok(reply) = Client::new(&engine.dirs).ask(&Ask::Status) {
         wake_all(&engine, &root)?;
         return out.line(format_args!("A supervisor runs already, as process {}; it was told to look.", reply.pid));
     }
@@ -127,7 +127,8 @@ fn tell(out: &mut Out, id: &str, state: &str, rows: &[TimelineRow]) -> Result<()
 
 fn wake_all(engine: &Engine, root: &Path) -> Result<(), CommandError> {
     for listed in engine.list(root)?.into_iter().filter(|listed| listed.foreign.is_none()) {
-        Client::new(&engine.dirs).wake(&listed.bubble);
+        // A bubble that cannot be woken now is looked at when it is due.
+        let _ = Client::new(&engine.dirs).wake(&listed.bubble);
     }
     Ok(())
 }

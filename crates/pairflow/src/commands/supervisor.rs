@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use pairflow_engine::supervise::{Ask, Client, Reply};
+use pairflow_engine::supervise::{Client, Health, Reply, Stopped};
 use serde::Serialize;
 
 use crate::app::App;
@@ -56,6 +56,8 @@ pub const ENTRY: CommandEntry = CommandEntry {
 #[derive(Serialize)]
 struct Shown {
     running: bool,
+    /// Whether it answers; one that runs and does not answer hangs.
+    answers: bool,
     pid: Option<u32>,
     version: Option<String>,
     bubbles: Option<usize>,
@@ -64,9 +66,19 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(running: bool, reply: Option<Reply>) -> Self {
+    fn of(health: Health) -> Self {
+        match health {
+            Health::Answers(reply) => Self { running: true, answers: true, ..Self::that(Some(reply)) },
+            Health::Hangs(pid) => Self { running: true, pid, ..Self::that(None) },
+            Health::Absent => Self::that(None),
+        }
+    }
+
+    /// One that ran and is gone, if there was one.
+    fn that(reply: Option<Reply>) -> Self {
         Self {
-            running,
+            running: false,
+            answers: false,
             pid: reply.as_ref().map(|reply| reply.pid),
             bubbles: reply.as_ref().map(|reply| reply.bubbles),
             busy: reply.as_ref().map(|reply| reply.busy),
@@ -82,30 +94,52 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let client = Client::new(&dirs);
     match args.command {
         SupervisorCommand::Status { json } => {
-            let reply = client.ask(&Ask::Status);
+            let health = client.health();
             if json {
-                return out.json("supervisor/1", &Shown::of(reply.is_some(), reply));
+                return out.json("supervisor/1", &Shown::of(health));
             }
-            status(out, reply)
+            status(out, health)
         }
         SupervisorCommand::Stop { json } => {
-            let reply = client.stop(PATIENCE);
+            let stopped = client.stop(PATIENCE)?;
             if json {
-                return out.json("supervisor/1", &Shown::of(client.is_there(), reply));
+                return out.json("supervisor/1", &shown_after(&client, stopped));
             }
-            match reply {
-                Some(reply) => out.line(format_args!("Stopped the supervisor, process {}", reply.pid)),
-                None => out.line(format_args!("No supervisor is running.")),
+            match stopped {
+                Stopped::Ended(reply) => out.line(format_args!("Stopped the supervisor, process {}", reply.pid)),
+                Stopped::Killed(pid) => {
+                    out.line(format_args!("The supervisor did not answer and was ended by force, process {pid}"))
+                }
+                Stopped::Absent => out.line(format_args!("No supervisor is running.")),
             }
         }
     }
 }
 
-fn status(out: &mut Out, reply: Option<Reply>) -> Result<(), CommandError> {
-    let Some(Reply { pid, version, bubbles, busy, agents }) = reply else {
-        out.line(format_args!("No supervisor is running."))?;
-        out.next(format_args!("pairflow supervise"));
-        return Ok(());
+/// What programs see after a stop: the supervisor that ended, and whether another one runs.
+fn shown_after(client: &Client<'_>, stopped: Stopped) -> Shown {
+    let running = client.is_there();
+    match stopped {
+        Stopped::Ended(reply) => Shown { running, answers: running, ..Shown::that(Some(reply)) },
+        Stopped::Killed(pid) => Shown { running, pid: u32::try_from(pid).ok(), ..Shown::that(None) },
+        Stopped::Absent => Shown { running, ..Shown::that(None) },
+    }
+}
+
+fn status(out: &mut Out, health: Health) -> Result<(), CommandError> {
+    let Reply { pid, version, bubbles, busy, agents } = match health {
+        Health::Answers(reply) => reply,
+        Health::Hangs(pid) => {
+            let process = pid.map(|pid| format!(", process {pid},")).unwrap_or_default();
+            out.line(format_args!("The supervisor{process} does not answer."))?;
+            out.next(format_args!("pairflow supervise"));
+            return Ok(());
+        }
+        Health::Absent => {
+            out.line(format_args!("No supervisor is running."))?;
+            out.next(format_args!("pairflow supervise"));
+            return Ok(());
+        }
     };
     out.line(format_args!("The supervisor runs as process {pid}, version {version}"))?;
     out.line(format_args!("Bubbles: {bubbles} in its care, {busy} being worked on, {agents} with a running agent."))

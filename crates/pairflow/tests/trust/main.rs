@@ -3,13 +3,17 @@
 //! Every test drives the program at `PAIRFLOW_BIN`, or the one just built, so that it can also be run against an
 //! older build.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
 mod agents;
 mod commit;
 mod early;
 mod evil;
 mod handover;
+mod hangs;
 mod identity;
 mod matrix;
 mod ownership;
+mod socket;
 mod support;
 mod worktree;

@@ -61,3 +61,10 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to.parent().unwrap()).unwrap();
     assert!(Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap().success());
 }
+
+/// Returns the log of a bubble, a line at a time.
+pub(crate) fn log(home: &Home, id: &str) -> Vec<serde_json::Value> {
+    let path = home.repo.join(".pairflow/bubbles").join(id).join("transcript.ndjson");
+    let text = std::fs::read_to_string(path).expect("a bubble has a log");
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}

@@ -106,7 +106,7 @@ impl Stage {
             agents.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()));
         let logs = logs.filter(|path| path.extension().is_some_and(|ext| ext == "log"));
         for path in logs.chain([self.engine.dirs.state.join("supervisor.log")]) {
-            let Ok(text) = std::fs::read(&path) else { continue };
+            let Ok(text) = pairflow_engine::regular::read(&path) else { continue };
             let text = String::from_utf8_lossy(&text);
             let lines: Vec<_> = text.lines().collect();
             out.note(format_args!("--- {}", path.display()));
@@ -144,7 +144,7 @@ impl Stage {
 
     fn write(&self, name: &str, text: &str) -> Result<String, CommandError> {
         let path = self.root.join(name);
-        std::fs::write(&path, text).map_err(|error| cannot("write", &path, &error))?;
+        pairflow_engine::regular::write(&path, text).map_err(|error| cannot("write", &path, &error))?;
         Ok(path.display().to_string())
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Resu
                 }
                 Err(StoreError::Torn { .. } | StoreError::Unterminated { .. }) => {
                     tell_mended(&bubble, &bubble.repair()?.salvage, out);
-                    Client::new(&app.engine()?.dirs).wake(&bubble);
+                    let _ = Client::new(&app.engine()?.dirs).wake(&bubble);
                 }
                 _ => {}
             }
@@ -195,7 +195,7 @@ fn states(was: &str, before: Option<StateName>, becomes: &str, after: Option<Sta
 fn go_on(app: &App, bubble: &Bubble, known: bool, out: &mut Out) -> Result<(), CommandError> {
     let (id, unit) = (&bubble.id, bubble.load()?.unit);
     if known {
-        Client::new(&app.engine()?.dirs).wake(bubble);
+        let _ = Client::new(&app.engine()?.dirs).wake(bubble);
     }
     if fits::pausable(&unit) {
         out.next(format_args!("pairflow pause {id}"));

@@ -6,7 +6,7 @@ use std::path::Path;
 use pairflow_core::config::Layer;
 use pairflow_engine::engine::Control;
 use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
-use pairflow_engine::supervise::{Ask, Client};
+use pairflow_engine::supervise::{Client, Health};
 
 use super::report::{Report, counted};
 use crate::app::{App, INSTALL_TMUX, Reach, quoted};
@@ -139,15 +139,20 @@ fn writable(dir: &Path) -> Result<(), String> {
 pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Result<(), CommandError> {
     let Ok(engine) = app.engine() else { return Ok(()) };
     let own = env!("CARGO_PKG_VERSION");
-    match Client::new(&engine.dirs).ask(&Ask::Status) {
-        Some(reply) if reply.version == own => {
+    match Client::new(&engine.dirs).health() {
+        Health::Answers(reply) if reply.version == own => {
             report.ok("supervisor", &format!("process {}, {} in its care", reply.pid, bubbles(reply.bubbles)));
         }
-        Some(reply) => {
+        Health::Answers(reply) => {
             let found = format!("process {} is version {}, this is {own}", reply.pid, reply.version);
             report.warning("supervisor", &found, Some("pairflow supervisor stop"));
         }
-        None => {
+        Health::Hangs(pid) => {
+            let process = pid.map(|pid| format!("process {pid} ")).unwrap_or_default();
+            let found = format!("{process}does not answer, so no bubble moves; a new one replaces it");
+            report.problem("supervisor", &found, Some("pairflow supervise"));
+        }
+        Health::Absent => {
             let listed = app.found(reach)?.into_iter().filter_map(|found| found.bubbles.ok()).flatten();
             let owing = |unit: &pairflow_core::unit::Unit| unit.phase.turn().is_some() && !unit.paused;
             let waiting = listed.filter_map(|listed| listed.unit.ok()).filter(owing).count();

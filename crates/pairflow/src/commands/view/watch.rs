@@ -90,7 +90,7 @@ impl Watch {
         }
         if seats != self.seen.1 {
             let small = seats.is_some_and(|stat| stat.len <= SEATS_LIMIT);
-            let text = if small { std::fs::read_to_string(&paths.1).ok() } else { None };
+            let text = if small { pairflow_engine::regular::read_text(&paths.1).ok() } else { None };
             self.seats = text.as_deref().and_then(pane::seats);
             news.changed = true;
         }
