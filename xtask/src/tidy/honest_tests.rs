@@ -6,6 +6,8 @@ use super::tree::{File, Problem, Rust, Tree};
 /// Files whose tests may sleep, each with the reason.
 const MAY_SLEEP: &[(&str, &str)] = &[
     ("crates/pairflow/tests/daily_support/mod.rs", "looks again for the end of processes, with a deadline"),
+    ("crates/pairflow/tests/trust/hangs.rs", "looks again for the end of a process, with a deadline"),
+    ("crates/pairflow/tests/trust/socket.rs", "looks again for an answer, with a deadline"),
     ("crates/pairflow-testkit/src/clis/hooks.rs", "looks again for a hook's event, with a deadline"),
     ("crates/pairflow-testkit/src/clis/panes.rs", "looks again for the end of a pane's program, with a deadline"),
     ("crates/pairflow-testkit/src/pair/place.rs", "looks again for a bubble's state, with a deadline"),

@@ -1,7 +1,7 @@
 //! The table: what a command leads to in each state. One arm is one line; the rules stand in the rooms beside.
 
 use crate::ids::Party;
-use crate::log::{Body, Event, Lifecycle};
+use crate::log::{Body, CommitIdentity, Event, Lifecycle};
 use crate::time::Moment;
 use crate::unit::{
     Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, send_back, turn,
@@ -113,12 +113,13 @@ pub fn create(created: Lifecycle) -> Vec<Event> {
 
 /// Returns the first facts of a bubble that the person takes over.
 ///
-/// No command leads here: a bubble that is the person's own needs it no more.
-pub fn adopt(unit: &Unit, repo: String, reason: String) -> Vec<Event> {
+/// No command leads here: a bubble that is the person's own needs it no more. Commits are made as whom `identity` says.
+pub fn adopt(unit: &Unit, repo: String, reason: String, identity: Option<CommitIdentity>) -> Vec<Event> {
     let mut event = Event::own(unit.round, Body::Lifecycle(Lifecycle::Adopted { repo, reason }));
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    vec![event]
+    let identity = identity.filter(|_| !unit.phase.is_final()).map(|identity| Lifecycle::IdentitySet { identity });
+    std::iter::once(event).chain(identity.map(|fact| Event::own(unit.round, Body::Lifecycle(fact)))).collect()
 }
 
 impl Decided {

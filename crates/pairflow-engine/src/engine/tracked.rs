@@ -7,6 +7,7 @@ use pairflow_core::hash::sha256;
 
 use crate::engine::{Control, Engine};
 use crate::git::{Call, Repo};
+use crate::regular;
 
 impl Engine {
     /// Whether git tracks anything below `.pairflow/`. git is asked only when its index has changed since the last call.
@@ -17,14 +18,14 @@ impl Engine {
         let Ok(index) = std::fs::metadata(repo.common_dir.join("index")) else { return false };
         let now = format!("{} {} {} {}", index.ino(), index.len(), index.mtime(), index.mtime_nsec());
         let memo = self.tracked_memo(repo);
-        let known = std::fs::read_to_string(&memo).unwrap_or_default();
+        let known = regular::read_text(&memo).unwrap_or_default();
         if let Some(answer) = known.strip_prefix(&now) {
             return answer == " yes";
         }
         let listed = repo.git().run(Call::new(["ls-files", "--cached", "-z", "--", ".pairflow"]));
         let tracked = listed.is_ok_and(|listed| !listed.stdout.is_empty());
         // A memo that cannot be written costs time only; without a state directory there is nothing to remember for.
-        let _ = std::fs::write(&memo, format!("{now} {}", if tracked { "yes" } else { "no" }));
+        let _ = regular::write(&memo, format!("{now} {}", if tracked { "yes" } else { "no" }));
         tracked
     }
 

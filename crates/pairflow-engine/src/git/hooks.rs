@@ -195,7 +195,7 @@ impl Found {
         if !known.is_file() || self.bytes > MOST_BYTES || self.files.len() >= MOST_FILES {
             return false;
         }
-        let Ok(content) = std::fs::read(entry.path()) else { return false };
+        let Ok(content) = crate::regular::read(&entry.path()) else { return false };
         let executable = known.permissions().mode() & 0o111 != 0;
         self.files.insert(name, HookFile { sha256: sha256(&content), executable });
         true

@@ -8,6 +8,7 @@ use pairflow_core::log::Workspace as Record;
 use super::error::GitError;
 use super::repo::Repo;
 use super::run::Git;
+use crate::regular;
 
 /// A bubble's worktree or clone, and the commit that it was cut from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,7 +121,7 @@ impl Workspace {
             let why = "it is not a clone of this repository".to_owned();
             return if whole { Ok(()) } else { Err(GitError::NotOurs { path: self.path.clone(), why }) };
         }
-        let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+        let text = |path: &Path| regular::read_text(path).unwrap_or_default();
         let (forth, back) = (text(&dot_git), text(&self.git_dir.join("gitdir")));
         let named = forth.trim_end().strip_prefix("gitdir: ").map(|named| self.path.join(named));
         let forth = named.as_ref().is_some_and(|named| same_place(named, &self.git_dir));

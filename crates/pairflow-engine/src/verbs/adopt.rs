@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::unit::{Unit, adopt};
 
 use crate::engine::{Bubble, Control, EngineError};
+use crate::git::{Repo, commit_identity};
 use crate::store::{Foreign, Known, Registered, StoreError};
 use crate::workspace::move_here;
 
@@ -28,7 +29,9 @@ impl Bubble {
             Some(Foreign::Moved { from }) => self.settle_in(unit, from),
             Some(why @ Foreign::Linked { .. }) => Err(StoreError::Foreign { id: self.id.clone(), why }.into()),
             Some(why) => {
-                let events = adopt(&unit, self.control.repo().display().to_string(), why.to_string());
+                let here = self.control.repo().display().to_string();
+                let identity = commit_identity(&Repo::locate(self.control.repo())?)?;
+                let events = adopt(&unit, here, why.to_string(), Some(identity));
                 let locked = self.log.adopt(&events, self.engine.clock.now())?;
                 self.readdress(&unit.repo)?;
                 Ok(Adopted { unit: locked.into_loaded().unit, moved_from: None })

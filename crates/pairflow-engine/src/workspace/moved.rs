@@ -6,6 +6,7 @@ use super::error::WorkspaceError;
 use super::place::lock_worktrees;
 use super::restore::connect;
 use crate::git::{GitError, Workspace};
+use crate::regular;
 
 /// Moves the files from where they were for the repository at its old place to where they belong now, and lets git
 /// know them there. `old` is where they were; they may have been moved along already, or be gone.
@@ -50,7 +51,7 @@ fn move_clone(workspace: &Workspace, old: &Path) -> Result<bool, WorkspaceError>
 
 /// Whether the `.git` file of a worktree names one of these git directories.
 fn belongs(worktree: &Path, git_dirs: &[&PathBuf]) -> bool {
-    let text = std::fs::read_to_string(worktree.join(".git")).unwrap_or_default();
+    let text = regular::read_text(&worktree.join(".git")).unwrap_or_default();
     let named = Path::new(text.trim_end().strip_prefix("gitdir: ").unwrap_or_default());
     git_dirs.iter().any(|dir| named == dir.as_path())
 }

@@ -9,7 +9,7 @@ use crate::unit::evolve::people::{answered, asked, controlled, decided, said, wa
 use crate::unit::evolve::turns::{
     begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, sent_back, snapshot_taken,
 };
-use crate::unit::{Approval, CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Turn, Unit};
+use crate::unit::{CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Turn, Unit};
 
 /// Returns the state after `envelope`.
 pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
@@ -114,24 +114,8 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         Lifecycle::SentBack { .. } => sent_back(unit, at),
         Lifecycle::AgentSession { .. } => session_known(unit, fact),
         Lifecycle::TokenMinted { agent, token_sha256: hash } => drop(unit.tokens.insert(agent.clone(), hash.clone())),
-        Lifecycle::CommitRequested { message, hooks, author, .. } => {
-            if let Phase::Approved(approval) = &mut unit.phase {
-                approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks, author: author.clone() });
-                approval.failed = None;
-                approval.hooks = *hooks;
-            }
-        }
-        Lifecycle::Committed { commit, .. } => {
-            if let Phase::Approved(Approval { request, .. }) = &unit.phase {
-                let (request, tree) = (request.clone(), request.tree.clone());
-                unit.phase = Phase::Committed(Committed { commit: commit.clone(), tree, request });
-            }
-        }
-        Lifecycle::CommitFailed { reason } => {
-            if let Phase::Approved(approval) = &mut unit.phase {
-                approval.commit = None;
-                approval.failed = Some(reason.clone());
-            }
+        Lifecycle::CommitRequested { .. } | Lifecycle::Committed { .. } | Lifecycle::CommitFailed { .. } => {
+            committing(unit, fact);
         }
         Lifecycle::UpdateRequested { resolved } => {
             unit.updating = true;
@@ -154,6 +138,27 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         Lifecycle::Merged { commit } => unit.merged = Some(commit.clone()),
         Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),
+    }
+}
+
+/// The commit of approved work was asked for, made, or failed.
+fn committing(unit: &mut Unit, fact: &Lifecycle) {
+    let Phase::Approved(approval) = &mut unit.phase else { return };
+    match fact {
+        Lifecycle::CommitRequested { message, hooks, author, .. } => {
+            approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks, author: author.clone() });
+            approval.failed = None;
+            approval.hooks = *hooks;
+        }
+        Lifecycle::Committed { commit, .. } => {
+            let (request, tree) = (approval.request.clone(), approval.request.tree.clone());
+            unit.phase = Phase::Committed(Committed { commit: commit.clone(), tree, request });
+        }
+        Lifecycle::CommitFailed { reason } => {
+            approval.commit = None;
+            approval.failed = Some(reason.clone());
+        }
+        _ => {}
     }
 }
 
