@@ -6,10 +6,11 @@ mod git_support;
 
 use git_support::{World, git, git_ok, read, update, write, write_program};
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
+use pairflow_core::log::{CommitIdentity, Signing};
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    Advanced, CommitRequest, Committed, GitError, How, MergeRequest, Workspace, commit, merge, observe, plan_merge,
-    take,
+    Advanced, CommitRequest, Committed, GitError, How, MergeRequest, Workspace, commit, commit_identity, merge,
+    observe, plan_merge, take,
 };
 
 fn request<'a>(bubble: &'a Workspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
@@ -157,6 +158,34 @@ hermetic! {
         git(world.root(), &["config", "gpg.program", "false"]);
         let done = commit_all(&bubble);
         assert!(world.git(&["cat-file", "commit", &done.commit.0]).contains("gpgsig -----BEGIN PGP SIGNATURE-----"));
+    }
+
+    fn a_recorded_signature_is_made_with_the_recorded_program_and_key() {
+        let world = World::new();
+        let bubble = world.bubble("b1");
+        write(bubble.path.join("new"), "1");
+        let (signer, asked) = (world.dir.path().join("signer"), world.dir.path().join("asked"));
+        write_program(&signer, &format!("echo \"$*\" >{}\nfor file; do :; done\necho '-----BEGIN SSH SIGNATURE-----' >\"$file.sig\"", asked.display()));
+        write(world.dir.path().join("key.pub"), "ssh-ed25519 AAAA ada");
+        let key = world.dir.path().join("key.pub");
+        for (name, value) in [("gpg.format", "ssh"), ("gpg.ssh.program", signer.to_str().unwrap()), ("commit.gpgSign", "true"), ("user.signingKey", key.to_str().unwrap())] {
+            git(world.root(), &["config", "--global", name, value]);
+        }
+        let identity = commit_identity(&world.repo).unwrap();
+        for (name, value) in [("gpg.format", "openpgp"), ("gpg.ssh.program", "false"), ("commit.gpgSign", "false"), ("user.signingKey", "evil")] {
+            git(world.root(), &["config", "--global", name, value]);
+            git(world.root(), &["config", name, value]);
+        }
+        let tree = observe(&bubble).unwrap();
+        let asked_for = CommitRequest { identity: Some(&identity), ..request(&bubble, &tree, "bubble/b1") };
+        let done = commit(&asked_for).unwrap();
+        assert!(world.git(&["cat-file", "commit", &done.commit.0]).contains("gpgsig -----BEGIN SSH SIGNATURE-----"));
+        assert!(read(&asked).contains(key.to_str().unwrap()), "{}", read(&asked));
+        assert_eq!(commit(&asked_for).unwrap().commit, done.commit, "asked again it is the same commit");
+        let without_key = Signing { key: None, ..identity.signing.clone().unwrap() };
+        let unkeyed = CommitIdentity { signing: Some(without_key), ..identity.clone() };
+        let error = commit(&CommitRequest { identity: Some(&unkeyed), message: "another", ..asked_for }).unwrap_err();
+        assert!(error.to_string().contains("user.signingKey was set after"), "{error}");
     }
 
     fn the_commit_of_a_clone_arrives_in_the_repository() {

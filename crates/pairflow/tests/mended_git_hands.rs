@@ -25,8 +25,8 @@ fn sign_commits(home: &Home) {
 #[test]
 fn a_commit_is_signed_in_the_environment_of_the_person_who_asks_for_it() {
     let home = home();
-    ready(&home, "x");
     sign_commits(&home);
+    ready(&home, "x");
     home.pairflow(&["approve", "x"]).ok();
     home.pairflow(&["commit", "x"]).ends(3).says("no key is unlocked").says("pairflow commit x");
     assert_eq!(home.status("x")["state"], "APPROVED_FOR_COMMIT");

@@ -56,7 +56,7 @@ pub enum Hooks {
     },
     /// They lie outside of the tree, and are run as long as nobody has changed them.
     Directory {
-        /// The directory.
+        /// The directory; relative to the root if it lies below it.
         path: String,
         /// Its files, by their paths below it.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -179,7 +179,8 @@ pub enum GitError {
     /// The person signs commits, and that did not work.
     #[error(
         "git could not sign the commit: {said}; unlock the key in this shell (`ssh-add`, or `gpg --clearsign` once with \
-         GPG_TTY set) and try again, or turn signatures off with `git config --global commit.gpgSign false`"
+         GPG_TTY set) and try again, or turn signatures off with `git config --global commit.gpgSign false` and \
+         `pairflow config set ID identity=current`"
     )]
     NotSigned {
         /// What git said.

@@ -33,7 +33,8 @@ pub(super) fn hooks(repo: &Repo) -> Result<Option<Hooks>, GitError> {
     {
         return Ok(Some(Hooks::Base { path: inside.to_string_lossy().into_owned() }));
     }
-    let path = dir.to_string_lossy().into_owned();
+    // Seen from the root it stays the same when the repository is moved.
+    let path = dir.strip_prefix(&repo.root).unwrap_or(&dir).to_string_lossy().into_owned();
     if !COMMIT_HOOKS.iter().any(|hook| dir.join(hook).exists()) {
         return Ok(Some(Hooks::Directory { path, files: BTreeMap::new() }));
     }
@@ -75,7 +76,7 @@ impl Runnable {
             None => Err(GitError::HooksUnknown { id }),
             Some(Hooks::Base { path }) => Self::of_base(workspace, path),
             Some(hooks @ Hooks::Directory { path, .. }) => {
-                let dir = PathBuf::from(path);
+                let dir = workspace.root.join(path);
                 let mut found = Found::default();
                 let whole = found.look(&dir, "", 0);
                 let there = COMMIT_HOOKS.iter().any(|hook| dir.join(hook).exists());
