@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::Receipt;
 use crate::ids::{AgentId, CommitId, TreeId};
-use crate::rules::Rules;
+use crate::rules::{Change, Rules};
 use crate::unit::Seat;
 
 /// What became of the bubble itself.
@@ -22,7 +22,7 @@ pub enum Lifecycle {
         acceptance_criteria: Vec<String>,
         /// The configuration in force.
         rules: Box<Rules>,
-        /// How the check commands were confirmed: `asked`, `yes`, `explicit`, `no_tests`.
+        /// How the check commands were confirmed: `asked`, `yes`, `explicit`, `no_tests`, `trusted`, `before`.
         confirmed: String,
     },
     /// A start was asked for.
@@ -126,6 +126,13 @@ pub enum Lifecycle {
         /// What a person has to resolve, if that is why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conflict: Option<Conflict>,
+    },
+    /// The person changed the configuration.
+    Configured {
+        /// The configuration in force from here on.
+        rules: Box<Rules>,
+        /// What changed.
+        changes: Vec<Change>,
     },
     /// The bubble's commit reached the base branch.
     Merged {

@@ -3,7 +3,6 @@
 mod apply;
 mod brief;
 mod bubble;
-mod confirm;
 mod create;
 mod denial;
 mod error;
@@ -15,6 +14,7 @@ mod places;
 mod refs;
 mod same;
 mod spill;
+mod trust;
 
 pub use apply::Applied;
 pub use bubble::{Bubble, Engine};
@@ -27,3 +27,4 @@ pub use list::Listed;
 pub use places::{Control, UserDirs};
 pub(crate) use same::says;
 pub use spill::INLINE_LIMIT;
+pub use trust::Agreed;

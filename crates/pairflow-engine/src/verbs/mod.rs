@@ -2,6 +2,7 @@
 
 mod attach;
 mod carry;
+mod configure;
 mod delete;
 mod diff;
 mod export;
@@ -19,6 +20,7 @@ mod stop;
 mod verify;
 
 pub use carry::Hands;
+pub use configure::FileState;
 pub use diff::{Diff, DiffOf, diff, patch};
 pub use export::export;
 pub use gate::Claim;

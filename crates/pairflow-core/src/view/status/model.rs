@@ -32,6 +32,8 @@ pub struct Status {
     pub worktree_gone: bool,
     /// Damaged logs that a repair has set aside; a state alone does not tell.
     pub damaged_logs: Vec<String>,
+    /// How `bubble.toml` differs from the recorded configuration, which alone is in force; a state alone does not tell.
+    pub config_differs: Option<String>,
     /// The bubble's branch.
     pub branch: String,
     /// The branch that it was cut from.
@@ -236,6 +238,7 @@ impl Status {
             worktree: unit.workspace.as_ref().map(|workspace| workspace.path.clone()),
             worktree_gone: false,
             damaged_logs: Vec::new(),
+            config_differs: None,
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
             driver: unit.rules.driver,
