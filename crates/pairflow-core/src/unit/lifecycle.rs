@@ -5,7 +5,7 @@ use crate::ids::{AgentId, Party};
 use crate::log::{Body, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
 use crate::rules::Rules;
 use crate::time::Moment;
-use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, decide, stop};
+use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, decide, human, stop};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -138,7 +138,8 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes });
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    Ok(Decided::one(event))
+    let answers = if unit.rules.checks == rules.checks { Vec::new() } else { human::try_again(unit) };
+    Ok(Decided::of(std::iter::once(event).chain(answers).collect()))
 }
 
 /// Whether the value of a key has a say in what is accepted.

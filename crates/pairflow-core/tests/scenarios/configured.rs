@@ -22,6 +22,21 @@ fn a_corrected_check_runs_again_before_the_review_goes_on() {
 }
 
 #[test]
+fn a_check_that_could_not_be_run_is_not_asked_about_any_more_once_it_is_corrected() {
+    check(
+        "test cannot run
+         start
+         codex edits a.rs
+         codex: pass
+         test passes
+         human: config test './test --all'",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #3 RUNNING claude reviewer round 1",
+    );
+}
+
+#[test]
 fn a_clean_review_by_the_old_check_does_not_count() {
     check(
         "start

@@ -130,7 +130,8 @@ fn set(app: &App, out: &mut Out, args: &SetArgs) -> Result<(), CommandError> {
     let bubble = app.bubble(&BubbleArg::named(Some(args.id.clone()), args.repo.clone()), "config set")?;
     let unit = bubble.load()?.unit;
     let rules = bubble.subject(&unit).with(&args.settings).map_err(|errors| CommandError::from(&errors))?;
-    put_in_force(app, out, &bubble, &unit, (&rules, args.json))
+    let changes = put_in_force(app, &bubble, &unit, &rules)?;
+    tell(out, &bubble, &changes, args.json)
 }
 
 fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError> {
@@ -148,33 +149,29 @@ fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError>
     if *rules != unit.rules {
         app.insist(out, args.yes, &format!("Put these changes in force for bubble {}?", bubble.id))?;
     }
-    put_in_force(app, out, &bubble, &unit, (&rules, args.json))
+    let changes = put_in_force(app, &bubble, &unit, &rules)?;
+    tell(out, &bubble, &changes, args.json)
 }
 
-/// Records the rules and says what changed.
-fn put_in_force(
-    app: &App,
-    out: &mut Out,
-    bubble: &Bubble,
-    seen: &Unit,
-    (rules, json): (&Rules, bool),
-) -> Result<(), CommandError> {
+/// Records the rules and returns what changed.
+fn put_in_force(app: &App, bubble: &Bubble, seen: &Unit, rules: &Rules) -> Result<Vec<Change>, CommandError> {
     let unit = bubble.configure(seen, rules)?;
     let changes = changes(&seen.rules, &unit.rules);
     if !changes.is_empty() && unit.phase != Phase::Created {
         app.hands().wake(bubble)?;
     }
+    Ok(changes)
+}
+
+fn tell(out: &mut Out, bubble: &Bubble, changes: &[Change], json: bool) -> Result<(), CommandError> {
     if json {
-        return out.json("config_changed/1", &Changed { bubble_id: &bubble.id, changes: &changes });
+        return out.json("config_changed/1", &Changed { bubble_id: &bubble.id, changes });
     }
     if changes.is_empty() {
         return out.line(format_args!("Nothing changes in bubble {}", bubble.id));
     }
     out.line(format_args!("Changed the configuration of bubble {}", bubble.id))?;
-    for change in &changes {
-        out.line(format_args!("  {}", changed(change)))?;
-    }
-    Ok(())
+    changes.iter().try_for_each(|change| out.line(format_args!("  {}", changed(change))))
 }
 
 /// What changed, as programs see it.

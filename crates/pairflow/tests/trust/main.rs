@@ -3,4 +3,9 @@
 //! Every test drives the program at `PAIRFLOW_BIN`, or the one just built, so that it can also be run against an
 //! older build.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
+
+mod config;
+#[path = "../daily_support/mod.rs"]
+mod daily_support;
 mod support;
