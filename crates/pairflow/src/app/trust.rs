@@ -68,12 +68,15 @@ impl App {
         if !self.interactive() {
             return Err(open.refusal(it));
         }
-        let verb = if open.trust.is_some() { "Trust" } else { "Check the work with" };
-        if !self.confirm(out, &format!("{verb} these commands in {}?", it.root.display()))? {
-            let message = "nothing was run and nothing was made, because you did not agree to the commands.";
-            return Err(
-                CommandError::refused(message).next("add --test \"COMMAND\" and --setup \"COMMAND\" of your own")
-            );
+        let root = it.root.display();
+        let question = match &open.trust {
+            Some(_) => format!("Trust these commands in {root}?"),
+            None => format!("Check the work in {root} with these commands?"),
+        };
+        if !self.confirm(out, &question)? {
+            let message = "you did not agree to the commands, so nothing was run. Change them in pairflow.toml, or name \
+                your own with --test and --setup.";
+            return Err(CommandError::refused(message));
         }
         if let Some(text) = &open.trust {
             engine.agree(it.root, Agreed::Trusted, text)?;
@@ -145,34 +148,35 @@ fn show(out: &mut Out, it: &Consent<'_>, engine: &Engine, commands: &[CommandInF
     let foreign = commands.iter().any(CommandInForce::is_repository);
     let old = engine.agreed(it.root, Agreed::Trusted).filter(|_| foreign);
     let text: CommandSet = it.layers.repo.commands().into_iter().collect();
-    out.note(format_args!("pairflow would run these commands on this machine, as you:"));
+    let whose = match (foreign, commands.iter().any(CommandInForce::is_detected)) {
+        (true, false) => {
+            "The pairflow.toml of this repository sets commands. pairflow would run on this machine, as you:"
+        }
+        (false, true) => "No commands are configured; these were detected. pairflow would run on this machine, as you:",
+        _ => "pairflow would run on this machine, as you:",
+    };
+    out.note(format_args!("{whose}"));
     out.note(format_args!(""));
     for one in commands {
-        show_command(out, one.name, &one.command);
-        out.note(format_args!("{:NAME_WIDTH$}  {}; {}", "", origin(it, one), when(one.name)));
+        show_command(out, one, &origin(it, one));
     }
     out.note(format_args!(""));
     match old {
         Some(old) => show_changes(out, &old, &text),
-        None if foreign => out.note(format_args!(
-            "The repository chose those from its pairflow.toml; whoever can change that file can change them. You are asked\n\
-             again when they change."
-        )),
-        None => {}
+        None => out.note(format_args!("Nothing has run yet. You are asked again when a command changes.")),
     }
 }
 
 /// Shows commands with the place of each, for `pairflow trust`.
 pub(crate) fn show_commands(out: &mut Out, commands: &[CommandInForce]) {
-    for one in commands {
-        show_command(out, one.name, &one.command);
-        out.note(format_args!("{:NAME_WIDTH$}  {}; {}", "", one.source, when(one.name)));
-    }
+    commands.iter().for_each(|one| show_command(out, one, &one.source.to_string()));
 }
 
 /// Nothing of a command stays hidden: what a terminal would obey is named, and nothing is cut.
-fn show_command(out: &mut Out, name: &str, command: &str) {
-    out.note(format_args!("  {name:NAME_WIDTH$}{}", revealed(command)));
+fn show_command(out: &mut Out, one: &CommandInForce, source: &str) {
+    let when = if one.name == "setup" { "once in each new worktree" } else { "on every tree that is handed over" };
+    out.note(format_args!("  {:NAME_WIDTH$}{}", one.name, revealed(&one.command)));
+    out.note(format_args!("  {:NAME_WIDTH$}{source}, {when}", ""));
 }
 
 fn show_changes(out: &mut Out, old: &CommandSet, new: &CommandSet) {
@@ -199,8 +203,4 @@ fn origin(it: &Consent<'_>, one: &CommandInForce) -> String {
         Some(found) => format!("detected: {}", found.because),
         None => one.source.to_string(),
     }
-}
-
-fn when(name: &str) -> &'static str {
-    if name == "setup" { "runs once in each new worktree" } else { "runs on every tree that is handed over" }
 }

@@ -137,7 +137,7 @@ fn a_person_is_asked_once_and_again_when_a_command_changes() {
     assert!(!canary(&home).exists());
     let (code, shown) = on_terminal(home.command(&["new", "one", "--id", "b1"]), &[(question, "y\n")]);
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("pairflow.toml:2; runs once in each new worktree"), "{shown}");
+    assert!(shown.contains("pairflow.toml:2, once in each new worktree"), "{shown}");
     assert!(canary(&home).exists());
     let (code, shown) = on_terminal(home.command(&["new", "two", "--id", "b2"]), &[]);
     assert_eq!((code, shown.contains("[y/N]")), (0, false), "{shown}");
