@@ -107,7 +107,14 @@ mod tests {
             .collect();
         let layer = Layer::parse_bytes("pairflow.toml", open.as_bytes(), Source::Repository);
         assert!(layer.is_ok(), "{layer:?}\n{open}");
+        let own = include_str!("../../../../docs/configuration.md").split("```toml\n").nth(1).unwrap();
+        let sample = Layer::parse("config.toml", own.split("```").next().unwrap(), Source::User);
+        let sample = sample.unwrap().explain("");
         for key in KEYS {
+            let marks = Layer::marks(key);
+            let shared = marks.contains(&Mark::Repository) || marks.contains(&Mark::OneBubble);
+            let shown = sample.iter().any(|row| row.key == *key && !row.value.is_null());
+            assert_eq!(shown, !shared, "{key} in docs/configuration.md");
             let name = key.rsplit('.').next().unwrap_or(key);
             let own = Layer::marks(key).contains(&Mark::Repository);
             assert_eq!(text.contains(&format!("# {name} = ")), own, "{key}");

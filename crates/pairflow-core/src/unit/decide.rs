@@ -59,15 +59,7 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         }
         (_, Command::Reply { .. }) => Err(human::nothing_to_reply(unit)),
 
-        (
-            Phase::Created
-            | Phase::Running(_)
-            | Phase::WaitingHuman(_)
-            | Phase::ReadyForApproval(_)
-            | Phase::Approved(_),
-            Command::Configure { rules },
-        ) => lifecycle::configure(unit, rules),
-
+        (phase, Command::Configure { rules }) if phase.takes_rules() => lifecycle::configure(unit, rules),
         (Phase::ReadyForApproval(package), Command::Approve { .. }) => approval::approve(unit, package, command),
         (Phase::ReadyForApproval(package), Command::Rework { .. }) => approval::rework(unit, &package.tree, command),
         (Phase::Approved(at), Command::Rework { .. }) => approval::rework_approved(unit, at, command),

@@ -318,10 +318,7 @@ pub enum Refusal {
     #[error("a commit is already under way")]
     CommitUnderWay,
     /// Keys that cannot change any more.
-    #[error(
-        "{} cannot be changed in a bubble that exists; put the recorded value back into bubble.toml, or stop this bubble and make a new one",
-        .keys.join(", ")
-    )]
+    #[error("{} cannot be changed any more; put the recorded value back into bubble.toml, or make a new bubble", .keys.join(", "))]
     FixedKeys {
         /// The keys.
         keys: Vec<String>,

@@ -294,6 +294,7 @@ fn a_person_corrects_the_check_of_a_running_bubble() {
     codex.pairflow(&["pass", "--summary", "first cut"]).ok();
     home.wait_for("b1", |status| status["active_agent"] == "codex" && status["checks"][0]["stand"] == "failed");
     codex.pairflow(&["config", "set", "b1", "commands.test=true"]).ends(77);
+    codex.pairflow(&["trust"]).ends(77);
     home.pairflow(&["config", "set", "b1", "commands.test=test -f done.txt", "max_rounds=3"])
         .ok()
         .says("commands.test: test -f never.txt -> test -f done.txt");

@@ -145,9 +145,7 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         Lifecycle::UpdateFailed { conflict, .. } => {
             unit.updating = false;
             unit.resolved = None;
-            if conflict.is_some() {
-                unit.conflict.clone_from(conflict);
-            }
+            unit.conflict = conflict.clone().or(unit.conflict.take());
         }
         Lifecycle::Configured { rules, .. } => configured(unit, rules, at),
         Lifecycle::Merged { commit } => unit.merged = Some(commit.clone()),
