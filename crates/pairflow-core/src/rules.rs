@@ -136,6 +136,17 @@ impl Check {
     }
 }
 
+/// A value of the configuration that a person changed while the bubble was under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The key, with its table.
+    pub key: String,
+    /// What it was; null for nothing.
+    pub old: serde_json::Value,
+    /// What it is from here on; null for nothing.
+    pub new: serde_json::Value,
+}
+
 /// Which paths a bubble may change; globs, relative to the root of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
 use pairflow_core::config::{
-    CUSTOM_KEYS, ConfigErrors, Flags, KEYS, Layer, Layers, Origin, Place, Resolved, Source, render_bubble_toml, resolve,
+    CUSTOM_KEYS, ConfigErrors, Flags, KEYS, Layer, Layers, Origin, Place, Resolved, Setting, Source, Subject, changes,
+    render_bubble_toml, resolve,
 };
 use pairflow_core::rules::{BubbleKind, ContextMode, DriverKind, Permissions, WorkMode};
 use proptest::prelude::*;
@@ -38,7 +39,7 @@ converged_sound = "/System/Library/Sounds/Glass.aiff"
 
 const MINIMAL: &str = "id = \"b1\"\nrepo_path = \"/repo\"\nbase_branch = \"main\"\n";
 
-/// One line for every key, each with a value that is not the default.
+/// One line for every key of a `bubble.toml`, each with a value that is not the default.
 const EVERY_KEY: &str = r#"id = "b2"
 repo_path = "/other"
 base_branch = "trunk"
@@ -75,7 +76,6 @@ notifications.bell = false
 notifications.desktop = true
 notifications.waiting_human_sound = "/a.wav"
 notifications.converged_sound = "/b.wav"
-notifications.webhook = "https://hooks.example.org/s3cret"
 risk.paths = ["src/auth/**"]
 scope.allow = ["src/**"]
 scope.deny = ["src/gen/**"]
@@ -212,7 +212,7 @@ fn every_key_is_explained_with_its_line() {
     let custom: Vec<_> = CUSTOM_KEYS.iter().map(|key| format!("agent.gemini.{key}")).collect();
     let keys: Vec<_> = KEYS.iter().copied().chain(custom.iter().map(String::as_str)).collect();
     assert_eq!(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), keys);
-    for (index, row) in rows.iter().enumerate() {
+    for (index, row) in rows.iter().filter(|row| row.key != "notifications.webhook").enumerate() {
         assert_eq!(row.source.to_string(), format!("bubble.toml:{}", index + 1), "{}", row.key);
         assert_ne!(row.value, Value::Null, "{}", row.key);
     }
@@ -240,8 +240,13 @@ fn each_layer_wins_over_the_ones_below_it_for_every_shared_key() {
         let key = line.split(" = ").next().unwrap();
         let mut layers = Layers { user: user(&format!("\n{line}\n")), ..Layers::default() };
         assert_eq!(explained(&layers, key).1, "config.toml:2", "{key}");
-        layers.repo = repo(&format!("\n\n{line}\n"));
-        assert_eq!(explained(&layers, key).1, "pairflow.toml:3", "{key}");
+        match Layer::parse("pairflow.toml", &format!("\n\n{line}\n"), Source::Repository) {
+            Ok(repo) => {
+                layers.repo = repo;
+                assert_eq!(explained(&layers, key).1, "pairflow.toml:3", "{key}");
+            }
+            Err(errors) => assert!(errors.0[0].message.ends_with("a repository's file must not set it"), "{errors}"),
+        }
         let own = if key == "base_branch" { "id = \"b1\"\nrepo_path = \"/repo\"\n\n" } else { MINIMAL };
         layers.bubble = bubble(&format!("{own}{line}\n"));
         assert_eq!(explained(&layers, key).1, "bubble.toml:4", "{key}");
@@ -436,6 +441,71 @@ fn shared_files_cannot_name_one_bubble() {
 }
 
 #[test]
+fn a_repository_sets_only_what_is_marked_for_it() {
+    let own = [
+        ("open_command = \"sh -c x\"", "open_command"),
+        ("driver = \"script\"", "driver"),
+        ("script = \"a.yaml\"", "script"),
+        ("permissions = \"all\"", "permissions"),
+        ("capture_output = true", "capture_output"),
+        ("no_tests = true", "no_tests"),
+        ("notifications.enabled = false", "notifications.enabled"),
+        ("notifications.converged_sound = \"/x\"", "notifications.converged_sound"),
+        ("agent.codex.command = [\"/bin/sh\", \"-c\", \"x\"]", "[agent.codex]"),
+        ("agent.codex.env = [\"AWS_SECRET_ACCESS_KEY\"]", "[agent.codex]"),
+    ];
+    let belongs =
+        "if you want it, move it to your own ~/.config/pairflow/config.toml, or for one bubble to its bubble.toml";
+    for (line, key) in own {
+        let errors = Layer::parse("pairflow.toml", &format!("\n{line}\n"), Source::Repository).unwrap_err().0;
+        assert_eq!(errors[0].message, format!("{key} is yours to set; a repository's file must not set it"));
+        assert_eq!(errors[0].place.as_ref().map(|place| place.line), Some(2), "{line}");
+        assert_eq!(errors[0].hint.as_deref(), Some(belongs));
+        assert!(Layer::parse("config.toml", line, Source::User).is_ok(), "{line}");
+    }
+    let webhook = "notifications.webhook = \"https://h/s3cret\"";
+    let refused = |source, text: &str| Layer::parse("f.toml", text, source).unwrap_err().to_string();
+    let shared = refused(Source::Repository, webhook);
+    assert!(shared.contains("yours to set") && !shared.contains("bubble.toml"), "{shared}");
+    let one = refused(Source::Bubble, &format!("{MINIMAL}{webhook}\n"));
+    assert!(one.contains("f.toml:4:15: notifications.webhook is taken from your own configuration only"), "{one}");
+}
+
+#[test]
+fn settings_change_recorded_rules() {
+    let before = only(EVERY_KEY).rules;
+    let id = "b2".parse().unwrap();
+    let subject = Subject { id: &id, repo: "/other", rules: &before };
+    let set = |settings: &[&str]| {
+        let settings: Vec<Setting> = settings.iter().map(|text| text.parse().unwrap()).collect();
+        subject.with(&settings)
+    };
+    assert_eq!(set(&[]).unwrap(), before, "rules survive being read as configuration");
+    let after = set(&["commands.test=make test # all", "max_rounds=12", "scope.allow=[\"a/**\"]", "commands.lint="]);
+    let told: Vec<_> = changes(&before, &after.unwrap()).into_iter().map(|one| (one.key, one.old, one.new)).collect();
+    let expected = [
+        ("max_rounds", json!(3), json!(12)),
+        ("commands.test", json!("make test"), json!("make test # all")),
+        ("commands.lint", json!("make lint"), Value::Null),
+        ("scope.allow", json!(["src/**"]), json!(["a/**"])),
+    ];
+    assert_eq!(told, expected.map(|(key, old, new)| (key.to_owned(), old, new)));
+    for text in ["commands.test=true", "commands.test=\"true\""] {
+        assert_eq!(set(&[text]).unwrap().checks[0].command, "true", "{text}");
+    }
+    let refused = |setting: &str| set(&[setting]).unwrap_err().to_string();
+    let fixed = "was fixed when the bubble was started and cannot be changed (stop this bubble and make a new one, or leave it as it is)";
+    assert_eq!(refused("base_branch=other"), format!("base_branch {fixed}"));
+    assert_eq!(refused("base_branch="), format!("base_branch {fixed}"));
+    assert_eq!(refused("agent.gemini.args=[\"x\"]"), format!("agent.gemini {fixed}"));
+    assert_eq!(refused("max_round=3"), "unknown key `max_round` (did you mean `max_rounds`?)");
+    assert_eq!(refused("max_rounds=many"), "max_rounds must be a whole number, not a text");
+    assert_eq!(refused("max_rounds=0"), "max_rounds = 0 is out of range; it goes from 1 to 1000");
+    assert!(refused("notifications.webhook=https://h/x").starts_with("notifications.webhook is taken from your own"));
+    assert!("max_rounds".parse::<Setting>().is_err() && "=3".parse::<Setting>().is_err());
+}
+
+#[test]
 fn broken_toml_is_reported_with_line_and_column() {
     let errors = Layer::parse("pairflow.toml", "max_rounds = 3\nmax_rounds = 4\n", Source::Repository).unwrap_err();
     let place = errors.0[0].place.as_ref().unwrap();
@@ -514,7 +584,7 @@ fn the_stronger_of_a_test_and_no_tests_wins() {
         resolve(&Layers { bubble: bubble(&format!("{MINIMAL}{none}")), repo: repo(test), ..Layers::default() });
     assert!(without.as_ref().unwrap().no_tests && without.unwrap().rules.checks.is_empty());
     let tested =
-        resolve(&Layers { bubble: bubble(&format!("{MINIMAL}{test}")), repo: repo(none), ..Layers::default() });
+        resolve(&Layers { bubble: bubble(&format!("{MINIMAL}{test}")), user: user(none), ..Layers::default() });
     assert!(!tested.as_ref().unwrap().no_tests && tested.unwrap().rules.checks.len() == 1);
     let both = resolve(&Layers { bubble: bubble(&format!("{MINIMAL}{none}{test}")), ..Layers::default() });
     let message = "bubble.toml:4:12: no_tests = true contradicts the test command beside it (remove one of the two)";

@@ -113,21 +113,20 @@ fn that_an_agent_is_to_have_no_hooks_is_told_from_saying_nothing() {
 #[test]
 fn tables_of_an_agent_are_joined_key_by_key_and_each_key_names_its_file() {
     let layers = Layers {
-        bubble: bubble("agent.gemini.prompt = \"paste\"\n"),
-        repo: layer("pairflow.toml", Source::Repository, "[agent.gemini]\ncommand = [\"g2\"]\nargs = [\"-x\"]\n"),
+        bubble: bubble("agent.gemini.prompt = \"paste\"\nagent.gemini.command = [\"g2\"]\n"),
         user: layer(
             "config.toml",
             Source::User,
-            "[agent.gemini]\ncommand = [\"g1\"]\nenv = [\"K\"]\n[agent.amp]\nargs = []\n",
+            "[agent.gemini]\ncommand = [\"g1\"]\nenv = [\"K\"]\nargs = [\"-x\"]\n[agent.amp]\nargs = []\n",
         ),
         ..Layers::default()
     };
     let rows: Vec<_> = layers.explain().into_iter().filter(|row| row.key.starts_with("agent.")).collect();
     let shown: Vec<_> = rows.iter().map(|row| (row.key.as_str(), &row.value, row.source.to_string())).collect();
     let expected = [
-        ("agent.amp.args", json!([]), "config.toml:5"),
-        ("agent.gemini.command", json!(["g2"]), "pairflow.toml:2"),
-        ("agent.gemini.args", json!(["-x"]), "pairflow.toml:3"),
+        ("agent.amp.args", json!([]), "config.toml:6"),
+        ("agent.gemini.command", json!(["g2"]), "bubble.toml:5"),
+        ("agent.gemini.args", json!(["-x"]), "config.toml:4"),
         ("agent.gemini.prompt", json!("paste"), "bubble.toml:4"),
         ("agent.gemini.env", json!(["K"]), "config.toml:3"),
     ];

@@ -51,13 +51,29 @@ impl ConfigFiles<'_> {
     /// The first file that cannot be read, or every mistake of all files.
     pub fn load(&self, flags: Layer) -> Result<Layers, LoadError> {
         let mut errors = Vec::new();
-        let own = self.bubble.map(|id| bubble_file(self.repo, id));
-        let bubble = layer(own.as_deref(), Source::Bubble, &mut errors)?;
+        let bubble = self.own(&mut errors)?;
         let repo = layer(Some(&self.repo.join("pairflow.toml")), Source::Repository, &mut errors)?;
         let user = layer(self.user, Source::User, &mut errors)?;
+        Ok(ConfigErrors::unless_any(errors, Layers { flags, bubble, repo, user })?)
+    }
+
+    /// Reads the bubble's own file and no other.
+    ///
+    /// # Errors
+    ///
+    /// A file that cannot be read, or every mistake in it.
+    pub fn load_bubble(&self) -> Result<Layer, LoadError> {
+        let mut errors = Vec::new();
+        let bubble = self.own(&mut errors)?;
+        Ok(ConfigErrors::unless_any(errors, bubble)?)
+    }
+
+    fn own(&self, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
+        let own = self.bubble.map(|id| bubble_file(self.repo, id));
+        let bubble = layer(own.as_deref(), Source::Bubble, errors)?;
         errors.extend(self.foreign_id(&bubble));
         errors.extend(self.moved(&bubble));
-        Ok(ConfigErrors::unless_any(errors, Layers { flags, bubble, repo, user })?)
+        Ok(bubble)
     }
 
     /// Complains about a bubble's file that lies in the directory of another bubble.
@@ -77,6 +93,17 @@ impl ConfigFiles<'_> {
         let hint = format!("write repo_path = \"{here}\", and run `git worktree repair` if its worktrees moved too");
         Some(ConfigError::new(place.clone(), &message).with_hint(&hint))
     }
+}
+
+/// Reads the person's own file, which is at `path`.
+///
+/// # Errors
+///
+/// A file that cannot be read, or every mistake in it.
+pub fn person_layer(path: &Path) -> Result<Layer, LoadError> {
+    let mut errors = Vec::new();
+    let user = layer(Some(path), Source::User, &mut errors)?;
+    Ok(ConfigErrors::unless_any(errors, user)?)
 }
 
 /// Returns the file of a bubble.

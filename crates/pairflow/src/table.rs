@@ -86,6 +86,7 @@ pub static TABLE: &[CommandEntry] = &[
     commands::supervisor::ENTRY,
     commands::script_agent::ENTRY,
     commands::launch::ENTRY,
+    commands::trust::ENTRY,
     commands::config::ENTRY,
     commands::completions::ENTRY,
     commands::man::ENTRY,

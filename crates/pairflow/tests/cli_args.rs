@@ -229,8 +229,12 @@ fn commands_with_a_second_word_insist_on_it() {
     let stop = parse::<supervisor::SupervisorArgs>(&["stop"]).unwrap().command;
     assert!(matches!(stop, SupervisorCommand::Stop { json: false }));
     assert_eq!(refused::<supervisor::SupervisorArgs>(&["dance"]), ErrorKind::InvalidSubcommand);
-    let config::ConfigCommand::Explain(args) = parse::<config::ConfigArgs>(&["explain", "b1"]).unwrap().command;
-    assert_eq!(args.bubble.typed(), Some("b1"));
+    let explain = parse::<config::ConfigArgs>(&["explain", "b1"]).unwrap().command;
+    assert!(matches!(explain, config::ConfigCommand::Explain(args) if args.bubble.typed() == Some("b1")));
+    let set = parse::<config::ConfigArgs>(&["set", "b1", "max_rounds=3", "commands.test=make test"]).unwrap().command;
+    assert!(matches!(set, config::ConfigCommand::Set(args) if args.id == "b1" && args.settings.len() == 2));
+    assert_eq!(refused::<config::ConfigArgs>(&["set", "b1"]), ErrorKind::MissingRequiredArgument);
+    assert_eq!(refused::<config::ConfigArgs>(&["set", "b1", "max_rounds"]), ErrorKind::ValueValidation);
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn the_configured_programs_of_agents_are_looked_for() {
     let config = "[agents]\nimplementer = \"codex\"\nreviewer = \"helper\"\n\
         [agent.codex]\ncommand = [\"/nowhere/codex-next\", \"--quiet\"]\n\
         [agent.helper]\ncommand = [\"sh\"]\n[agent.spare]\ncommand = [\"spare-agent\"]\n";
-    std::fs::write(home.repo.join("pairflow.toml"), config).unwrap();
+    home.configure(config);
     let mut command = home.command(&["doctor", "--json"]);
     command.env("PATH", &bin);
     let report = home.finish(command).ok().json();

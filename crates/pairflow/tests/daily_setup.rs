@@ -27,8 +27,10 @@ fn init_writes_what_it_detects_and_keeps_its_own_files_out_of_the_history() {
     assert_eq!(test, "make test");
     assert!(source.contains("pairflow.toml:"), "{source}");
     assert_eq!(value(&explained, "commands.lint").0, "make lint");
-    // What the file says needs no confirmation any more.
-    home.pairflow(&["new", "do it"]).ok();
+    // Writing the file is one thing, trusting what it says another.
+    home.pairflow(&["new", "do it"]).ends(1).says("not trusted");
+    let hash = home.pairflow(&["trust", "--json"]).ok().json()["hash"].as_str().unwrap().to_owned();
+    home.pairflow(&["new", "do it", &format!("--trust={hash}")]).ok();
 }
 
 #[test]

@@ -121,17 +121,17 @@ fn a_worktree_that_was_removed_is_named_with_the_way_back() {
 fn a_program_that_is_not_there_is_noticed_before_a_bubble_is_made() {
     let home = home();
     home.install("tmux", "exit 1");
-    let shared = home.repo.join("pairflow.toml");
+    let own = home.root().join("config/pairflow/config.toml");
     let agents = |program: &str| {
         format!(
             "[agent.typo]\ncommand = [\"{program}\"]\n[agent.anna]\ncommand = [\"sh\"]\n[agent.bert]\ncommand = [\"sh\"]\n"
         )
     };
-    std::fs::write(&shared, agents("nosuchprog")).unwrap();
+    home.configure(&agents("nosuchprog"));
     let setup = ["--pair", "typo,anna", "--test", "true", "--driver", "tmux"];
     let new = home.pairflow(&[&["new", "do it"][..], &setup].concat()).ends(3);
     for part in [
-        &format!("mend `command` of [agent.typo] in {}, line 2", shared.display()),
+        &format!("mend `command` of [agent.typo] in {}, line 3", own.display()),
         "next: pairflow new 'do it' --pair typo,anna",
     ] {
         assert!(new.stderr.contains(part), "{part}: {new:?}");
@@ -141,7 +141,7 @@ fn a_program_that_is_not_there_is_noticed_before_a_bubble_is_made() {
     home.pairflow(&script).ends(2).says("cannot read the script").says("next: pairflow start --help");
     assert_eq!(ids(&home), [""; 0], "nothing was made");
     home.pairflow(&[&["create", "--id", "y", "--task", "do it"][..], &setup].concat()).ok();
-    std::fs::write(&shared, agents("sh")).unwrap();
+    home.configure(&agents("sh"));
     // What a bubble was made with counts, so that file has to be mended.
     let own = home.repo.join(".pairflow/bubbles/y/bubble.toml");
     home.pairflow(&["start", "y"])

@@ -113,11 +113,15 @@ fn where_nothing_is_detected_a_yes_is_not_enough() {
 }
 
 #[test]
-fn commands_of_the_repositorys_own_file_are_a_confirmation() {
+fn commands_of_the_repositorys_own_file_are_trusted_once() {
     let home = home();
     home.commit("pairflow.toml", "base_branch = \"main\"\n[commands]\ntest = \"true\"\n", "configuration");
-    let made = create(&home, &["--id", "b1", "--task", "x", "--json"]).ok().json();
-    assert_eq!((&made["checks"][0]["command"], &made["confirmed"]), (&json!("true"), &json!("explicit")));
+    let hash = home.pairflow(&["trust", "--json"]).ok().json()["hash"].as_str().unwrap().to_owned();
+    let trust = format!("--trust={hash}");
+    let made = create(&home, &["--id", "b1", "--task", "x", "--json", &trust]).ok().json();
+    assert_eq!((&made["checks"][0]["command"], &made["confirmed"]), (&json!("true"), &json!("trusted")));
+    let again = create(&home, &["--id", "b2", "--task", "x", "--json"]).ok().json();
+    assert_eq!(again["confirmed"], "before");
 }
 
 #[test]

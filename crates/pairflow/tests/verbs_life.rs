@@ -159,7 +159,7 @@ fn open_runs_the_configured_command_with_the_path_as_one_argument() {
     let editor = home.root().join("my editor");
     write_program(&editor, "#!/bin/sh\nprintf '%s|' \"$@\" > \"$TMPDIR/opened\"\n");
     let toml = format!("open_command = \"'{}' -n {{{{worktree_path}}}}\"\n", editor.display());
-    home.commit("pairflow.toml", &toml, "configuration");
+    home.configure(&toml);
     started(&home, "b1");
     home.pairflow(&["open", "b1"]).ok().says("Opened bubble b1 with");
     let worktree = home.status("b1")["worktree"].as_str().unwrap().to_owned();
@@ -169,7 +169,7 @@ fn open_runs_the_configured_command_with_the_path_as_one_argument() {
 #[test]
 fn a_missing_editor_is_named() {
     let home = home();
-    home.commit("pairflow.toml", "open_command = \"no-such-editor {{worktree_path}}\"\n", "configuration");
+    home.configure("open_command = \"no-such-editor {{worktree_path}}\"\n");
     started(&home, "b1");
     home.pairflow(&["open", "b1"]).ends(3).says("no-such-editor");
 }

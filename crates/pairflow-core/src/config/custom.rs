@@ -5,8 +5,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::check;
 use super::error::Complaint;
-use super::keys::unknown_of_agent;
-use super::layer::{CUSTOM_KEYS, CustomLayer};
+use super::keys::{OR_ONE_BUBBLE, fixed, persons_own, unknown_of_agent};
+use super::layer::{CUSTOM_KEYS, CustomLayer, Source};
 use super::parse::Reading;
 use super::read::Given;
 use crate::ids::AgentId;
@@ -21,6 +21,12 @@ impl Reading<'_> {
         for (name, value) in agents.iter() {
             let text = name.get_ref().as_ref();
             match (text.parse::<AgentId>(), value.get_ref()) {
+                (Ok(agent), DeValue::Table(_)) if self.source == Source::Repository => {
+                    self.complain(persons_own(&format!("[{AGENT}.{agent}]"), OR_ONE_BUBBLE), name.span());
+                }
+                (Ok(agent), DeValue::Table(_)) if self.source == Source::Setting => {
+                    self.complain(fixed(&format!("{AGENT}.{agent}")), name.span());
+                }
                 (Ok(agent), DeValue::Table(entries)) => self.agent(&agent, entries),
                 (Err(why), DeValue::Table(_)) => {
                     self.complain(Complaint::new(format!("[{AGENT}.{text}]: {why}")), name.span());

@@ -1,13 +1,52 @@
 //! The names that a configuration may use, and what a misspelt one probably means.
 
 use super::error::Complaint;
-use super::layer::{CUSTOM_KEYS, KEYS};
+use super::layer::{CUSTOM_KEYS, KEYS, Layer, Mark, Source};
+
+/// Where the person's own configuration usually lies.
+const PERSONS_FILE: &str = "your own ~/.config/pairflow/config.toml";
+/// The other place for what is the person's own.
+pub(super) const OR_ONE_BUBBLE: &str = ", or for one bubble to its bubble.toml";
 
 /// The tables that keys live in.
 pub(super) const TABLES: [&str; 7] = ["agent", "agents", "commands", "evidence", "notifications", "risk", "scope"];
 
-/// Keys that belong to one bubble and would make all bubbles the same one if they came from a shared file.
-pub(super) const ONE_BUBBLE: [&str; 6] = ["id", "repo_path", "bubble_branch", "kind", "documents", "prd"];
+/// Says why a file of this kind may not set `key`, if it may not.
+pub(super) fn misplaced(key: &str, source: Source) -> Option<Complaint> {
+    let marks = Layer::marks(key);
+    let has = |mark| marks.contains(&mark);
+    match source {
+        Source::User | Source::Repository if has(Mark::OneBubble) => {
+            let complaint =
+                Complaint::new(format!("{key} belongs to one bubble, and this file is shared by all of them"));
+            Some(complaint.hint("remove it; each bubble.toml has its own"))
+        }
+        Source::Bubble if has(Mark::PersonOnly) => {
+            let complaint = Complaint::new(format!("{key} is taken from your own configuration only"));
+            Some(complaint.hint(format!("move it to {PERSONS_FILE}")))
+        }
+        Source::Setting if has(Mark::PersonOnly) => {
+            let complaint = Complaint::new(format!("{key} is taken from your own configuration only"));
+            Some(complaint.hint(format!("set it in {PERSONS_FILE}")))
+        }
+        Source::Setting if !has(Mark::Live) => Some(fixed(key)),
+        Source::Repository if has(Mark::PersonOnly) => Some(persons_own(key, "")),
+        Source::Repository if !has(Mark::Repository) => Some(persons_own(key, OR_ONE_BUBBLE)),
+        _ => None,
+    }
+}
+
+/// Says that `key` cannot change any more.
+pub(super) fn fixed(key: &str) -> Complaint {
+    let complaint = Complaint::new(format!("{key} was fixed when the bubble was started and cannot be changed"));
+    complaint.hint("stop this bubble and make a new one, or leave it as it is")
+}
+
+/// Says that a repository may not set `key`.
+pub(super) fn persons_own(key: &str, or: &str) -> Complaint {
+    let complaint = Complaint::new(format!("{key} is yours to set; a repository's file must not set it"));
+    complaint.hint(format!("if you want it, move it to {PERSONS_FILE}{or}"))
+}
 
 /// Says that `key` does not exist, and which one may have been meant.
 pub(super) fn unknown(key: &str) -> Complaint {

@@ -14,7 +14,7 @@ use crate::rules::{BubbleKind, ContextMode, DriverKind, HookKind, Permissions, P
 macro_rules! layer {
     (
         $(#[$doc:meta])* $layer:ident, $(#[$list_doc:meta])* $list:ident $(, $more:ident: $inner:ident = $table:literal)?;
-        $($field:ident: $kind:ty = $key:literal,)*
+        $($field:ident: $kind:ty = $key:literal $([$($mark:ident),*])?,)*
     ) => {
         $(#[$list_doc])*
         pub const $list: &[&str] = &[$($key),*];
@@ -44,55 +44,88 @@ macro_rules! layer {
                 let rows = rows.into_iter().chain(inner.filter(|row| !row.value.is_null())).collect();)?
                 rows
             }
+
+            /// Returns the marks of a key; none for one that is the person's own, or unknown.
+            #[allow(dead_code, reason = "the keys of an agent have no marks")]
+            pub(super) fn marks(key: &str) -> &'static [Mark] {
+                match key {
+                    $($key => &[$($(Mark::$mark),*)?],)*
+                    _ => &[],
+                }
+            }
+
+            /// Takes back the value of a key.
+            #[allow(dead_code, reason = "the keys of an agent are not changed one by one")]
+            pub(super) fn unset(&mut self, key: &str) {
+                match key {
+                    $($key => self.$field = None,)*
+                    _ => {}
+                }
+            }
         }
     };
+}
+
+/// What is special about a key. Without a mark a key is the person's own: it is set in the person's own file or in the
+/// `bubble.toml`, and stays as it was when the bubble was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A repository's `pairflow.toml` may set it, too.
+    Repository,
+    /// It belongs to one bubble, so no shared file may set it.
+    OneBubble,
+    /// Only the person's own file may set it: it is a secret, or decides where one goes.
+    PersonOnly,
+    /// It can be changed while the bubble is under way.
+    Live,
 }
 
 layer! {
     /// The values that one place sets; what it leaves out is left to the places below.
     Layer,
-    /// Every key, in the order in which files are written and values explained; a dot follows a table.
+    /// Every key, in the order in which files are written and values explained; a dot follows a table. A key without
+    /// `Repository` behind it is an error in a repository's file.
     KEYS, custom: CustomLayer = "agent";
-    id: BubbleId = "id",
-    repo_path: String = "repo_path",
-    base_branch: String = "base_branch",
-    bubble_branch: String = "bubble_branch",
-    work_mode: WorkMode = "work_mode",
-    quality_mode: QualityMode = "quality_mode",
-    reviewer_context_mode: ContextMode = "reviewer_context_mode",
-    watchdog_timeout_minutes: u32 = "watchdog_timeout_minutes",
-    max_turn_minutes: u32 = "max_turn_minutes",
-    max_rounds: u32 = "max_rounds",
-    ask_unproven_after: u32 = "ask_unproven_after",
-    commit_requires_approval: bool = "commit_requires_approval",
-    open_command: String = "open_command",
+    id: BubbleId = "id" [OneBubble],
+    repo_path: String = "repo_path" [OneBubble],
+    base_branch: String = "base_branch" [Repository],
+    bubble_branch: String = "bubble_branch" [OneBubble],
+    work_mode: WorkMode = "work_mode" [Repository],
+    quality_mode: QualityMode = "quality_mode" [Repository],
+    reviewer_context_mode: ContextMode = "reviewer_context_mode" [Repository],
+    watchdog_timeout_minutes: u32 = "watchdog_timeout_minutes" [Repository, Live],
+    max_turn_minutes: u32 = "max_turn_minutes" [Repository, Live],
+    max_rounds: u32 = "max_rounds" [Repository, Live],
+    ask_unproven_after: u32 = "ask_unproven_after" [Repository, Live],
+    commit_requires_approval: bool = "commit_requires_approval" [Repository],
+    open_command: String = "open_command" [Live],
     driver: DriverKind = "driver",
     script: String = "script",
     permissions: Permissions = "permissions",
     capture_output: bool = "capture_output",
-    check_timeout_secs: u64 = "check_timeout_secs",
+    check_timeout_secs: u64 = "check_timeout_secs" [Repository, Live],
     no_tests: bool = "no_tests",
-    manual_checks: Vec<String> = "manual_checks",
-    kind: BubbleKind = "kind",
-    documents: Vec<String> = "documents",
-    prd: String = "prd",
-    implementer: AgentId = "agents.implementer",
-    reviewer: AgentId = "agents.reviewer",
-    second_reviewer: AgentId = "agents.second_reviewer",
-    test: String = "commands.test",
-    typecheck: String = "commands.typecheck",
-    lint: String = "commands.lint",
-    setup: String = "commands.setup",
-    red_green: bool = "evidence.red_green",
-    notifications_enabled: bool = "notifications.enabled",
-    bell: bool = "notifications.bell",
-    desktop: bool = "notifications.desktop",
-    waiting_human_sound: String = "notifications.waiting_human_sound",
-    converged_sound: String = "notifications.converged_sound",
-    webhook: Webhook = "notifications.webhook",
-    risk_paths: Vec<String> = "risk.paths",
-    scope_allow: Vec<String> = "scope.allow",
-    scope_deny: Vec<String> = "scope.deny",
+    manual_checks: Vec<String> = "manual_checks" [Repository, Live],
+    kind: BubbleKind = "kind" [OneBubble],
+    documents: Vec<String> = "documents" [OneBubble],
+    prd: String = "prd" [OneBubble],
+    implementer: AgentId = "agents.implementer" [Repository],
+    reviewer: AgentId = "agents.reviewer" [Repository],
+    second_reviewer: AgentId = "agents.second_reviewer" [Repository],
+    test: String = "commands.test" [Repository, Live],
+    typecheck: String = "commands.typecheck" [Repository, Live],
+    lint: String = "commands.lint" [Repository, Live],
+    setup: String = "commands.setup" [Repository, Live],
+    red_green: bool = "evidence.red_green" [Repository, Live],
+    notifications_enabled: bool = "notifications.enabled" [Live],
+    bell: bool = "notifications.bell" [Live],
+    desktop: bool = "notifications.desktop" [Live],
+    waiting_human_sound: String = "notifications.waiting_human_sound" [Live],
+    converged_sound: String = "notifications.converged_sound" [Live],
+    webhook: Webhook = "notifications.webhook" [PersonOnly],
+    risk_paths: Vec<String> = "risk.paths" [Repository, Live],
+    scope_allow: Vec<String> = "scope.allow" [Repository, Live],
+    scope_deny: Vec<String> = "scope.deny" [Repository, Live],
 }
 
 layer! {
@@ -139,6 +172,8 @@ pub enum Source {
     Repository,
     /// The bubble's own `bubble.toml`.
     Bubble,
+    /// No file: the command line of `config set`.
+    Setting,
 }
 
 /// Where a value came from.
@@ -148,8 +183,19 @@ pub enum Origin {
     Default,
     /// A file set it.
     File(Source, Place),
+    /// It is recorded in the bubble's log.
+    Log(Recorded),
     /// The command line set it.
     Flag,
+}
+
+/// The line of a log that a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its number.
+    pub seq: u64,
+    /// The command that led to it.
+    pub by: &'static str,
 }
 
 /// Where the value of a key came from.
@@ -159,7 +205,7 @@ pub struct Explained {
     pub key: String,
     /// The value; null if there is none.
     pub value: serde_json::Value,
-    /// `flag`, `file:line` or `default`.
+    /// `flag`, `file:line`, `log #seq (command)` or `default`.
     pub source: Origin,
 }
 
@@ -198,8 +244,8 @@ impl Origin {
             Self::Default => 0,
             Self::File(Source::User, _) => 1,
             Self::File(Source::Repository, _) => 2,
-            Self::File(Source::Bubble, _) => 3,
-            Self::Flag => 4,
+            Self::File(Source::Bubble, _) | Self::Log(_) => 3,
+            Self::Flag | Self::File(Source::Setting, _) => 4,
         }
     }
 
@@ -212,7 +258,7 @@ impl Origin {
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::File(_, place) => Some(place),
-            Self::Default | Self::Flag => None,
+            Self::Default | Self::Log(_) | Self::Flag => None,
         }
     }
 }
@@ -222,6 +268,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Default => f.pad("default"),
             Self::File(_, place) => f.pad(&format!("{}:{}", place.file, place.line)),
+            Self::Log(line) => f.pad(&format!("log #{} ({})", line.seq, line.by)),
             Self::Flag => f.pad("flag"),
         }
     }

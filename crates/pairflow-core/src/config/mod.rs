@@ -4,6 +4,7 @@
 //! all mistakes of a file are reported together. Reading files is the engine's work; nothing here touches a disk.
 
 mod check;
+mod commands;
 mod custom;
 mod error;
 mod flags;
@@ -11,15 +12,20 @@ mod keys;
 mod layer;
 mod parse;
 mod read;
+mod recorded;
 mod render;
 mod resolve;
 mod starter;
 mod task;
 mod webhook;
 
+pub use commands::{CommandChange, CommandInForce, CommandSet};
 pub use error::{ConfigError, ConfigErrors, Place};
 pub use flags::Flags;
-pub use layer::{CUSTOM_KEYS, CustomLayer, Explained, KEYS, Layer, Layers, Origin, QualityMode, Set, Source};
+pub use layer::{
+    CUSTOM_KEYS, CustomLayer, Explained, KEYS, Layer, Layers, Mark, Origin, QualityMode, Recorded, Set, Source,
+};
+pub use recorded::{Setting, Subject, changes, is_live};
 pub use render::render_bubble_toml;
 pub use resolve::{Resolved, resolve};
 pub use starter::{StarterCommand, render_pairflow_toml};

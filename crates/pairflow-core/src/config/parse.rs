@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::check;
 use super::custom::{AGENT, is_misplaced};
 use super::error::{Complaint, ConfigError, ConfigErrors, Place};
-use super::keys::{ONE_BUBBLE, TABLES, belongs_to_agent, unknown};
+use super::keys::{TABLES, belongs_to_agent, misplaced, unknown};
 use super::layer::{KEYS, Layer, Origin, Set, Source};
 use super::read::{Given, Wrong};
 use super::webhook::Webhook;
@@ -56,7 +56,7 @@ impl Layer {
 pub(super) struct Reading<'a> {
     file: &'a str,
     text: &'a str,
-    source: Source,
+    pub(super) source: Source,
     pub(super) layer: Layer,
     errors: Vec<ConfigError>,
 }
@@ -91,10 +91,8 @@ impl Reading<'_> {
         if !KEYS.contains(&key) {
             let complaint = if is_misplaced(key, value) { belongs_to_agent(key) } else { unknown(key) };
             self.complain(complaint, key_span);
-        } else if self.source != Source::Bubble && ONE_BUBBLE.contains(&key) {
-            let complaint =
-                Complaint::new(format!("{key} belongs to one bubble, and this file is shared by all of them"));
-            self.complain(complaint.hint("remove it; each bubble.toml has its own"), key_span);
+        } else if let Some(complaint) = misplaced(key, self.source) {
+            self.complain(complaint, key_span);
         } else {
             self.set(&Given { key, value });
         }
@@ -159,8 +157,11 @@ impl Reading<'_> {
     pub(super) fn keep<T>(&mut self, given: &Given<'_, '_>, read: Result<T, Wrong>) -> Option<Set<T>> {
         match read {
             Ok(value) => {
-                let place = Place::of(self.file, self.text, given.value.span());
-                Some(Set { value, origin: Origin::File(self.source, place) })
+                let origin = match self.source {
+                    Source::Setting => Origin::Flag,
+                    source => Origin::File(source, Place::of(self.file, self.text, given.value.span())),
+                };
+                Some(Set { value, origin })
             }
             Err(wrong) => {
                 wrong.into_iter().for_each(|(complaint, span)| self.complain(complaint, span));
@@ -192,7 +193,9 @@ impl Reading<'_> {
         if self.is_full() {
             return;
         }
-        self.errors.push(complaint.at(Some(Place::of(self.file, self.text, span))));
+        // A command line has no lines to point to.
+        let place = (self.source != Source::Setting).then(|| Place::of(self.file, self.text, span));
+        self.errors.push(complaint.at(place));
     }
 
     fn finish(mut self) -> Result<Layer, ConfigErrors> {

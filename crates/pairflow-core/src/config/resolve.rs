@@ -46,9 +46,9 @@ impl Layers {
         names.map(|name| (name.clone(), custom(&name))).collect()
     }
 
-    /// Returns the address that notifications are posted to.
+    /// Returns the address that notifications are posted to: the person's own file alone says it.
     pub fn webhook(&self) -> Option<Webhook> {
-        value(&merge(self).webhook)
+        value(&self.user.webhook)
     }
 }
 
@@ -142,7 +142,7 @@ fn decided<T: Clone>(set: &Option<Set<T>>) -> T {
 }
 
 /// Takes the strongest value of every key.
-fn merge(layers: &Layers) -> Layer {
+pub(super) fn merge(layers: &Layers) -> Layer {
     let mut merged = layers.flags.clone().or(&layers.bubble).or(&layers.repo).or(&layers.user);
     settle_tests(&mut merged);
     settle_script(&mut merged);

@@ -16,6 +16,9 @@ pub struct StarterCommand {
 
 const HEAD: &str = r#"# How pairflow works in this repository. Everything here is optional; a flag and a bubble's own
 # bubble.toml win over this file. See what is in force, and why: pairflow config explain
+#
+# Everybody who works in this repository shares this file, so it can set nothing that is yours: agents, permissions,
+# notifications and your editor belong into ~/.config/pairflow/config.toml.
 
 # base_branch = "main"                # the branch that bubbles are cut from; without it the current one
 # work_mode = "worktree"              # or "clone"
@@ -27,31 +30,16 @@ const HEAD: &str = r#"# How pairflow works in this repository. Everything here i
 # ask_unproven_after = 2              # after which review you are asked about findings that nothing proves, and from
 #                                     # twice as many on after each; 0: never
 # commit_requires_approval = true     # always
-# open_command = "cursor {{worktree_path}}"
-# driver = "tmux"                     # agents in panes; "external": they join by themselves; "script": out of a file
-# script = "agents.yaml"              # what scripted agents do
-# permissions = "edits"               # what agents in panes may do unasked: "ask" nothing, "edits" files and checks,
-#                                     # "all" everything, and only in a sandbox
-# capture_output = false              # true: the first 8 MiB that each program shows are kept in files, for diagnostics
 # check_timeout_secs = 1800           # how long one check may run
-# no_tests = true                     # there is nothing to run; needs manual_checks
 # manual_checks = ["open the page and log in"]
 
 [agents]
-# implementer = "codex"
+# implementer = "codex"               # agents that pairflow or your own configuration knows
 # reviewer = "claude"
 # second_reviewer = "gemini"          # takes the second review; the seats then stay
 "#;
 
 const TAIL: &str = r#"
-[notifications]
-# enabled = true                      # false: no sound, no bell, no desktop, no webhook
-# bell = true                         # the status view rings when no sound can be played
-# desktop = false                     # true: a notification on the desktop, too
-# waiting_human_sound = "/path/to/question.wav"
-# converged_sound = "/path/to/converged.wav"
-# webhook = "https://hooks.example.com/secret" # gets a JSON POST with "text"; a secret: better in your own config.toml
-
 [evidence]
 # red_green = false                   # true: new tests have to fail on the tree that the bubble was cut from
 
@@ -61,15 +49,6 @@ const TAIL: &str = r#"
 [scope]
 # allow = ["src/**", "tests/**"]      # only these may change; without it everything may
 # deny = ["**/*.lock"]                # never these
-
-# How an agent is started that pairflow does not know; claude and codex need none of this, and may be given env and args.
-# [agent.gemini]
-# command = ["gemini"]                # the program and its arguments
-# args = ["--model", "pro"]           # added to every start
-# resume = ["gemini", "--resume", "{session}"] # how an earlier conversation goes on
-# prompt = "argument"                 # the first prompt is the last argument; or "paste"
-# hooks = "none"                      # or those of "claude" or "codex"
-# env = ["GEMINI_API_KEY"]            # variables of yours that it gets as well
 "#;
 
 /// What stands in for a command that was not found.
@@ -80,7 +59,8 @@ const SAMPLES: [(&str, &str); 4] =
 pub fn render_pairflow_toml(commands: &[StarterCommand]) -> String {
     let mut text = format!("{HEAD}\n[commands]\n");
     text.push_str(
-        "# pairflow runs test, typecheck and lint itself on every tree; setup runs once in a new worktree.\n",
+        "# pairflow runs test, typecheck and lint itself on every tree; setup runs once in a new worktree.\n\
+         # Each person is asked once whether to trust them, and again when they change: pairflow trust\n",
     );
     for (key, sample) in SAMPLES {
         let given = commands.iter().find(|one| one.key == key);
@@ -99,7 +79,7 @@ pub fn render_pairflow_toml(commands: &[StarterCommand]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{CUSTOM_KEYS, KEYS, Layer, Source};
+    use crate::config::{KEYS, Layer, Mark, Source};
 
     fn found(command: &str) -> Vec<StarterCommand> {
         let because = "Makefile target \"test\"\n".to_owned();
@@ -122,18 +102,22 @@ mod tests {
         let key_line = |line: &&str| line.starts_with("# ") && line.contains(" = ");
         let open: String = text
             .lines()
-            .filter(|line| line.starts_with('[') || line.starts_with("# [") || key_line(line))
-            .filter(|line| !line.starts_with("# no_tests"))
+            .filter(|line| line.starts_with('[') || key_line(line))
             .map(|line| format!("{}\n", line.trim_start_matches("# ")))
             .collect();
         let layer = Layer::parse_bytes("pairflow.toml", open.as_bytes(), Source::Repository);
         assert!(layer.is_ok(), "{layer:?}\n{open}");
-        for key in KEYS.iter().filter(|key| !super::super::keys::ONE_BUBBLE.contains(key)) {
+        let own = include_str!("../../../../docs/configuration.md").split("```toml\n").nth(1).unwrap();
+        let sample = Layer::parse("config.toml", own.split("```").next().unwrap(), Source::User);
+        let sample = sample.unwrap().explain("");
+        for key in KEYS {
+            let marks = Layer::marks(key);
+            let shared = marks.contains(&Mark::Repository) || marks.contains(&Mark::OneBubble);
+            let shown = sample.iter().any(|row| row.key == *key && !row.value.is_null());
+            assert_eq!(shown, !shared, "{key} in docs/configuration.md");
             let name = key.rsplit('.').next().unwrap_or(key);
-            assert!(text.contains(&format!("# {name} = ")), "{key} is missing");
-        }
-        for key in CUSTOM_KEYS {
-            assert!(text.contains(&format!("# {key} = ")), "{key} of an agent is missing");
+            let own = Layer::marks(key).contains(&Mark::Repository);
+            assert_eq!(text.contains(&format!("# {name} = ")), own, "{key}");
         }
     }
 }

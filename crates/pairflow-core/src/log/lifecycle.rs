@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::Receipt;
 use crate::ids::{AgentId, CommitId, TreeId};
 use crate::log::{CommitIdentity, Person};
-use crate::rules::Rules;
+use crate::rules::{Change, Rules};
 use crate::unit::Seat;
 
 /// What became of the bubble itself.
@@ -23,7 +23,7 @@ pub enum Lifecycle {
         acceptance_criteria: Vec<String>,
         /// The configuration in force.
         rules: Box<Rules>,
-        /// How the check commands were confirmed: `asked`, `yes`, `explicit`, `no_tests`.
+        /// How the check commands were confirmed: `asked`, `yes`, `explicit`, `no_tests`, `trusted`, `before`.
         confirmed: String,
         /// Who commits, as git said at this moment. Older logs have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,6 +144,13 @@ pub enum Lifecycle {
         /// What a person has to resolve, if that is why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         conflict: Option<Conflict>,
+    },
+    /// The person changed the configuration.
+    Configured {
+        /// The configuration in force from here on.
+        rules: Box<Rules>,
+        /// What changed.
+        changes: Vec<Change>,
     },
     /// The bubble's commit reached the base branch.
     Merged {

@@ -146,6 +146,11 @@ pub enum Command {
         /// What the base branch points to now.
         commit: CommitId,
     },
+    /// The person changes the configuration of the bubble.
+    Configure {
+        /// The configuration in force from here on.
+        rules: Box<Rules>,
+    },
     /// The person pauses the loop.
     Pause {
         /// Why.
@@ -379,6 +384,7 @@ impl Command {
             Self::UpdateMade { .. } => "update-made",
             Self::UpdateFailed { .. } => "update-failed",
             Self::Merged { .. } => "merged",
+            Self::Configure { .. } => "config",
             Self::Pause { .. } => "pause",
             Self::Resume => "resume",
             Self::Waive { .. } | Self::Withdraw { .. } => "waive",

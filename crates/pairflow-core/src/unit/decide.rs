@@ -60,6 +60,7 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         }
         (_, Command::Reply { .. }) => Err(human::nothing_to_reply(unit)),
 
+        (phase, Command::Configure { rules }) if phase.takes_rules() => lifecycle::configure(unit, rules),
         (Phase::ReadyForApproval(package), Command::Approve { .. }) => approval::approve(unit, package, command),
         (Phase::ReadyForApproval(package), Command::Rework { .. }) => approval::rework(unit, &package.tree, command),
         (Phase::Approved(at), Command::Rework { .. }) => approval::rework_approved(unit, at, command),

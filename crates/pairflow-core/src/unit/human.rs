@@ -115,6 +115,14 @@ fn needs_reply(unit: &Unit) -> Option<&OpenQuestion> {
     unit.questions.iter().find(|open| !open.kind.is_answered_by_resume())
 }
 
+/// The person has changed the checks, and thereby answers what was asked about those that could not be run.
+pub(super) fn try_again(unit: &Unit) -> Vec<Event> {
+    let Some(turn) = unit.phase.turn() else { return Vec::new() };
+    let reply = || Reply { message: "the command was changed".to_owned(), decision: Some(Decision::Continue) };
+    let asked = unit.questions.iter().filter(|open| open.kind == QuestionKind::CouldNotCheck);
+    asked.map(|open| answer(unit, turn, open, reply())).collect()
+}
+
 fn answer_all(unit: &Unit, turn: &Turn, message: &str) -> Vec<Event> {
     let reply = || Reply { message: message.to_owned(), decision: None };
     unit.questions.iter().map(|open| answer(unit, turn, open, reply())).collect()

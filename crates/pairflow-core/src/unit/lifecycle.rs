@@ -1,18 +1,25 @@
 //! The life of the bubble itself: starting, updating, stopping, and letting agents in.
 
+use crate::config::{changes, is_live};
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
 use crate::rules::Rules;
 use crate::time::Moment;
-use crate::unit::{Approval, Command, Decided, Refusal, Stage, Unit, decide, stop};
+use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, decide, human, stop};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
+    checkable(rules)?;
+    Ok(Decided::one(own(unit, Lifecycle::StartRequested { rules: Box::new(rules.clone()) })))
+}
+
+/// Refuses rules by which nothing would be checked.
+fn checkable(rules: &Rules) -> Result<(), Refusal> {
     if rules.checks.is_empty() && rules.manual_checks.is_empty() {
         let why = "nothing would be checked: give a test command, or --no-tests with at least one --manual-check";
         return Err(Refusal::BadRules { why: why.to_owned() });
     }
-    Ok(Decided::one(own(unit, Lifecycle::StartRequested { rules: Box::new(rules.clone()) })))
+    Ok(())
 }
 
 /// The workspace is there: the task goes out.
@@ -118,6 +125,34 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
 pub(super) fn update_failed(unit: &Unit, reason: &str, conflict: &Option<Conflict>) -> Decided {
     let fact = Lifecycle::UpdateFailed { reason: reason.to_owned(), conflict: conflict.clone() };
     Decided::one(own(unit, fact))
+}
+
+/// The person changes the configuration. What a waiting package was judged by stays as it was.
+pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
+    let changes = changes(&unit.rules, rules);
+    let fixed: Vec<_> = changes.iter().map(|one| one.key.clone()).filter(|key| !is_live(key)).collect();
+    if !fixed.is_empty() {
+        return Err(Refusal::FixedKeys { keys: fixed });
+    }
+    checkable(rules)?;
+    let judged = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
+    if judged && changes.iter().any(|one| is_judged_by(&one.key)) {
+        let why = "the work was judged by the present values, and has to be sent back first";
+        return Err(Refusal::Untimely { state: unit.phase.name(), command: "config", why, first: "request-rework" });
+    }
+    if changes.is_empty() {
+        return Ok(Decided::default());
+    }
+    let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes });
+    event.sender = Party::Human;
+    event.recipient = Party::Orchestrator;
+    let answers = if unit.rules.checks == rules.checks { Vec::new() } else { human::try_again(unit) };
+    Ok(Decided::of(std::iter::once(event).chain(answers).collect()))
+}
+
+/// Whether the value of a key has a say in what is accepted.
+fn is_judged_by(key: &str) -> bool {
+    key != "open_command" && !key.starts_with("notifications.")
 }
 
 /// The person ends the bubble.

@@ -3,6 +3,7 @@
 
 use crate::log::Key;
 use crate::rounds::{Explanation, Finding, StepName};
+use crate::rules::Rules;
 use crate::unit::{Command, PassCommand, Refusal};
 
 /// The most findings of one review.
@@ -48,11 +49,22 @@ pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
             }
             text("the reason", override_scope.as_deref().unwrap_or_default())
         }
+        Command::Configure { rules } => admit_rules(rules),
         Command::Pause { reason } | Command::Stop { reason } | Command::Restart { reason } => {
             text("the reason", reason)
         }
         _ => Ok(()),
     }
+}
+
+/// The old and the new value of each key stand in one line of the log.
+fn admit_rules(rules: &Rules) -> Result<(), Refusal> {
+    let commands = rules.checks.iter().map(|check| &check.command).chain(&rules.setup).chain([&rules.open_command]);
+    commands.into_iter().try_for_each(|command| short("a command", command))?;
+    let lists = [&rules.manual_checks, &rules.risk, &rules.scope.allow, &rules.scope.deny];
+    let bytes: usize = lists.into_iter().flatten().map(String::len).sum();
+    let limit = MAX_TEXT;
+    if bytes <= limit { Ok(()) } else { Err(Refusal::TooLong { what: "the configuration", bytes, limit }) }
 }
 
 fn admit_pass(pass: &PassCommand) -> Result<(), Refusal> {

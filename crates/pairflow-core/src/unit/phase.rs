@@ -178,6 +178,11 @@ impl Phase {
         matches!(self, Self::Done(_) | Self::Failed { .. } | Self::Cancelled)
     }
 
+    /// Whether the configuration can still change.
+    pub fn takes_rules(&self) -> bool {
+        !self.is_final() && !matches!(self, Self::Preparing | Self::Committed(_))
+    }
+
     /// Returns the package that is up for approval, or was approved.
     pub fn request(&self) -> Option<&ApprovalRequest> {
         match self {

@@ -320,6 +320,12 @@ pub enum Refusal {
     /// A commit is already under way.
     #[error("a commit is already under way")]
     CommitUnderWay,
+    /// Keys that cannot change any more.
+    #[error("{} cannot be changed any more; put the recorded value back into bubble.toml, or make a new bubble", .keys.join(", "))]
+    FixedKeys {
+        /// The keys.
+        keys: Vec<String>,
+    },
     /// The rules do not allow a start.
     #[error("{why}")]
     BadRules {
@@ -379,7 +385,7 @@ impl Refusal {
             Self::OutOfScope { .. } => format!("pairflow commit {id} --override-scope --reason '…'"),
             Self::CommitUnderWay => "pairflow supervise --once".to_owned(),
             Self::AnotherPackage => format!("pairflow ok {id}"),
-            Self::BadRules { .. } => format!("pairflow config explain {id}"),
+            Self::BadRules { .. } | Self::FixedKeys { .. } => format!("pairflow config explain {id}"),
             Self::WaivedAlready { what: Waivable::Finding(_) } | Self::NotWaived { what: Waivable::Finding(_) } => {
                 format!("pairflow findings {id} --history")
             }
@@ -465,6 +471,7 @@ impl Refusal {
             | Self::OutOfScope { .. }
             | Self::CommitUnderWay
             | Self::BadRules { .. }
+            | Self::FixedKeys { .. }
             | Self::NotOwed => format!("pairflow status {id}"),
         })
     }

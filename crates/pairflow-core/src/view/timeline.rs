@@ -1,6 +1,7 @@
 //! The log as a story: one readable line for each envelope, and lines for what follows from it.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::facts::{Outcome, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
@@ -9,6 +10,7 @@ use crate::log::{
     Reply, Verdict, Warning,
 };
 use crate::rounds::{Answers, Finding};
+use crate::rules::Change;
 use crate::time::Timestamp;
 use crate::unit::{Seat, Seats, Stage, Unit, evolve, wanted};
 use crate::view::Tone;
@@ -258,10 +260,24 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
         Lifecycle::UpdateRequested { .. } => plain("merges the base branch into the worktree".to_owned()),
         Lifecycle::Updated { base, .. } => plain(format!("the base is now {}", base.short())),
         Lifecycle::UpdateFailed { reason, .. } => (with("update failed", reason), Tone::Bad),
+        Lifecycle::Configured { changes, .. } => {
+            let told: Vec<_> = changes.iter().map(changed).collect();
+            (format!("changes the configuration: {}", told.join("; ")), Tone::Warn)
+        }
         Lifecycle::Merged { commit } => (format!("merged: the base branch is at {}", commit.short()), Tone::Good),
         Lifecycle::Failed { reason } => (with("bubble failed", reason), Tone::Bad),
         Lifecycle::Cancelled { reason } => (with("bubble stopped", reason), Tone::Warn),
     }
+}
+
+/// Says what became of one value: "commands.test: make test -> make check".
+pub fn changed(change: &Change) -> String {
+    let shown = |value: &Value| match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) => one_line(text),
+        other => other.to_string(),
+    };
+    format!("{}: {} -> {}", change.key, shown(&change.old), shown(&change.new))
 }
 
 fn found(evidence: &Evidence) -> (String, Tone) {

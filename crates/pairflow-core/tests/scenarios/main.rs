@@ -5,6 +5,7 @@
 
 mod claims;
 mod commit;
+mod configured;
 mod conformance;
 mod convergence;
 mod conversation;

@@ -40,6 +40,8 @@ pub enum Confirmed {
     Explicit,
     /// `--no-tests`, with manual checks.
     NoTests,
+    /// `--trust` for the commands of the repository's own file.
+    Trusted,
     /// For an earlier bubble with the same commands.
     Before,
 }
@@ -51,6 +53,7 @@ impl Confirmed {
             Self::Yes => "yes",
             Self::Explicit => "explicit",
             Self::NoTests => "no_tests",
+            Self::Trusted => "trusted",
             Self::Before => "before",
         }
     }

@@ -3,7 +3,6 @@
 mod apply;
 mod brief;
 mod bubble;
-mod confirm;
 mod create;
 mod denial;
 mod error;
@@ -16,6 +15,7 @@ mod refs;
 mod same;
 mod spill;
 mod tracked;
+mod trust;
 
 pub use apply::Applied;
 pub use bubble::{Bubble, Engine};
@@ -28,3 +28,4 @@ pub use list::Listed;
 pub use places::{Control, UserDirs};
 pub(crate) use same::says;
 pub use spill::INLINE_LIMIT;
+pub use trust::Agreed;

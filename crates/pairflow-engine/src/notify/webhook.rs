@@ -1,12 +1,12 @@
 //! A webhook: one JSON object by POST, which Slack and what understands Slack's format take as a message.
 //!
-//! The address is a secret. It is read from the files that configure the bubble when there is something to tell, and
-//! no message repeats it.
+//! The address is a secret. It is read from the person's own file when there is something to tell, and from no file that an
+//! agent or a repository can write; no message repeats it.
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
-use pairflow_core::config::{Layer, Webhook};
+use pairflow_core::config::Webhook;
 use pairflow_core::view::notify::Notification;
 use serde::Serialize;
 use ureq::tls::{RootCerts, TlsConfig};
@@ -14,7 +14,7 @@ use ureq::{Agent, Timeout};
 
 use super::channel::{Order, PATIENCE};
 use super::desktop::plain;
-use crate::config::ConfigFiles;
+use crate::config::person_layer;
 
 /// How long to wait before the second try.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -62,11 +62,8 @@ struct Failed {
 }
 
 fn configured(order: &Order) -> Result<Option<Webhook>, String> {
-    let bubble = &order.bubble;
-    let files =
-        ConfigFiles { repo: bubble.control.repo(), user: Some(&bubble.engine.dirs.config), bubble: Some(&bubble.id) };
-    let layers = files.load(Layer::default()).map_err(|error| error.to_string())?;
-    Ok(layers.webhook())
+    let own = person_layer(&order.bubble.engine.dirs.config).map_err(|error| error.to_string())?;
+    Ok(own.webhook.map(|set| set.value))
 }
 
 fn body(notification: &Notification) -> String {
@@ -136,7 +133,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use pairflow_core::config::{Layers, Source};
+    use pairflow_core::config::{Layer, Layers, Source};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Work that goes on after the end: a new bubble for the same task, which begins with the work of a finished one.
 
-use pairflow_core::config::{Resolved, render_bubble_toml};
+use pairflow_core::config::Resolved;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
@@ -51,8 +51,7 @@ impl Bubble {
         if self.dir().join("bubble.toml").exists() {
             return Ok(());
         }
-        let toml = render_bubble_toml(&resolved(unit), &self.id, &unit.repo);
-        Ok(self.log().put_config(&toml)?)
+        self.write_config(unit)
     }
 
     /// The task as it was given; a long one lies beside the log.

@@ -6,7 +6,7 @@ use pairflow_core::rules::Rules;
 use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit, decide};
 use pairflow_core::view::inbox::inbox;
 
-use super::Hands;
+use super::{FileState, Hands};
 use crate::engine::{Bubble, EngineError};
 use crate::git::{GitError, Repo, Workspace, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched};
 use crate::perform::{commit_now, set_up};
@@ -59,7 +59,12 @@ impl Bubble {
             Phase::Created => Some(Err(())),
             _ => Some(Ok(unit.clone())),
         })?;
-        ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))
+        let started = ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))?;
+        // What a flag or another file said at the start is in force, so the bubble's own file says it, too.
+        if !matches!(self.file_state(&started)?, FileState::Same) {
+            self.write_config(&started)?;
+        }
+        Ok(started)
     }
 
     /// Takes the lock of a start, which the kernel frees with its holder.
@@ -76,7 +81,7 @@ impl Bubble {
     }
 
     /// The refusal of a verb that someone else is carrying out at this moment.
-    fn outrun(&self, command: &'static str, why: &str) -> EngineError {
+    pub(super) fn outrun(&self, command: &'static str, why: &str) -> EngineError {
         let state = match self.load() {
             Ok(loaded) => loaded.unit.phase.name(),
             Err(error) => return error,

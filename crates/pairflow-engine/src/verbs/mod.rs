@@ -3,6 +3,7 @@
 mod adopt;
 mod attach;
 mod carry;
+mod configure;
 mod delete;
 mod diff;
 mod export;
@@ -22,6 +23,7 @@ mod verify;
 
 pub use adopt::Adopted;
 pub use carry::Hands;
+pub use configure::FileState;
 pub use diff::{Diff, DiffOf, diff, patch};
 pub use export::export;
 pub use gate::Claim;

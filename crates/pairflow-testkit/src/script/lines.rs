@@ -174,6 +174,16 @@ impl Play {
                 let reason = words.quoted().unwrap_or_default();
                 if withdraw { Command::Withdraw { what, reason } } else { Command::Waive { what, reason } }
             }
+            // `config test './test --all'`: another command for a check; without one, no such check.
+            "config" => {
+                let (name, mut rules) = (words.need("a check"), self.unit.rules.clone());
+                match (words.quoted(), rules.checks.iter().position(|check| check.name == name)) {
+                    (Some(command), Some(at)) => rules.checks[at].command = command,
+                    (Some(command), None) => rules.checks.push(Check { name, command }),
+                    (None, _) => rules.checks.retain(|check| check.name != name),
+                }
+                Command::Configure { rules: Box::new(rules) }
+            }
             "restart" => Command::Restart { reason: words.quoted().unwrap_or_default() },
             "stop" => Command::Stop { reason: words.quoted().unwrap_or_default() },
             "update" => Command::Update,

@@ -97,6 +97,7 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("pause", Command::Pause { reason: String::new() }),
         ("resume", Command::Resume),
         ("restart", Command::Restart { reason: String::new() }),
+        ("config set", configure(unit)),
         ("waive-finding", waive(Waivable::Finding(first_row(unit)))),
         ("waive-check", waive(Waivable::Check("test".to_owned()))),
         (
@@ -111,6 +112,17 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
 fn identity() -> CommitIdentity {
     let person = Some(Person { name: "Ada".to_owned(), email: "ada@example.org".to_owned() });
     CommitIdentity { author: person.clone(), committer: person, ..CommitIdentity::default() }
+}
+
+/// The person corrects the command of the first check.
+fn configure(unit: &Unit) -> Command {
+    let mut rules = unit.rules.clone();
+    if let Some(check) = rules.checks.iter_mut().find(|check| !check.is_own()) {
+        check.command.push_str(" --all");
+    } else {
+        rules.check_timeout_secs += 1;
+    }
+    Command::Configure { rules: Box::new(rules) }
 }
 
 fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {

@@ -1,17 +1,17 @@
-//! A new bubble out of what a person said: the configuration, the commands that check the work, and their confirmation.
+//! A new bubble out of what a person said: the configuration, and the commands that check the work.
 
 use std::path::Path;
 
-use pairflow_core::config::{Flags, Layer, Layers, Resolved, Set, resolve};
+use pairflow_core::config::{Flags, Layer, Layers, Set, resolve};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::rules::{BubbleKind, Rules};
+use pairflow_core::rules::BubbleKind;
 use pairflow_core::unit::Unit;
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Bubble, Confirmed, Engine, EngineError, NewBubble};
 use pairflow_engine::git::{GitError, Repo};
 use pairflow_engine::verbs::Place;
 
-use crate::app::App;
+use crate::app::{App, Consent};
 use crate::commands::setup::SetupArgs;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -60,8 +60,20 @@ impl App {
         if order.starts {
             self.can_run(&resolved, &self.again())?;
         }
-        let plan = Plan { root: &place.repo.root, detected: &detected, resolved: &resolved };
-        let confirmed = self.confirmed(out, &plan, order.setup.checks.yes)?;
+        if !resolved.no_tests && resolved.rules.checks.is_empty() {
+            return Err(nothing_to_run(&place.repo.root));
+        }
+        let checks = &order.setup.checks;
+        let consent = Consent {
+            root: &place.repo.root,
+            layers: &layers,
+            detected: &detected,
+            trust: checks.trust.as_deref(),
+            yes: checks.yes,
+            again: &self.again(),
+        };
+        let agreed = self.consent(out, &consent)?;
+        let confirmed = if resolved.no_tests { Confirmed::NoTests } else { agreed };
         let new = NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed, identity: None };
         let (bubble, unit) = engine.create(new)?;
         if unit.identity.as_ref().is_none_or(|identity| identity.author.is_none()) {
@@ -114,46 +126,12 @@ impl App {
         Ok(())
     }
 
-    /// The command as it was typed, to be typed again; a task that fills pages is left to the person.
+    /// The command to type again; a task that fills pages is left to the person.
     fn again(&self) -> String {
-        let short = self.typed.len() <= TYPED_AGAIN && !self.typed.contains('\n');
-        if short { self.typed.clone() } else { "pairflow new '…'".to_owned() }
+        let line = self.typed_again();
+        let short = line.len() <= TYPED_AGAIN && !line.contains('\n');
+        if short { line } else { "pairflow new '…'".to_owned() }
     }
-
-    /// Finds out how a person has confirmed the commands, or asks.
-    fn confirmed(&self, out: &mut Out, plan: &Plan<'_>, yes: bool) -> Result<Confirmed, CommandError> {
-        let (root, rules) = (plan.root, &plan.resolved.rules);
-        if plan.resolved.no_tests {
-            return Ok(Confirmed::NoTests);
-        }
-        if rules.checks.is_empty() {
-            return Err(nothing_to_run(root));
-        }
-        if !plan.detected.has_check() {
-            return Ok(Confirmed::Explicit);
-        }
-        if yes {
-            return Ok(Confirmed::Yes);
-        }
-        let engine = self.engine()?;
-        if engine.is_confirmed(root, rules) {
-            return Ok(Confirmed::Before);
-        }
-        show(out, plan.detected);
-        let question = format!("Check the work in {} with these commands?", root.display());
-        if !self.interactive() || !self.confirm(out, &question)? {
-            return Err(unconfirmed(rules));
-        }
-        engine.remember_confirmed(root, rules)?;
-        Ok(Confirmed::Asked)
-    }
-}
-
-/// What a person has to confirm.
-struct Plan<'a> {
-    root: &'a Path,
-    detected: &'a Detected,
-    resolved: &'a Resolved,
 }
 
 /// Whether somebody has said how the work is checked.
@@ -174,32 +152,10 @@ fn take(layers: &mut Layers, detected: &Detected) {
     user.setup = user.setup.take().or_else(|| guess(&detected.setup));
 }
 
-fn show(out: &mut Out, detected: &Detected) {
-    out.note(format_args!("Detected commands:"));
-    let rows = [
-        ("test", &detected.test),
-        ("typecheck", &detected.typecheck),
-        ("lint", &detected.lint),
-        ("setup", &detected.setup),
-    ];
-    for (name, found) in rows.into_iter().filter_map(|(name, found)| Some((name, found.as_ref()?))) {
-        out.note(format_args!("  {name:<9}  {}  ({})", found.command, found.because));
-    }
-}
-
 fn nothing_to_run(root: &Path) -> CommandError {
     let message = format!("no command that checks the work was found in {}.", root.display());
     CommandError::refused(message)
         .next("add --test \"COMMAND\", or --no-tests with --manual-check \"what a person tries by hand\"")
-}
-
-fn unconfirmed(rules: &Rules) -> CommandError {
-    let flags: Vec<_> = rules.checks.iter().map(|check| format!("--{} \"{}\"", check.name, check.command)).collect();
-    let message = "the detected commands are not confirmed, and they would be run on this machine.";
-    CommandError::refused(message).next(format_args!(
-        "add --yes to take them, or name them: {}; without tests: --no-tests --manual-check \"…\"",
-        flags.join(" ")
-    ))
 }
 
 /// Makes an id out of the task that no bubble has yet.

@@ -17,6 +17,7 @@ mod reach;
 mod runnable;
 mod sender;
 mod text;
+mod trust;
 
 pub use caller::AgentCaller;
 pub use context::App;
@@ -28,3 +29,4 @@ pub use reach::Reach;
 pub(crate) use reach::quoted;
 pub use sender::Sender;
 pub use text::{Given, TEXT_LIMIT};
+pub(crate) use trust::{Consent, show_commands};

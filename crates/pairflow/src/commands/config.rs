@@ -1,10 +1,17 @@
-//! `pairflow config`: the configuration in force.
+//! `pairflow config`: the configuration in force, and how a person changes that of a bubble.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use pairflow_core::config::{Explained, Flags, Layer, Origin, Set, resolve};
+use pairflow_core::config::{Explained, Flags, Layer, Origin, Set, Setting, changes, resolve};
+use pairflow_core::ids::BubbleId;
+use pairflow_core::rules::{Change, Rules};
+use pairflow_core::unit::{Phase, Unit};
+use pairflow_core::view::timeline::changed;
+use pairflow_engine::config::{LoadError, person_layer};
 use pairflow_engine::detect::{Detected, Found, detect};
+use pairflow_engine::engine::Bubble;
+use pairflow_engine::verbs::FileState;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -12,11 +19,13 @@ use crate::app::App;
 use crate::commands::common::BubbleArg;
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
-use crate::table::{CommandEntry, Group, anyone};
+use crate::table::{CommandEntry, Group};
 
-/// Explain the configuration
+/// Explain the configuration, or change that of a bubble
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  pairflow config explain")]
+#[command(
+    after_help = "Examples:\n  pairflow config explain\n  pairflow config set login-race commands.test='cargo test'"
+)]
 pub struct ConfigArgs {
     /// What to do with it
     #[command(subcommand)]
@@ -29,6 +38,50 @@ pub enum ConfigCommand {
     /// Say for every value where it comes from
     #[command(after_help = "Example:\n  pairflow config explain login-race")]
     Explain(ExplainArgs),
+    /// Change the configuration of a bubble; what changed is recorded in its log
+    #[command(after_help = SET_EXAMPLES)]
+    Set(SetArgs),
+    /// Put an edited bubble.toml in force
+    #[command(after_help = "Example:\n  pairflow config apply login-race")]
+    Apply(ApplyArgs),
+}
+
+const SET_EXAMPLES: &str = "Examples:
+  pairflow config set login-race commands.test='cargo test' max_rounds=12
+  pairflow config set login-race scope.allow='[\"src/**\"]'
+  pairflow config set login-race commands.lint=      no lint command any more
+
+A check whose command changes is run again: what it said before does not count.";
+
+/// The arguments of `config set`.
+#[derive(Debug, Clone, Args)]
+pub struct SetArgs {
+    /// The bubble; the beginning of its id is enough
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The repository; without it the one around the current directory
+    #[arg(long, value_name = "PATH")]
+    pub repo: Option<PathBuf>,
+    /// What to set; a value is written as in a file, a text also without quotes
+    #[arg(value_name = "KEY=VALUE", required = true)]
+    pub settings: Vec<Setting>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of `config apply`.
+#[derive(Debug, Clone, Args)]
+pub struct ApplyArgs {
+    /// Which bubble
+    #[command(flatten)]
+    pub bubble: BubbleArg,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The arguments of `config explain`.
@@ -47,9 +100,9 @@ pub const ENTRY: CommandEntry = CommandEntry {
     name: "config",
     aliases: &[],
     group: Group::Other,
-    about: "Explain the configuration",
+    about: "Explain the configuration, or change that of a bubble",
     hidden: false,
-    human_only: anyone,
+    human_only: |matches| matches.subcommand_name() != Some("explain"),
     args: ConfigArgs::augment_args,
     run,
 };
@@ -61,10 +114,74 @@ struct Explanation {
     /// Nothing for what a new bubble would get.
     bubble_id: Option<String>,
     values: Vec<Explained>,
+    /// How the bubble's own file differs from what is in force.
+    differs: Option<String>,
 }
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let ConfigCommand::Explain(args) = ConfigArgs::from_arg_matches(matches).map_err(CommandError::usage)?.command;
+    match ConfigArgs::from_arg_matches(matches).map_err(CommandError::usage)?.command {
+        ConfigCommand::Explain(args) => show(app, out, &args),
+        ConfigCommand::Set(args) => set(app, out, &args),
+        ConfigCommand::Apply(args) => apply(app, out, &args),
+    }
+}
+
+fn set(app: &App, out: &mut Out, args: &SetArgs) -> Result<(), CommandError> {
+    let bubble = app.bubble(&BubbleArg::named(Some(args.id.clone()), args.repo.clone()), "config set")?;
+    let unit = bubble.load()?.unit;
+    let rules = bubble.subject(&unit).with(&args.settings).map_err(|errors| CommandError::from(&errors))?;
+    let changes = put_in_force(app, &bubble, &unit, &rules)?;
+    tell(out, &bubble, &changes, args.json)
+}
+
+fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError> {
+    let bubble = app.bubble(&args.bubble, "config apply")?;
+    let unit = bubble.load()?.unit;
+    let rules = match bubble.file_state(&unit)? {
+        FileState::Edited { rules, changes } => {
+            changes.iter().for_each(|change| out.note(format_args!("  {}", changed(change))));
+            rules
+        }
+        FileState::Same | FileState::Gone => Box::new(unit.rules.clone()),
+        FileState::Unusable(LoadError::Invalid(errors)) => return Err((&errors).into()),
+        FileState::Unusable(error) => return Err(CommandError::world(format_args!("{error}."))),
+    };
+    if *rules != unit.rules {
+        app.insist(out, args.yes, &format!("Put these changes in force for bubble {}?", bubble.id))?;
+    }
+    let changes = put_in_force(app, &bubble, &unit, &rules)?;
+    tell(out, &bubble, &changes, args.json)
+}
+
+/// Records the rules and returns what changed.
+fn put_in_force(app: &App, bubble: &Bubble, seen: &Unit, rules: &Rules) -> Result<Vec<Change>, CommandError> {
+    let unit = bubble.configure(seen, rules)?;
+    let changes = changes(&seen.rules, &unit.rules);
+    if !changes.is_empty() && unit.phase != Phase::Created {
+        app.hands().wake(bubble)?;
+    }
+    Ok(changes)
+}
+
+fn tell(out: &mut Out, bubble: &Bubble, changes: &[Change], json: bool) -> Result<(), CommandError> {
+    if json {
+        return out.json("config_changed/1", &Changed { bubble_id: &bubble.id, changes });
+    }
+    if changes.is_empty() {
+        return out.line(format_args!("Nothing changes in bubble {}", bubble.id));
+    }
+    out.line(format_args!("Changed the configuration of bubble {}", bubble.id))?;
+    changes.iter().try_for_each(|change| out.line(format_args!("  {}", changed(change))))
+}
+
+/// What changed, as programs see it.
+#[derive(Serialize)]
+struct Changed<'a> {
+    bubble_id: &'a BubbleId,
+    changes: &'a [Change],
+}
+
+fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError> {
     let explanation = explain(app, &args.bubble)?;
     if args.json {
         return out.json("config/1", &explanation);
@@ -80,8 +197,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         ]);
     }
     out.grid(&grid)?;
-    if explanation.bubble_id.is_none() {
-        note_detected(&explanation, out);
+    match &explanation.bubble_id {
+        None => note_detected(&explanation, out),
+        Some(id) => {
+            if let Some(differs) = &explanation.differs {
+                out.warn(format_args!("{differs}"));
+                out.next(format_args!("pairflow config apply {id}"));
+            }
+        }
     }
     Ok(())
 }
@@ -103,11 +226,13 @@ fn note_detected(explanation: &Explanation, out: &mut Out) {
 fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
     if arg.typed().is_some() {
         let bubble = app.bubble(arg, "config explain")?;
-        let root = bubble.control.repo();
-        let layers = app.layers(root, Some(&bubble.id), Layer::default())?;
-        let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
-        let repo = root.display().to_string();
-        return Ok(Explanation { repo, bubble_id: Some(bubble.id.to_string()), values: resolved.explained });
+        let unit = bubble.load()?.unit;
+        let (values, differs) = match unit.phase {
+            Phase::Created => (from_files(app, &bubble)?, None),
+            _ => (from_log(app, &bubble, &unit)?, bubble.config_differs(&unit)),
+        };
+        let repo = bubble.control.repo().display().to_string();
+        return Ok(Explanation { repo, bubble_id: Some(bubble.id.to_string()), values, differs });
     }
     let place = app.place(arg.repo.as_deref())?;
     let root = place.repo.root.display().to_string();
@@ -118,7 +243,22 @@ fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
         layers.user.base_branch.get_or_insert_with(|| Set::default(branch));
     }
     layers.user.repo_path.get_or_insert_with(|| Set::default(root.clone()));
-    Ok(Explanation { repo: root, bubble_id: None, values: layers.explain() })
+    Ok(Explanation { repo: root, bubble_id: None, values: layers.explain(), differs: None })
+}
+
+/// What a start would record.
+fn from_files(app: &App, bubble: &Bubble) -> Result<Vec<Explained>, CommandError> {
+    let layers = app.layers(bubble.control.repo(), Some(&bubble.id), Layer::default())?;
+    Ok(resolve(&layers).map_err(|errors| CommandError::from(&errors))?.explained)
+}
+
+/// What is recorded, and so in force.
+fn from_log(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Vec<Explained>, CommandError> {
+    let user = person_layer(&app.engine()?.dirs.config).map_err(|error| match &error {
+        LoadError::Invalid(errors) => errors.into(),
+        other => CommandError::world(format_args!("{other}.")),
+    })?;
+    Ok(bubble.subject(unit).explain(bubble.config_lines()?, &user))
 }
 
 /// Returns a value as people write it, and whether there is none.

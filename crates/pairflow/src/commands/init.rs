@@ -4,11 +4,11 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::config::{StarterCommand, render_pairflow_toml};
+use pairflow_core::config::{CommandSet, Layer, Layers, StarterCommand, render_pairflow_toml};
 use pairflow_engine::detect::{Detected, Found, detect};
-use pairflow_engine::engine::EngineError;
+use pairflow_engine::engine::{Agreed, EngineError};
 
-use crate::app::App;
+use crate::app::{App, Consent};
 use crate::commands::common::RepoArg;
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
@@ -28,6 +28,9 @@ pub struct InitArgs {
     /// Replace a pairflow.toml that is there
     #[arg(long)]
     pub force: bool,
+    /// Trust the commands of a pairflow.toml that is there if they have this hash
+    #[arg(long, value_name = "HASH", conflicts_with = "force")]
+    pub trust: Option<String>,
 }
 
 /// The line of the table.
@@ -47,14 +50,19 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let repo = app.place(args.repo.repo.as_deref())?.repo;
     let file = repo.root.join("pairflow.toml");
     if file.exists() && !args.force {
-        return Err(exists(&file));
+        return trust_existing(app, out, &repo.root, args.trust.as_deref());
     }
     let commands = commands(detect(&repo.root));
+    let any = commands.iter().any(|one| one.command.is_some());
     show(&commands, out)?;
-    app.insist(out, args.yes, &format!("Write {}?", file.display()))?;
+    let trusted = if any { " and trust these commands" } else { "" };
+    app.insist(out, args.yes, &format!("Write {}{trusted}?", file.display()))?;
     repo.exclude().map_err(EngineError::from)?;
     write(&file, &render_pairflow_toml(&commands), args.force)?;
     out.line(format_args!("Wrote {}", file.display()))?;
+    if any {
+        trust_written(app, out, &repo.root, args.yes)?;
+    }
     out.line(format_args!("pairflow's own files stay out of your history: .pairflow/ is in .git/info/exclude"))?;
     if commands.iter().all(|one| one.command.is_none()) {
         out.warn(format_args!(
@@ -65,6 +73,34 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     } else {
         out.next(format_args!("pairflow new \"what to do\""));
     }
+    Ok(())
+}
+
+/// A repository that has its pairflow.toml is prepared; what is left is to trust its commands.
+fn trust_existing(app: &App, out: &mut Out, root: &Path, trust: Option<&str>) -> Result<(), CommandError> {
+    let file = root.join("pairflow.toml");
+    let layers = Layers { repo: app.layers(root, None, Layer::default())?.repo, ..Layers::default() };
+    let text: CommandSet = layers.repo.commands().into_iter().collect();
+    let trusted = text.is_empty() || app.engine()?.agreed(root, Agreed::Trusted).as_ref() == Some(&text);
+    if trusted && trust.is_none() {
+        return Err(exists(&file));
+    }
+    let (detected, again) = (Detected::default(), app.typed_again());
+    app.consent(out, &Consent { root, layers: &layers, detected: &detected, trust, yes: false, again: &again })?;
+    out.line(format_args!("{} is there already and was not changed; its commands are trusted now", file.display()))?;
+    out.next(format_args!("pairflow new \"what to do\""));
+    Ok(())
+}
+
+/// The person has just seen the commands and said yes to them. `--yes` stands for the file, not for trust.
+fn trust_written(app: &App, out: &mut Out, root: &Path, yes: bool) -> Result<(), CommandError> {
+    let repo = app.layers(root, None, Layer::default())?.repo;
+    let text: CommandSet = repo.commands().into_iter().collect();
+    if !yes {
+        return Ok(app.engine()?.agree(root, Agreed::Trusted, &text)?);
+    }
+    out.note(format_args!("The commands are not trusted yet: pairflow asks before it runs them. Without a terminal:"));
+    out.note(format_args!("  pairflow trust --trust={}", text.hash()));
     Ok(())
 }
 

@@ -44,6 +44,7 @@ pub mod status;
 pub mod stop;
 pub mod supervise;
 pub mod supervisor;
+pub mod trust;
 pub mod update;
 pub mod verify;
 pub mod view;

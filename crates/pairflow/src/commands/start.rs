@@ -6,9 +6,10 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::config::{Flags, Layer, resolve};
 use pairflow_core::rules::DriverKind;
 use pairflow_core::unit::{Caller, Command, Unit, decide};
+use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::{Bubble, EngineError};
 
-use crate::app::{App, fits};
+use crate::app::{App, Consent, fits};
 use crate::commands::attach::{attach, can_show};
 use crate::commands::common::{BubbleArg, DriverArg};
 use crate::commands::status;
@@ -44,6 +45,9 @@ pub struct StartArgs {
     /// The agents' script; has them played from it unless `--driver` says otherwise
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// Trust the commands of the repository's pairflow.toml if they have this hash
+    #[arg(long, value_name = "HASH")]
+    pub trust: Option<String>,
     /// Show the panes of the agents once the bubble runs
     #[arg(long, conflicts_with = "json")]
     pub attach: bool,
@@ -69,6 +73,10 @@ pub const ENTRY: CommandEntry = CommandEntry {
 struct Chosen {
     driver: Option<DriverArg>,
     script: Option<PathBuf>,
+    /// The hash of the repository's commands that the person trusts.
+    trust: Option<String>,
+    /// The command line to type again.
+    again: String,
 }
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
@@ -78,7 +86,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if args.attach {
         can_show(app).map_err(|error| unshown(error, &bubble))?;
     }
-    let unit = begin(app, out, &bubble, Chosen { driver: args.driver, script: args.script })?;
+    let again = app.typed_again();
+    let unit = begin(app, out, &bubble, Chosen { driver: args.driver, script: args.script, trust: args.trust, again })?;
     if args.json {
         return status::print_json(app, out, &bubble, &unit);
     }
@@ -112,7 +121,8 @@ fn startable(app: &App, bubble: &Bubble) -> Result<(), CommandError> {
 
 /// Starts a bubble that was made a moment ago; if that does not work, it can be started again.
 pub(crate) fn begin_new(app: &App, out: &mut Out, bubble: &Bubble) -> Result<Unit, CommandError> {
-    begin(app, out, bubble, Chosen::default()).map_err(|error| {
+    let again = format!("pairflow start {}", bubble.id);
+    begin(app, out, bubble, Chosen { again, ..Chosen::default() }).map_err(|error| {
         let message = format!("bubble {} is made, but could not be started: {}", bubble.id, error.message);
         CommandError { message, ..error }.or_next(format_args!("pairflow start {}", bubble.id))
     })
@@ -132,6 +142,18 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
     let layers = app.layers(bubble.control.repo(), Some(&bubble.id), flags)?;
     let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
     app.can_run(&resolved, &format!("pairflow start {}", bubble.id))?;
+    // Another command may have come into the repository's file since the bubble was made.
+    app.consent(
+        out,
+        &Consent {
+            root: bubble.control.repo(),
+            layers: &layers,
+            detected: &Detected::default(),
+            trust: chosen.trust.as_deref(),
+            yes: false,
+            again: &chosen.again,
+        },
+    )?;
     out.progress(format_args!("preparing the workspace of {} …", bubble.id));
     let started = bubble.start(&resolved.rules, &app.hands());
     started.map_err(|error| CommandError::from(error).or_next(format_args!("pairflow start {}", bubble.id)))

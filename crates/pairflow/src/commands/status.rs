@@ -51,6 +51,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         let label = format!("{:LABEL_COLUMNS$}", line.label);
         out.paint(&Line::new().add(Paint::Dim, label).add(paint(line.tone), &line.value))?;
     }
+    if let Some(differs) = &status.config_differs {
+        out.warn(format_args!("{differs}"));
+        out.next(format_args!("pairflow config apply {}", bubble.id));
+    }
     if !loaded.unit.phase.is_final() && status.uncounted {
         out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
         out.next(format_args!("pairflow supervise"));
@@ -70,6 +74,7 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
     status.next = next(app, unit, status.next, supervised);
     status.uncounted = !supervised;
     status.damaged_logs = bubble.log().set_aside().iter().map(|path| path.display().to_string()).collect();
+    status.config_differs = bubble.config_differs(unit);
     if matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
         status.identity_changes = bubble.identity_changes(unit)?;
     }

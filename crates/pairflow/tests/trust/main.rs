@@ -7,6 +7,9 @@
 
 mod agents;
 mod commit;
+mod config;
+#[path = "../daily_support/mod.rs"]
+mod daily_support;
 mod early;
 mod evil;
 mod handover;

@@ -4,6 +4,7 @@ use crate::ids::Party;
 use crate::log::{Body, Envelope, Evidence, Lifecycle};
 use crate::rules::Rules;
 use crate::time::Moment;
+use crate::unit::evolve::configured::configured;
 use crate::unit::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
 use crate::unit::evolve::turns::{
@@ -131,10 +132,9 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         Lifecycle::UpdateFailed { conflict, .. } => {
             unit.updating = false;
             unit.resolved = None;
-            if conflict.is_some() {
-                unit.conflict.clone_from(conflict);
-            }
+            unit.conflict = conflict.clone().or(unit.conflict.take());
         }
+        Lifecycle::Configured { rules, .. } => configured(unit, rules, at),
         Lifecycle::Merged { commit } => unit.merged = Some(commit.clone()),
         Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),

@@ -193,7 +193,7 @@ pub(super) fn correct_roles(unit: &mut Unit) {
     }
 }
 
-fn set_stage(unit: &mut Unit, stage: Stage) {
+pub(super) fn set_stage(unit: &mut Unit, stage: Stage) {
     if let Some(turn) = unit.phase.turn_mut() {
         turn.stage = stage;
     }

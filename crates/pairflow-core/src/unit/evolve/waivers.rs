@@ -27,20 +27,21 @@ pub(super) fn withdrawn(unit: &mut Unit, control: &Control, at: Moment) {
         None => {}
     }
     if !strict::is_clean(unit) {
-        unclean(unit, at);
+        // The person wants it dealt with, so there is a fresh budget for that.
+        unit.renew_budget();
+        unclean(unit, Seat::Producer, at);
     }
 }
 
-/// Reviews that were clean only thanks to the waiver are none any more; the producer is next where they had sufficed.
-/// The person wants it dealt with, so there is a fresh budget for that.
-fn unclean(unit: &mut Unit, at: Moment) {
+/// Reviews that were clean so far are none any more; where they had sufficed, or are about to be recorded, the holder of
+/// `seat` is next.
+pub(super) fn unclean(unit: &mut Unit, seat: Seat, at: Moment) {
     unit.streak.clear();
-    unit.renew_budget();
     let seats = unit.seats.clone();
     match unit.phase.turn().map(|turn| turn.stage.clone()) {
         Some(Stage::Settled) => {
             begin_round(unit, seats);
-            begin_turn(unit, Seat::Producer, Stage::Opening, at);
+            begin_turn(unit, seat, Stage::Opening, at);
         }
         Some(Stage::Closing(handover)) if handover.clean => {
             if handover.accepts {
@@ -50,7 +51,7 @@ fn unclean(unit: &mut Unit, at: Moment) {
                 correct_roles(unit);
             }
             let handover = Handover { clean: false, accepts: false, ..handover };
-            begin_turn(unit, Seat::Producer, Stage::Closing(handover), at);
+            begin_turn(unit, seat, Stage::Closing(handover), at);
         }
         _ => {}
     }

@@ -38,6 +38,8 @@ pub struct Status {
     pub damaged_logs: Vec<String>,
     /// How the repository's commit identity differs from the recorded one; a state alone does not tell.
     pub identity_changes: Vec<String>,
+    /// How `bubble.toml` differs from the recorded configuration, which alone is in force; a state alone does not tell.
+    pub config_differs: Option<String>,
     /// The bubble's branch.
     pub branch: String,
     /// The branch that it was cut from.
@@ -245,6 +247,7 @@ impl Status {
             foreign: None,
             damaged_logs: Vec::new(),
             identity_changes: Vec::new(),
+            config_differs: None,
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
             driver: unit.rules.driver,

@@ -1,0 +1,44 @@
+//! A person changed the configuration of a bubble that is under way.
+
+use std::collections::BTreeSet;
+
+use crate::rules::{Check, Rules};
+use crate::time::Moment;
+use crate::unit::evolve::turns::set_stage;
+use crate::unit::evolve::waivers::unclean;
+use crate::unit::{Seat, Stage, Unit, missing_checks};
+
+/// Other rules are in force. What a check said under another command does not count any more.
+pub(super) fn configured(unit: &mut Unit, rules: &Rules, at: Moment) {
+    let before = std::mem::replace(&mut unit.rules, rules.clone());
+    if let Some(snapshot) = unit.snapshot.as_mut().filter(|snapshot| snapshot.whole.is_none()) {
+        let paths = snapshot.changed.iter().map(|file| &file.path);
+        snapshot.out_of_scope = paths.filter(|path| !rules.scope.admits(path)).cloned().collect();
+    }
+    let other = changed_checks(&before.checks, &rules.checks);
+    unit.receipts.retain(|receipt| !other.contains(&receipt.check));
+    unit.superseded.retain(|receipt| !other.contains(&receipt.check));
+    unit.could_not.retain(|check, _| !other.contains(check));
+    unit.not_available.retain(|check| !other.contains(check));
+    unit.waived_checks.retain(|check, _| !other.contains(check));
+    if !missing_checks(unit).is_empty() && !other.is_empty() {
+        judge_anew(unit, at);
+    }
+}
+
+/// The names of the checks that are new, gone, or have another command.
+fn changed_checks(before: &[Check], after: &[Check]) -> BTreeSet<String> {
+    let lacks = |all: &[Check], one: &Check| !all.contains(one);
+    let gone = before.iter().filter(|check| lacks(after, check));
+    let new = after.iter().filter(|check| lacks(before, check));
+    gone.chain(new).map(|check| check.name.clone()).collect()
+}
+
+/// Reviews were clean by checks that do not count any more; a critic who is reviewing goes on after the new ones have run.
+fn judge_anew(unit: &mut Unit, at: Moment) {
+    unclean(unit, Seat::Critic, at);
+    let reviewing = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Open);
+    if reviewing {
+        set_stage(unit, Stage::Opening);
+    }
+}

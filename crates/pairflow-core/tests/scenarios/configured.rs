@@ -1,0 +1,118 @@
+//! A person changes the configuration of a bubble that is under way.
+
+use pairflow_core::ids::Party;
+use pairflow_core::log::{Body, Lifecycle};
+use pairflow_core::time::Moment;
+use pairflow_core::unit::{Command, Refusal, decide};
+use pairflow_core::view::timeline::timeline;
+use pairflow_testkit::script::{check, play};
+
+#[test]
+fn a_corrected_check_runs_again_before_the_review_goes_on() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         test fails
+         human: config test './test --all'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 1 failing: test",
+    );
+}
+
+#[test]
+fn a_check_that_could_not_be_run_is_not_asked_about_any_more_once_it_is_corrected() {
+    check(
+        "test cannot run
+         start
+         codex edits a.rs
+         codex: pass
+         test passes
+         human: config test './test --all'",
+        "#1 RUNNING codex implementer round 1
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #3 RUNNING claude reviewer round 1",
+    );
+}
+
+#[test]
+fn a_clean_review_by_the_old_check_does_not_count() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         human: config test './test --all'
+         codex: pass clean
+         claude: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2
+         #5 RUNNING claude reviewer round 3 clean: codex
+         #6 READY_FOR_APPROVAL round 3 tree1",
+    );
+}
+
+#[test]
+fn a_waiver_of_the_old_command_does_not_hold_for_the_new_one() {
+    check(
+        "given checks test, lint
+         lint fails
+         start
+         codex edits a.rs
+         codex: pass
+         human: waive lint 'the linter is broken'
+         human: config lint './lint --fixed'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING codex implementer round 1 failing: lint
+         #3 RUNNING codex implementer round 1 waived: lint
+         #4 RUNNING codex implementer round 1 unchecked: lint",
+    );
+}
+
+#[test]
+fn what_waits_for_approval_is_not_judged_by_other_checks() {
+    let mut ready = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean");
+    let mut rules = ready.unit.rules.clone();
+    rules.checks[0].command.push_str(" --all");
+    let refused = decide(&ready.unit, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
+    assert!(matches!(refused, Refusal::Untimely { first: "request-rework", .. }), "{refused:?}");
+    let mut rules = ready.unit.rules.clone();
+    rules.open_command = "code {{worktree_path}}".to_owned();
+    ready.send(&Command::Configure { rules: Box::new(rules.clone()) });
+    assert_eq!(ready.unit.rules, rules);
+}
+
+#[test]
+fn the_change_is_the_persons_and_told_with_old_and_new() {
+    let mut at = play("start\ncodex edits a.rs\ncodex: pass");
+    at.line("human: config test './test --all'");
+    let told = |envelope: &&pairflow_core::log::Envelope| {
+        matches!(&envelope.event.body, Body::Lifecycle(Lifecycle::Configured { .. }))
+    };
+    let envelope = at.log.iter().find(told).unwrap();
+    assert_eq!(envelope.event.sender, Party::Human);
+    let row = timeline(envelope).unwrap();
+    assert_eq!(
+        (row.who.as_str(), row.what.as_str()),
+        ("human", "changes the configuration: commands.test: ./test -> ./test --all")
+    );
+}
+
+#[test]
+fn what_was_fixed_at_the_start_cannot_change() {
+    let at = play("start");
+    let mut rules = at.unit.rules.clone();
+    rules.base_branch = "other".to_owned();
+    rules.agents.implementer = "gemini".parse().unwrap();
+    let refused = decide(&at.unit, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
+    let Refusal::FixedKeys { keys } = refused else { panic!("{refused:?}") };
+    assert_eq!(keys, ["base_branch", "agents.implementer"]);
+    let mut rules = at.unit.rules.clone();
+    rules.checks.clear();
+    rules.manual_checks.clear();
+    let refused = decide(&at.unit, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
+    assert!(matches!(refused, Refusal::BadRules { .. }), "{refused:?}");
+}

@@ -1,0 +1,148 @@
+//! Which commands a person has agreed to run for a repository: asked once, remembered, asked again when they change.
+//!
+//! What the repository's own file says is *trusted*, what pairflow detected is *confirmed*; neither stands for the other.
+//! Both are kept in one file of the user's state directory. Whatever is wrong with that file, the person is asked again.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pairflow_core::config::CommandSet;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Engine, EngineError};
+use crate::store::StoreError;
+use crate::store::storage::{Guard, LockMode};
+
+/// The form of the file; another one is not read.
+const VERSION: u32 = 1;
+/// No file that pairflow wrote is larger.
+const MOST_BYTES: u64 = 4 * 1024 * 1024;
+/// How long to wait for another process that writes the file.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What kind of commands a person agreed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreed {
+    /// Those that the repository's own file sets.
+    Trusted,
+    /// Those that pairflow detected.
+    Detected,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Book {
+    version: u32,
+    repositories: BTreeMap<PathBuf, Entry>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Entry {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trusted: Option<Signed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    detected: Option<Signed>,
+}
+
+/// Commands with their hash; where the two do not fit, somebody has edited the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Signed {
+    hash: String,
+    commands: CommandSet,
+}
+
+impl Entry {
+    fn of(&mut self, kind: Agreed) -> &mut Option<Signed> {
+        match kind {
+            Agreed::Trusted => &mut self.trusted,
+            Agreed::Detected => &mut self.detected,
+        }
+    }
+
+    fn commands(&mut self, kind: Agreed) -> Option<CommandSet> {
+        self.of(kind).take().filter(|it| it.hash == it.commands.hash()).map(|it| it.commands)
+    }
+}
+
+impl Engine {
+    /// Returns the commands that the person last agreed to for the repository at `repo`.
+    pub fn agreed(&self, repo: &Path, kind: Agreed) -> Option<CommandSet> {
+        self.book().repositories.get_mut(repo)?.commands(kind)
+    }
+
+    /// Returns every repository whose own commands are trusted, with those commands.
+    pub fn trusted(&self) -> Vec<(PathBuf, CommandSet)> {
+        let all = self.book().repositories.into_iter();
+        all.filter_map(|(repo, mut entry)| Some((repo, entry.commands(Agreed::Trusted)?))).collect()
+    }
+
+    /// Remembers that the person agreed to these commands for the repository at `repo`, and to no earlier ones.
+    pub fn agree(&self, repo: &Path, kind: Agreed, commands: &CommandSet) -> Result<(), EngineError> {
+        let _writing = self.writing_book()?;
+        let mut book = self.book();
+        let signed = Signed { hash: commands.hash(), commands: commands.clone() };
+        *book.repositories.entry(repo.to_owned()).or_default().of(kind) = Some(signed);
+        self.put_book(&book)
+    }
+
+    /// Forgets everything that the person agreed to for the repository at `repo`. Says whether there was anything.
+    pub fn forget(&self, repo: &Path) -> Result<bool, EngineError> {
+        let _writing = self.writing_book()?;
+        let mut book = self.book();
+        let known = book.repositories.remove(repo).is_some();
+        if known {
+            self.put_book(&book)?;
+        }
+        Ok(known)
+    }
+
+    /// A book that is missing, damaged or of another form is an empty one.
+    fn book(&self) -> Book {
+        let read = read(&self.book_file()).ok().and_then(|bytes| serde_json::from_slice::<Book>(&bytes).ok());
+        read.filter(|book| book.version == VERSION)
+            .unwrap_or_else(|| Book { version: VERSION, repositories: BTreeMap::new() })
+    }
+
+    fn put_book(&self, book: &Book) -> Result<(), EngineError> {
+        let path = self.book_file();
+        let json = serde_json::to_vec_pretty(book).expect("a map of texts is always writable as JSON");
+        let staged = path.with_extension(format!("{}.new", std::process::id()));
+        let written = write(&staged, &json).and_then(|()| std::fs::rename(&staged, &path));
+        written.map_err(|error| {
+            // The first failure is the one to tell.
+            let _ = std::fs::remove_file(&staged);
+            EngineError::world(format!("cannot write {}", path.display()), error)
+        })
+    }
+
+    fn writing_book(&self) -> Result<Option<Guard>, EngineError> {
+        let dir = &self.dirs.state;
+        let failed = |error| EngineError::world(format!("cannot make {}", dir.display()), error);
+        std::fs::create_dir_all(dir).map_err(failed)?;
+        let lock = self.dirs.state.join("trust.lock");
+        Ok(self.disk.lock(&lock, LockMode::Exclusive, PATIENCE).map_err(StoreError::from)?)
+    }
+
+    fn book_file(&self) -> PathBuf {
+        self.dirs.state.join("trust.json")
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // Whoever put a pipe there is not waited for.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

@@ -1,0 +1,131 @@
+//! The configuration of a bubble that exists: the log says what is in force, `bubble.toml` is where a person edits it.
+
+use pairflow_core::config::{Recorded, Resolved, Subject, changes, render_bubble_toml};
+use pairflow_core::log::{Body, Lifecycle};
+use pairflow_core::rules::{Change, Rules};
+use pairflow_core::unit::{Command, Phase, Unit};
+
+use crate::config::{ConfigFiles, LoadError, bubble_file};
+use crate::engine::{Bubble, EngineError};
+
+/// How a `bubble.toml` stands to the log.
+#[derive(Debug)]
+pub enum FileState {
+    /// It says what the log says.
+    Same,
+    /// It is gone; it is written again when the configuration changes.
+    Gone,
+    /// It says something else.
+    Edited {
+        /// The rules as it has them.
+        rules: Box<Rules>,
+        /// What is different.
+        changes: Vec<Change>,
+    },
+    /// It cannot be used.
+    Unusable(LoadError),
+}
+
+impl Bubble {
+    /// Puts `rules` in force, if the configuration is still the one of `seen`.
+    ///
+    /// A `bubble.toml` that said what the log says, says it again afterwards; one that was edited is left alone.
+    pub fn configure(&self, seen: &Unit, rules: &Rules) -> Result<Unit, EngineError> {
+        let busy = || self.outrun("config", "another process is changing its configuration");
+        let _changing = self.exclusively("config")?.ok_or_else(busy)?;
+        let before = self.load()?.unit;
+        if before.rules != seen.rules {
+            return Err(self.outrun("config", "its configuration was changed a moment ago"));
+        }
+        let state = self.file_state(&before)?;
+        let unit = self.apply(&Command::Configure { rules: Box::new(rules.clone()) })?.unit;
+        let follows = match state {
+            FileState::Same | FileState::Gone => true,
+            FileState::Edited { rules, .. } => *rules == unit.rules,
+            FileState::Unusable(_) => false,
+        };
+        if follows {
+            self.write_config(&unit)?;
+        }
+        Ok(unit)
+    }
+
+    /// Compares the bubble's own file with the log.
+    pub fn file_state(&self, unit: &Unit) -> Result<FileState, EngineError> {
+        let repo = self.control.repo();
+        let path = bubble_file(repo, &self.id);
+        // The usual case costs no parsing.
+        match std::fs::metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileState::Gone),
+            Ok(it) if it.is_file() && std::fs::read(&path).is_ok_and(|text| text == self.rendered(unit).as_bytes()) => {
+                return Ok(FileState::Same);
+            }
+            _ => {}
+        }
+        let read = ConfigFiles { repo, user: None, bubble: Some(&self.id) }.load_bubble();
+        let rules = match read.and_then(|layer| Ok(self.subject(unit).with_file(layer)?)) {
+            Ok(rules) => rules,
+            Err(error) => return Ok(FileState::Unusable(error)),
+        };
+        let changes = changes(&unit.rules, &rules);
+        Ok(if changes.is_empty() { FileState::Same } else { FileState::Edited { rules: Box::new(rules), changes } })
+    }
+
+    /// Says in one sentence how the bubble's own file differs from what is in force, if that matters.
+    pub fn config_differs(&self, unit: &Unit) -> Option<String> {
+        if unit.phase.is_final() || matches!(unit.phase, Phase::Created | Phase::Preparing) {
+            return None;
+        }
+        match self.file_state(unit).ok()? {
+            FileState::Same | FileState::Gone => None,
+            FileState::Edited { changes, .. } => {
+                let keys: Vec<_> = changes.iter().map(|change| change.key.as_str()).collect();
+                Some(format!("bubble.toml differs from what is in force: {}", keys.join(", ")))
+            }
+            FileState::Unusable(_) => Some("bubble.toml cannot be read, so nothing of it is in force".to_owned()),
+        }
+    }
+
+    /// The bubble's recorded configuration.
+    pub fn subject<'a>(&'a self, unit: &'a Unit) -> Subject<'a> {
+        Subject { id: &self.id, repo: &unit.repo, rules: &unit.rules }
+    }
+
+    /// Returns the line of the log that gave each key its value in force.
+    pub fn config_lines(&self) -> Result<impl Fn(&str) -> Recorded, EngineError> {
+        let mut rules: Option<Rules> = None;
+        let mut lines: Vec<(String, Recorded)> = Vec::new();
+        let mut first = 0;
+        self.log().visit(&mut |envelope| {
+            let Body::Lifecycle(fact) = &envelope.event.body else { return };
+            let (by, now) = match fact {
+                Lifecycle::Created { rules, .. } => ("create", rules),
+                Lifecycle::StartRequested { rules } => ("start", rules),
+                Lifecycle::Configured { rules, .. } => ("config", rules),
+                _ => return,
+            };
+            match rules.replace((**now).clone()) {
+                None => first = envelope.seq,
+                Some(before) => {
+                    let line = Recorded { seq: envelope.seq, by };
+                    lines.extend(changes(&before, now).into_iter().map(|change| (change.key, line)));
+                }
+            }
+        })?;
+        Ok(move |key: &str| {
+            let newest = lines.iter().rev().find(|(one, _)| one == key).map(|(_, line)| *line);
+            newest.unwrap_or(Recorded { seq: first, by: "create" })
+        })
+    }
+
+    /// Writes `bubble.toml` again as the log has it.
+    pub(crate) fn write_config(&self, unit: &Unit) -> Result<(), EngineError> {
+        Ok(self.log().put_config(&self.rendered(unit))?)
+    }
+
+    fn rendered(&self, unit: &Unit) -> String {
+        let no_tests = unit.rules.checks.is_empty();
+        let resolved = Resolved { rules: unit.rules.clone(), no_tests, explained: Vec::new() };
+        render_bubble_toml(&resolved, &self.id, &unit.repo)
+    }
+}

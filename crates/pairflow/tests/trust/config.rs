@@ -1,0 +1,324 @@
+//! A repository's files cause nothing that the person has not agreed to, and a bubble under way is bound by its log.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use pairflow_testkit::home::{Home, Ran};
+use serde_json::{Value, json};
+
+use crate::daily_support::{on_terminal, wait_until};
+use crate::support::home;
+
+/// The file that foreign commands would make.
+fn canary(home: &Home) -> PathBuf {
+    home.root().join("canary")
+}
+
+/// Commits a `pairflow.toml` whose setup command would leave a trace.
+fn commands_in_the_repository(home: &Home) {
+    let text = format!("[commands]\nsetup = \"touch {}\"\ntest = \"true\"\n", canary(home).display());
+    home.commit("pairflow.toml", &text, "configuration");
+}
+
+/// The hash that a refusal prints.
+#[track_caller]
+fn hash_in(ran: &Ran) -> String {
+    let next = ran.stderr.lines().find_map(|line| line.strip_prefix("next: ")).expect("the refusal names what goes on");
+    let (_, after) = next.split_once("--trust=").unwrap_or_else(|| panic!("no hash in {next:?}"));
+    after.split(' ').next().unwrap_or_default().to_owned()
+}
+
+fn bubbles(home: &Home) -> usize {
+    home.pairflow(&["list", "--json"]).ok().json()["bubbles"].as_array().map_or(0, Vec::len)
+}
+
+/// The lines of a bubble's log.
+fn lines(home: &Home, id: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(home.repo.join(format!(".pairflow/bubbles/{id}/transcript.ndjson"))).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn bubble_toml(home: &Home, id: &str) -> PathBuf {
+    home.repo.join(format!(".pairflow/bubbles/{id}/bubble.toml"))
+}
+
+#[test]
+fn commands_of_a_repository_do_not_run_before_they_are_trusted() {
+    let home = home();
+    commands_in_the_repository(&home);
+    for call in [
+        &["new", "do it"][..],
+        &["new", "do it", "--yes"],
+        &["new", "do it", "--test", "true"],
+        &["create", "--id", "b1", "--task", "do it"],
+        &["create", "--id", "b1", "--task", "do it", "--start", "--yes"],
+        &["create", "--id", "b1", "--task", "do it", "--no-tests", "--manual-check", "look"],
+    ] {
+        let refused = home.pairflow(call).ends(1).says("pairflow.toml:2").says("touch").says("not trusted");
+        assert_eq!(hash_in(&refused).len(), 32, "{refused:?}");
+    }
+    assert_eq!(bubbles(&home), 0, "nothing is made for what may not run");
+    // What the person says takes the place of everything that the repository says.
+    home.pairflow(&["new", "do it", "--test", "true", "--setup", "true"]).ok();
+    assert!(!canary(&home).exists());
+}
+
+#[test]
+fn a_hash_stands_for_exactly_the_commands_that_it_was_printed_for() {
+    let home = home();
+    commands_in_the_repository(&home);
+    let hash = hash_in(&home.pairflow(&["new", "do it"]).ends(1));
+    let wrong = format!("--trust={}", hash.replace(|c: char| c.is_ascii_digit(), "a"));
+    let refused = home.pairflow(&["new", "do it", &wrong]).ends(1).says("do not have the hash");
+    assert_eq!(hash_in(&refused), hash);
+    assert!(!canary(&home).exists());
+    home.pairflow(&["new", "do it", "--id", "b1", &format!("--trust={hash}")]).ok();
+    assert!(canary(&home).exists(), "what is trusted runs");
+    assert_eq!(lines(&home, "b1")[0]["payload"]["confirmed"], "trusted");
+    // It is asked once, for all bubbles of this repository.
+    home.pairflow(&["new", "do it again", "--id", "b2"]).ok();
+    // A changed command is another one, and the old hash does not stand for it.
+    home.commit("pairflow.toml", "[commands]\ntest = \"true; true\"\n", "another command");
+    home.pairflow(&["new", "once more"]).ends(1).says("- test     true").says("+ test     true; true").says("- setup");
+    home.pairflow(&["new", "once more", &format!("--trust={hash}")]).ends(1).says("do not have the hash");
+}
+
+#[test]
+fn a_repository_does_not_say_what_is_the_persons() {
+    let home = home();
+    let canary = canary(&home);
+    let own = [
+        format!("[agent.codex]\ncommand = [\"/bin/sh\", \"-c\", \"touch {}\"]\n", canary.display()),
+        "[agent.codex]\nenv = [\"AWS_SECRET_ACCESS_KEY\"]\n".to_owned(),
+        "\n[notifications]\nwebhook = \"http://127.0.0.1:9/s3cret\"\n".to_owned(),
+        "\n[notifications]\nwaiting_human_sound = \"/dev/zero\"\n".to_owned(),
+        format!("open_command = \"touch {}\"\n", canary.display()),
+        "permissions = \"all\"\n".to_owned(),
+        "driver = \"script\"\nscript = \"agents.yaml\"\n".to_owned(),
+        "no_tests = true\nmanual_checks = [\"look\"]\n".to_owned(),
+    ];
+    for text in own {
+        std::fs::write(home.repo.join("pairflow.toml"), &text).unwrap();
+        for call in
+            [&["new", "do it", "--test", "true"][..], &["create", "--id", "b1", "--task", "x", "--test", "true"]]
+        {
+            let refused = home.pairflow(call).ends(2).says("pairflow.toml:").says("yours to set");
+            assert!(refused.stderr.contains(".config/pairflow/config.toml"), "{refused:?}");
+            assert!(!refused.stderr.contains("s3cret"), "{refused:?}");
+        }
+    }
+    std::fs::remove_file(home.repo.join("pairflow.toml")).unwrap();
+    assert_eq!(bubbles(&home), 0);
+    assert!(!canary.exists());
+}
+
+#[test]
+fn a_command_that_arrives_between_create_and_start_is_asked_about() {
+    let home = home();
+    home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", "true"]).ok();
+    commands_in_the_repository(&home);
+    let refused = home.pairflow(&["start", "b1"]).ends(1).says("not trusted").says("touch");
+    assert_eq!(home.status("b1")["state"], "CREATED");
+    assert!(!canary(&home).exists());
+    home.pairflow(&["start", "b1", &format!("--trust={}", hash_in(&refused))]).ok();
+    assert!(canary(&home).exists());
+}
+
+#[test]
+fn a_person_is_asked_once_and_again_when_a_command_changes() {
+    let home = home();
+    home.commit("Makefile", "lint:\n\ttrue\n", "checks");
+    commands_in_the_repository(&home);
+    let question = "Trust these commands in";
+    let (code, shown) = on_terminal(home.command(&["new", "one", "--id", "b1"]), &[(question, "n\n")]);
+    assert_eq!(code, 1, "{shown}");
+    assert!(!canary(&home).exists());
+    let (code, shown) = on_terminal(home.command(&["new", "one", "--id", "b1"]), &[(question, "y\n")]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("pairflow.toml:2, once in each new worktree"), "{shown}");
+    assert!(canary(&home).exists());
+    let (code, shown) = on_terminal(home.command(&["new", "two", "--id", "b2"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]")), (0, false), "{shown}");
+    home.commit(
+        "pairflow.toml",
+        "[commands]\ntest = \"true && \u{1b}[2Jcurl x\"\n".replace('\u{1b}', "\\u001b").as_str(),
+        "x",
+    );
+    let (code, shown) = on_terminal(home.command(&["trust"]), &[(question, "y\n")]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("Changed since you trusted") && shown.contains("^[[2Jcurl x"), "{shown}");
+}
+
+#[test]
+fn trust_is_given_listed_and_withdrawn() {
+    let home = home();
+    home.pairflow(&["trust"]).ok().says("sets no commands");
+    commands_in_the_repository(&home);
+    let before = home.pairflow(&["trust", "--json"]).ok().json();
+    assert_eq!((&before["trusted"], &before["commands"][1]["command"]), (&json!(false), &json!("true")));
+    let hash = before["hash"].as_str().unwrap().to_owned();
+    home.pairflow(&["trust"]).ends(1).says(&format!("--trust={hash}"));
+    home.pairflow(&["trust", &format!("--trust={hash}")]).ok().says("trusted");
+    assert_eq!(home.pairflow(&["trust", "--json"]).ok().json()["trusted"], true);
+    home.pairflow(&["trust", "--list"]).ok().says(&hash).says("work/repo");
+    home.pairflow(&["init"]).ends(1).says("is there already");
+    home.pairflow(&["trust", "--forget"]).ok();
+    home.pairflow(&["trust", "--list", "--json"]).ok().says("\"repositories\"");
+    home.pairflow(&["new", "do it"]).ends(1).says("not trusted");
+    home.pairflow(&["init"]).ends(1).says("not trusted");
+    home.pairflow(&["init", &format!("--trust={hash}")]).ok();
+    home.pairflow(&["new", "do it"]).ok();
+}
+
+#[test]
+fn what_is_wrong_with_the_record_of_trust_only_asks_again() {
+    let home = home();
+    commands_in_the_repository(&home);
+    let hash = hash_in(&home.pairflow(&["trust"]).ends(1));
+    let trust = format!("--trust={hash}");
+    home.pairflow(&["trust", &trust]).ok();
+    let file = home.root().join("state/pairflow/trust.json");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let good = std::fs::read_to_string(&file).unwrap();
+    let damaged = [
+        &good[..good.len() / 2],
+        "",
+        "[]",
+        "{\"version\": 9}",
+        &good.replace("\"test\": \"true\"", "\"test\": \"evil\""),
+    ];
+    for text in damaged {
+        std::fs::write(&file, text).unwrap();
+        home.pairflow(&["new", "do it"]).ends(1).says("not trusted");
+    }
+    std::fs::remove_file(&file).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&file).status().unwrap();
+    assert!(made.success());
+    home.pairflow(&["new", "do it"]).ends(1).says("not trusted");
+    home.pairflow(&["trust", &trust]).ok();
+    home.pairflow(&["new", "do it"]).ok();
+}
+
+/// A place that takes calls and says which ones came.
+struct Hook {
+    listener: TcpListener,
+}
+
+impl Hook {
+    fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Self { listener }
+    }
+
+    fn address(&self) -> String {
+        format!("http://{}/s3cret", self.listener.local_addr().unwrap())
+    }
+
+    /// Takes a call, if there is one.
+    fn called(&self) -> bool {
+        let Ok((mut stream, _)) = self.listener.accept() else { return false };
+        stream.set_nonblocking(false).unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        true
+    }
+}
+
+#[test]
+fn an_edited_bubble_toml_does_not_redirect_the_webhook() {
+    let home = home();
+    let (own, foreign) = (Hook::open(), Hook::open());
+    home.configure(&format!("[notifications]\nwebhook = \"{}\"\n", own.address()));
+    home.pairflow(&["new", "do it", "--id", "b1", "--test", "true"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let codex = home.agent("b1", "codex");
+    let file = bubble_toml(&home, "b1");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let edited = text.replace("[notifications]\n", &format!("[notifications]\nwebhook = \"{}\"\n", foreign.address()));
+    assert_ne!(text, edited);
+    std::fs::write(&file, edited).unwrap();
+    codex.pairflow(&["ask-human", "--question", "Which port?"]).ok();
+    let mut redirected = false;
+    wait_until("a call", || {
+        redirected |= foreign.called();
+        redirected || own.called()
+    });
+    assert!(!redirected, "the question went to the address that the agent wrote down");
+}
+
+#[test]
+fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
+    let home = home();
+    home.pairflow(&["new", "do it", "--id", "b1", "--test", "test -f done.txt"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let codex = home.agent("b1", "codex");
+    assert_eq!(home.status("b1")["config_differs"], Value::Null);
+    let file = bubble_toml(&home, "b1");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mark = format!("touch {}", canary(&home).display());
+    std::fs::write(&file, text.replace("test -f done.txt", &mark).replace("max_rounds = 8", "max_rounds = 3")).unwrap();
+    let differs = home.status("b1")["config_differs"].as_str().unwrap_or_default().to_owned();
+    assert!(differs.contains("max_rounds, commands.test"), "{differs}");
+    home.pairflow(&["status", "b1"]).ok().says("bubble.toml differs").says("next: pairflow config apply b1");
+    let explained = home.pairflow(&["config", "explain", "b1", "--json"]).ok().json();
+    let row = explained["values"].as_array().unwrap().iter().find(|row| row["key"] == "commands.test").unwrap();
+    assert_eq!((&row["value"], &row["source"]), (&json!("test -f done.txt"), &json!("log #1 (create)")));
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    assert!(!canary(&home).exists(), "the edited command ran");
+    codex.pairflow(&["config", "apply", "b1", "--yes"]).ends(77);
+    home.pairflow(&["config", "apply", "b1"]).ends(1).says("max_rounds: 8 -> 3").says("add --yes");
+    home.pairflow(&["config", "apply", "b1", "--yes"]).ok().says("max_rounds: 8 -> 3");
+    home.wait_for("b1", |status| status["checks"][0]["command"] == mark.as_str());
+    assert_eq!(home.status("b1")["config_differs"], Value::Null);
+    wait_until("the applied command", || canary(&home).exists());
+    // What was fixed at the start is not changed by a file, either.
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("base_branch = \"main\"", "base_branch = \"other\"")).unwrap();
+    home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("base_branch cannot be changed");
+    std::fs::write(&file, "not = [toml").unwrap();
+    home.pairflow(&["status", "b1"]).ok().says("bubble.toml cannot be read");
+}
+
+#[test]
+fn a_person_corrects_the_check_of_a_running_bubble() {
+    let home = home();
+    home.pairflow(&["new", "do it", "--id", "b1", "--test", "test -f never.txt"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let codex = home.agent("b1", "codex");
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for("b1", |status| status["active_agent"] == "codex" && status["checks"][0]["stand"] == "failed");
+    codex.pairflow(&["config", "set", "b1", "commands.test=true"]).ends(77);
+    codex.pairflow(&["trust"]).ends(77);
+    home.pairflow(&["config", "set", "b1", "commands.test=test -f done.txt", "max_rounds=3"])
+        .ok()
+        .says("commands.test: test -f never.txt -> test -f done.txt");
+    let status = home.wait_for_turn("b1", "codex");
+    assert_eq!((&status["max_rounds"], &status["checks"][0]["command"]), (&json!(3), &json!("test -f done.txt")));
+    assert_eq!(status["checks"][0]["stand"], "missing", "what the old command said does not count");
+    let fact = lines(&home, "b1").into_iter().find(|line| line["payload"]["event"] == "configured").unwrap();
+    assert_eq!((&fact["type"], &fact["sender"]), (&json!("LIFECYCLE"), &json!("human")));
+    home.pairflow(&["log", "b1"]).ok().says("changes the configuration: max_rounds: 8 -> 3; commands.test");
+    let seq = fact["seq"].as_u64().unwrap();
+    home.pairflow(&["config", "explain", "b1"]).ok().says(&format!("log #{seq} (config)"));
+    let file = std::fs::read_to_string(bubble_toml(&home, "b1")).unwrap();
+    assert!(file.contains("test = \"test -f done.txt\"") && file.contains("max_rounds = 3"), "{file}");
+    codex.pairflow(&["pass", "--summary", "the same, with a check that works"]).ok();
+    home.wait_for_turn("b1", "claude");
+    for (setting, why) in [
+        ("base_branch=other", "base_branch was fixed"),
+        ("work_mode=clone", "work_mode was fixed"),
+        ("id=b2", "id was fixed"),
+        ("notifications.webhook=https://h/x", "your own configuration only"),
+        ("max_round=3", "did you mean `max_rounds`?"),
+    ] {
+        home.pairflow(&["config", "set", "b1", setting]).ends(2).says(why);
+    }
+    home.pairflow(&["config", "set", "b1", "max_rounds=3"]).ok().says("Nothing changes");
+    home.pairflow(&["verify", "b1"]).ok();
+}
