@@ -4,9 +4,7 @@
 //! Both are kept in one file of the user's state directory. Whatever is wrong with that file, the person is asked again.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,6 +12,7 @@ use pairflow_core::config::CommandSet;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Engine, EngineError};
+use crate::regular;
 use crate::store::StoreError;
 use crate::store::storage::{Guard, LockMode};
 
@@ -101,7 +100,9 @@ impl Engine {
 
     /// A book that is missing, damaged or of another form is an empty one.
     fn book(&self) -> Book {
-        let read = read(&self.book_file()).ok().and_then(|bytes| serde_json::from_slice::<Book>(&bytes).ok());
+        let read = regular::read_up_to(&self.book_file(), MOST_BYTES)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Book>(&bytes).ok());
         read.filter(|book| book.version == VERSION)
             .unwrap_or_else(|| Book { version: VERSION, repositories: BTreeMap::new() })
     }
@@ -131,18 +132,10 @@ impl Engine {
     }
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    // Whoever put a pipe there is not waited for.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // What a process that was killed left under this name is nobody's.
+    let _ = std::fs::remove_file(path);
+    let mut file = regular::create_new(path, 0o600)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

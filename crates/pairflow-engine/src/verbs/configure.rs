@@ -57,7 +57,10 @@ impl Bubble {
         // The usual case costs no parsing.
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileState::Gone),
-            Ok(it) if it.is_file() && std::fs::read(&path).is_ok_and(|text| text == self.rendered(unit).as_bytes()) => {
+            Ok(it)
+                if it.is_file()
+                    && crate::regular::read(&path).is_ok_and(|text| text == self.rendered(unit).as_bytes()) =>
+            {
                 return Ok(FileState::Same);
             }
             _ => {}

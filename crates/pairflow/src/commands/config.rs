@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
 use pairflow_core::config::{Explained, Flags, Layer, Origin, Set, Setting, changes, resolve};
 use pairflow_core::ids::BubbleId;
+use pairflow_core::log::Person;
 use pairflow_core::rules::{Change, Rules};
 use pairflow_core::unit::{Phase, Unit};
 use pairflow_core::view::timeline::changed;
@@ -13,7 +14,7 @@ use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::FileState;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
@@ -50,8 +51,12 @@ const SET_EXAMPLES: &str = "Examples:
   pairflow config set login-race commands.test='cargo test' max_rounds=12
   pairflow config set login-race scope.allow='[\"src/**\"]'
   pairflow config set login-race commands.lint=      no lint command any more
+  pairflow config set login-race identity=current    commit as git is configured now
 
 A check whose command changes is run again: what it said before does not count.";
+
+/// What is not a key of the configuration, but who commits.
+const IDENTITY: &str = "identity";
 
 /// The arguments of `config set`.
 #[derive(Debug, Clone, Args)]
@@ -128,10 +133,28 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 
 fn set(app: &App, out: &mut Out, args: &SetArgs) -> Result<(), CommandError> {
     let bubble = app.bubble(&BubbleArg::named(Some(args.id.clone()), args.repo.clone()), "config set")?;
+    if args.settings.iter().any(|setting| setting.key == IDENTITY) {
+        return set_identity(out, &bubble, args);
+    }
     let unit = bubble.load()?.unit;
     let rules = bubble.subject(&unit).with(&args.settings).map_err(|errors| CommandError::from(&errors))?;
     let changes = put_in_force(app, &bubble, &unit, &rules)?;
     tell(out, &bubble, &changes, args.json)
+}
+
+/// Has the bubble's commit made as git says now.
+fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), CommandError> {
+    let [Setting { value: Some(value), .. }] = &args.settings[..] else {
+        return Err(CommandError::usage(format_args!("{IDENTITY} is set alone: {IDENTITY}=current.")));
+    };
+    if value != "current" {
+        return Err(CommandError::usage(format_args!("{IDENTITY} can be set to `current` only, not to `{value}`.")));
+    }
+    let before = bubble.load()?.unit.identity.and_then(|identity| identity.author);
+    let identity = bubble.adopt_identity()?;
+    let author = |author: Option<Person>| author.map(|author| author.to_string());
+    let (old, new) = (json!(author(before)), json!(author(identity.author)));
+    tell(out, bubble, &[Change { key: IDENTITY.to_owned(), old, new }], args.json)
 }
 
 fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError> {

@@ -86,6 +86,18 @@ fn settings_that_an_agent_writes_decide_neither_author_nor_signature() {
 }
 
 #[test]
+fn a_changed_identity_is_used_once_the_person_says_so() {
+    let home = home();
+    approved(&home, |_| ());
+    home.git(&["config", "user.name", "Ada Lovelace"]);
+    home.pairflow(&["config", "set", "b1", "identity=me"]).ends(2).says("`current` only");
+    home.pairflow(&["config", "set", "b1", "identity=current"]).ok().says("Ada Lovelace");
+    assert_eq!(home.status("b1")["identity_changes"], serde_json::json!([]));
+    home.pairflow(&["commit", "b1"]).ok();
+    assert_eq!(people(&home), "Ada Lovelace <ada@example.org>, Ada Lovelace <ada@example.org>");
+}
+
+#[test]
 fn the_identity_is_the_one_of_the_creation_with_the_repositorys_own_settings() {
     let mut home = home();
     home.git(&["config", "author.email", "ada@work.example"]);
