@@ -1,5 +1,7 @@
 //! The configuration of a bubble that exists: the log says what is in force, `bubble.toml` is where a person edits it.
 
+use std::io;
+
 use pairflow_core::config::{Recorded, Resolved, Subject, changes, render_bubble_toml};
 use pairflow_core::log::{Body, Lifecycle};
 use pairflow_core::rules::{Change, Rules};
@@ -54,10 +56,16 @@ impl Bubble {
     pub fn file_state(&self, unit: &Unit) -> Result<FileState, EngineError> {
         let repo = self.control.repo();
         let path = bubble_file(repo, &self.id);
-        // The usual case costs no parsing.
+        let text = self.rendered(unit);
         match std::fs::metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileState::Gone),
-            Ok(it) if it.is_file() && std::fs::read(&path).is_ok_and(|text| text == self.rendered(unit).as_bytes()) => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::Gone),
+            // Nobody waits for a pipe that lies there.
+            Ok(it) if !it.is_file() => {
+                let source = io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
+                return Ok(FileState::Unusable(LoadError::Unreadable { path, source }));
+            }
+            // The usual case costs no parsing.
+            Ok(it) if it.len() == text.len() as u64 && std::fs::read(&path).is_ok_and(|own| own == text.as_bytes()) => {
                 return Ok(FileState::Same);
             }
             _ => {}
