@@ -1,5 +1,7 @@
 //! The configuration of a bubble that exists: the log says what is in force, `bubble.toml` is where a person edits it.
 
+use std::io;
+
 use pairflow_core::config::{Recorded, Resolved, Subject, changes, render_bubble_toml};
 use pairflow_core::log::{Body, Lifecycle};
 use pairflow_core::rules::{Change, Rules};
@@ -54,15 +56,11 @@ impl Bubble {
     pub fn file_state(&self, unit: &Unit) -> Result<FileState, EngineError> {
         let repo = self.control.repo();
         let path = bubble_file(repo, &self.id);
-        // The usual case costs no parsing.
-        match std::fs::metadata(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(FileState::Gone),
-            Ok(it)
-                if it.is_file()
-                    && crate::regular::read(&path).is_ok_and(|text| text == self.rendered(unit).as_bytes()) =>
-            {
-                return Ok(FileState::Same);
-            }
+        let text = self.rendered(unit);
+        match crate::regular::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::Gone),
+            // The usual case costs no parsing.
+            Ok(own) if own == text.as_bytes() => return Ok(FileState::Same),
             _ => {}
         }
         let read = ConfigFiles { repo, user: None, bubble: Some(&self.id) }.load_bubble();

@@ -282,6 +282,9 @@ fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
     home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("base_branch cannot be changed");
     std::fs::write(&file, "not = [toml").unwrap();
     home.pairflow(&["status", "b1"]).ok().says("bubble.toml cannot be read");
+    std::fs::remove_file(&file).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+    home.pairflow(&["status", "b1"]).ok().says("bubble.toml cannot be read");
 }
 
 #[test]
