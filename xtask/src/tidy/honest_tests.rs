@@ -20,6 +20,7 @@ const MAY_SLEEP: &[(&str, &str)] = &[
         "crates/pairflow/tests/interactive_panes_support/machine.rs",
         "looks again for what it waits for, with a deadline",
     ),
+    ("crates/pairflow/tests/trust/support.rs", "looks again for what it waits for, with a deadline"),
     ("crates/pairflow/tests/real_specs_support/mod.rs", "looks again at a real program, with a deadline"),
 ];
 
