@@ -6,8 +6,6 @@ use super::tree::{File, Problem, Rust, Tree};
 /// Files whose tests may sleep, each with the reason.
 const MAY_SLEEP: &[(&str, &str)] = &[
     ("crates/pairflow/tests/daily_support/mod.rs", "looks again for the end of processes, with a deadline"),
-    ("crates/pairflow/tests/trust/hangs.rs", "looks again for the end of a process, with a deadline"),
-    ("crates/pairflow/tests/trust/socket.rs", "looks again for an answer, with a deadline"),
     ("crates/pairflow-testkit/src/clis/hooks.rs", "looks again for a hook's event, with a deadline"),
     ("crates/pairflow-testkit/src/clis/panes.rs", "looks again for the end of a pane's program, with a deadline"),
     ("crates/pairflow-testkit/src/pair/place.rs", "looks again for a bubble's state, with a deadline"),
@@ -23,6 +21,7 @@ const MAY_SLEEP: &[(&str, &str)] = &[
         "looks again for what it waits for, with a deadline",
     ),
     ("crates/pairflow/tests/trust/agents.rs", "looks again for what it waits for, with a deadline"),
+    ("crates/pairflow/tests/trust/support.rs", "looks again for what it waits for, with a deadline"),
     ("crates/pairflow/tests/real_specs_support/mod.rs", "looks again at a real program, with a deadline"),
 ];
 

@@ -1,13 +1,14 @@
 //! Nothing hangs: neither on a FIFO in place of a file, nor on a supervisor that stands still.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pairflow_testkit::home::{Home, Ran};
 use serde_json::{Value, json};
 
-use crate::support::{home, log};
+use crate::support::{home, log, within};
 
 /// How long a command may take before it counts as hanging. Far above what it needs on a busy machine.
 const LIMIT: Duration = Duration::from_secs(40);
@@ -18,17 +19,10 @@ fn ends(home: &Home, mut command: Command) -> Ran {
     let (out, err) = (home.root().join("tmp/out"), home.root().join("tmp/err"));
     let file = |path: &Path| Stdio::from(std::fs::File::create(path).unwrap());
     let mut child = command.stdin(Stdio::null()).stdout(file(&out)).stderr(file(&err)).spawn().unwrap();
-    let until = Instant::now() + LIMIT;
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if Instant::now() >= until {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("it hangs: {command:?}");
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let Some(status) = within(LIMIT, || child.try_wait().unwrap()) else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        panic!("it hangs: {command:?}");
     };
     let text = |path: &Path| std::fs::read_to_string(path).unwrap();
     Ran { code: status.code().unwrap_or(-1), stdout: text(&out), stderr: text(&err) }
@@ -39,11 +33,24 @@ fn run(home: &Home, args: &[&str]) -> Ran {
     ends(home, home.command(args))
 }
 
-/// Puts a FIFO in place of a file.
-fn fifo(path: &Path) {
-    let _ = std::fs::remove_file(path);
+/// A FIFO in place of a file, as long as this value lives.
+#[must_use = "it is removed when it is dropped"]
+struct Fifo(PathBuf);
+
+fn fifo(path: &Path) -> Fifo {
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    assert!(Command::new("mkfifo").arg(path).status().unwrap().success(), "{}", path.display());
+    let beside = path.with_extension("fifo");
+    assert!(Command::new("mkfifo").arg(&beside).status().unwrap().success(), "{}", beside.display());
+    std::fs::rename(&beside, path).unwrap();
+    Fifo(path.to_owned())
+}
+
+impl Drop for Fifo {
+    fn drop(&mut self) {
+        if self.0.symlink_metadata().is_ok_and(|found| found.file_type().is_fifo()) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
 }
 
 fn created(home: &Home, id: &str) {
@@ -65,7 +72,7 @@ fn a_log_that_is_a_fifo_is_refused_by_every_command_and_hides_no_other_bubble() 
     let home = home();
     created(&home, "b1");
     created(&home, "b2");
-    fifo(&file_of(&home, "b1", "transcript.ndjson"));
+    let _fifo = fifo(&file_of(&home, "b1", "transcript.ndjson"));
     run(&home, &["list"]).ok().says("b1").says("b2");
     for args in [&[][..], &["next"], &["inbox"], &["doctor"], &["supervise", "--once"]] {
         run(&home, args);
@@ -93,13 +100,14 @@ fn a_cache_that_is_a_fifo_is_replaced() {
     let home = home();
     created(&home, "b1");
     let cache = file_of(&home, "b1", "state.json");
-    fifo(&cache);
+    let first = fifo(&cache);
     for args in [&[][..], &["list"], &["next"], &["status", "b1"], &["verify", "b1"], &["start", "b1"]] {
         run(&home, args);
     }
     home.wait_for_turn("b1", "codex");
     assert!(cache.symlink_metadata().unwrap().is_file());
-    fifo(&cache);
+    drop(first);
+    let _second = fifo(&cache);
     run(&home, &["stop", "b1", "--yes"]).ok();
     assert_eq!(home.status("b1")["state"], "CANCELLED");
 }
@@ -109,22 +117,19 @@ fn a_supervisor_goes_on_beside_files_that_are_fifos() {
     let home = home();
     started(&home, "b1");
     started(&home, "b2");
-    let before = supervisor(&home)["pid"].clone();
-    for name in ["transcript.ndjson", "state.json"] {
-        fifo(&file_of(&home, "b1", name));
-    }
-    for name in ["told.json", "seats.json", "stage.json", "processes/1-1.json"] {
-        fifo(&home.repo.join(".pairflow/runtime/b1").join(name));
-    }
-    let codex = home.agent("b2", "codex");
+    let (codex, claude) = (home.agent("b2", "codex"), home.agent("b2", "claude"));
+    let running = Supervisor::of(&home);
+    let own = ["transcript.ndjson", "state.json"].map(|name| file_of(&home, "b1", name));
+    let notes = ["told.json", "seats.json", "stage.json", "processes/1-1.json"];
+    let notes = notes.map(|name| home.repo.join(".pairflow/runtime/b1").join(name));
+    let _fifos: Vec<_> = own.iter().chain(&notes).map(|path| fifo(path)).collect();
     codex.write("done.txt", "done\n");
     ends(&home, codex.command(&["pass", "--summary", "first cut"])).ok();
     home.wait_for_turn("b2", "claude");
-    assert_eq!(supervisor(&home)["pid"], before);
+    assert_eq!(supervisor(&home)["pid"], running.0);
     // The next one finds it so from the start.
     run(&home, &["supervisor", "stop"]).ok();
     run(&home, &["supervise"]).ok();
-    let claude = home.agent("b2", "claude");
     ends(&home, claude.command(&["pass", "--summary", "fine", "--no-findings"])).ok();
     home.wait_for_turn("b2", "codex");
 }
@@ -139,12 +144,12 @@ fn a_configuration_that_is_a_fifo_is_named() {
         home.root().join("config/pairflow/config.toml"),
     ] {
         let kept = std::fs::read(&path).ok();
-        fifo(&path);
+        let fifo = fifo(&path);
         let refused = run(&home, &["start", "b1"]);
         assert_ne!(refused.code, 0);
         refused.says(path.file_name().unwrap().to_str().unwrap()).says("not a regular file");
         run(&home, &["config", "explain"]);
-        std::fs::remove_file(&path).unwrap();
+        drop(fifo);
         if let Some(kept) = kept {
             std::fs::write(&path, kept).unwrap();
         }
@@ -157,7 +162,7 @@ fn a_text_that_is_a_fifo_is_refused_with_the_way_to_pipe_it_in() {
     let home = home();
     started(&home, "b1");
     let pipe = home.root().join("pipe");
-    fifo(&pipe);
+    let _fifo = fifo(&pipe);
     let (name, at) = (pipe.display().to_string(), format!("@{}", pipe.display()));
     for task in [&name, &at] {
         let refused = run(&home, &["create", "--id", "b9", "--task", task, "--test", "true"]).ends(2);
@@ -190,25 +195,22 @@ fn files_of_the_worktree_and_of_git_that_are_fifos_hold_nothing_up_for_long() {
     codex.write("done.txt", "done\n");
     let attributes = codex.worktree.join("deep/er/.gitattributes");
     codex.write("deep/er/file.txt", "x\n");
-    fifo(&attributes);
+    let fifo_there = fifo(&attributes);
     ends(&home, codex.command(&["pass", "--summary", "first cut"])).ok();
     // The person is told which file it is, long before git's own limit.
-    let until = Instant::now() + Duration::from_secs(60);
     let told = |line: &Value| line.to_string().contains(".gitattributes is not a regular file");
     // A git that waits for a FIFO does not notice that it was removed, so the last attempt has to be over.
-    while !log(&home, "b1").iter().any(told) || supervisor(&home)["busy"] != 0 {
-        assert!(Instant::now() < until, "nobody is told of the FIFO: {:#?}", log(&home, "b1").last());
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    std::fs::remove_file(&attributes).unwrap();
+    let over = || (log(&home, "b1").iter().any(told) && supervisor(&home)["busy"] == 0).then_some(());
+    let seen = within(Duration::from_secs(60), over);
+    assert!(seen.is_some(), "nobody is told of the FIFO: {:#?}", log(&home, "b1").last());
+    drop(fifo_there);
     run(&home, &["resume", "b1"]);
     home.wait_for_turn("b1", "claude");
     for name in ["info/exclude", "info/attributes"] {
         let file = home.repo.join(".git").join(name);
-        fifo(&file);
+        let _fifo = fifo(&file);
         run(&home, &["create", "--id", "b2", "--task", "x", "--test", "true"]);
         run(&home, &["list"]).ok();
-        std::fs::remove_file(&file).unwrap();
     }
 }
 
@@ -218,28 +220,29 @@ fn a_hook_whose_input_never_ends_is_over_after_a_while() {
     let mut command = home.command(&["hook", "Stop"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let _open = child.stdin.take();
-    let until = Instant::now() + LIMIT;
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() >= until {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("the hook hangs");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(child.wait().unwrap().success());
+    let Some(status) = within(LIMIT, || child.try_wait().unwrap()) else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        panic!("the hook hangs");
+    };
+    assert!(status.success());
 }
 
 fn supervisor(home: &Home) -> Value {
     run(home, &["supervisor", "status", "--json"]).ok().json()
 }
 
-/// A supervisor that stands still; it is ended with this value if nobody has ended it before.
-struct Stopped(u64);
+/// The supervisor that runs now; it is ended with this value if nobody has ended it before.
+struct Supervisor(u64);
 
-impl Stopped {
-    fn new(home: &Home) -> Self {
-        let one = Self(supervisor(home)["pid"].as_u64().unwrap());
+impl Supervisor {
+    fn of(home: &Home) -> Self {
+        Self(supervisor(home)["pid"].as_u64().unwrap())
+    }
+
+    /// Has it stand still.
+    fn stopped(home: &Home) -> Self {
+        let one = Self::of(home);
         one.signal("STOP");
         one
     }
@@ -255,7 +258,7 @@ impl Stopped {
     }
 }
 
-impl Drop for Stopped {
+impl Drop for Supervisor {
     fn drop(&mut self) {
         if !self.is_gone() {
             self.signal("KILL");
@@ -274,7 +277,7 @@ fn impatient() -> Home {
 fn a_supervisor_that_hangs_is_named_and_replaced_by_the_next_command_that_needs_one() {
     let home = impatient();
     started(&home, "b1");
-    let hung = Stopped::new(&home);
+    let hung = Supervisor::stopped(&home);
     let shown = supervisor(&home);
     assert_eq!(
         (&shown["running"], &shown["answers"], &shown["pid"]),
@@ -300,7 +303,7 @@ fn a_supervisor_that_hangs_is_named_and_replaced_by_the_next_command_that_needs_
 fn a_supervisor_that_hangs_is_stopped_by_force() {
     let home = impatient();
     started(&home, "b1");
-    let hung = Stopped::new(&home);
+    let hung = Supervisor::stopped(&home);
     run(&home, &["supervisor", "stop"]).ok().says(&format!("ended by force, process {}", hung.0));
     assert!(hung.is_gone());
     run(&home, &["supervisor", "status"]).ok().says("No supervisor is running.");
@@ -310,7 +313,7 @@ fn a_supervisor_that_hangs_is_stopped_by_force() {
 fn a_process_that_only_is_named_in_the_lock_is_not_ended() {
     let home = impatient();
     started(&home, "b1");
-    let hung = Stopped::new(&home);
+    let hung = Supervisor::stopped(&home);
     // Somebody writes another process into the lock: one of this user, alive, and no supervisor.
     let lock = home.root().join("run/pairflow/supervisor.lock");
     let mut other = Command::new("sleep").arg("600").spawn().unwrap();

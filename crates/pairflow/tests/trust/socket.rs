@@ -5,12 +5,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pairflow_testkit::home::{Home, Ran};
 use serde_json::{Value, json};
 
-use crate::support::{home, log, program};
+use crate::support::{home, log, program, within};
 
 /// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -66,11 +66,7 @@ impl Probe {
     #[track_caller]
     fn answers(&self) -> Vec<Value> {
         let file = PathBuf::from(format!("{}.answers", self.asks.display()));
-        let until = Instant::now() + PATIENCE;
-        while !file.exists() {
-            assert!(Instant::now() < until, "nobody has asked");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        assert!(within(PATIENCE, || file.exists().then_some(())).is_some(), "nobody has asked");
         serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
     }
 }
@@ -208,7 +204,6 @@ fn whatever_arrives_at_the_socket_is_limited() {
     let home = home();
     started(&home, "b1");
     let (socket, before) = (socket(&home), pid(&home));
-    refused(&say(&socket, b"{\"ask\":\"dance\"}"), "does not understand");
     let many: Vec<_> = (0..5000).map(|n| json!([format!("V{n}"), "x"])).collect();
     refused(
         &say(&socket, wake(&home, "b1", &json!(many)).to_string().as_bytes()),
@@ -219,15 +214,13 @@ fn whatever_arrives_at_the_socket_is_limited() {
         &say(&socket, wake(&home, "b1", &long).to_string().as_bytes()),
         "the environment of the caller is too large",
     );
+    refused(&say(&socket, b"{\"ask\":\"dance\"}"), "does not understand");
     let endless = say(&socket, &vec![b'x'; 5 * 1024 * 1024]);
     assert!(endless["pid"].is_null(), "{endless}");
     // As many as this are not served at once; those that say nothing are hung up on, and others get their place.
     let mut silent: Vec<_> = (0..300).map(|_| UnixStream::connect(&socket).unwrap()).collect();
-    let until = Instant::now() + PATIENCE;
-    while say(&socket, b"{\"ask\":\"status\"}")["pid"] != before {
-        assert!(Instant::now() < until, "the supervisor serves nobody any more");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let served = within(PATIENCE, || (say(&socket, b"{\"ask\":\"status\"}")["pid"] == before).then_some(()));
+    assert!(served.is_some(), "the supervisor serves nobody any more");
     for stream in &mut silent {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         assert!(matches!(stream.read(&mut [0]), Ok(0)), "a silent caller is kept");

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use pairflow_testkit::home::{Agent, Home};
 
@@ -67,4 +68,16 @@ pub(crate) fn log(home: &Home, id: &str) -> Vec<serde_json::Value> {
     let path = home.repo.join(".pairflow/bubbles").join(id).join("transcript.ndjson");
     let text = std::fs::read_to_string(path).expect("a bubble has a log");
     text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+}
+
+/// Looks again and again until `found` has something; nothing comes back when `limit` has passed.
+pub(crate) fn within<T>(limit: Duration, mut found: impl FnMut() -> Option<T>) -> Option<T> {
+    let until = Instant::now() + limit;
+    loop {
+        let result = found();
+        if result.is_some() || Instant::now() >= until {
+            return result;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
