@@ -85,27 +85,25 @@ pub fn socket_path(dirs: &UserDirs) -> PathBuf {
 /// answer it. The caller holds the supervisor's lock.
 pub(super) fn listen(engine: Engine, out: Sender<Message>) -> std::io::Result<Server> {
     let path = socket_path(&engine.dirs);
-    let reception = Reception { engine, out };
-    Server::open(path, LIMITS, move |stream| reception.serve(stream))
+    let requests = Requests { engine, out };
+    Server::open(path, LIMITS, move |stream| requests.serve(stream))
 }
 
-/// Where callers are received: it knows them and passes their questions on.
-struct Reception {
+/// The requests of callers: identifies each caller, and passes on what it may ask.
+struct Requests {
     engine: Engine,
     out: Sender<Message>,
 }
 
-impl Reception {
+impl Requests {
     fn serve(&self, stream: &UnixStream) {
         // Looked at before it can say anything: it may be gone right after that.
         let caller = Caller::at(stream);
         let ask = match Lines::new(stream, LISTEN).read::<Ask>() {
             Ok(ask) => ask,
             Err(error) if error.kind() == ErrorKind::InvalidData => {
-                return refuse(
-                    stream,
-                    format!("the supervisor does not understand that: {}", safe_line(&error.to_string(), WHY)),
-                );
+                let why = safe_line(&error.to_string(), WHY);
+                return refuse(stream, format!("the supervisor does not understand that: {why}"));
             }
             Err(_) => return,
         };
@@ -150,7 +148,7 @@ impl Reception {
     /// A hint to look at a bubble: from anybody but those who were started for something else. It commands nothing, and
     /// the file watcher would bring the same.
     fn hint(&self, caller: &Caller, repo: &Path, id: &BubbleId) -> Result<(), String> {
-        match caller.owner(&self.engine, Some((repo, id)), &[]) {
+        match caller.owner(&self.engine, self.known(repo, id), &[]) {
             Some(owner) if !(owner.is_agent() && owner.is(repo, id)) => Err(self.turn_away(&owner, "wake")),
             _ => Ok(()),
         }
@@ -158,18 +156,24 @@ impl Reception {
 
     /// What only a person may ask, about `bubble` if it is about one.
     fn command(&self, caller: &Caller, verb: &str, bubble: Option<(&Path, &BubbleId)>) -> Result<(), String> {
+        let bubble = bubble.and_then(|(repo, id)| self.known(repo, id));
         if let Some(owner) = caller.owner(&self.engine, bubble, &[]) {
             return Err(self.turn_away(&owner, verb));
         }
         if caller.is_local() {
             return Ok(());
         }
-        let known = bubble.filter(|(repo, _)| self.engine.repositories().iter().any(|one| one == repo));
-        if let Some(Ok(bubble)) = known.map(|(repo, id)| self.engine.bubble(repo, id)) {
+        if let Some(Ok(bubble)) = bubble.map(|(repo, id)| self.engine.bubble(repo, id)) {
             let reason = "the supervisor was called from another PID or user namespace, or by a process that was gone";
             bubble.warn_of_outsider(verb, reason.to_owned());
         }
         Err(format!("'{verb}' is for people, and the caller runs in another PID or user namespace or has ended"))
+    }
+
+    /// Returns the bubble that a caller names, if it is of a repository of this user. What lies elsewhere may have been
+    /// made up for this call.
+    fn known<'a>(&self, repo: &'a Path, id: &'a BubbleId) -> Option<(&'a Path, &'a BubbleId)> {
+        self.engine.repositories().iter().any(|one| one == repo).then_some((repo, id))
     }
 
     fn turn_away(&self, owner: &Owner, verb: &str) -> String {
