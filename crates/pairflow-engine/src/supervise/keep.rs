@@ -39,7 +39,7 @@ impl Supervisor {
                     Err(error) => !is_for_good(error),
                 };
                 if unfinished && !self.entries.contains_key(&entry.bubble.dir()) {
-                    self.adopt(&repo, &entry.bubble.id);
+                    self.take_on(&repo, &entry.bubble.id);
                 }
             }
         }
@@ -58,7 +58,7 @@ impl Supervisor {
     }
 
     /// Takes a bubble into care, or looks at it again.
-    pub(super) fn adopt(&mut self, repo: &Path, id: &BubbleId) {
+    pub(super) fn take_on(&mut self, repo: &Path, id: &BubbleId) {
         let bubble = match self.setup.engine.bubble(repo, id) {
             Ok(bubble) => bubble,
             Err(error @ EngineError::Store(StoreError::Foreign { .. })) => return (self.setup.say)(&error.to_string()),

@@ -148,7 +148,7 @@ impl Supervisor {
             Message::Touched(path) => self.touched(&path),
             Message::Asked(ask, asker) => {
                 if let Ask::Wake { repo, id, env } = &ask {
-                    self.adopt(repo, id);
+                    self.take_on(repo, id);
                     self.at_home(repo, id, env);
                 }
                 asker.tell(self.reply());
