@@ -20,7 +20,11 @@ const LONG: &str = "Bash make && make test && make install prefix=/usr/local && 
 /// Starts a bubble in which codex waits for the permission to do something.
 fn asks(home: &Home, what: &str) {
     started(home, "b1");
-    let dir = |name: &str| (name == "HOME").then(|| home.root().join("home").into_os_string());
+    let dir = |name: &str| match name {
+        "HOME" => Some(home.root().join("home").into_os_string()),
+        "XDG_STATE_HOME" => Some(home.root().join("state").into_os_string()),
+        _ => None,
+    };
     let engine = Engine { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), dirs: UserDirs::find(dir).unwrap() };
     let bubble = engine.bubble(&home.repo, &"b1".parse().unwrap()).unwrap();
     let (agent, by) = ("codex".parse().unwrap(), Hindrance::Permit);
