@@ -5,12 +5,11 @@
 //! before it. Nothing here knows where keys are kept.
 
 use hmac::{Hmac, KeyInit, Mac};
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::hash::hex;
-use crate::log::Kind;
 use crate::log::line::{self, LineHash};
+use crate::log::{Body, Lifecycle, fields};
 
 /// How a seal begins; another kind of seal would begin otherwise.
 const KIND: &[u8] = b"hmac:";
@@ -110,8 +109,8 @@ impl Sealer {
     /// is the end of a write or damage is not decided here.
     pub fn judge_all(&self, lines: &[u8]) -> Judged {
         let mut judged = Judged { worst: SealState::Own, appends: 0 };
-        let whole = lines.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
-        for line in whole {
+        // A last line that lacks its newline counts when the log is read, so it is judged, too.
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             match ends_append(line) {
                 None => break,
                 Some(false) => {}
@@ -155,7 +154,7 @@ impl<'a> SealScan<'a> {
     /// Takes the next line, without its newline.
     pub fn take(&mut self, line: &[u8]) {
         let Some(outline) = outline(line) else { return };
-        if outline.adopts() {
+        if outline.adopts {
             self.before += self.judged.appends;
             self.judged = Judged { worst: SealState::Own, appends: 0 };
             self.sealer = Sealer::beginning(self.key.clone());
@@ -182,7 +181,7 @@ pub fn first_append(lines: &[u8]) -> Option<usize> {
     let mut end = 0;
     for line in lines.split_inclusive(|byte| *byte == b'\n') {
         end += line.len();
-        if ends_append(line.strip_suffix(b"\n")?)? {
+        if ends_append(line.strip_suffix(b"\n").unwrap_or(line))? {
             return Some(end);
         }
     }
@@ -195,32 +194,17 @@ fn ends_append(line: &[u8]) -> Option<bool> {
 }
 
 /// What has to be known of a line to judge its seal.
-#[derive(Deserialize)]
 struct Outline {
-    #[serde(default)]
     more: u32,
-    r#type: Kind,
-    #[serde(default)]
-    payload: Fact,
-}
-
-/// The part of a payload that tells an adoption.
-#[derive(Deserialize, Default)]
-struct Fact {
-    #[serde(default)]
-    event: Option<serde_json::Value>,
-}
-
-impl Outline {
     /// Whether the line begins a life of the bubble with another user.
-    fn adopts(&self) -> bool {
-        let event = self.payload.event.as_ref().and_then(serde_json::Value::as_str);
-        self.r#type == Kind::Lifecycle && event == Some("adopted")
-    }
+    adopts: bool,
 }
 
+/// Reads a line as the log itself is read: what counts there is judged here.
 fn outline(line: &[u8]) -> Option<Outline> {
-    if line::is_whole(line) { serde_json::from_slice(line).ok() } else { None }
+    let fields = if line::is_whole(line) { fields::read(line).ok()? } else { return None };
+    let adopts = matches!(fields.event.body, Body::Lifecycle(Lifecycle::Adopted { .. }));
+    Some(Outline { more: fields.more, adopts })
 }
 
 /// Divides a line into what a seal covers, the seal, and the hash of the line before.
@@ -237,7 +221,7 @@ mod tests {
     use super::*;
     use crate::ids::BubbleId;
     use crate::log::line::{Expect, decode, encode_append};
-    use crate::log::{Body, Envelope, Event, Lifecycle};
+    use crate::log::{Envelope, Event};
     use crate::time::{Moment, Timestamp};
 
     fn append(first: u64, count: u32, prev: LineHash, sealer: Option<&Sealer>) -> (Vec<u8>, LineHash) {
@@ -298,6 +282,8 @@ mod tests {
         let (forged, _) = append(5, 1, hash, None);
         log.extend(&forged);
         assert_eq!(later.judge_all(&log[tail_at..]), Judged { worst: SealState::Unsealed, appends: 2 });
+        let unterminated = &log[tail_at..log.len() - 1];
+        assert_eq!(later.judge_all(unterminated), Judged { worst: SealState::Unsealed, appends: 2 });
         log.truncate(log.len() - 10);
         assert_eq!(later.judge_all(&log[tail_at..]), Judged { worst: SealState::Own, appends: 1 });
         assert_eq!(later.judge_all(b""), Judged { worst: SealState::Own, appends: 0 });

@@ -77,13 +77,17 @@ impl Namespaces {
         let unknown = || elsewhere("other namespaces (or that cannot be found out)");
         let recorded: Recorded = match regular::read_up_to(&record, MAX_RECORD) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| unknown())?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // Without a state directory there is no supervisor, and what needs one says so.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Self::own().map(drop).ok_or_else(unknown);
+            }
             Err(_) => return Err(unknown()),
         };
+        // Whoever hides these cannot be told from a person, so it is none.
+        let own = Self::own().ok_or_else(unknown)?;
         if recorded.boot != boot() {
             return Ok(());
         }
-        let own = Self::own().ok_or_else(unknown)?;
         match (own.pid == recorded.namespaces.pid, own.user == recorded.namespaces.user) {
             (true, true) => Ok(()),
             (false, _) => Err(elsewhere("another PID namespace")),

@@ -133,7 +133,9 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
     };
     let next = match store {
         StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
-        StoreError::Foreign { why: Foreign::Linked { .. }, .. } => Some("pairflow doctor".to_owned()),
+        StoreError::Foreign { why: Foreign::Linked { .. } | Foreign::OtherUser, .. } => {
+            Some("pairflow doctor".to_owned())
+        }
         StoreError::Foreign { id, .. } => Some(format!("pairflow adopt {id}")),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,

@@ -22,8 +22,10 @@ impl Engine {
         if let Some(answer) = known.strip_prefix(&now) {
             return answer == " yes";
         }
-        let listed = repo.git().run(Call::new(["ls-files", "--cached", "-z", "--", ".pairflow"]));
-        let tracked = listed.is_ok_and(|listed| !listed.stdout.is_empty());
+        let Ok(listed) = repo.git().run(Call::new(["ls-files", "--cached", "-z", "--", ".pairflow"])) else {
+            return false;
+        };
+        let tracked = !listed.stdout.is_empty();
         // A memo that cannot be written costs time only; without a state directory there is nothing to remember for.
         let _ = regular::write(&memo, format!("{now} {}", if tracked { "yes" } else { "no" }));
         tracked

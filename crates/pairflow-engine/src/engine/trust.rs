@@ -119,12 +119,13 @@ impl Engine {
         })
     }
 
-    fn writing_book(&self) -> Result<Option<Guard>, EngineError> {
+    fn writing_book(&self) -> Result<Guard, EngineError> {
         let dir = &self.dirs.state;
         let failed = |error| EngineError::world(format!("cannot make {}", dir.display()), error);
         std::fs::create_dir_all(dir).map_err(failed)?;
         let lock = self.dirs.state.join("trust.lock");
-        Ok(self.disk.lock(&lock, LockMode::Exclusive, PATIENCE).map_err(StoreError::from)?)
+        let held = || EngineError::Effect(format!("another process holds {}; try again", lock.display()));
+        self.disk.lock(&lock, LockMode::Exclusive, PATIENCE).map_err(StoreError::from)?.ok_or_else(held)
     }
 
     fn book_file(&self) -> PathBuf {

@@ -145,6 +145,8 @@ pub enum GitError {
         path: PathBuf,
         /// What git would know it by.
         git_dir: PathBuf,
+        /// Whether the worktree still names the repository.
+        named: bool,
     },
     /// A git directory that shares nothing claims to share its refs with another one.
     #[error("{} leads git to another repository; remove that file", .path.display())]

@@ -7,7 +7,7 @@ use pairflow_core::log::Workspace as Record;
 
 use super::error::GitError;
 use super::repo::Repo;
-use super::run::Git;
+use super::run::{Call, Git};
 use crate::regular;
 
 /// A bubble's worktree or clone, and the commit that it was cut from.
@@ -110,7 +110,7 @@ impl Workspace {
         }
     }
 
-    /// Fails unless the files and the repository point to each other; what is removed goes through here first.
+    /// Fails unless the files and the repository point to each other.
     ///
     /// If only one of them points to the other, that can be repaired.
     pub fn connected(&self) -> Result<(), GitError> {
@@ -118,9 +118,12 @@ impl Workspace {
         let dot_git = self.path.join(".git");
         if self.is_clone() {
             let whole = std::fs::symlink_metadata(&dot_git).is_ok_and(|meta| meta.is_dir());
+            let from = Call::new(["config", "--get", "remote.origin.url"]).raw_config().accept(&[0, 1]);
+            let ours = whole && Path::new(&self.git().run(from)?.line()?) == self.root;
             let why = "it is not a clone of this repository".to_owned();
-            return if whole { Ok(()) } else { Err(GitError::NotOurs { path: self.path.clone(), why }) };
+            return if ours { Ok(()) } else { Err(GitError::NotOurs { path: self.path.clone(), why }) };
         }
+        let bare = std::fs::symlink_metadata(&dot_git).is_err();
         let text = |path: &Path| regular::read_text(path).unwrap_or_default();
         let (forth, back) = (text(&dot_git), text(&self.git_dir.join("gitdir")));
         let named = forth.trim_end().strip_prefix("gitdir: ").map(|named| self.path.join(named));
@@ -128,13 +131,26 @@ impl Workspace {
         let back = same_place(Path::new(back.trim_end()), &dot_git);
         match (forth, back) {
             (true, true) => Ok(()),
-            (false, false) => {
+            (false, _) if !(back && bare) => {
                 let named = named.map_or("nothing".to_owned(), |named| named.display().to_string());
                 let why = format!("its .git file names {named}, not {}", self.git_dir.display());
                 Err(GitError::NotOurs { path: self.path.clone(), why })
             }
-            _ => Err(GitError::Unlinked { path: self.path.clone(), git_dir: self.git_dir.clone() }),
+            _ => Err(GitError::Unlinked { path: self.path.clone(), git_dir: self.git_dir.clone(), named: forth }),
         }
+    }
+
+    /// Fails unless the files are this bubble's beyond doubt: what is removed goes through here first.
+    pub fn removable(&self) -> Result<(), GitError> {
+        match self.connected() {
+            // The files themselves name this repository and this bubble.
+            Err(GitError::Unlinked { named: true, .. }) => {}
+            Err(GitError::WorktreeGone { .. }) => return Ok(()),
+            other => other?,
+        }
+        let real = self.path.canonicalize().map_err(|source| GitError::io("look at", &self.path, source))?;
+        let why = format!("it is reached through a link, at {}", real.display());
+        if real == self.path { Ok(()) } else { Err(GitError::NotOurs { path: self.path.clone(), why }) }
     }
 }
 

@@ -18,6 +18,7 @@ use super::tell::LOOK;
 use crate::engine::{Bubble, EngineError};
 use crate::process::environment;
 use crate::seat::{SeatCall, SeatSocket, seat_path};
+use crate::store::StoreError;
 use crate::tmux::TmuxError;
 
 /// How long to wait after a failure, at first and at most.
@@ -139,10 +140,12 @@ impl Play {
         }
     }
 
-    /// Reads what the log says now. What cannot be read just now is as it was.
+    /// Reads what the log says now. What cannot be read just now is as it was; what somebody else wrote says nothing.
     pub(super) fn refresh(&mut self) {
-        if let Ok(loaded) = self.bubble().load() {
-            self.unit = Some(loaded.unit);
+        match self.bubble().insist_own().and_then(|()| self.bubble().load()) {
+            Ok(loaded) => self.unit = Some(loaded.unit),
+            Err(EngineError::Store(StoreError::Foreign { .. })) => self.unit = None,
+            Err(_) => {}
         }
     }
 

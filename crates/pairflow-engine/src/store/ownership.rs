@@ -64,13 +64,15 @@ pub enum Foreign {
         seal: SealState,
     },
     /// The key that sealed it is gone.
-    #[error("the key that sealed its log (`{key}`) is not in your state directory any more")]
+    #[error(
+        "the key that sealed its log (`{key}`) is not in your state directory any more; restore the key, or adopt all with 'pairflow adopt --all'"
+    )]
     KeyLost {
         /// The name of the key.
         key: String,
     },
     /// Its files are another user's.
-    #[error("its log belongs to another user")]
+    #[error("its log belongs to another user; only a copy that you own can be adopted")]
     OtherUser,
     /// Its files stand elsewhere.
     #[error("{} is a link, not a directory of this repository", .path.display())]
@@ -133,7 +135,7 @@ impl Log {
     /// Without a registry nothing is sealed, and every log is one's own.
     pub(super) fn standing_of(&self, handle: &dyn Handle) -> Result<Result<Option<Owner>, Foreign>, StoreError> {
         let Some(registry) = &self.registry else { return Ok(Ok(None)) };
-        if let Some(path) = self.linked(self.files.own_dirs().take(2))? {
+        if let Some(path) = self.linked(self.files.own_dirs())? {
             return Ok(Err(Foreign::Linked { path }));
         }
         if !handle.stat()?.own {

@@ -110,9 +110,11 @@ impl Registry {
     pub fn register(&self, bubble: &Registered) -> Result<(), StorageError> {
         let path = self.record(&bubble.repo, &bubble.id, "json");
         durable::make_dirs(&*self.disk, durable::parent(&path))?;
-        self.disk.remove(&self.record(&bubble.repo, &bubble.id, "head"))?;
         let json = serde_json::to_vec(bubble).expect("a record holds texts and numbers only");
-        durable::put(&*self.disk, &path, &json)
+        durable::put(&*self.disk, &path, &json)?;
+        // The note goes last: without it an older record would vouch for less than it knew.
+        self.disk.remove(&self.record(&bubble.repo, &bubble.id, "head"))?;
+        self.disk.sync_dir(durable::parent(&path))
     }
 
     /// Forgets a bubble.
@@ -132,10 +134,9 @@ impl Registry {
         let mut found = Vec::new();
         for dir in self.disk.list_dir(&self.bubbles())? {
             let dir = self.bubbles().join(dir);
-            for name in self.disk.list_dir(&dir)?.iter().filter(|name| !name.starts_with('.')) {
-                if !name.ends_with(".json") {
-                    continue;
-                }
+            // Whatever else lies there hides no bubble.
+            let names = self.disk.list_dir(&dir).unwrap_or_default();
+            for name in names.iter().filter(|name| !name.starts_with('.') && name.ends_with(".json")) {
                 let bytes = self.disk.read(&dir.join(name)).unwrap_or_default();
                 found.extend(bytes.and_then(|bytes| serde_json::from_slice::<Registered>(&bytes).ok()));
             }

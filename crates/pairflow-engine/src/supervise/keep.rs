@@ -59,6 +59,10 @@ impl Supervisor {
 
     /// Takes a bubble into care, or looks at it again.
     pub(super) fn take_on(&mut self, repo: &Path, id: &BubbleId) {
+        // What is not on record as this user's is nothing to look at, whoever asks and whatever is wrong with it.
+        if matches!(self.setup.engine.registry().find(repo, id), Ok(None)) {
+            return (self.setup.say)(&format!("{id}: it is foreign, so nothing is done for it; pairflow adopt {id}"));
+        }
         let bubble = match self.setup.engine.bubble(repo, id) {
             Ok(bubble) => bubble,
             Err(error @ EngineError::Store(StoreError::Foreign { .. })) => return (self.setup.say)(&error.to_string()),

@@ -26,6 +26,7 @@ struct Work {
 
 impl Work {
     fn done(&self) -> Result<Settled, EngineError> {
+        self.bubble.insist_own()?;
         if self.fresh
             && let Err(error) = reap(&self.bubble.registry())
         {

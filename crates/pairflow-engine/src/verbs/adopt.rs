@@ -23,18 +23,23 @@ impl Bubble {
     ///
     /// What was checked, reviewed and approved before does not count, unless the repository was only moved.
     pub fn adopt(&self) -> Result<Adopted, EngineError> {
+        Repo::locate(self.control.repo())?.insist_on_usable()?;
         let unit = self.load()?.unit;
         match self.foreign()? {
             None => Ok(Adopted { unit, moved_from: None }),
             Some(Foreign::Moved { from }) => self.settle_in(unit, from),
-            Some(why @ Foreign::Linked { .. }) => Err(StoreError::Foreign { id: self.id.clone(), why }.into()),
+            Some(why @ (Foreign::Linked { .. } | Foreign::OtherUser)) => {
+                Err(StoreError::Foreign { id: self.id.clone(), why }.into())
+            }
             Some(why) => {
                 let here = self.control.repo().display().to_string();
                 let identity = commit_identity(&Repo::locate(self.control.repo())?)?;
                 let events = adopt(&unit, here, why.to_string(), Some(identity));
                 let locked = self.log.adopt(&events, self.engine.clock.now())?;
-                self.readdress(&unit.repo)?;
-                Ok(Adopted { unit: locked.into_loaded().unit, moved_from: None })
+                let unit = locked.into_loaded().unit;
+                // What was shown is what runs: a file that came with the log says nothing.
+                self.write_config(&unit)?;
+                Ok(Adopted { unit, moved_from: None })
             }
         }
     }
@@ -45,11 +50,12 @@ impl Bubble {
         let registry = self.engine.registry();
         let lost = || EngineError::Effect(format!("the record of bubble {} for {} is gone", self.id, from.display()));
         let Known { entry, head } = registry.find(&from, &self.id).map_err(StoreError::from)?.ok_or_else(lost)?;
-        self.readdress(&unit.repo)?;
         if unit.workspace.is_some() {
             let workspace = self.workspace(&unit)?;
             move_here(&workspace, &self.worktree_for(&from), &from)?;
+            self.reconnect(&workspace, &unit)?;
         }
+        self.write_config(&unit)?;
         let here = Registered { repo: self.control.repo().to_owned(), ..entry };
         registry.register(&here).map_err(StoreError::from)?;
         if let Some(head) = head {
@@ -57,16 +63,6 @@ impl Bubble {
         }
         registry.forget(&from, &self.id).map_err(StoreError::from)?;
         Ok(Adopted { unit, moved_from: Some(from) })
-    }
-
-    /// Lets the bubble's own configuration name the repository that it is in now.
-    fn readdress(&self, old: &str) -> Result<(), EngineError> {
-        let line = |repo: &str| format!("repo_path = {repo:?}");
-        let path = self.dir().join("bubble.toml");
-        let Some(bytes) = self.engine.disk.read(&path).map_err(StoreError::from)? else { return Ok(()) };
-        let text = String::from_utf8_lossy(&bytes);
-        let new = text.replacen(&line(old), &line(&self.control.repo().display().to_string()), 1);
-        if new == text { Ok(()) } else { Ok(self.log.put_config(&new)?) }
     }
 
     /// Returns where the worktree is, or was, if the repository lies at `root`.

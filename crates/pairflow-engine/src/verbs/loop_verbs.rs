@@ -198,7 +198,7 @@ impl Bubble {
     }
 
     /// Lets git know a worktree again whose record in the repository was removed. Says whether that was necessary.
-    fn reconnect(&self, workspace: &Workspace, unit: &Unit) -> Result<bool, EngineError> {
+    pub(super) fn reconnect(&self, workspace: &Workspace, unit: &Unit) -> Result<bool, EngineError> {
         match workspace.connected() {
             Err(GitError::Unlinked { .. }) => {
                 relink(workspace, &unit.rules.bubble_branch)?;

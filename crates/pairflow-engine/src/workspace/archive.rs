@@ -10,7 +10,7 @@ use super::error::WorkspaceError;
 use super::mark::Mark;
 use super::place::lock_worktrees;
 use super::prepare::{remove_dir, remove_worktree};
-use crate::git::{Call, Git, GitError, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
+use crate::git::{Call, Git, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
 use crate::regular;
 
 /// What is to be taken away.
@@ -46,11 +46,7 @@ pub fn delete(request: &DeleteRequest<'_>) -> Result<Archived, WorkspaceError> {
     let git = repo.git();
     let _lock = lock_worktrees(repo)?;
     if let Some(workspace) = request.workspace {
-        match workspace.connected() {
-            // One of the two points to the other: it is the bubble's.
-            Err(GitError::WorktreeGone { .. } | GitError::Unlinked { .. }) => {}
-            other => other?,
-        }
+        workspace.removable()?;
     }
     let kept = keep_tip(request, &git)?;
     let dir = copy_transcript(request)?;

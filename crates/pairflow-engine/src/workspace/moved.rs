@@ -36,7 +36,8 @@ pub fn move_here(workspace: &Workspace, old: &Path, old_root: &Path) -> Result<b
         rename(old, new)?;
     }
     if !workspace.git_dir.is_dir() {
-        return Err(GitError::Unlinked { path: new.clone(), git_dir: workspace.git_dir.clone() }.into());
+        // The caller has it linked again.
+        return Ok(true);
     }
     connect(new, &workspace.git_dir, &workspace.git_dir)?;
     Ok(true)

@@ -46,11 +46,6 @@ pub fn relink(workspace: &Workspace, branch: &str) -> Result<(), WorkspaceError>
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     if workspace.git_dir.join("gitdir").is_file() {
-        let dot_git = workspace.path.join(".git");
-        if dot_git.is_dir() {
-            let why = "an agent has made a repository of its own there; move its .git directory away".to_owned();
-            return Err(GitError::NotOurs { path: workspace.path.clone(), why }.into());
-        }
         return connect(&workspace.path, &workspace.git_dir, &workspace.git_dir);
     }
     let stand_in = Workspace { path: aside(&workspace.path), ..workspace.clone() };

@@ -18,7 +18,7 @@ use crate::table::Group;
 
 /// What is said of a repository whose commits carry pairflow's own files.
 pub(crate) const TRACKED: &str = ".pairflow is tracked by git in this repository, so its logs reach everyone who \
-    pulls; remove it from the history with: git rm -r --cached .pairflow";
+    pulls; stop tracking it, then commit: git rm -r --cached .pairflow";
 
 impl App {
     /// Returns the engine on this world's disk and clock.
@@ -67,7 +67,7 @@ impl App {
     }
 
     /// Finds out which bubble is meant. Those that are foreign count only where there are no others.
-    fn meant(&self, arg: &BubbleArg, verb: &str) -> Result<(PathBuf, BubbleId), CommandError> {
+    pub(crate) fn meant(&self, arg: &BubbleArg, verb: &str) -> Result<(PathBuf, BubbleId), CommandError> {
         let engine = self.engine()?;
         let place = self.place(arg.repo.as_deref())?;
         let root = place.repo.root;

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::rules::{DriverKind, Rules};
+use pairflow_core::rules::{DriverKind, Permissions};
 use pairflow_core::unit::{StateName, Unit};
+use pairflow_core::view::safe::revealed;
 use pairflow_core::view::title;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::store::Foreign;
@@ -101,11 +102,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 
 /// The bubbles that are meant: one, or every foreign one of the repository.
 fn wanted(app: &App, args: &AdoptArgs) -> Result<Vec<Bubble>, CommandError> {
-    let place = app.place(args.bubble.repo.as_deref())?;
     let engine = app.engine()?;
-    if let Some(id) = args.bubble.typed().and_then(|typed| typed.parse().ok()) {
-        return Ok(vec![engine.look_at(&place.repo.root, &id)?]);
+    if args.bubble.typed().is_some() {
+        let (root, id) = app.meant(&args.bubble, "adopt")?;
+        return Ok(vec![engine.look_at(&root, &id)?]);
     }
+    let place = app.place(args.bubble.repo.as_deref())?;
     let mut foreign: Vec<_> = engine.list(&place.repo.root)?;
     foreign.retain(|listed| listed.foreign.is_some() && listed.unit.is_ok());
     let foreign: Vec<_> = foreign.into_iter().map(|listed| listed.bubble).collect();
@@ -136,8 +138,8 @@ fn show(bubble: &Bubble, unit: &Unit, why: &Foreign, out: &mut Out) {
         return;
     }
     out.note(format_args!("  It is foreign: {why}"));
-    for line in would_run(&unit.rules) {
-        out.note(format_args!("  {line}"));
+    for line in would_run(unit) {
+        out.note(format_args!("  {}", revealed(&line)));
     }
     out.note(format_args!("  Worktree: {}", bubble.worktree_for(bubble.control.repo()).display()));
     if !unit.phase.is_final() {
@@ -148,7 +150,8 @@ fn show(bubble: &Bubble, unit: &Unit, why: &Foreign, out: &mut Out) {
 }
 
 /// Lists the commands of a bubble's configuration, each as it would be run.
-fn would_run(rules: &Rules) -> Vec<String> {
+fn would_run(unit: &Unit) -> Vec<String> {
+    let rules = &unit.rules;
     let mut lines = Vec::new();
     lines.extend(rules.setup.iter().map(|command| format!("Setup runs: {command}")));
     lines.extend(rules.checks.iter().map(|check| format!("Check {} runs: {}", check.name, check.command)));
@@ -161,6 +164,16 @@ fn would_run(rules: &Rules) -> Vec<String> {
             DriverKind::Script | DriverKind::External => lines.push(format!("Agent {agent} ({})", rules.driver.name())),
         }
     }
+    for (agent, custom) in rules.agents_custom.iter().filter(|(_, custom)| !custom.env.is_empty()) {
+        lines.push(format!("Agent {agent} gets of your environment: {}", custom.env.join(", ")));
+    }
+    let resumed = rules.agents_custom.iter().filter(|(_, custom)| !custom.resume.is_empty());
+    lines.extend(resumed.map(|(agent, custom)| format!("Agent {agent} is resumed as: {}", custom.resume.join(" "))));
+    if rules.permissions == Permissions::All {
+        lines.push("Agents may do everything without asking".to_owned());
+    }
+    let shown = unit.to_reproduce().map(|(finding, command)| format!("Reproducer of {finding} runs: {command}"));
+    lines.extend(shown);
     lines.extend(rules.script.iter().map(|script| format!("Script of the agents: {script}")));
     lines.push(format!("Opens with: {}", rules.open_command));
     lines

@@ -266,18 +266,18 @@ impl Drop for Supervisor {
     }
 }
 
-/// A home in which a supervisor that stands still is replaced after two seconds.
-fn impatient() -> Home {
-    let mut home = home();
+/// Has a supervisor that stands still replaced after two seconds. For what is called after it was stopped: one that is
+/// only slow must not be replaced.
+fn grow_impatient(home: &mut Home) {
     home.set_env(vec![("PAIRFLOW_SUPERVISOR_LIMIT_MS".to_owned(), "2000".to_owned())]);
-    home
 }
 
 #[test]
 fn a_supervisor_that_hangs_is_named_and_replaced_by_the_next_command_that_needs_one() {
-    let home = impatient();
+    let mut home = home();
     started(&home, "b1");
     let hung = Supervisor::stopped(&home);
+    grow_impatient(&mut home);
     let shown = supervisor(&home);
     assert_eq!(
         (&shown["running"], &shown["answers"], &shown["pid"]),
@@ -289,6 +289,7 @@ fn a_supervisor_that_hangs_is_named_and_replaced_by_the_next_command_that_needs_
     run(&home, &["status", "b1"]).ok();
     run(&home, &["pause", "b1"]).ok();
     assert!(hung.is_gone());
+    home.set_env(Vec::new());
     let shown = supervisor(&home);
     assert_eq!((&shown["running"], &shown["answers"]), (&json!(true), &json!(true)), "{shown}");
     assert_ne!(shown["pid"], json!(hung.0));
@@ -301,9 +302,10 @@ fn a_supervisor_that_hangs_is_named_and_replaced_by_the_next_command_that_needs_
 
 #[test]
 fn a_supervisor_that_hangs_is_stopped_by_force() {
-    let home = impatient();
+    let mut home = home();
     started(&home, "b1");
     let hung = Supervisor::stopped(&home);
+    grow_impatient(&mut home);
     run(&home, &["supervisor", "stop"]).ok().says(&format!("ended by force, process {}", hung.0));
     assert!(hung.is_gone());
     run(&home, &["supervisor", "status"]).ok().says("No supervisor is running.");
@@ -311,9 +313,10 @@ fn a_supervisor_that_hangs_is_stopped_by_force() {
 
 #[test]
 fn a_process_that_only_is_named_in_the_lock_is_not_ended() {
-    let home = impatient();
+    let mut home = home();
     started(&home, "b1");
     let hung = Supervisor::stopped(&home);
+    grow_impatient(&mut home);
     // Somebody writes another process into the lock: one of this user, alive, and no supervisor.
     let lock = home.root().join("run/pairflow/supervisor.lock");
     let mut other = Command::new("sleep").arg("600").spawn().unwrap();

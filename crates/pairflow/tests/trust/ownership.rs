@@ -213,8 +213,17 @@ fn an_approval_that_was_put_into_the_log_commits_nothing() {
     let bubble_id: BubbleId = "b1".parse().unwrap();
     let forged = Envelope { seq, id: Envelope::name(seq, at), at, bubble_id, more: 0, event };
     let prev = LineHash::of(text.lines().last().unwrap().as_bytes());
-    let with = [text.as_bytes(), &encode(&forged, &prev)[..]].concat();
-    std::fs::write(&log, with).unwrap();
+    let line = encode(&forged, &prev);
+    // A line that only lacks its newline counts when a log is read, and so does one with a field that is there twice.
+    let doubled = String::from_utf8(line.clone()).unwrap();
+    let doubled = doubled.replacen("\"payload\":{", "\"payload\":{\"event\":1,\"event\":2,", 1);
+    let (body, _) = doubled.rsplit_once(",\"crc\"").unwrap();
+    let doubled = format!("{body},\"crc\":\"{:08x}\"}}\n", crc(body.as_bytes()));
+    for forgery in [&line[..line.len() - 1], doubled.as_bytes(), &line] {
+        std::fs::write(&log, [text.as_bytes(), forgery].concat()).unwrap();
+        let ran = home.pairflow(&["commit", "b1"]);
+        assert_ne!(ran.code, 0, "a forged approval was committed:\n{}", ran.stdout);
+    }
     refused(home.pairflow(&["commit", "b1"]), "b1");
     home.pairflow(&["supervise", "--once"]).ok();
     assert!(why(&home, &home.repo, "b1").unwrap().contains("not written by your pairflow: they are not sealed"));

@@ -32,6 +32,33 @@ fn a_worktree_that_git_has_forgotten_is_named_and_repaired_with_its_work() {
 }
 
 #[test]
+fn what_only_lies_in_the_place_of_a_worktree_is_not_removed() {
+    let home = home();
+    started(&home, "b1");
+    quiet(&home);
+    let worktree = worktree(&home);
+    let own = home.root().join("own");
+    std::fs::rename(&worktree, &own).unwrap();
+    let refused = |what: &str| {
+        home.pairflow(&["delete", "b1", "--yes"]).ends(3).says("is not the worktree of this bubble");
+        assert!(worktree.join("precious.txt").exists(), "{what} was removed");
+    };
+    // A repository of its own.
+    std::fs::create_dir_all(&worktree).unwrap();
+    std::fs::write(worktree.join("precious.txt"), "mine\n").unwrap();
+    home.git_in(&worktree, &["init", "--quiet"]);
+    refused("another repository");
+    // The worktree itself, but through a link above it.
+    std::fs::remove_dir_all(&worktree).unwrap();
+    let (parent, away) = (worktree.parent().unwrap(), home.root().join("away"));
+    std::fs::rename(parent, &away).unwrap();
+    std::fs::rename(&own, away.join("b1")).unwrap();
+    std::fs::write(away.join("b1/precious.txt"), "mine\n").unwrap();
+    std::os::unix::fs::symlink(&away, parent).unwrap();
+    refused("what a link leads to");
+}
+
+#[test]
 fn files_of_another_directory_never_get_into_a_snapshot() {
     let home = home();
     started(&home, "b1");

@@ -186,6 +186,7 @@ fn adopted(unit: &mut Unit, at: Moment) {
     }
     unit.could_not.clear();
     unit.not_available.clear();
+    unit.waived_checks.clear();
     unit.streak.clear();
     unit.reviewed_by.clear();
     (unit.reviewed, unit.certificate, unit.understood, unit.parked) = (None, None, None, None);

@@ -64,7 +64,21 @@ pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
     let registry = engine.registry();
     let path = registry.key_path();
     match registry.key() {
-        Ok(None) => report.ok("key", "there is none yet; the first bubble makes it"),
+        Ok(None) => match registry.all().map_or(0, |all| all.len()) {
+            0 => report.ok("key", "there is none yet; the first bubble makes it"),
+            n => {
+                let found = format!(
+                    "{} is missing; {} of yours were sealed with it",
+                    path.display(),
+                    counted(n as u64, "bubble")
+                );
+                report.problem(
+                    "key",
+                    &found,
+                    Some("restore it from a backup, or in each repository: pairflow adopt --all"),
+                );
+            }
+        },
         Ok(Some(key)) => {
             let open = std::fs::metadata(&path).is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0);
             let next = format!("chmod 600 {}", quoted(&path.display().to_string()));
