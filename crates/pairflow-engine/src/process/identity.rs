@@ -55,6 +55,11 @@ mod tests {
     #[test]
     fn only_the_very_process_is_ended() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        // For a moment after its start a process shows no arguments.
+        let line = format!("/proc/{}/cmdline", child.id());
+        while read(Path::new(&line)).unwrap().is_empty() {
+            std::thread::yield_now();
+        }
         let found = stat::of(i32::try_from(child.id()).unwrap()).unwrap();
         let meant = Identity { pid: found.pid, start: found.start, boot: stat::boot() };
         assert!(!Identity { start: found.start + 1, ..meant.clone() }.kill("60"), "a younger process of that number");
