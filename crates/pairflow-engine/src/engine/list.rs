@@ -55,8 +55,7 @@ impl Engine {
     /// Returns the repositories in which bubbles were made and that are still there.
     pub fn repositories(&self) -> Vec<PathBuf> {
         // What cannot be read names no repository; whatever needs a bubble of it says so.
-        let mut repos: Vec<_> = self.registry().all().unwrap_or_default().into_iter().map(|one| one.repo).collect();
-        repos.dedup();
+        let mut repos = self.registry().repositories().unwrap_or_default();
         repos.retain(|repo| Control::of(repo).dir().is_dir());
         repos
     }

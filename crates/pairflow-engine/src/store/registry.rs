@@ -145,6 +145,20 @@ impl Registry {
         Ok(found)
     }
 
+    /// Returns every repository with a bubble on record; one record of each is read.
+    pub fn repositories(&self) -> Result<Vec<PathBuf>, StorageError> {
+        let mut found = Vec::new();
+        for dir in self.disk.list_dir(&self.bubbles())? {
+            let dir = self.bubbles().join(dir);
+            let names = self.disk.list_dir(&dir).unwrap_or_default();
+            let records = names.iter().filter(|name| !name.starts_with('.') && name.ends_with(".json"));
+            let mut records = records.filter_map(|name| self.disk.read(&dir.join(name)).ok().flatten());
+            found.extend(records.find_map(|bytes| Some(serde_json::from_slice::<Registered>(&bytes).ok()?.repo)));
+        }
+        found.sort();
+        Ok(found)
+    }
+
     /// Returns the file that holds the key.
     pub fn key_path(&self) -> PathBuf {
         self.state.join("key")

@@ -11,8 +11,9 @@ use super::error::WorkspaceError;
 use super::include::copy_again;
 use super::mark::Mark;
 use super::place::lock_worktrees;
-use super::prepare::{add_clone, add_worktree, admin_dir, remove_worktree};
-use crate::git::{Call, GitError, Repo, Workspace, replace, resolve, show_in_index};
+use super::prepare::{add_clone, add_worktree, admin_dir, remove_dir, remove_worktree};
+use crate::git::{Call, GitError, Repo, Workspace, linked, replace, resolve, show_in_index};
+use crate::regular;
 
 const CHECKOUT: Duration = Duration::from_secs(900);
 
@@ -27,6 +28,9 @@ pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Wor
         return Err(WorkspaceError::PathTaken { path: workspace.path.clone() });
     }
     let aside = Workspace { path: aside(&workspace.path), ..workspace.clone() };
+    if is_stale(&workspace.git_dir) {
+        remove_dir(&workspace.git_dir)?;
+    }
     // What an interrupted call left, and git's memory of the files that are gone: its name is needed again.
     remove_worktree(&repo, &aside.path)?;
     remove_worktree(&repo, &workspace.path)?;
@@ -39,6 +43,13 @@ pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Wor
         let _ = remove_worktree(&repo, &aside.path);
     }
     moved
+}
+
+/// Whether git's record of a worktree names files that do not name it: it came here with a copy of the repository.
+fn is_stale(git_dir: &Path) -> bool {
+    let Ok(named) = regular::read_text(&git_dir.join("gitdir")) else { return false };
+    let back = linked(Path::new(named.trim_end()));
+    back.is_some() && back != git_dir.canonicalize().ok()
 }
 
 /// Lets git know the files of `workspace` again, after its own record of them was removed. No file is touched.

@@ -109,7 +109,7 @@ pub(super) fn pay(bubble: &Bubble, workspace: &Workspace, due: fn(&Effect) -> bo
         let Some(effect) = owed(&unit).into_iter().find(due) else {
             return Ok(());
         };
-        match bubble.apply(&result(&unit, &effect, workspace)) {
+        match bubble.apply(&result(bubble, &unit, &effect, workspace)) {
             Ok(_) | Err(EngineError::Refused { .. }) => {}
             Err(error) => return Err(format!("{effect:?}: {error}")),
         }
@@ -117,9 +117,9 @@ pub(super) fn pay(bubble: &Bubble, workspace: &Workspace, due: fn(&Effect) -> bo
     Err("the debts of a bubble do not end".to_owned())
 }
 
-fn result(unit: &Unit, effect: &Effect, workspace: &Workspace) -> Command {
+fn result(bubble: &Bubble, unit: &Unit, effect: &Effect, workspace: &Workspace) -> Command {
     match effect {
-        Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: workspace.clone() },
+        Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: placed(bubble, unit, workspace) },
         Effect::TakeSnapshot { author, .. } => {
             Command::SnapshotTaken { snapshot: snapshot(&workspace.base_tree, author, unit) }
         }
@@ -132,6 +132,21 @@ fn result(unit: &Unit, effect: &Effect, workspace: &Workspace) -> Command {
         Effect::Commit(_) => Command::CommitMade { commit: workspace.base.clone(), old_tip: None },
         Effect::RecordDone | Effect::RunAgent { .. } | Effect::Deliver { .. } => Command::RecordDone,
     }
+}
+
+/// Puts a copy of the shared worktree, if there is one, where the bubble's own has to be.
+fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
+    let mut here = Unit { workspace: Some(shared.clone()), ..unit.clone() };
+    bubble.log().place(&mut here);
+    let own = here.workspace.unwrap_or_else(|| shared.clone());
+    let (from, to) = (Path::new(&shared.path), Path::new(&own.path));
+    if from.is_dir() && !to.exists() {
+        let parent = to.parent().expect("a worktree lies in a directory");
+        std::fs::create_dir_all(parent).expect("a home is writable");
+        let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status();
+        assert!(copied.is_ok_and(|status| status.success()), "the shared worktree cannot be copied");
+    }
+    own
 }
 
 fn receipt(check: &str, command: &str, workspace: &Workspace) -> Receipt {

@@ -142,6 +142,9 @@ fn a_copied_repository_leaves_the_original_alone() {
     assert_eq!(std::fs::read_to_string(worktree.join("work.txt")).unwrap(), "work\n");
     assert_eq!(why(&home, &home.repo, "b1"), None);
     home.pairflow_in(&other, &["adopt", "b1", "--yes"]).ok();
+    home.pairflow_in(&other, &["resume", "b1"]).ok();
+    let status = home.pairflow_in(&other, &["status", "b1", "--json"]).ok().json();
+    assert_eq!((&status["worktree_problem"], &status["worktree_gone"]), (&Value::Null, &Value::Bool(false)));
     home.pairflow_in(&other, &["delete", "b1", "--yes"]).ok();
     assert_eq!(std::fs::read_to_string(worktree.join("work.txt")).unwrap(), "work\n", "the original's worktree");
     home.agent("b1", "codex").pairflow(&["ask-human", "--question", "still there?"]).ok();
