@@ -13,7 +13,9 @@ use super::storage::FileKind;
 impl Log {
     /// Puts the places at which the bubble's files are into its state.
     pub fn place(&self, unit: &mut Unit) {
-        unit.repo = self.files.repo().display().to_string();
+        if !unit.repo.is_empty() {
+            unit.repo = self.files.repo().display().to_string();
+        }
         let Some(record) = &mut unit.workspace else { return };
         let path = self.files.worktree();
         let clone = record.git_dir == record.common_dir;
