@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use pairflow_core::facts::{Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
@@ -141,10 +142,17 @@ fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
     let own = here.workspace.unwrap_or_else(|| shared.clone());
     let (from, to) = (Path::new(&shared.path), Path::new(&own.path));
     if from.is_dir() && !to.exists() {
+        static COPIES: AtomicU64 = AtomicU64::new(0);
+        let number = COPIES.fetch_add(1, Ordering::Relaxed);
+        let aside = to.with_file_name(format!(".{}-{}-{number}", unit.id, std::process::id()));
         let parent = to.parent().expect("a worktree lies in a directory");
         std::fs::create_dir_all(parent).expect("a home is writable");
-        let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status();
+        let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(&aside).status();
         assert!(copied.is_ok_and(|status| status.success()), "the shared worktree cannot be copied");
+        // Two may pay the same debt at the same time; whoever comes second finds it there.
+        if std::fs::rename(&aside, to).is_err() {
+            let _ = std::fs::remove_dir_all(&aside);
+        }
     }
     own
 }
