@@ -137,7 +137,11 @@ fn result(bubble: &Bubble, unit: &Unit, effect: &Effect, workspace: &Workspace) 
 
 /// Puts a copy of the shared worktree, if there is one, where the bubble's own has to be.
 fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
-    let mut here = Unit { workspace: Some(shared.clone()), ..unit.clone() };
+    // Each has a record of its own in the repository, as git would make it.
+    let record = Path::new(&shared.git_dir).with_file_name(unit.id.as_str());
+    let real = Path::new(&shared.path).is_dir();
+    let git_dir = if real { record.display().to_string() } else { shared.git_dir.clone() };
+    let mut here = Unit { workspace: Some(Workspace { git_dir, ..shared.clone() }), ..unit.clone() };
     bubble.log().place(&mut here);
     let own = here.workspace.unwrap_or_else(|| shared.clone());
     let (from, to) = (Path::new(&shared.path), Path::new(&own.path));
@@ -149,6 +153,15 @@ fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
         std::fs::create_dir_all(parent).expect("a home is writable");
         let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(&aside).status();
         assert!(copied.is_ok_and(|status| status.success()), "the shared worktree cannot be copied");
+        let named = format!("gitdir: {}\n", record.display());
+        std::fs::write(aside.join(".git"), named).expect("a home is writable");
+        if std::fs::create_dir(&record).is_ok() {
+            for file in ["HEAD", "commondir", "index"] {
+                let _ = std::fs::copy(Path::new(&shared.git_dir).join(file), record.join(file));
+            }
+            let back = format!("{}\n", to.join(".git").display());
+            std::fs::write(record.join("gitdir"), back).expect("a home is writable");
+        }
         // Two may pay the same debt at the same time; whoever comes second finds it there.
         if std::fs::rename(&aside, to).is_err() {
             let _ = std::fs::remove_dir_all(&aside);
