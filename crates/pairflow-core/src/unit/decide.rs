@@ -123,6 +123,17 @@ pub fn adopt(unit: &Unit, repo: String, reason: String, identity: Option<CommitI
     std::iter::once(event).chain(identity.map(|fact| Event::own(unit.round, Body::Lifecycle(fact)))).collect()
 }
 
+/// Returns the first facts of a bubble that lost lines when its log was repaired: it is taken over as it is left.
+///
+/// The lost lines may have withdrawn what was checked, reviewed or approved before them. The agents keep their tokens.
+pub fn take_up(unit: &Unit, repo: String, reason: String) -> Vec<Event> {
+    let tokens = unit.tokens.iter().filter(|_| !unit.phase.is_final()).map(|(agent, hash)| {
+        let fact = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: hash.clone() };
+        Event::own(unit.round, Body::Lifecycle(fact))
+    });
+    adopt(unit, repo, reason, None).into_iter().chain(tokens).collect()
+}
+
 impl Decided {
     /// A decision with these facts and no file.
     pub(crate) fn of(events: Vec<Event>) -> Self {

@@ -31,7 +31,7 @@ mod work;
 pub use command::*;
 pub use converge::{Unmet, claimed, unmet, waivers};
 pub use conversation::AgentSession;
-pub use decide::{Artifact, Decided, adopt, create, decide};
+pub use decide::{Artifact, Decided, adopt, create, decide, take_up};
 pub use evolve::{advance, evolve};
 pub use key::*;
 pub use limits::{MAX_DETAIL, MAX_FINDINGS, MAX_KEY, MAX_QUESTIONS, MAX_REFS, MAX_TEXT, MAX_TITLE};

@@ -1,12 +1,13 @@
 //! `state.json`: the state for people and tools to read, with what a later load needs to skip the log.
 //!
-//! It is a cache. It is replaced in one step and never synced, it ends in a checksum of itself, and whatever is wrong
-//! with it, the log is read instead. It is written only when the log is known to be durable up to its head, so its
-//! offset also says how much of the log was acknowledged.
+//! It is a cache. It is replaced in one step and never synced, it ends in a checksum of itself and a code made with the
+//! user's key, and whatever is wrong with it, the log is read instead. It is written only when the log is known to be
+//! durable up to its head, so its offset also says how much of the log was acknowledged.
 
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::LineHash;
 use pairflow_core::log::scan::Head;
+use pairflow_core::log::seal::SealKey;
 use pairflow_core::unit::Unit;
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
@@ -23,8 +24,18 @@ pub(super) struct Cache {
     ctime_ns: i64,
 }
 
+/// Whose cache is believed.
+pub(super) enum By {
+    /// Everybody's: no log has an owner here.
+    Anyone,
+    /// Only what was written with this key.
+    Holder(SealKey),
+    /// Nobody's: the user has no key.
+    NoOne,
+}
+
 /// The number of the cache's own format.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// A state is only as good as the rules that made it.
 const WRITER: &str = env!("CARGO_PKG_VERSION");
 
@@ -48,8 +59,13 @@ struct StateFile {
     cache: Stored<Unit>,
 }
 
-/// Writes the content of `state.json`; `stat` is the log's, taken when it ended at `head`.
-pub(super) fn encode(unit: &Unit, head: &Head, stat: &Stat) -> Result<Vec<u8>, serde_json::Error> {
+/// Writes the content of `state.json`; `stat` is the log's, taken when it ended at `head`. Without a key it has no code.
+pub(super) fn encode(
+    unit: &Unit,
+    head: &Head,
+    stat: &Stat,
+    key: Option<&SealKey>,
+) -> Result<Vec<u8>, serde_json::Error> {
     let Head { seq, offset, hash, last_len } = *head;
     let Stat { ino, mtime_ns, ctime_ns, .. } = *stat;
     let by = WRITER.to_owned();
@@ -58,15 +74,17 @@ pub(super) fn encode(unit: &Unit, head: &Head, stat: &Stat) -> Result<Vec<u8>, s
     bytes.pop();
     bytes.extend_from_slice(b",\"cache\":");
     serde_json::to_writer(&mut bytes, &stored)?;
+    let code = key.map(|key| code_field(&bytes, key)).unwrap_or_default();
+    bytes.extend_from_slice(code.as_bytes());
     let end = ending(&bytes);
     bytes.extend_from_slice(end.as_bytes());
     Ok(bytes)
 }
 
-/// Reads `state.json`; nothing if it is not whole, not by this version, or of another bubble.
-pub(super) fn decode(bytes: &[u8], id: &BubbleId) -> Option<Cache> {
-    let (body, end) = bytes.split_at_checked(bytes.len().checked_sub(END_LEN)?)?;
-    if ending(body).as_bytes() != end {
+/// Reads `state.json`; nothing if it is not whole, not by this version, of another bubble, or without the key's code.
+pub(super) fn decode(bytes: &[u8], id: &BubbleId, by: &By) -> Option<Cache> {
+    let body = whole(bytes)?;
+    if !by.wrote(body) {
         return None;
     }
     let StateFile { cache } = serde_json::from_slice(bytes).ok()?;
@@ -90,33 +108,62 @@ pub enum CacheStand {
         /// The state that it tells.
         unit: Box<Unit>,
     },
+    /// It was not written with this user's key; it is made again from the log.
+    NotYours,
     /// It is not what pairflow wrote, and this is why.
     Wrong(&'static str),
 }
 
 /// Says what is to be thought of the bytes of a `state.json`.
-pub(super) fn judge(bytes: &[u8], id: &BubbleId) -> CacheStand {
+pub(super) fn judge(bytes: &[u8], id: &BubbleId, by: &By) -> CacheStand {
     #[derive(Deserialize)]
     struct Outline {
         cache: Stored<serde::de::IgnoredAny>,
     }
-    let body = bytes.len().checked_sub(END_LEN).and_then(|at| bytes.split_at_checked(at));
-    if body.is_none_or(|(body, end)| ending(body).as_bytes() != end) {
+    let Some(body) = whole(bytes) else {
         return CacheStand::Wrong("it is broken, or was edited: its checksum does not fit");
-    }
+    };
     match serde_json::from_slice::<Outline>(bytes) {
         Ok(Outline { cache }) if cache.v != FORMAT || cache.by != WRITER => return CacheStand::OtherVersion,
+        Ok(_) if !by.wrote(body) => return CacheStand::NotYours,
         Ok(_) => {}
         Err(_) => return CacheStand::Wrong("it is no state of a bubble"),
     }
-    match decode(bytes, id) {
+    match decode(bytes, id, by) {
         Some(Cache { unit, head, .. }) => CacheStand::Says { seq: head.seq, unit: Box::new(unit) },
         None => CacheStand::Wrong("it is the state of another bubble"),
     }
 }
 
+/// What the code in `state.json` is made for.
+const KIND: &str = "state.json";
+/// `,"code":"…"` with 32 digits.
+const CODE_FIELD: usize = 42;
 /// `,"crc":"xxxxxxxx"}` and a newline.
 const END_LEN: usize = 19;
+
+/// Returns what stands before the checksum, if that fits.
+fn whole(bytes: &[u8]) -> Option<&[u8]> {
+    let (body, end) = bytes.split_at_checked(bytes.len().checked_sub(END_LEN)?)?;
+    (ending(body).as_bytes() == end).then_some(body)
+}
+
+impl By {
+    /// Whether one who is believed wrote what stands before the checksum.
+    fn wrote(&self, body: &[u8]) -> bool {
+        let key = match self {
+            Self::Anyone => return true,
+            Self::NoOne => return false,
+            Self::Holder(key) => key,
+        };
+        let parts = body.len().checked_sub(CODE_FIELD).and_then(|at| body.split_at_checked(at));
+        parts.is_some_and(|(content, field)| field == code_field(content, key).as_bytes())
+    }
+}
+
+fn code_field(content: &[u8], key: &SealKey) -> String {
+    format!(",\"code\":\"{}\"", key.code_for(KIND, content))
+}
 
 fn ending(body: &[u8]) -> String {
     format!(",\"crc\":\"{:08x}\"}}\n", crc32c::crc32c(body))

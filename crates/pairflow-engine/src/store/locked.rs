@@ -102,7 +102,8 @@ impl Locked {
         let Loaded { unit, head, .. } = &self.loaded;
         let save = || {
             let stat = self.handle.stat().ok().filter(|stat| stat.len == head.offset)?;
-            let bytes = cache::encode(unit, head, &stat).ok()?;
+            let key = self.owner.as_ref().map(|owner| owner.sealer.key());
+            let bytes = cache::encode(unit, head, &stat, key).ok()?;
             durable::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
         };
         let _ = save();

@@ -16,7 +16,7 @@ use pairflow_core::time::Moment;
 use pairflow_core::unit::{Unit, advance, evolve};
 
 use super::artifacts::Artifacts;
-use super::cache::{self, Cache};
+use super::cache::{self, By, Cache};
 use super::durable;
 use super::error::StoreError;
 use super::files::BubbleFiles;
@@ -301,7 +301,8 @@ impl Log {
         }
         match self.disk.read(&path) {
             Ok(bytes) => {
-                let cache = bytes.and_then(|bytes| cache::decode(&bytes, &self.id));
+                let by = self.believed()?;
+                let cache = bytes.and_then(|bytes| cache::decode(&bytes, &self.id, &by));
                 *known = stat.zip(cache.clone());
                 Ok(cache)
             }
@@ -312,6 +313,12 @@ impl Log {
                 _ => Ok(None),
             },
         }
+    }
+
+    /// Returns whose cache counts.
+    pub(super) fn believed(&self) -> Result<By, StorageError> {
+        let Some(registry) = &self.registry else { return Ok(By::Anyone) };
+        Ok(registry.key()?.map_or(By::NoOne, By::Holder))
     }
 
     fn read(&self, handle: &dyn Handle, cache: Option<Cache>) -> Result<Loaded, StoreError> {

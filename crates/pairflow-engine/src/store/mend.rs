@@ -6,11 +6,12 @@ use std::time::Duration;
 use pairflow_core::log::scan::{Damaged, Head, Scan, Torn};
 use pairflow_core::unit::{StateName, Unit, advance};
 
+use super::cache::Cache;
 use super::durable;
 use super::error::StoreError;
 use super::log::Log;
 use super::read::{self, ReadError};
-use super::storage::{Handle, LockMode, StorageError};
+use super::storage::{Handle, LockMode, Stat, StorageError};
 
 /// What was mended when a log was locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,8 +61,7 @@ impl Log {
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
-        let known = read::acknowledged_to(cache.as_ref(), &stat);
-        let Some(sound) = self.sound_part(&*handle, stat.len, known)? else {
+        let Some(sound) = self.sound_part(&*handle, &stat, cache.as_ref())? else {
             drop(guard);
             // Nothing that needs a decision; what a crash left is mended by taking the lock.
             let locked = self.lock(PATIENCE)?;
@@ -71,18 +71,7 @@ impl Log {
         };
         let moved = self.quarantine(&format!("{SET_ASIDE}{}", sound.damage.offset), "ndjson")?;
         self.salvage(&*handle, &sound.head, stat.len, &moved)?;
-        self.vouch(&sound.head)?;
         Ok(Salvage { moved: Some(moved), ..sound.salvage() })
-    }
-
-    /// Lets the record of this user's bubbles know that a log was shortened on purpose, if all that is left is sealed.
-    fn vouch(&self, head: &Head) -> Result<(), StoreError> {
-        let Some(registry) = self.registry.as_ref().filter(|_| head.seq > 0) else { return Ok(()) };
-        let (handle, _) = self.open()?;
-        if let Some(entry) = self.sealed_throughout(registry, &*handle)? {
-            registry.note(&entry, head);
-        }
-        Ok(())
     }
 
     /// Says what a repair would keep of a damaged log and what it would give up; nothing if no damage is found.
@@ -90,8 +79,7 @@ impl Log {
         let _guard = self.guard(LockMode::Shared, PATIENCE)?;
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
-        let known = read::acknowledged_to(cache.as_ref(), &stat);
-        Ok(self.sound_part(&*handle, stat.len, known)?.map(|sound| sound.salvage()))
+        Ok(self.sound_part(&*handle, &stat, cache.as_ref())?.map(|sound| sound.salvage()))
     }
 
     /// Returns the damaged logs that repairs have set aside.
@@ -103,8 +91,8 @@ impl Log {
     }
 
     /// Finds the first damage, and what stands before it up to the end of the last whole append.
-    fn sound_part(&self, handle: &dyn Handle, len: u64, known: u64) -> Result<Option<Sound>, StoreError> {
-        let full = Scan::new(&self.id, known);
+    fn sound_part(&self, handle: &dyn Handle, stat: &Stat, cache: Option<&Cache>) -> Result<Option<Sound>, StoreError> {
+        let (len, full) = (stat.len, Scan::new(&self.id, read::acknowledged_to(cache, stat)));
         let damage = match read::run(handle, len, full, &mut |_| {}) {
             Ok(_) => return Ok(None),
             Err(ReadError::Damaged(damage)) => damage,
@@ -116,7 +104,8 @@ impl Log {
         let mut each = |envelope| advance(&mut unit, &envelope);
         let head = read::run(handle, damage.offset.min(len), sound, &mut each).map_err(|error| self.told(error))?.head;
         let lines = copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
-        let lost = u64::try_from(lines).unwrap_or(u64::MAX).saturating_sub(head.seq);
+        let known = cache.filter(|cache| cache.is_of(stat)).map_or(0, |cache| cache.head.seq);
+        let lost = u64::try_from(lines).unwrap_or(u64::MAX).max(known).saturating_sub(head.seq);
         Ok(Some(Sound { damage, head, lost, state: (head.seq > 0).then(|| unit.phase.name()) }))
     }
 

@@ -42,8 +42,8 @@ impl Log {
             None => Ok(CacheStand::Absent),
             Some(stat) if stat.kind != FileKind::File => Ok(CacheStand::Wrong("it is no file")),
             Some(_) => {
-                let bytes = self.disk.read(&path)?;
-                Ok(bytes.map_or(CacheStand::Absent, |bytes| cache::judge(&bytes, &self.id)))
+                let (bytes, by) = (self.disk.read(&path)?, self.believed()?);
+                Ok(bytes.map_or(CacheStand::Absent, |bytes| cache::judge(&bytes, &self.id, &by)))
             }
         }
     }

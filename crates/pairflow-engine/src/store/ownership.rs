@@ -155,14 +155,12 @@ impl Log {
         Ok(scan.finish())
     }
 
-    /// Returns the record of the log if every line that this user has in it is sealed, whatever is known of its end.
-    pub(super) fn sealed_throughout(
-        &self,
-        registry: &Registry,
-        handle: &dyn Handle,
-    ) -> Result<Option<Registered>, StoreError> {
-        let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(None) };
-        Ok(judge(registry.key()?, Known { entry: entry.clone(), head: None }, handle)?.ok().map(|_| entry))
+    /// Whether the log would be this user's if nothing were known of its end: it may only have been shortened.
+    pub fn is_own_but_shortened(&self) -> Result<bool, StoreError> {
+        let Some(registry) = &self.registry else { return Ok(true) };
+        let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        Ok(judge(registry.key()?, Known { entry, head: None }, &*handle)?.is_ok())
     }
 
     /// Returns the first of some directories that is a link, or no directory.

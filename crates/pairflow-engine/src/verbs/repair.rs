@@ -1,6 +1,6 @@
 //! The repair of a damaged log. A bubble that has lost lines by it goes on only when a person says so.
 
-use pairflow_core::unit::Command;
+use pairflow_core::unit::take_up;
 
 use crate::engine::{Bubble, EngineError};
 use crate::store::Salvage;
@@ -15,18 +15,19 @@ pub struct Mended {
 }
 
 impl Bubble {
-    /// Repairs the log, and pauses the bubble if lines were given up and its agents would go on.
+    /// Repairs the log. If lines were given up, the bubble is taken over anew: what was checked, reviewed and approved
+    /// may have been withdrawn in the lines that are lost.
+    ///
+    /// A log that is not this user's stays foreign.
     pub fn repair(&self) -> Result<Mended, EngineError> {
         let salvage = self.log().repair()?;
-        let fell_back = salvage.lost > 0 && salvage.envelopes > 0;
+        let fell_back = salvage.damage.is_some() && salvage.envelopes > 0;
+        if !fell_back || !self.log().is_own_but_shortened()? {
+            return Ok(Mended { salvage, paused: false });
+        }
+        let (here, unit) = (self.control.repo().display().to_string(), self.load()?.unit);
         let reason = "the log was repaired, and lines of it were given up".to_owned();
-        let paused = fell_back
-            && match self.apply(&Command::Pause { reason }) {
-                Ok(_) => true,
-                // Nobody is at work there, or it is paused already.
-                Err(EngineError::Refused { .. }) => false,
-                Err(error) => return Err(error),
-            };
-        Ok(Mended { salvage, paused })
+        let locked = self.log().adopt(&take_up(&unit, here, reason), self.engine.clock.now())?;
+        Ok(Mended { salvage, paused: locked.into_loaded().unit.paused })
     }
 }

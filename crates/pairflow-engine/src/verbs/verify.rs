@@ -131,6 +131,10 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
         Ok(CacheStand::OtherVersion) => {
             return row("state: state.json is of another version of pairflow; it is rebuilt from the log", Ok(()));
         }
+        Ok(CacheStand::NotYours) if !bubble.foreign().is_ok_and(|foreign| foreign.is_none()) => {
+            return row("state: state.json was not written by your pairflow; it is not used", Ok(()));
+        }
+        Ok(CacheStand::NotYours) => return wrong("it was not written by your pairflow"),
         Ok(CacheStand::Wrong(why)) => return wrong(why),
         Ok(CacheStand::Says { seq, unit }) => (seq, unit),
         Err(error) => return row(agrees, Err(error.to_string())),

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
 mod agents;
+mod cache;
 mod commit;
 mod config;
 #[path = "../daily_support/mod.rs"]
