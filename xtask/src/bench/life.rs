@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context;
+use pairflow_engine::store::Known;
 use pairflow_testkit::fixture::Fixture;
 
 use super::setting::Setting;
@@ -14,18 +15,23 @@ pub(super) struct Again {
     pub(super) fixture: Fixture,
     len: u64,
     state: Vec<u8>,
+    known: Known,
 }
 
 impl Again {
     /// Remembers how long the log is now, and what its cache says.
     pub(super) fn new(fixture: Fixture) -> anyhow::Result<Self> {
-        let len = fixture.bubble.load()?.head.offset;
-        let state = std::fs::read(fixture.bubble.log().files().state())?;
-        Ok(Self { fixture, len, state })
+        let bubble = &fixture.bubble;
+        let (head, state) = (bubble.load()?.head, std::fs::read(bubble.log().files().state())?);
+        let known = bubble.engine.registry().find(&fixture.repo, &bubble.id)?.context("the bubble is not on record")?;
+        Ok(Self { fixture, len: head.offset, state, known: Known { head: Some(head), ..known } })
     }
 
-    /// Makes the bubble what it was: the cache goes first, since it knows what was acknowledged.
+    /// Makes the bubble what it was: what is known of its end goes first, since it says what was acknowledged.
     pub(super) fn put_back(&self) -> anyhow::Result<()> {
+        if let Some(head) = &self.known.head {
+            self.fixture.bubble.engine.registry().note(&self.known.entry, head);
+        }
         let state = self.fixture.bubble.log().files().state();
         std::fs::write(&state, &self.state).with_context(|| format!("cannot write {}", state.display()))?;
         OpenOptions::new().write(true).open(self.transcript())?.set_len(self.len)?;
