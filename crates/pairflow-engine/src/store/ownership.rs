@@ -6,15 +6,17 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::Head;
 use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, first_append};
+use pairflow_core::view::safe::quoted;
 
 use super::error::StoreError;
 use super::log::Log;
 use super::read;
 use super::registry::{Known, Registered, Registry};
-use super::storage::{FileKind, Handle, StorageError};
+use super::storage::{Handle, StorageError};
 
 /// Whose a log is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +74,11 @@ pub enum Foreign {
         key: String,
     },
     /// Its files are another user's.
-    #[error("its log belongs to another user; only a copy that you own can be adopted")]
-    OtherUser,
+    #[error("{} belongs to another user", .path.display())]
+    OtherUser {
+        /// The file or directory.
+        path: PathBuf,
+    },
     /// Its files stand elsewhere.
     #[error("{} is a link, not a directory of this repository", .path.display())]
     Linked {
@@ -100,6 +105,31 @@ impl Standing {
         match self {
             Self::Own => None,
             Self::Foreign(why) => Some(why),
+        }
+    }
+}
+
+impl Foreign {
+    /// Whether the bubble can be adopted where it is.
+    pub fn is_adoptable(&self) -> bool {
+        !matches!(self, Self::Linked { .. } | Self::OtherUser { .. })
+    }
+
+    /// Returns the command that goes on with the bubble `id`, for every door.
+    pub fn next(&self, id: &BubbleId) -> String {
+        match self {
+            // It leads to files of unknown origin, so it is moved away, never followed.
+            Self::Linked { path } => {
+                let path = path.display().to_string();
+                format!("mv {} {}", quoted(&path), quoted(&format!("{path}.old")))
+            }
+            // Each user has bubbles in a clone of their own.
+            Self::OtherUser { path } => {
+                let control = path.ancestors().find(|dir| dir.ends_with(".pairflow"));
+                let repo = control.and_then(Path::parent).unwrap_or(path).display().to_string();
+                format!("git clone {} YOUR-CLONE", quoted(&repo))
+            }
+            _ => format!("pairflow adopt {id}"),
         }
     }
 }
@@ -135,11 +165,11 @@ impl Log {
     /// Without a registry nothing is sealed, and every log is one's own.
     pub(super) fn standing_of(&self, handle: &dyn Handle) -> Result<Result<Option<Owner>, Foreign>, StoreError> {
         let Some(registry) = &self.registry else { return Ok(Ok(None)) };
-        if let Some(path) = self.linked(self.files.own_dirs())? {
-            return Ok(Err(Foreign::Linked { path }));
+        if let Some(why) = self.misplaced()? {
+            return Ok(Err(why));
         }
         if !handle.stat()?.own {
-            return Ok(Err(Foreign::OtherUser));
+            return Ok(Err(Foreign::OtherUser { path: self.files.transcript() }));
         }
         let Some(known) = registry.find(self.files.repo(), &self.id)? else {
             return Ok(Err(self.stray(registry, handle)?));
@@ -163,16 +193,6 @@ impl Log {
     ) -> Result<Option<Registered>, StoreError> {
         let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(None) };
         Ok(judge(registry.key()?, Known { entry: entry.clone(), head: None }, handle)?.ok().map(|_| entry))
-    }
-
-    /// Returns the first of some directories that is a link, or no directory.
-    pub(super) fn linked(&self, dirs: impl Iterator<Item = PathBuf>) -> Result<Option<PathBuf>, StorageError> {
-        for path in dirs {
-            if self.disk.stat(&path)?.is_some_and(|stat| stat.kind != FileKind::Dir) {
-                return Ok(Some(path));
-            }
-        }
-        Ok(None)
     }
 
     /// Finds out where a log comes from that is not on record here.

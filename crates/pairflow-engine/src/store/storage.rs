@@ -93,6 +93,8 @@ pub struct Stat {
     pub ino: u64,
     /// Whether it belongs to the user of this process.
     pub own: bool,
+    /// Whether other users may write to it, by its mode.
+    pub shared: bool,
 }
 
 /// What a name stands for.

@@ -10,7 +10,7 @@ use pairflow_engine::verbs::{Hands, Place, locate};
 
 use crate::app::App;
 use crate::app::pick::{Wanted, pick};
-use crate::app::reach::quoted;
+use crate::app::quoted;
 use crate::commands::common::BubbleArg;
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
@@ -61,7 +61,7 @@ impl App {
         // A damaged log says so by itself.
         if let Some(why) = bubble.foreign().ok().flatten() {
             out.warn(format_args!("bubble {id} is foreign: {why}"));
-            out.next(format_args!("pairflow adopt {id}"));
+            out.next(format_args!("{}", why.next(&id)));
         }
         Ok(bubble)
     }

@@ -33,7 +33,7 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
             all += 1;
             sound += usize::from(log(reach, &listed.bubble, report));
             if let Some(why) = &listed.foreign {
-                let next = reach.line(&format!("pairflow adopt {}", listed.bubble.id), &found.root);
+                let next = reach.line(&why.next(&listed.bubble.id), &found.root);
                 report.warning(&format!("bubble {}", listed.bubble.id), &format!("foreign: {why}"), Some(&next));
                 continue;
             }

@@ -61,6 +61,10 @@ pub(super) fn repository(reach: &Reach, report: &mut Report) {
 /// Looks at what tells one's own bubbles from foreign ones: the key, and whether logs travel with the repository.
 pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
     let Ok(engine) = app.engine() else { return };
+    if let Err(error) = engine.insist_private() {
+        let error = CommandError::from(error);
+        report.problem("state", &error.message, error.hint.as_deref());
+    }
     let registry = engine.registry();
     let path = registry.key_path();
     match registry.key() {

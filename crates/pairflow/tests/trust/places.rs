@@ -1,0 +1,99 @@
+//! Directories that are not this user's alone: those of a bubble, and the state directory.
+
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+
+use pairflow_testkit::home::Home;
+
+use crate::support::{created, home};
+
+/// A user that no test runs as.
+const NOBODY: u32 = 65_534;
+
+fn state(home: &Home) -> PathBuf {
+    home.root().join("state/pairflow")
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+/// Whether files can be given to another user. Without that right there is nothing to test.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn a_directory_of_another_user_makes_the_bubble_foreign_and_is_named() {
+    if !is_root() {
+        return;
+    }
+    let home = home();
+    created(&home, "b1");
+    let clone = format!("git clone {} YOUR-CLONE", home.repo.display());
+    for dir in
+        [".pairflow", ".pairflow/bubbles", ".pairflow/locks", ".pairflow/bubbles/b1"].map(|dir| home.repo.join(dir))
+    {
+        chown(&dir, Some(NOBODY), None).unwrap();
+        let why = format!("{} belongs to another user", dir.display());
+        home.pairflow(&["start", "b1"]).ends(1).says(&why).says(&clone);
+        home.pairflow(&["adopt", "b1", "--yes"]).ends(1).says(&why).says(&clone);
+        home.pairflow(&["list"]).ok().says(&why).says(&clone);
+        chown(&dir, Some(0), None).unwrap();
+    }
+    chown(home.repo.join(".pairflow"), Some(NOBODY), None).unwrap();
+    home.pairflow(&["create", "--id", "b2", "--task", "x", "--test", "true"]).ends(1).says("belongs to another user");
+    assert!(!home.repo.join(".pairflow/bubbles/b2").exists(), "nothing was made there");
+    chown(home.repo.join(".pairflow"), Some(0), None).unwrap();
+    home.pairflow(&["start", "b1"]).ok();
+}
+
+#[test]
+fn a_state_directory_that_others_can_write_to_is_refused_with_the_command_that_closes_it() {
+    let home = home();
+    created(&home, "b1");
+    for (dir, mode) in [("", 0o775), ("", 0o1777), ("bubbles", 0o702)] {
+        let dir = if dir.is_empty() { state(&home) } else { state(&home).join(dir) };
+        set_mode(&dir, mode);
+        let (why, next) =
+            (format!("other users can write to {}", dir.display()), format!("chmod go-w {}", dir.display()));
+        home.pairflow(&["start", "b1"]).ends(1).says(&why).says(&next);
+        home.pairflow(&["create", "--id", "b2", "--task", "x", "--test", "true"]).ends(1).says(&why).says(&next);
+        home.pairflow(&["supervise", "--once"]).says(&why);
+        home.pairflow(&["doctor"]).ends(3).says(&why).says(&next);
+        set_mode(&dir, 0o755);
+    }
+    home.pairflow(&["start", "b1"]).ok();
+}
+
+#[test]
+fn a_state_directory_that_is_anothers_or_none_is_refused_and_one_behind_a_link_is_used() {
+    let home = home();
+    created(&home, "b1");
+    let (state, aside) = (state(&home), home.root().join("aside"));
+    if is_root() {
+        chown(&state, Some(NOBODY), None).unwrap();
+        home.pairflow(&["start", "b1"]).ends(1).says("belongs to another user").says("XDG_STATE_HOME");
+        chown(&state, Some(0), None).unwrap();
+    }
+    std::fs::rename(&state, &aside).unwrap();
+    std::fs::write(&state, "").unwrap();
+    home.pairflow(&["start", "b1"]).ends(3).says("is not a directory").says("move that file away");
+    std::fs::remove_file(&state).unwrap();
+    symlink(&aside, &state).unwrap();
+    home.pairflow(&["start", "b1"]).ok();
+}
+
+#[test]
+fn what_is_advised_for_a_linked_control_directory_is_not_to_adopt_it() {
+    let home = home();
+    created(&home, "b1");
+    let (control, aside) = (home.repo.join(".pairflow"), home.root().join("aside"));
+    std::fs::rename(&control, &aside).unwrap();
+    symlink(&aside, &control).unwrap();
+    let next = format!("mv {0} {0}.old", control.display());
+    for args in [&["list"][..], &["status", "b1"], &["inbox"], &["doctor"], &["start", "b1"], &["adopt", "b1"], &[]] {
+        let said = home.pairflow(args).says(&next);
+        assert!(!format!("{}{}", said.stdout, said.stderr).contains("pairflow adopt"), "{args:?}:\n{}", said.stderr);
+    }
+}
