@@ -224,3 +224,21 @@ fn a_hook_that_is_replaced_after_the_check_does_not_run_and_siblings_are_found()
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("hooks.")), "{left:?}");
 }
+
+#[test]
+fn a_program_that_the_machine_chose_for_signing_is_used() {
+    let mut home = home();
+    home.install("signer", SIGNER);
+    let (signer, system) = (home.root().join("programs/signer"), home.root().join("gitconfig"));
+    let text = format!("[gpg]\n\tprogram = {}\n[commit]\n\tgpgSign = true\n", signer.display());
+    std::fs::write(&system, text).unwrap();
+    let set = |name: &str, value: String| (name.to_owned(), value);
+    home.set_env(vec![
+        set("GIT_CONFIG_NOSYSTEM", "0".to_owned()),
+        set("GIT_CONFIG_SYSTEM", system.display().to_string()),
+    ]);
+    approved(&home, |_| ());
+    home.pairflow(&["commit", "b1"]).ok();
+    let commit = home.git(&["cat-file", "commit", "bubble/b1"]);
+    assert!(commit.contains("gpgsig"), "{commit}");
+}
