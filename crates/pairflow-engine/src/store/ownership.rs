@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::Head;
-use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, first_append};
+use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
 use pairflow_core::view::safe::quoted;
 
 use super::error::StoreError;
@@ -181,7 +181,10 @@ impl Log {
     pub fn seals(&self, key: &SealKey) -> Result<(Judged, usize), StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let mut scan = SealScan::new(key);
-        read::lines(&*handle, &mut |line| scan.take(line))?;
+        read::lines(&*handle, 0, &mut |line| {
+            scan.take(line);
+            true
+        })?;
         Ok(scan.finish())
     }
 
@@ -239,10 +242,17 @@ fn judge(key: Option<SealKey>, known: Known, handle: &dyn Handle) -> Result<Resu
             return Ok(Ok(Owner { entry, sealer }));
         }
     }
-    let mut tail = vec![0; usize::try_from(len.saturating_sub(begins)).unwrap_or(usize::MAX)];
-    let count = handle.read_at(begins, &mut tail)?;
-    tail.truncate(count);
-    Ok(judge_tail(&sealer, &entry, &tail, known.is_some()).map(|()| Owner { entry, sealer }))
+    let mut scan = TailScan::new(&sealer, known.is_none());
+    read::lines(handle, begins, &mut |line| line.is_empty() || scan.take(line))?;
+    let (judged, first) = scan.finish();
+    // Without anything that is known, the log has to begin with this user's first line.
+    let why = match (judged.worst, known.is_some()) {
+        (_, false) if judged.appends == 0 => Some(Foreign::Forged { seal: SealState::Unsealed }),
+        (_, false) if first != Some(entry.instance) => Some(Foreign::Unknown),
+        (SealState::Own, _) => None,
+        (seal, _) => Some(Foreign::Forged { seal }),
+    };
+    Ok(why.map_or(Ok(Owner { entry, sealer }), Err))
 }
 
 /// Whether the line that ends at `known` is the one that was there, its newline left aside.
@@ -251,23 +261,6 @@ fn holds(handle: &dyn Handle, known: &Head) -> Result<bool, StorageError> {
     let mut line = vec![0; if plausible { known.last_len as usize - 1 } else { 0 }];
     let count = handle.read_at(known.offset.saturating_sub(known.last_len), &mut line)?;
     Ok(plausible && count == line.len() && LineHash::of(&line) == known.hash)
-}
-
-/// Judges what is not known yet of a log; without anything that is known, it has to begin with this user's first line.
-fn judge_tail(sealer: &Sealer, entry: &Registered, tail: &[u8], known: bool) -> Result<(), Foreign> {
-    let mut seal = SealState::Own;
-    let mut rest = tail;
-    if !known {
-        let end = first_append(tail).ok_or(Foreign::Forged { seal: SealState::Unsealed })?;
-        let line = tail.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        if LineHash::of(line) != entry.instance {
-            return Err(Foreign::Unknown);
-        }
-        seal = Sealer::beginning(sealer.key().clone()).judge_all(&tail[..end]).worst;
-        rest = &tail[end..];
-    }
-    seal = seal.max(sealer.judge_all(rest).worst);
-    if seal == SealState::Own { Ok(()) } else { Err(Foreign::Forged { seal }) }
 }
 
 /// Returns the hash of the first line.

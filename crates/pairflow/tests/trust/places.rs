@@ -1,11 +1,12 @@
-//! Directories that are not this user's alone: those of a bubble, and the state directory.
+//! Directories that are not this user's alone, those of a bubble and the state directory; and bad files in them.
 
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use pairflow_testkit::home::Home;
 
-use crate::support::{created, home};
+use crate::support::{created, home, log_of, quiet, started};
 
 /// A user that no test runs as.
 const NOBODY: u32 = 65_534;
@@ -96,4 +97,66 @@ fn what_is_advised_for_a_linked_control_directory_is_not_to_adopt_it() {
         let said = home.pairflow(args).says(&next);
         assert!(!format!("{}{}", said.stdout, said.stderr).contains("pairflow adopt"), "{args:?}:\n{}", said.stderr);
     }
+}
+
+/// Returns the directory with the records of the only repository.
+fn records(home: &Home) -> PathBuf {
+    let mut found = std::fs::read_dir(state(home).join("bubbles")).unwrap();
+    found.next().unwrap().unwrap().path()
+}
+
+#[test]
+fn a_key_or_a_note_that_is_no_regular_file_is_named_with_what_to_do() {
+    let home = home();
+    started(&home, "b1");
+    quiet(&home);
+    let aside = home.root().join("aside");
+    for file in [records(&home).join("b1.head"), state(&home).join("key")] {
+        std::fs::rename(&file, &aside).unwrap();
+        for kind in ["mkfifo", "mkdir", "ln -s /dev/zero"] {
+            let made = Command::new("sh").args(["-c", &format!("{kind} \"$0\"")]).arg(&file).status().unwrap();
+            assert!(made.success());
+            let refused = home.pairflow(&["pause", "b1"]).ends(3).says(&file.display().to_string());
+            refused.says("is not a regular file of yours; move it away");
+            std::fs::rename(&file, home.root().join("moved")).unwrap();
+            let _ = std::fs::remove_file(home.root().join("moved"));
+            let _ = std::fs::remove_dir(home.root().join("moved"));
+        }
+        std::fs::rename(&aside, &file).unwrap();
+    }
+    // Without the note the record counts.
+    std::fs::remove_file(records(&home).join("b1.head")).unwrap();
+    home.pairflow(&["pause", "b1"]).ok();
+}
+
+#[test]
+fn a_log_with_a_hole_of_a_terabyte_is_damaged_and_exhausts_nothing() {
+    let home = home();
+    started(&home, "b1");
+    quiet(&home);
+    let log = log_of(&home.repo, "b1");
+    std::fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(1 << 40).unwrap();
+    for args in [&["status", "b1"][..], &["pause", "b1"], &["verify", "b1"]] {
+        home.pairflow(args).ends(5).says("is damaged");
+    }
+    home.pairflow(&["doctor"]).says("is damaged").says("pairflow doctor --repair");
+    home.pairflow(&["list"]).says("is damaged");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_is_named_and_written_again_from_its_note() {
+    let home = home();
+    started(&home, "b1");
+    quiet(&home);
+    let record = records(&home).join("b1.json");
+    std::fs::write(&record, "{\"repo\":").unwrap();
+    home.pairflow(&["doctor"]).ends(3).says(&record.display().to_string()).says("pairflow doctor --repair");
+    home.pairflow(&["doctor", "--repair", "--yes"]).says("b1: wrote").says(&record.display().to_string());
+    let said = home.pairflow(&["doctor"]);
+    assert!(!said.stdout.contains("cannot be read"), "{}", said.stdout);
+    home.pairflow(&["pause", "b1"]).ok();
+    // Without a note nobody knows what it said.
+    std::fs::write(&record, "{\"repo\":").unwrap();
+    std::fs::remove_file(record.with_extension("head")).unwrap();
+    home.pairflow(&["doctor", "--repair", "--yes"]).says("pairflow adopt --all");
 }

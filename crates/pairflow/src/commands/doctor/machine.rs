@@ -93,6 +93,10 @@ pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
         }
         Err(error) => report.problem("key", &error.to_string(), None),
     }
+    for path in registry.damaged().unwrap_or_default() {
+        let found = format!("the record {} of a bubble cannot be read, so no supervisor takes it up", path.display());
+        report.problem("record", &found, Some("pairflow doctor --repair"));
+    }
     if let Some(place) = reach.place.as_ref().filter(|place| engine.tracks_control(&place.repo)) {
         let found = format!("git tracks .pairflow in {}", place.repo.root.display());
         report.problem("history", &found, Some("git rm -r --cached .pairflow"));
