@@ -135,8 +135,9 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         _ => WORLD_FAILED,
     };
     let next = match store {
-        StoreError::Gone { .. } | StoreError::StateOfOther { .. } | StoreError::StateNotDirectory { .. } => {
-            Some("pairflow doctor".to_owned())
+        StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
+        StoreError::StateOfOther { path } | StoreError::StateNotDirectory { path } => {
+            Some(format!("ls -ld {}", quoted(&path.display().to_string())))
         }
         StoreError::Foreign { id, why } => Some(why.next(id)),
         StoreError::StateShared { path } => Some(format!("chmod go-w {}", quoted(&path.display().to_string()))),

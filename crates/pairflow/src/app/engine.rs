@@ -58,10 +58,18 @@ impl App {
     pub fn look_at(&self, arg: &BubbleArg, verb: &str, out: &mut Out) -> Result<Bubble, CommandError> {
         let (root, id) = self.meant(arg, verb)?;
         let bubble = self.engine()?.look_at(&root, &id)?;
-        // A damaged log says so by itself.
-        if let Some(why) = bubble.foreign().ok().flatten() {
-            out.warn(format_args!("bubble {id} is foreign: {why}"));
-            out.next(format_args!("{}", why.next(&id)));
+        match bubble.foreign().map_err(CommandError::from) {
+            Ok(None) => {}
+            Ok(Some(why)) => {
+                out.warn(format_args!("bubble {id} is foreign: {why}"));
+                out.next(format_args!("{}", why.next(&id)));
+            }
+            // A damaged log says so by itself.
+            Err(error) if error.exit == Exit::LogDamaged => {}
+            Err(error) => {
+                out.warn(format_args!("{}", error.message));
+                error.hint.iter().for_each(|hint| out.next(format_args!("{hint}")));
+            }
         }
         Ok(bubble)
     }

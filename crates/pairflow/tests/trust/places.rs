@@ -160,3 +160,16 @@ fn a_record_that_cannot_be_read_is_named_and_written_again_from_its_note() {
     std::fs::remove_file(record.with_extension("head")).unwrap();
     home.pairflow(&["doctor", "--repair", "--yes"]).says("pairflow adopt --all");
 }
+
+#[test]
+fn a_command_that_is_recorded_says_so_when_no_supervisor_can_be_started() {
+    let home = home();
+    started(&home, "b1");
+    quiet(&home);
+    let log = state(&home).join("supervisor.log");
+    std::fs::remove_file(&log).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    let failed = home.pairflow(&["pause", "b1"]).ends(3).says("bubble b1 is recorded, but not carried out");
+    failed.says(&log.display().to_string()).says("pairflow supervise --once");
+    assert_eq!(home.status("b1")["paused"], true);
+}
