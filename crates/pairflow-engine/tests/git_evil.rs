@@ -189,7 +189,10 @@ hermetic! {
         attributes(&bubble.path);
         poison(&bubble.path, "--local", &canary);
         canary.assert_bites(&bubble.path, &["status"]);
-        live_a_whole_life(&world, &bubble, &canary);
+        for refused in [observe(&bubble).map(drop), take(&bubble, 1).map(drop)] {
+            assert!(matches!(refused, Err(GitError::NotOurs { .. })), "{refused:?}");
+        }
+        canary.assert_silent("another repository in the place of the worktree");
     }
 
     fn a_rewritten_commondir_is_never_followed() {

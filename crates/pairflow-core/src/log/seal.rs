@@ -111,24 +111,6 @@ impl Sealer {
         let expected = self.key.code(self.instance, prev, content);
         if expected.as_bytes() == code { SealState::Own } else { SealState::Broken }
     }
-
-    /// Judges the whole appends in `lines`, which begin with an append. Stops where a line is not whole: whether that
-    /// is the end of a write or damage is not decided here.
-    pub fn judge_all(&self, lines: &[u8]) -> Judged {
-        let mut judged = Judged { worst: SealState::Own, appends: 0 };
-        // A last line that lacks its newline counts when the log is read, so it is judged, too.
-        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            match ends_append(line) {
-                None => break,
-                Some(false) => {}
-                Some(true) => {
-                    judged.appends += 1;
-                    judged.worst = judged.worst.max(self.judge(line));
-                }
-            }
-        }
-        judged
-    }
 }
 
 /// What the seals of several appends are worth.
@@ -183,21 +165,40 @@ impl<'a> SealScan<'a> {
     }
 }
 
-/// Returns where the first whole append of `lines` ends; nothing if it is not whole.
-pub fn first_append(lines: &[u8]) -> Option<usize> {
-    let mut end = 0;
-    for line in lines.split_inclusive(|byte| *byte == b'\n') {
-        end += line.len();
-        if ends_append(line.strip_suffix(b"\n").unwrap_or(line))? {
-            return Some(end);
-        }
-    }
-    None
+/// Judges the appends from one place of a log on, a line at a time.
+#[derive(Debug)]
+pub struct TailScan<'a> {
+    sealer: &'a Sealer,
+    /// Seals the next append, if that one begins the log.
+    beginning: Option<Sealer>,
+    first: Option<LineHash>,
+    judged: Judged,
 }
 
-/// Whether a line is the last one of its append; nothing if it is no whole line.
-fn ends_append(line: &[u8]) -> Option<bool> {
-    outline(line).map(|outline| outline.more == 0)
+impl<'a> TailScan<'a> {
+    /// Begins after an append, or with the one that `begins` the log of `sealer`.
+    pub fn new(sealer: &'a Sealer, begins: bool) -> Self {
+        let beginning = begins.then(|| Sealer::beginning(sealer.key.clone()));
+        Self { sealer, beginning, first: None, judged: Judged { worst: SealState::Own, appends: 0 } }
+    }
+
+    /// Takes the next line, without its newline, and says whether it is whole. What follows one that is not whole is not
+    /// judged: whether that is the end of a write or damage is not decided here.
+    pub fn take(&mut self, line: &[u8]) -> bool {
+        let Some(outline) = outline(line) else { return false };
+        self.first.get_or_insert_with(|| LineHash::of(line));
+        if outline.more == 0 {
+            let seal = self.beginning.as_ref().unwrap_or(self.sealer).judge(line);
+            self.beginning = None;
+            self.judged = Judged { worst: self.judged.worst.max(seal), appends: self.judged.appends + 1 };
+        }
+        true
+    }
+
+    /// Returns what the whole appends are worth, and the hash of their first line.
+    pub fn finish(self) -> (Judged, Option<LineHash>) {
+        (self.judged, self.first)
+    }
 }
 
 /// What has to be known of a line to judge its seal.
@@ -274,6 +275,13 @@ mod tests {
         assert_eq!(sealer.judge(line.as_bytes()), SealState::Broken);
     }
 
+    fn judge_all(sealer: &Sealer, begins: bool, log: &[u8]) -> (SealState, usize) {
+        let mut scan = TailScan::new(sealer, begins);
+        let _whole = log.split(|byte| *byte == b'\n').all(|line| line.is_empty() || scan.take(line));
+        let judged = scan.finish().0;
+        (judged.worst, judged.appends)
+    }
+
     #[test]
     fn a_log_is_judged_append_by_append_and_a_torn_end_is_left_to_others() {
         let (mut log, hash) = append(1, 1, LineHash::NONE, Some(&Sealer::beginning(key(1))));
@@ -282,17 +290,18 @@ mod tests {
         let tail_at = log.len();
         let (bytes, hash) = append(2, 3, hash, Some(&later));
         log.extend(&bytes);
-        assert_eq!(later.judge_all(&log[tail_at..]), Judged { worst: SealState::Own, appends: 1 });
+        assert_eq!(judge_all(&later, false, &log[tail_at..]), (SealState::Own, 1));
         let mut scan = SealScan::new(later.key());
         log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(|line| scan.take(line));
         assert_eq!(scan.finish(), (Judged { worst: SealState::Own, appends: 2 }, 0));
+        assert_eq!(judge_all(&later, true, &log), (SealState::Own, 2));
         let (forged, _) = append(5, 1, hash, None);
         log.extend(&forged);
-        assert_eq!(later.judge_all(&log[tail_at..]), Judged { worst: SealState::Unsealed, appends: 2 });
+        assert_eq!(judge_all(&later, false, &log[tail_at..]), (SealState::Unsealed, 2));
         let unterminated = &log[tail_at..log.len() - 1];
-        assert_eq!(later.judge_all(unterminated), Judged { worst: SealState::Unsealed, appends: 2 });
+        assert_eq!(judge_all(&later, false, unterminated), (SealState::Unsealed, 2));
         log.truncate(log.len() - 10);
-        assert_eq!(later.judge_all(&log[tail_at..]), Judged { worst: SealState::Own, appends: 1 });
-        assert_eq!(later.judge_all(b""), Judged { worst: SealState::Own, appends: 0 });
+        assert_eq!(judge_all(&later, false, &log[tail_at..]), (SealState::Own, 1));
+        assert_eq!(judge_all(&later, false, b""), (SealState::Own, 0));
     }
 }

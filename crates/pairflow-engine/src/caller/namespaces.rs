@@ -35,16 +35,31 @@ struct Recorded {
 
 /// This process does not run where the supervisor runs, or that cannot be found out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "this process runs in {what} than the supervisor of pairflow, as programs in a sandbox do; run the command outside of it. If \
-     pairflow has moved to this container, remove {} first",
-    .record.display()
-)]
-pub struct Elsewhere {
-    /// What is different.
-    what: &'static str,
-    /// Where the supervisor's namespaces are on record.
-    record: PathBuf,
+pub enum Elsewhere {
+    /// Its namespaces are others.
+    #[error(
+        "this process runs in another {what} namespace than the supervisor of pairflow, as programs in a sandbox do; run the \
+         command outside of it. If pairflow has moved to this container, remove {} first",
+        .record.display()
+    )]
+    Other {
+        /// Which namespace is different.
+        what: &'static str,
+        /// Where the supervisor's namespaces are on record.
+        record: PathBuf,
+    },
+    /// Its own namespaces cannot be read.
+    #[error(
+        "/proc is hidden or is not the kernel's, so it is unknown in which namespaces this process runs; run the command \
+         outside of the sandbox, or mount /proc"
+    )]
+    Hidden,
+    /// The record cannot be read.
+    #[error("the supervisor's namespaces cannot be read from {}; look at that file, then remove it", .record.display())]
+    Unreadable {
+        /// The record.
+        record: PathBuf,
+    },
 }
 
 impl Namespaces {
@@ -53,8 +68,12 @@ impl Namespaces {
         Self::of("self")
     }
 
-    /// Returns the namespaces of the process with this name in `/proc`.
+    /// Returns the namespaces of the process with this name in `/proc`; nothing if something else is mounted there, in
+    /// which anything could be written.
     pub(super) fn of(process: &str) -> Option<Self> {
+        if !is_procfs() {
+            return None;
+        }
         let link = |kind: &str| {
             std::fs::read_link(format!("/proc/{process}/ns/{kind}")).ok()?.into_os_string().into_string().ok()
         };
@@ -72,28 +91,39 @@ impl Namespaces {
         if !cfg!(target_os = "linux") {
             return Ok(());
         }
+        // A process that hides these cannot be told from a person, so it is none.
+        let own = Self::own().ok_or(Elsewhere::Hidden)?;
         let record = path(dirs);
-        let elsewhere = |what| Elsewhere { what, record: record.clone() };
-        let unknown = || elsewhere("other namespaces (or that cannot be found out)");
+        let unreadable = || Elsewhere::Unreadable { record: record.clone() };
         let recorded: Recorded = match regular::read_up_to(&record, MAX_RECORD) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| unknown())?,
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| unreadable())?,
             // Without a state directory there is no supervisor, and what needs one says so.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return Self::own().map(drop).ok_or_else(unknown);
+                return Ok(());
             }
-            Err(_) => return Err(unknown()),
+            Err(_) => return Err(unreadable()),
         };
-        // Whoever hides these cannot be told from a person, so it is none.
-        let own = Self::own().ok_or_else(unknown)?;
         if recorded.boot != boot() {
             return Ok(());
         }
         match (own.pid == recorded.namespaces.pid, own.user == recorded.namespaces.user) {
             (true, true) => Ok(()),
-            (false, _) => Err(elsewhere("another PID namespace")),
-            (true, false) => Err(elsewhere("another user namespace")),
+            (false, _) => Err(Elsewhere::Other { what: "PID", record }),
+            (true, false) => Err(Elsewhere::Other { what: "user", record }),
         }
     }
+}
+
+/// Whether `/proc` is the kernel's own. A sandbox can mount another file system there.
+#[cfg(target_os = "linux")]
+fn is_procfs() -> bool {
+    rustix::fs::statfs("/proc").is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}
+
+/// Elsewhere there are no namespaces.
+#[cfg(not(target_os = "linux"))]
+fn is_procfs() -> bool {
+    false
 }
 
 fn path(dirs: &UserDirs) -> PathBuf {

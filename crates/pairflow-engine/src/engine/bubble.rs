@@ -7,7 +7,7 @@ use pairflow_core::ids::BubbleId;
 
 use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};
-use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError};
+use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError, insist_private};
 
 /// What every command needs: a disk, a clock, and the user's directories.
 #[derive(Clone)]
@@ -55,6 +55,11 @@ impl Engine {
     /// Returns the record of which bubbles are this user's.
     pub fn registry(&self) -> Registry {
         Registry::new(self.disk.clone(), self.dirs.state.clone())
+    }
+
+    /// Fails if the state directory is not this user's alone.
+    pub fn insist_private(&self) -> Result<(), EngineError> {
+        Ok(insist_private(&*self.disk, &self.dirs.state)?)
     }
 
     /// Returns a handle without looking whether the bubble is there.

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::{Refusal, Unit};
+use pairflow_core::view::safe::quoted;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::GitError;
-use crate::store::{Foreign, StoreError};
+use crate::store::StoreError;
 use crate::verbs::{Place, locate};
 
 /// The rules say no.
@@ -99,7 +100,7 @@ impl Bubble {
 fn elsewhere(id: &BubbleId, unit: &Unit, cwd: &Path, other: &str) -> Denial {
     let message = format!("this agent works in bubble {id}, and {} belongs to {other}", cwd.display());
     let own = unit.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
-    Denial::refused(message).next(format!("cd '{}'", own.replace('\'', "'\\''")))
+    Denial::refused(message).next(format!("cd {}", quoted(own)))
 }
 
 /// Whether git was asked for something that is not there or must not be, rather than failing at it.
@@ -128,15 +129,18 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         StoreError::Missing { .. }
         | StoreError::Exists { .. }
         | StoreError::Foreign { .. }
+        | StoreError::StateShared { .. }
+        | StoreError::StateOfOther { .. }
         | StoreError::TooLarge { .. } => REFUSED,
         _ => WORLD_FAILED,
     };
     let next = match store {
         StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
-        StoreError::Foreign { why: Foreign::Linked { .. } | Foreign::OtherUser, .. } => {
-            Some("pairflow doctor".to_owned())
+        StoreError::StateOfOther { path } | StoreError::StateNotDirectory { path } => {
+            Some(format!("ls -ld {}", quoted(&path.display().to_string())))
         }
-        StoreError::Foreign { id, .. } => Some(format!("pairflow adopt {id}")),
+        StoreError::Foreign { id, why } => Some(why.next(id)),
+        StoreError::StateShared { path } => Some(format!("chmod go-w {}", quoted(&path.display().to_string()))),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,
     };

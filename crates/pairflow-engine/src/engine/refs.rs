@@ -1,6 +1,6 @@
 //! What a message may point to: artifacts of its bubble, and files of its worktree.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use pairflow_core::unit::Unit;
 use pairflow_core::view::safe::{safe_line, steers};
@@ -24,9 +24,12 @@ impl Bubble {
             let found = self.artifacts().resolve(given).map_err(|error| EngineError::BadInput(error.to_string()))?;
             return if found.is_file() { Ok(given.to_owned()) } else { Err(missing(given)) };
         }
-        let root =
-            unit.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.path)).ok_or_else(|| missing(given))?;
-        let root = root.canonicalize().map_err(|_| missing(given))?;
+        if unit.workspace.is_none() {
+            return Err(missing(given));
+        }
+        let workspace = self.workspace(unit)?;
+        workspace.connected()?;
+        let root = workspace.path.canonicalize().map_err(|_| missing(given))?;
         let artifacts = self.dir().join("artifacts");
         let path = root.join(given).canonicalize().map_err(|_| missing(given))?;
         if let Some(name) = beneath(&path, &artifacts) {

@@ -52,7 +52,7 @@ const REF_PATIENCE: &str = "5000";
 
 /// Makes the commit, or finds it if it is already there.
 pub fn commit(request: &CommitRequest<'_>) -> Result<Committed, GitError> {
-    request.workspace.present()?;
+    request.workspace.connected()?;
     let git = request.workspace.git();
     let message = tidy(request.message)?;
     let branch = format!("refs/heads/{}", request.branch);

@@ -1,10 +1,13 @@
 //! The repository's own hooks that have a say in a commit: which there are, and which may run.
 //!
 //! Hooks that are files of the repository are taken from the base, so that the work under review does not judge itself.
-//! Hooks elsewhere lie where agents can write, so they run only as they were recorded.
+//! Hooks elsewhere lie where agents can write, so they run only as they were recorded, from a private copy of the bytes
+//! that were checked.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use pairflow_core::hash::sha256;
@@ -35,11 +38,7 @@ pub(super) fn hooks(repo: &Repo) -> Result<Option<Hooks>, GitError> {
     }
     // Seen from the root it stays the same when the repository is moved.
     let path = dir.strip_prefix(&repo.root).unwrap_or(&dir).to_string_lossy().into_owned();
-    if !COMMIT_HOOKS.iter().any(|hook| dir.join(hook).exists()) {
-        return Ok(Some(Hooks::Directory { path, files: BTreeMap::new() }));
-    }
-    let mut found = Found::default();
-    Ok(found.look(&dir, "", 0).then_some(Hooks::Directory { path, files: found.files }))
+    Ok(Found::below(&dir, None)?.map(|files| Hooks::Directory { path, files }))
 }
 
 /// Returns the hooks that have a say in a commit and lie in a bubble's worktree or repository.
@@ -61,53 +60,64 @@ pub fn hooks_changed_by_work(workspace: &Workspace, hooks: &Hooks, tree: &TreeId
     Ok(changed.parts().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 
-/// A directory with hooks that may run. One that was made for that goes away with it.
+/// A private directory with hooks that may run. It is removed with this value.
 pub(super) struct Runnable {
     /// The directory.
     pub(super) dir: PathBuf,
-    made: bool,
 }
 
 impl Runnable {
     /// Makes the recorded hooks ready to run, or says why they do not run.
     pub(super) fn of(workspace: &Workspace, recorded: Option<&Hooks>) -> Result<Self, GitError> {
-        let id = workspace.id.clone();
+        let Some(recorded) = recorded else {
+            return Err(GitError::HooksUnknown { id: workspace.id.clone() });
+        };
+        let made = Self::empty(workspace)?;
         match recorded {
-            None => Err(GitError::HooksUnknown { id }),
-            Some(Hooks::Base { path }) => Self::of_base(workspace, path),
-            Some(hooks @ Hooks::Directory { path, .. }) => {
-                let dir = workspace.root.join(path);
-                let mut found = Found::default();
-                let whole = found.look(&dir, "", 0);
-                let there = COMMIT_HOOKS.iter().any(|hook| dir.join(hook).exists());
-                let files = if there { found.files } else { BTreeMap::new() };
-                let files = hooks.changed(&Hooks::Directory { path: path.clone(), files });
-                if whole && files.is_empty() {
-                    Ok(Self { dir, made: false })
-                } else {
-                    Err(GitError::HooksChanged { id, dir, files })
-                }
-            }
+            Hooks::Base { path } => made.check_out_base(workspace, path)?,
+            Hooks::Directory { path, .. } => made.copy_unchanged(workspace, path, recorded)?,
         }
+        Ok(made)
     }
 
-    /// Checks the hooks of the base out to a directory of pairflow's own.
-    fn of_base(workspace: &Workspace, path: &str) -> Result<Self, GitError> {
-        let git = workspace.git();
+    /// Makes a directory that only this user can read.
+    fn empty(workspace: &Workspace) -> Result<Self, GitError> {
         let runtime = workspace.runtime_dir();
         let dir = runtime.join(format!("hooks.{}.{}", std::process::id(), unique()));
-        std::fs::create_dir_all(&dir).map_err(|source| GitError::io("create", &dir, source))?;
-        let made = Self { dir, made: true };
+        let make = || {
+            std::fs::create_dir_all(&runtime)?;
+            DirBuilder::new().mode(0o700).create(&dir)
+        };
+        make().map_err(|source| GitError::io("create", &dir, source))?;
+        Ok(Self { dir })
+    }
+
+    /// Copies the hooks of a directory, and fails unless each copied file is as recorded.
+    fn copy_unchanged(&self, workspace: &Workspace, path: &str, recorded: &Hooks) -> Result<(), GitError> {
+        let dir = workspace.root.join(path);
+        // The copies are compared, not the files: those can be replaced between the comparison and the run.
+        let files = Found::below(&dir, Some(&self.dir))?;
+        let now = files.map(|files| Hooks::Directory { path: path.to_owned(), files });
+        let changed = now.as_ref().map_or_else(Vec::new, |now| recorded.changed(now));
+        if now.is_some() && changed.is_empty() {
+            return Ok(());
+        }
+        Err(GitError::HooksChanged { id: workspace.id.clone(), dir, files: changed })
+    }
+
+    /// Checks the hooks of the base out.
+    fn check_out_base(&self, workspace: &Workspace, path: &str) -> Result<(), GitError> {
+        let git = workspace.git();
         let tree = Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
         let tree = git.run(tree.arg(format!("{}:{path}", workspace.base)).accept(&[0, 1, 128]))?;
         if tree.code == 0 {
-            check_out(&git, &tree.tree()?, &made.dir)?;
+            check_out(&git, &tree.tree()?, &self.dir)?;
         }
-        let runs = executable(&made.dir);
+        let runs = executable(&self.dir);
         let missing: Vec<_> =
             executable(&workspace.path.join(path)).into_iter().filter(|hook| !runs.contains(hook)).collect();
         if missing.is_empty() {
-            Ok(made)
+            Ok(())
         } else {
             Err(GitError::HooksNotOnBase { path: path.to_owned(), hooks: missing })
         }
@@ -116,10 +126,8 @@ impl Runnable {
 
 impl Drop for Runnable {
     fn drop(&mut self) {
-        if self.made {
-            // What stays behind is removed with the bubble.
-            let _ = std::fs::remove_dir_all(&self.dir);
-        }
+        // What stays behind is removed with the bubble.
+        let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
@@ -164,41 +172,64 @@ fn executable(dir: &Path) -> Vec<&'static str> {
     COMMIT_HOOKS.into_iter().filter(runs).collect()
 }
 
-/// The files of a directory of hooks.
-#[derive(Default)]
-struct Found {
+/// The files of a directory of hooks, found and copied so far.
+struct Found<'a> {
     files: BTreeMap<String, HookFile>,
     bytes: u64,
+    copy: Option<&'a Path>,
 }
 
-impl Found {
-    /// Adds the files below `dir`. Returns whether all of them could be read.
-    fn look(&mut self, dir: &Path, below: &str, depth: usize) -> bool {
-        let entries = match std::fs::read_dir(dir) {
-            Ok(entries) => entries,
-            Err(error) => return error.kind() == std::io::ErrorKind::NotFound && depth == 0,
-        };
-        depth < DEEPEST && entries.into_iter().all(|entry| entry.is_ok_and(|entry| self.add(&entry, below, depth)))
+impl<'a> Found<'a> {
+    /// Returns the files below `dir`, copied to `copy` if that is given; nothing if not all of them can be read.
+    ///
+    /// A directory without any hook for commits counts as empty.
+    fn below(dir: &Path, copy: Option<&'a Path>) -> Result<Option<BTreeMap<String, HookFile>>, GitError> {
+        let mut found = Self { files: BTreeMap::new(), bytes: 0, copy };
+        let there = COMMIT_HOOKS.iter().any(|hook| dir.join(hook).exists());
+        Ok((!there || found.look(dir, "", 0)?).then_some(found.files))
     }
 
-    fn add(&mut self, entry: &std::fs::DirEntry, below: &str, depth: usize) -> bool {
-        let Ok(name) = entry.file_name().into_string() else { return false };
+    /// Adds the files below `dir`. Returns whether all of them could be read.
+    fn look(&mut self, dir: &Path, below: &str, depth: usize) -> Result<bool, GitError> {
+        let Ok(entries) = std::fs::read_dir(dir) else { return Ok(false) };
+        if depth >= DEEPEST {
+            return Ok(false);
+        }
+        for entry in entries {
+            let Ok(entry) = entry else { return Ok(false) };
+            if !self.add(&entry, below, depth)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn add(&mut self, entry: &std::fs::DirEntry, below: &str, depth: usize) -> Result<bool, GitError> {
+        let Ok(name) = entry.file_name().into_string() else { return Ok(false) };
         if name.ends_with(".sample") {
-            return true;
+            return Ok(true);
         }
         let name = if below.is_empty() { name } else { format!("{below}/{name}") };
-        let Ok(known) = entry.path().metadata() else { return false };
+        let Ok(known) = entry.path().metadata() else { return Ok(false) };
         if known.is_dir() {
+            self.put(&name, |path| DirBuilder::new().mode(0o700).create(path))?;
             return self.look(&entry.path(), &name, depth + 1);
         }
-        self.bytes = self.bytes.saturating_add(known.len());
-        // Only of a plain file it is sure that reading it comes to an end.
-        if !known.is_file() || self.bytes > MOST_BYTES || self.files.len() >= MOST_FILES {
-            return false;
+        if self.files.len() >= MOST_FILES {
+            return Ok(false);
         }
-        let Ok(content) = crate::regular::read(&entry.path()) else { return false };
+        let Ok(content) = crate::regular::read_up_to(&entry.path(), MOST_BYTES - self.bytes) else { return Ok(false) };
+        self.bytes += content.len() as u64;
         let executable = known.permissions().mode() & 0o111 != 0;
+        let mode = if executable { 0o700 } else { 0o600 };
+        self.put(&name, |path| crate::regular::create_new(path, mode)?.write_all(&content))?;
         self.files.insert(name, HookFile { sha256: sha256(&content), executable });
-        true
+        Ok(true)
+    }
+
+    /// Makes the copy of `name`, if copies are made.
+    fn put(&self, name: &str, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), GitError> {
+        let Some(path) = self.copy.map(|copy| copy.join(name)) else { return Ok(()) };
+        make(&path).map_err(|source| GitError::io("create", &path, source))
     }
 }

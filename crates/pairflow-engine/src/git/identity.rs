@@ -1,6 +1,7 @@
 //! Who makes a commit, as git says at one moment: read from the configuration and the person's environment.
 //!
-//! The repository's own settings count, with one exception: the program that signs is the person's own choice.
+//! The repository's own settings count, with one exception: the program that signs is the choice of the person, or of
+//! the machine for all its users.
 
 use pairflow_core::log::{CommitIdentity, Person, Signing};
 
@@ -19,7 +20,7 @@ const CRUD: &[char] = &['.', ',', ':', ';', '<', '>', '"', '\\', '\''];
 /// Returns who commits in `repo` now, how the commit is signed, and which hooks there are.
 pub fn commit_identity(repo: &Repo) -> Result<CommitIdentity, GitError> {
     let call = Call::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", SETTINGS]);
-    let listing = repo.git().run(call.raw_config().accept(&[0, 1]))?;
+    let listing = repo.git().run(with_system(call.raw_config().accept(&[0, 1])))?;
     let settings = Settings::parse(&listing.stdout);
     let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     Ok(CommitIdentity {
@@ -30,12 +31,22 @@ pub fn commit_identity(repo: &Repo) -> Result<CommitIdentity, GitError> {
     })
 }
 
+/// Reads the machine's configuration, too, as the person's own git does. Nothing of it is run here.
+fn with_system(call: Call) -> Call {
+    let person = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let call = call.env("GIT_CONFIG_NOSYSTEM", person("GIT_CONFIG_NOSYSTEM").unwrap_or_else(|| "0".into()));
+    match person("GIT_CONFIG_SYSTEM") {
+        Some(path) => call.env("GIT_CONFIG_SYSTEM", path),
+        None => call,
+    }
+}
+
 /// Settings in the order in which git reads them.
 struct Settings(Vec<Setting>);
 
 struct Setting {
-    /// Whether the person's own file has it.
-    global: bool,
+    /// Whether the person's own file has it, or that of the machine.
+    trusted: bool,
     key: String,
     value: String,
 }
@@ -44,7 +55,7 @@ impl Settings {
     fn parse(listing: &[u8]) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let setting = |(scope, key, value): (&[u8], &[u8], &[u8])| Setting {
-            global: scope == b"global",
+            trusted: matches!(scope, b"global" | b"system"),
             key: text(key),
             value: text(value),
         };
@@ -76,7 +87,7 @@ impl Settings {
         let format = self.get("gpg.format").unwrap_or_else(|| "openpgp".to_owned());
         let own = format!("gpg.{format}.program");
         let names = |key: &str| key == own || format == "openpgp" && key == "gpg.program";
-        let chosen = self.0.iter().rev().find(|setting| setting.global && names(&setting.key));
+        let chosen = self.0.iter().rev().find(|setting| setting.trusted && names(&setting.key));
         let usual = match format.as_str() {
             "ssh" => "ssh-keygen",
             "x509" => "gpgsm",
@@ -133,6 +144,7 @@ mod tests {
     fn the_repository_may_choose_the_key_but_not_the_program() {
         let settings = listing(&[
             ("global", "commit.gpgsign", "true"),
+            ("system", "gpg.program", "/opt/gpg"),
             ("global", "gpg.program", "/usr/bin/gpg2"),
             ("local", "gpg.program", "evil"),
             ("local", "gpg.openpgp.program", "evil"),

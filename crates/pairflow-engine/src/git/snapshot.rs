@@ -93,7 +93,7 @@ pub(crate) fn own_commit(git: &Git, tree: &TreeId, parent: &CommitId, message: S
 
 /// Reads the worktree into an index of its own, and returns it with its tree.
 pub(super) fn look(workspace: &Workspace, git: &Git) -> Result<(TreeId, Index), GitError> {
-    workspace.present()?;
+    workspace.connected()?;
     let mut index = Index::open(workspace)?;
     let mut filled = fill(workspace, git, &index);
     let stopped = matches!(filled, Err(GitError::TimedOut { .. } | GitError::Blocked { .. }));

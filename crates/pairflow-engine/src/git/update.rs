@@ -48,7 +48,7 @@ pub struct Updated {
 
 /// Merges the tip of the base branch into the worktree. The caller records the new base.
 pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, GitError> {
-    workspace.present()?;
+    workspace.connected()?;
     let git = workspace.git();
     let tip = workspace.repo()?.resolve_branch(wanted.base_branch)?;
     fetch_into_clone(workspace, &git, wanted.base_branch)?;

@@ -87,16 +87,6 @@ impl Workspace {
         self.root.join(".pairflow/runtime").join(self.id.as_str())
     }
 
-    /// Fails if the files are gone or are another place's, or if a clone was made to point to somebody else's refs.
-    ///
-    /// Whatever is read from the files or written to them goes through here first. What an agent did with the `.git`
-    /// file does not matter: it is never followed.
-    pub fn present(&self) -> Result<(), GitError> {
-        self.real_directory()?;
-        let redirect = self.common_dir.join("commondir");
-        if redirect.exists() { Err(GitError::Redirected { path: redirect }) } else { Ok(()) }
-    }
-
     fn real_directory(&self) -> Result<(), GitError> {
         let not_ours = |why: &str| Err(GitError::NotOurs { path: self.path.clone(), why: why.to_owned() });
         match std::fs::symlink_metadata(&self.path) {
@@ -110,11 +100,16 @@ impl Workspace {
         }
     }
 
-    /// Fails unless the files and the repository point to each other.
+    /// Fails unless the files are this bubble's: a real directory, and it and the repository point to each other.
     ///
-    /// If only one of them points to the other, that can be repaired.
+    /// Every read of the files and every write to them goes through here first. The `.git` file is compared with the
+    /// derived path, and never followed. If only one side points to the other, that can be repaired.
     pub fn connected(&self) -> Result<(), GitError> {
-        self.present()?;
+        self.real_directory()?;
+        let redirect = self.common_dir.join("commondir");
+        if redirect.exists() {
+            return Err(GitError::Redirected { path: redirect });
+        }
         let dot_git = self.path.join(".git");
         if self.is_clone() {
             let whole = std::fs::symlink_metadata(&dot_git).is_ok_and(|meta| meta.is_dir());

@@ -44,6 +44,7 @@ fn run(
     cancel: &Cancel,
 ) -> Result<Option<Checked>, EngineError> {
     let workspace = bubble.workspace(unit)?;
+    workspace.connected()?;
     let env = unit.workspace.as_ref().map(crate::engine::ports).unwrap_or_default();
     let observe = || observe(&workspace).map_err(|error| error.to_string());
     let names = |from: &TreeId, to: &TreeId| match changes(&workspace.git(), from, to) {

@@ -1,12 +1,9 @@
 //! What a worktree looks like at this moment.
 
-use std::path::Path;
-
-use pairflow_core::log::Workspace as Record;
 use pairflow_core::unit::{HeadSeen, Seen, Unit};
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Head, Workspace, changes, head, observe};
+use crate::git::{GitError, Head, Workspace, changes, head, observe};
 
 impl Bubble {
     /// Returns the workspace of a bubble that has one.
@@ -34,15 +31,19 @@ pub fn seen(bubble: &Bubble, unit: &Unit) -> Result<Seen, EngineError> {
     Ok(Seen { tree, differing })
 }
 
-/// Says which branch the worktree is on, by reading one file.
-pub fn head_seen(record: Option<&Record>) -> HeadSeen {
-    let Some(record) = record else { return HeadSeen::Missing };
-    if !Path::new(&record.path).is_dir() {
-        return HeadSeen::Missing;
+/// Says which branch the worktree is on; fails if something else lies in its place.
+pub fn head_seen(bubble: &Bubble, unit: &Unit) -> Result<HeadSeen, EngineError> {
+    if unit.workspace.is_none() {
+        return Ok(HeadSeen::Missing);
     }
-    match head(Path::new(&record.git_dir)) {
+    let workspace = bubble.workspace(unit)?;
+    let found = match head(&workspace.git_dir) {
         Head::Branch(name) => HeadSeen::Branch(name),
         Head::Detached(_) => HeadSeen::Detached,
-        Head::Missing => HeadSeen::Missing,
+        Head::Missing => return Ok(HeadSeen::Missing),
+    };
+    match workspace.connected() {
+        Err(GitError::WorktreeGone { .. }) => Ok(HeadSeen::Missing),
+        other => Ok(other.map(|()| found)?),
     }
 }

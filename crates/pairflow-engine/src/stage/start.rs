@@ -1,6 +1,6 @@
 //! Starts an agent's program in its pane.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::time::Moment;
@@ -137,13 +137,14 @@ impl Play {
         let bubble = self.bubble();
         let mut env = interactive_environment(bubble, unit, wanted.agent);
         env.push((MARK.to_owned(), mark.to_owned()));
-        let worktree = unit.workspace.as_ref().map(|workspace| PathBuf::from(&workspace.path)).unwrap_or_default();
+        let workspace = bubble.workspace(unit)?;
+        workspace.connected().map_err(EngineError::from)?;
         let start = SeatStart {
             bubble_id: bubble.id.clone(),
             repo: bubble.control.repo().to_owned(),
             agent: wanted.agent.clone(),
             seat: wanted.seat,
-            worktree,
+            worktree: workspace.path,
             runtime_dir: bubble.control.runtime(&bubble.id),
             artifacts: bubble.dir().join("artifacts"),
             env,

@@ -44,12 +44,36 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The log is not this user's; nothing was changed.
-    #[error("bubble {id} is foreign: {why}; pairflow does nothing for it until you adopt it")]
+    #[error("bubble {id} is foreign: {why}; pairflow does nothing for it{}", if why.is_adoptable() { " until you adopt it" } else { "" })]
     Foreign {
         /// The bubble.
         id: BubbleId,
         /// Why it is foreign.
         why: Foreign,
+    },
+    /// Other users can write to the state directory.
+    #[error("other users can write to {}; what is yours is recorded there, so nothing is done until only you can", path.display())]
+    StateShared {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The state directory is another user's.
+    #[error(
+        "{} belongs to another user; run pairflow as that user, or set XDG_STATE_HOME to a directory of yours",
+        path.display()
+    )]
+    StateOfOther {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file stands where the state directory should be.
+    #[error(
+        "cannot use the state directory {}: a part of this path is not a directory; move that file away, or set XDG_STATE_HOME",
+        path.display()
+    )]
+    StateNotDirectory {
+        /// The path.
+        path: PathBuf,
     },
     /// Somebody else holds the lock.
     #[error("another command has held bubble {id} for {} s{}; try again when it is done", waited.as_secs(), by(*holder))]

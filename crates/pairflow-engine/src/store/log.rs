@@ -21,7 +21,7 @@ use super::durable;
 use super::error::StoreError;
 use super::files::BubbleFiles;
 use super::locked::{Locked, stamp};
-use super::ownership::{Foreign, Owner, first_line};
+use super::ownership::{Owner, first_line};
 use super::read::{self, Loaded, ReadError, Source};
 use super::registry::{Registered, Registry};
 use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
@@ -80,8 +80,8 @@ impl Log {
         first: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(Locked, Vec<Envelope>), StoreError> {
         let disk = &*self.disk;
-        if let Some(path) = self.linked(self.files.own_dirs())? {
-            return Err(StoreError::Foreign { id: self.id.clone(), why: Foreign::Linked { path } });
+        if let Some(why) = self.misplaced()? {
+            return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
         durable::make_dirs(disk, &self.files.dir)?;
         durable::make_dirs(disk, &self.files.artifacts())?;
@@ -174,8 +174,8 @@ impl Log {
     /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
     pub fn adopt(&self, events: &[Event], at: Moment) -> Result<Locked, StoreError> {
         let guard = self.guard(LockMode::Exclusive, VERIFY_PATIENCE)?;
-        if let Some(path) = self.linked(self.files.own_dirs())? {
-            return Err(StoreError::Foreign { id: self.id.clone(), why: Foreign::Linked { path } });
+        if let Some(why) = self.misplaced()? {
+            return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
         let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let loaded = self.read(&*handle, None)?;

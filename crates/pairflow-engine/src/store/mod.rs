@@ -28,6 +28,7 @@ pub use locked::Locked;
 pub use log::{Log, Verified};
 pub use mend::{Repaired, Salvage};
 pub use ownership::{Foreign, Standing, seal_words};
+pub use place::insist_private;
 pub use read::{Loaded, Source};
 pub use real::RealDisk;
 pub(crate) use real::lock_holders;

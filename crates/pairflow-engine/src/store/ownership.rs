@@ -6,15 +6,17 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::Head;
-use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, first_append};
+use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
+use pairflow_core::view::safe::quoted;
 
 use super::error::StoreError;
 use super::log::Log;
 use super::read;
 use super::registry::{Known, Registered, Registry};
-use super::storage::{FileKind, Handle, StorageError};
+use super::storage::{Handle, StorageError};
 
 /// Whose a log is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +74,11 @@ pub enum Foreign {
         key: String,
     },
     /// Its files are another user's.
-    #[error("its log belongs to another user; only a copy that you own can be adopted")]
-    OtherUser,
+    #[error("{} belongs to another user", .path.display())]
+    OtherUser {
+        /// The file or directory.
+        path: PathBuf,
+    },
     /// Its files stand elsewhere.
     #[error("{} is a link, not a directory of this repository", .path.display())]
     Linked {
@@ -100,6 +105,31 @@ impl Standing {
         match self {
             Self::Own => None,
             Self::Foreign(why) => Some(why),
+        }
+    }
+}
+
+impl Foreign {
+    /// Whether the bubble can be adopted where it is.
+    pub fn is_adoptable(&self) -> bool {
+        !matches!(self, Self::Linked { .. } | Self::OtherUser { .. })
+    }
+
+    /// Returns the command that goes on with the bubble `id`, for every door.
+    pub fn next(&self, id: &BubbleId) -> String {
+        match self {
+            // It leads to files of unknown origin, so it is moved away, never followed.
+            Self::Linked { path } => {
+                let path = path.display().to_string();
+                format!("mv {} {}", quoted(&path), quoted(&format!("{path}.old")))
+            }
+            // Each user has bubbles in a clone of their own.
+            Self::OtherUser { path } => {
+                let control = path.ancestors().find(|dir| dir.ends_with(".pairflow"));
+                let repo = control.and_then(Path::parent).unwrap_or(path).display().to_string();
+                format!("git clone {} YOUR-CLONE", quoted(&repo))
+            }
+            _ => format!("pairflow adopt {id}"),
         }
     }
 }
@@ -135,11 +165,11 @@ impl Log {
     /// Without a registry nothing is sealed, and every log is one's own.
     pub(super) fn standing_of(&self, handle: &dyn Handle) -> Result<Result<Option<Owner>, Foreign>, StoreError> {
         let Some(registry) = &self.registry else { return Ok(Ok(None)) };
-        if let Some(path) = self.linked(self.files.own_dirs())? {
-            return Ok(Err(Foreign::Linked { path }));
+        if let Some(why) = self.misplaced()? {
+            return Ok(Err(why));
         }
         if !handle.stat()?.own {
-            return Ok(Err(Foreign::OtherUser));
+            return Ok(Err(Foreign::OtherUser { path: self.files.transcript() }));
         }
         let Some(known) = registry.find(self.files.repo(), &self.id)? else {
             return Ok(Err(self.stray(registry, handle)?));
@@ -151,7 +181,10 @@ impl Log {
     pub fn seals(&self, key: &SealKey) -> Result<(Judged, usize), StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let mut scan = SealScan::new(key);
-        read::lines(&*handle, &mut |line| scan.take(line))?;
+        read::lines(&*handle, 0, &mut |line| {
+            scan.take(line);
+            true
+        })?;
         Ok(scan.finish())
     }
 
@@ -161,16 +194,6 @@ impl Log {
         let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         Ok(judge(registry.key()?, Known { entry, head: None }, &*handle)?.is_ok())
-    }
-
-    /// Returns the first of some directories that is a link, or no directory.
-    pub(super) fn linked(&self, dirs: impl Iterator<Item = PathBuf>) -> Result<Option<PathBuf>, StorageError> {
-        for path in dirs {
-            if self.disk.stat(&path)?.is_some_and(|stat| stat.kind != FileKind::Dir) {
-                return Ok(Some(path));
-            }
-        }
-        Ok(None)
     }
 
     /// Finds out where a log comes from that is not on record here.
@@ -217,10 +240,17 @@ fn judge(key: Option<SealKey>, known: Known, handle: &dyn Handle) -> Result<Resu
             return Ok(Ok(Owner { entry, sealer }));
         }
     }
-    let mut tail = vec![0; usize::try_from(len.saturating_sub(begins)).unwrap_or(usize::MAX)];
-    let count = handle.read_at(begins, &mut tail)?;
-    tail.truncate(count);
-    Ok(judge_tail(&sealer, &entry, &tail, known.is_some()).map(|()| Owner { entry, sealer }))
+    let mut scan = TailScan::new(&sealer, known.is_none());
+    read::lines(handle, begins, &mut |line| line.is_empty() || scan.take(line))?;
+    let (judged, first) = scan.finish();
+    // Without anything that is known, the log has to begin with this user's first line.
+    let why = match (judged.worst, known.is_some()) {
+        (_, false) if judged.appends == 0 => Some(Foreign::Forged { seal: SealState::Unsealed }),
+        (_, false) if first != Some(entry.instance) => Some(Foreign::Unknown),
+        (SealState::Own, _) => None,
+        (seal, _) => Some(Foreign::Forged { seal }),
+    };
+    Ok(why.map_or(Ok(Owner { entry, sealer }), Err))
 }
 
 /// Whether the line that ends at `known` is the one that was there, its newline left aside.
@@ -229,23 +259,6 @@ fn holds(handle: &dyn Handle, known: &Head) -> Result<bool, StorageError> {
     let mut line = vec![0; if plausible { known.last_len as usize - 1 } else { 0 }];
     let count = handle.read_at(known.offset.saturating_sub(known.last_len), &mut line)?;
     Ok(plausible && count == line.len() && LineHash::of(&line) == known.hash)
-}
-
-/// Judges what is not known yet of a log; without anything that is known, it has to begin with this user's first line.
-fn judge_tail(sealer: &Sealer, entry: &Registered, tail: &[u8], known: bool) -> Result<(), Foreign> {
-    let mut seal = SealState::Own;
-    let mut rest = tail;
-    if !known {
-        let end = first_append(tail).ok_or(Foreign::Forged { seal: SealState::Unsealed })?;
-        let line = tail.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        if LineHash::of(line) != entry.instance {
-            return Err(Foreign::Unknown);
-        }
-        seal = Sealer::beginning(sealer.key().clone()).judge_all(&tail[..end]).worst;
-        rest = &tail[end..];
-    }
-    seal = seal.max(sealer.judge_all(rest).worst);
-    if seal == SealState::Own { Ok(()) } else { Err(Foreign::Forged { seal }) }
 }
 
 /// Returns the hash of the first line.

@@ -1,16 +1,54 @@
-//! Where the worktree of a bubble is: derived from its repository and its name, whatever its log says.
+//! Where the files and the worktree of a bubble are, and whether these places are this user's.
 //!
-//! A log may come from anywhere, and a repository may have been moved since. What is read, written or removed is
-//! therefore never named by a log.
+//! Places are derived from the repository and the name, whatever a log says: it may come from anywhere, and a repository
+//! may have been moved since. What is read, written or removed is therefore never named by a log.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::unit::Unit;
 
+use super::error::StoreError;
 use super::log::Log;
-use super::storage::FileKind;
+use super::ownership::Foreign;
+use super::registry::Registry;
+use super::storage::{FileKind, Storage};
+
+/// Fails if another user owns the state directory, or can write to it: it says which bubbles are this user's.
+///
+/// A sticky directory is refused, too: others can still put files into it. A link to a directory is followed, and the
+/// directories above are not looked at.
+pub fn insist_private(disk: &dyn Storage, state: &Path) -> Result<(), StoreError> {
+    for path in [state.to_owned(), state.join("bubbles")] {
+        match disk.stat(&path.join(".")) {
+            Err(error) if error.source.kind() == ErrorKind::NotADirectory => {
+                return Err(StoreError::StateNotDirectory { path });
+            }
+            Err(error) => return Err(error.into()),
+            Ok(Some(stat)) if !stat.own => return Err(StoreError::StateOfOther { path }),
+            Ok(Some(stat)) if stat.shared => return Err(StoreError::StateShared { path }),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
 
 impl Log {
+    /// Returns why the places of the bubble make it foreign; fails if those of the registry cannot be trusted.
+    pub(super) fn misplaced(&self) -> Result<Option<Foreign>, StoreError> {
+        if let Some(state) = self.registry.as_ref().map(Registry::key_path).as_deref().and_then(Path::parent) {
+            insist_private(&*self.disk, state)?;
+        }
+        for path in self.files.own_dirs() {
+            match self.disk.stat(&path)? {
+                Some(stat) if stat.kind != FileKind::Dir => return Ok(Some(Foreign::Linked { path })),
+                Some(stat) if !stat.own => return Ok(Some(Foreign::OtherUser { path })),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
     /// Puts the places at which the bubble's files are into its state.
     pub fn place(&self, unit: &mut Unit) {
         if !unit.repo.is_empty() {

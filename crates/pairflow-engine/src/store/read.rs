@@ -118,22 +118,30 @@ pub(super) fn run(
     }
 }
 
-/// Hands over every line of a log, without its newline; what comes after the last newline is left out.
-pub(super) fn lines(log: &dyn Handle, each: &mut impl FnMut(&[u8])) -> Result<(), StorageError> {
-    let (mut piece, mut held, mut at) = (vec![0; PIECE], 0, 0);
+/// Hands over every line of a log from `at` on, without its newline, also a last one that lacks it; until one says no.
+///
+/// A line that is longer than a line may be ends it, too: the file may be a hole of any size.
+pub(super) fn lines(log: &dyn Handle, mut at: u64, each: &mut impl FnMut(&[u8]) -> bool) -> Result<(), StorageError> {
+    let (mut piece, mut held) = (vec![0; PIECE], 0);
     loop {
         let count = log.read_at(at, &mut piece[held..])?;
         if count == 0 {
+            each(&piece[..held]);
             return Ok(());
         }
         (held, at) = (held + count, at + count as u64);
         let mut taken = 0;
         while let Some(len) = piece[taken..held].iter().position(|byte| *byte == b'\n') {
-            each(&piece[taken..taken + len]);
+            if !each(&piece[taken..taken + len]) {
+                return Ok(());
+            }
             taken += len + 1;
         }
         piece.copy_within(taken..held, 0);
         held -= taken;
+        if held > MAX_LINE {
+            return Ok(());
+        }
         if held == piece.len() {
             piece.resize(held + PIECE, 0);
         }

@@ -249,6 +249,7 @@ fn stat(meta: &fs::Metadata) -> Stat {
         ctime_ns: nanos(meta.ctime(), meta.ctime_nsec()),
         ino: meta.ino(),
         own: meta.uid() == rustix::process::geteuid().as_raw(),
+        shared: meta.mode() & 0o022 != 0,
     }
 }
 

@@ -159,6 +159,33 @@ impl Registry {
         Ok(found)
     }
 
+    /// Returns the records that cannot be read.
+    pub fn damaged(&self) -> Result<Vec<PathBuf>, StorageError> {
+        let mut found = Vec::new();
+        for dir in self.disk.list_dir(&self.bubbles())? {
+            let dir = self.bubbles().join(dir);
+            let names = self.disk.list_dir(&dir).unwrap_or_default();
+            let records = names.iter().filter(|name| !name.starts_with('.') && name.ends_with(".json"));
+            found.extend(records.map(|name| dir.join(name)).filter(|path| {
+                let bytes = self.read(path).ok().flatten();
+                bytes.and_then(|bytes| serde_json::from_slice::<Registered>(&bytes).ok()).is_none()
+            }));
+        }
+        Ok(found)
+    }
+
+    /// Writes the damaged record at `path` again, from the note beside it. Returns the bubble; nothing without a note.
+    pub fn rebuild(&self, path: &Path) -> Result<Option<Registered>, StorageError> {
+        let note = self.read(&path.with_extension("head"))?.and_then(|bytes| read_note(&bytes));
+        let of = |known: &Known| self.record(&known.entry.repo, &known.entry.id, "json") == path;
+        let Some(Known { entry, head }) = note.filter(of) else { return Ok(None) };
+        self.register(&entry)?;
+        if let Some(head) = head {
+            self.note(&entry, &head);
+        }
+        Ok(Some(entry))
+    }
+
     /// Returns the file that holds the key.
     pub fn key_path(&self) -> PathBuf {
         self.state.join("key")
@@ -170,7 +197,7 @@ impl Registry {
             None => Ok(None),
             Some(stat) if stat.kind == FileKind::File && stat.own => self.disk.read(path),
             Some(_) => {
-                let why = "it is not a plain file of this user";
+                let why = "it is not a regular file of yours; move it away, then run the command again";
                 Err(StorageError::new("use", path, std::io::Error::new(std::io::ErrorKind::PermissionDenied, why)))
             }
         }

@@ -93,6 +93,8 @@ pub struct Stat {
     pub ino: u64,
     /// Whether it belongs to the user of this process.
     pub own: bool,
+    /// Whether other users may write to it, by its mode.
+    pub shared: bool,
 }
 
 /// What a name stands for.
@@ -145,12 +147,20 @@ pub struct StorageError {
     pub source: io::Error,
 }
 
-/// Says the causes that a person can mend in words that say how.
-fn cause(error: &io::Error) -> String {
+/// Says the causes that a person can remove in words that say how.
+pub(crate) fn cause(error: &io::Error) -> String {
+    let code = error.raw_os_error();
+    let no_locks = [rustix::io::Errno::NOLCK, rustix::io::Errno::OPNOTSUPP].map(|errno| Some(errno.raw_os_error()));
     match error.kind() {
+        _ if no_locks.contains(&code) => {
+            "the file system has no locks; use a local disk, or mount it with locks".to_owned()
+        }
+        io::ErrorKind::PermissionDenied if code.is_some() => {
+            "permission denied; run pairflow as the owner, or give yourself access".to_owned()
+        }
         io::ErrorKind::StorageFull => "the disk is full; free some space and try again".to_owned(),
         io::ErrorKind::QuotaExceeded => "the disk quota is used up; free some space and try again".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only; make it writable and try again".to_owned(),
         _ => error.to_string(),
     }
 }

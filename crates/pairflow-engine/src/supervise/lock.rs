@@ -22,6 +22,8 @@ use crate::store::lock_holders;
 const LIMIT_VARIABLE: &str = "PAIRFLOW_SUPERVISOR_LIMIT_MS";
 /// How long a supervisor may hold its lock without answering.
 const LIMIT: Duration = Duration::from_secs(30);
+/// The shortest limit that can be set: a supervisor on a busy machine answers within it.
+const SHORTEST: Duration = Duration::from_secs(1);
 /// How long one answer may take.
 const ANSWER: Duration = Duration::from_secs(6);
 /// How long to wait before looking again.
@@ -42,8 +44,13 @@ struct Holder {
 
 /// How long a supervisor may hold its lock without answering before it is replaced.
 pub(super) fn limit() -> Duration {
-    let set = std::env::var(LIMIT_VARIABLE).ok().and_then(|text| text.parse().ok());
-    set.map_or(LIMIT, Duration::from_millis)
+    limit_of(std::env::var(LIMIT_VARIABLE).ok().as_deref())
+}
+
+/// The limit that a text sets. One that is no number sets none, and one that a busy supervisor could miss is raised.
+fn limit_of(text: Option<&str>) -> Duration {
+    let set = text.and_then(|text| text.parse().ok()).map(Duration::from_millis);
+    set.map_or(LIMIT, |set| set.clamp(SHORTEST, LIMIT))
 }
 
 /// How long an answer is waited for.
@@ -121,4 +128,17 @@ fn holder(dirs: &UserDirs) -> Option<Holder> {
 
 fn path(dirs: &UserDirs) -> PathBuf {
     dirs.runtime.join("supervisor.lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_that_would_end_a_healthy_supervisor_cannot_be_set() {
+        for (text, secs) in [(None, 30), (Some("0"), 1), (Some("-1"), 30), (Some("2000"), 2), (Some("9999999999"), 30)]
+        {
+            assert_eq!(limit_of(text), Duration::from_secs(secs), "{text:?}");
+        }
+    }
 }

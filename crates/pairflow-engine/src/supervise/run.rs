@@ -85,6 +85,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     let world = |what: &'static str| move |error| EngineError::world(what, error);
     private_dir(&dirs.runtime).map_err(world("cannot make the supervisor's directory"))?;
     Namespaces::insist(&dirs).map_err(|elsewhere| EngineError::BadInput(elsewhere.to_string()))?;
+    setup.engine.insist_private()?;
     let lock = lock::take(&dirs, &*setup.say)?;
     private_dir(&dirs.state)
         .and_then(|()| Namespaces::record(&dirs))

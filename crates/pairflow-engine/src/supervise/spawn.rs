@@ -11,6 +11,7 @@ use super::socket::Ask;
 use crate::caller::Namespaces;
 use crate::engine::{EngineError, UserDirs};
 use crate::local_socket::private_dir;
+use crate::store::storage::cause;
 
 /// How long a new supervisor may take to answer, once the one before it is gone.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,7 +42,7 @@ pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
             child = Some(detached(dirs, program).map_err(failed)?);
             tries += 1;
         } else if gone || Instant::now() >= until {
-            let why = format!("it did not answer; see {}", log(dirs).display());
+            let why = format!("it did not answer; see {}, or run 'pairflow doctor'", log(dirs).display());
             return Err(failed(io::Error::new(io::ErrorKind::TimedOut, why)));
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -49,9 +50,13 @@ pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
 }
 
 fn detached(dirs: &UserDirs, program: &Path) -> io::Result<Child> {
-    private_dir(&dirs.state)?;
-    make_room(&log(dirs))?;
-    let out = crate::regular::append(&log(dirs))?;
+    let named = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: io::Error| io::Error::new(error.kind(), format!("cannot write {path}: {}", cause(&error)))
+    };
+    private_dir(&dirs.state).map_err(named(&dirs.state))?;
+    let log = log(dirs);
+    let out = make_room(&log).and_then(|()| crate::regular::append(&log)).map_err(named(&log))?;
     let err = out.try_clone()?;
     Command::new(program)
         .args(["supervise", "--detached"])

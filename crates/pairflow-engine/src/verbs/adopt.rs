@@ -28,9 +28,7 @@ impl Bubble {
         match self.foreign()? {
             None => Ok(Adopted { unit, moved_from: None }),
             Some(Foreign::Moved { from }) => self.settle_in(unit, from),
-            Some(why @ (Foreign::Linked { .. } | Foreign::OtherUser)) => {
-                Err(StoreError::Foreign { id: self.id.clone(), why }.into())
-            }
+            Some(why) if !why.is_adoptable() => Err(StoreError::Foreign { id: self.id.clone(), why }.into()),
             Some(why) => {
                 let here = self.control.repo().display().to_string();
                 let identity = commit_identity(&Repo::locate(self.control.repo())?)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pairflow_core::unit::Unit;
 
-use crate::engine::{Bubble, EngineError};
+use crate::engine::{Bubble, EngineError, sentence};
 use crate::perform::settle;
 use crate::process::Cancel;
 use crate::supervise::{Care, Client, NoReply, Reply, spawn, wait_until};
@@ -52,7 +52,7 @@ impl Hands {
             Self::Supervisor(program) => {
                 let dirs = &bubble.engine.dirs;
                 for _ in 0..CALLS {
-                    spawn(dirs, program)?;
+                    spawn(dirs, program).map_err(|error| recorded(bubble, error))?;
                     match wake(&Client::new(dirs)) {
                         Ok(_) => return Ok(()),
                         Err(NoReply::Refused(sentence)) => return Err(EngineError::Effect(sentence)),
@@ -60,10 +60,7 @@ impl Hands {
                         Err(NoReply::Absent | NoReply::Silent) => {}
                     }
                 }
-                Err(EngineError::Effect(format!(
-                    "what was asked of bubble {} is recorded, but the supervisor does not answer; go on with 'pairflow supervise --once'",
-                    bubble.id
-                )))
+                Err(recorded_but(bubble, "the supervisor does not answer"))
             }
             Self::Own => {
                 // Whoever has it in care sees what was recorded.
@@ -90,4 +87,19 @@ impl Hands {
             ))
         })
     }
+}
+
+/// Says that a command is recorded although no supervisor could be started to carry it out.
+fn recorded(bubble: &Bubble, error: EngineError) -> EngineError {
+    match error {
+        EngineError::World { .. } => recorded_but(bubble, &sentence(&error)),
+        other => other,
+    }
+}
+
+fn recorded_but(bubble: &Bubble, why: &str) -> EngineError {
+    EngineError::Effect(format!(
+        "what was asked of bubble {} is recorded, but not carried out: {why}; go on with 'pairflow supervise --once'",
+        bubble.id
+    ))
 }

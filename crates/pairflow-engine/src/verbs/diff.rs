@@ -51,7 +51,8 @@ fn ends(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<(Git, TreeId, TreeId
         DiffOf::Round(round) => around(bubble, unit, round)?,
         DiffOf::Everything => (base(unit)?, present(&workspace, unit)?),
     };
-    let git = if workspace.path.is_dir() { workspace.git() } else { workspace.repo()?.git() };
+    // The repository has every snapshot, also those of a clone.
+    let git = if workspace.connected().is_ok() { workspace.git() } else { workspace.repo()?.git() };
     Ok((git, from, to))
 }
 
@@ -63,7 +64,7 @@ fn base(unit: &Unit) -> Result<TreeId, EngineError> {
 /// The tree as it is now; of a worktree that is gone, the newest that was recorded.
 fn present(workspace: &Workspace, unit: &Unit) -> Result<TreeId, EngineError> {
     match unit.tree() {
-        Some(tree) if !workspace.path.is_dir() => Ok(tree.clone()),
+        Some(tree) if std::fs::symlink_metadata(&workspace.path).is_err() => Ok(tree.clone()),
         _ => Ok(observe(workspace)?),
     }
 }

@@ -26,10 +26,12 @@ impl Bubble {
             return Ok(findings);
         }
         let workspace = self.workspace(unit)?;
+        // Whether the worktree can be handed over is decided elsewhere; here nothing is read from another one.
+        let ours = workspace.connected().is_ok();
         let git = workspace.git();
         let before = Before { unit, by, git: &git, diffs: RefCell::default() };
         let located = findings.into_iter().map(|finding| Finding {
-            anchor: anchor(&workspace.path, &finding).unwrap_or_default(),
+            anchor: ours.then(|| anchor(&workspace.path, &finding)).flatten().unwrap_or_default(),
             seen: before.saw(&finding),
             ..finding
         });

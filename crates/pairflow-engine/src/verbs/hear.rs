@@ -166,7 +166,7 @@ impl Bubble {
                     insists: pass.insists,
                     reviewed: pass.reviewed,
                     key: pass.key,
-                    ..PassCommand::new(by, summary, head_seen(unit.workspace.as_ref()))
+                    ..PassCommand::new(by, summary, head_seen(self, unit)?)
                 })
             }
             AgentSays::BriefRead => {

@@ -20,21 +20,23 @@ pub struct Opened {
 
 /// Runs the bubble's `open_command` and waits for it.
 pub fn open(bubble: &Bubble, unit: &Unit) -> Result<Opened, EngineError> {
-    let worktree = bubble.workspace(unit)?.path;
+    let workspace = bubble.workspace(unit)?;
+    let worktree = &workspace.path;
     if !worktree.is_dir() {
         let (id, path) = (&bubble.id, worktree.display());
         return Err(EngineError::BadInput(format!(
             "the worktree {path} is gone; 'pairflow resume {id}' makes it again"
         )));
     }
-    let argv = argv(&unit.rules.open_command, &worktree)?;
+    workspace.connected()?;
+    let argv = argv(&unit.rules.open_command, worktree)?;
     let (program, args) =
         argv.split_first().ok_or_else(|| EngineError::BadInput("open_command is empty".to_owned()))?;
-    let status = Command::new(program).args(args).current_dir(&worktree).status().map_err(|error| {
+    let status = Command::new(program).args(args).current_dir(worktree).status().map_err(|error| {
         EngineError::world(format!("cannot start '{program}' of open_command = {:?}", unit.rules.open_command), error)
     })?;
     if status.success() {
-        return Ok(Opened { worktree, argv });
+        return Ok(Opened { worktree: workspace.path, argv });
     }
     Err(EngineError::Effect(format!("'{}' ended with {status}", argv.join(" "))))
 }

@@ -181,7 +181,15 @@ impl State {
     fn stat(&self, ino: u64) -> Stat {
         let node = &self.nodes[&ino];
         let kind = if node.dir { FileKind::Dir } else { FileKind::File };
-        Stat { kind, len: node.data.len() as u64, mtime_ns: node.changed_at, ctime_ns: node.changed_at, ino, own: true }
+        Stat {
+            kind,
+            len: node.data.len() as u64,
+            mtime_ns: node.changed_at,
+            ctime_ns: node.changed_at,
+            ino,
+            own: true,
+            shared: false,
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use pairflow_engine::verbs::{Hands, Place, locate};
 
 use crate::app::App;
 use crate::app::pick::{Wanted, pick};
-use crate::app::reach::quoted;
+use crate::app::quoted;
 use crate::commands::common::BubbleArg;
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
@@ -58,10 +58,18 @@ impl App {
     pub fn look_at(&self, arg: &BubbleArg, verb: &str, out: &mut Out) -> Result<Bubble, CommandError> {
         let (root, id) = self.meant(arg, verb)?;
         let bubble = self.engine()?.look_at(&root, &id)?;
-        // A damaged log says so by itself.
-        if let Some(why) = bubble.foreign().ok().flatten() {
-            out.warn(format_args!("bubble {id} is foreign: {why}"));
-            out.next(format_args!("pairflow adopt {id}"));
+        match bubble.foreign().map_err(CommandError::from) {
+            Ok(None) => {}
+            Ok(Some(why)) => {
+                out.warn(format_args!("bubble {id} is foreign: {why}"));
+                out.next(format_args!("{}", why.next(&id)));
+            }
+            // A damaged log says so by itself.
+            Err(error) if error.exit == Exit::LogDamaged => {}
+            Err(error) => {
+                out.warn(format_args!("{}", error.message));
+                error.hint.iter().for_each(|hint| out.next(format_args!("{hint}")));
+            }
         }
         Ok(bubble)
     }

@@ -8,8 +8,8 @@ use pairflow_core::rules::{DriverKind, Permissions};
 use pairflow_core::unit::{StateName, Unit};
 use pairflow_core::view::safe::revealed;
 use pairflow_core::view::title;
-use pairflow_engine::engine::Bubble;
-use pairflow_engine::store::Foreign;
+use pairflow_engine::engine::{Bubble, EngineError};
+use pairflow_engine::store::{Foreign, StoreError};
 use serde::Serialize;
 
 use crate::app::App;
@@ -71,6 +71,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mut foreign = Vec::new();
     for bubble in found {
         match bubble.foreign()? {
+            Some(why) if !why.is_adoptable() => {
+                return Err(EngineError::from(StoreError::Foreign { id: bubble.id.clone(), why }).into());
+            }
             Some(why) => foreign.push((bubble.load()?.unit, bubble, why)),
             None => out.note(format_args!("bubble {} is yours already", bubble.id)),
         }

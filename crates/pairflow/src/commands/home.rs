@@ -127,9 +127,8 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
         for listed in bubbles {
             let (id, root) = (listed.bubble.id.clone(), &found.root);
             if let Some(why) = &listed.foreign {
-                let adopt = reach.line(&format!("pairflow adopt {id}"), root);
-                home.problems
-                    .push(format!("bubble {id} is foreign: {why}; nothing is done for it until you adopt it: {adopt}"));
+                let next = reach.line(&why.next(&id), root);
+                home.problems.push(format!("bubble {id} is foreign: {why}; nothing is done for it: {next}"));
             } else if let Ok(unit) = &listed.unit {
                 home.waiting.extend(items(reach, root, unit));
                 home.problems.extend(troubled(reach, &listed.bubble, unit));

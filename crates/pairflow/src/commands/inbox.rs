@@ -73,10 +73,8 @@ fn units(app: &App, out: &mut Out, arg: &BubbleArg) -> Result<Vec<Unit>, Command
     let mut units = Vec::new();
     for listed in app.engine()?.list(&place.repo.root)? {
         if let Some(why) = &listed.foreign {
-            out.warn(format_args!(
-                "bubble {} is foreign: {why}; pairflow adopt {}",
-                listed.bubble.id, listed.bubble.id
-            ));
+            let id = &listed.bubble.id;
+            out.warn(format_args!("bubble {id} is foreign: {why}; {}", why.next(id)));
             continue;
         }
         match listed.unit {

@@ -81,7 +81,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     out.grid(&grid)?;
     for (id, why) in foreign {
         out.warn(format_args!("bubble {id} is foreign: {why}"));
-        out.next(format_args!("pairflow adopt {id}"));
+        out.next(format_args!("{}", why.next(&id)));
     }
     Ok(())
 }

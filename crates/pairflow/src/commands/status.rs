@@ -84,7 +84,7 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
         Some(problem) => status.disturb_worktree(problem.to_string()),
     }
     if let Some(why) = bubble.foreign().ok().flatten() {
-        status.mark_foreign(why.to_string());
+        status.mark_foreign(why.to_string(), app.line_here(why.next(&bubble.id)));
     }
     Ok(status)
 }

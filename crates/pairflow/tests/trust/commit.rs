@@ -197,3 +197,48 @@ fn a_hook_outside_of_the_tree_runs_only_unchanged() {
     assert_eq!(read(&evil), "");
     assert!(read(&trace(&home)).contains("hook=person\n"));
 }
+
+#[test]
+fn a_hook_that_is_replaced_after_the_check_does_not_run_and_siblings_are_found() {
+    let home = home();
+    let hooks = home.repo.join(".git/hooks");
+    std::fs::create_dir_all(hooks.join("commit-msg.d")).unwrap();
+    let (trace, evil) = (trace(&home), home.root().join("tmp/evil"));
+    // The hook that runs first replaces what runs next, as an agent could between the check and the run.
+    let replaced = tracer("replaced", &evil);
+    let swap = format!(
+        "#!/bin/sh\nstat -c 'mode=%a' \"$(dirname \"$0\")\" >>'{}'\nfor hook in commit-msg commit-msg.d/one; do\n\
+         rm '{1}'/$hook; cat >'{1}'/$hook <<'END'\n{replaced}END\nchmod 755 '{1}'/$hook\ndone\n",
+        trace.display(),
+        hooks.display()
+    );
+    write_program(&hooks.join("pre-commit"), &swap);
+    write_program(&hooks.join("commit-msg"), "#!/bin/sh\nexec \"$(dirname \"$0\")\"/commit-msg.d/one\n");
+    write_program(&hooks.join("commit-msg.d/one"), &tracer("sibling", &trace));
+    approved(&home, |_| ());
+    home.pairflow(&["commit", "b1", "--hooks"]).ok();
+    assert_eq!(read(&evil), "", "the replaced hooks did not run");
+    let said = read(&trace);
+    assert!(said.starts_with("mode=700\n") && said.contains("hook=sibling\n"), "{said}");
+    let left = std::fs::read_dir(home.repo.join(".pairflow/runtime/b1")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!left.iter().any(|name| name.to_string_lossy().starts_with("hooks.")), "{left:?}");
+}
+
+#[test]
+fn a_program_that_the_machine_chose_for_signing_is_used() {
+    let mut home = home();
+    home.install("signer", SIGNER);
+    let (signer, system) = (home.root().join("programs/signer"), home.root().join("gitconfig"));
+    let text = format!("[gpg]\n\tprogram = {}\n[commit]\n\tgpgSign = true\n", signer.display());
+    std::fs::write(&system, text).unwrap();
+    let set = |name: &str, value: String| (name.to_owned(), value);
+    home.set_env(vec![
+        set("GIT_CONFIG_NOSYSTEM", "0".to_owned()),
+        set("GIT_CONFIG_SYSTEM", system.display().to_string()),
+    ]);
+    approved(&home, |_| ());
+    home.pairflow(&["commit", "b1"]).ok();
+    let commit = home.git(&["cat-file", "commit", "bubble/b1"]);
+    assert!(commit.contains("gpgsig"), "{commit}");
+}

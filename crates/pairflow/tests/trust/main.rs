@@ -18,6 +18,7 @@ mod hangs;
 mod identity;
 mod matrix;
 mod ownership;
+mod places;
 mod socket;
 mod support;
 mod worktree;

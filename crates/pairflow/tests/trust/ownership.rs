@@ -395,7 +395,7 @@ fn a_state_directory_that_cannot_be_used_stops_a_new_bubble_and_leaves_nothing()
     let link = home.root().join("linked/pairflow");
     std::fs::create_dir_all(&link).unwrap();
     std::os::unix::fs::symlink("/dev/null", link.join("key")).unwrap();
-    with(&home.root().join("linked")).ends(3).says("not a plain file of this user");
+    with(&home.root().join("linked")).ends(3).says("not a regular file of yours");
     assert!(!log_of(&home.repo, "b1").exists());
 }
 

@@ -287,6 +287,27 @@ fn a_human_verb_from_another_namespace_is_refused_and_leaves_a_warning() {
 }
 
 #[test]
+fn a_proc_that_is_hidden_or_forged_makes_no_person() {
+    namespaces_can_be_made();
+    let home = home();
+    started(&home, "b1");
+    // What a sandbox could mount there: nothing, or links that read like the person's.
+    let link = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap().display().to_string();
+    let links = format!("ln -s '{}' /proc/self/ns/pid; ln -s '{}' /proc/self/ns/user", link("pid"), link("user"));
+    for forged in ["", &format!("mkdir -p /proc/self/ns; {links}; ")] {
+        let script = format!("mount -t tmpfs none /proc; {forged}exec \"$@\"");
+        let sandbox = ["--user", "--map-root-user", "--mount", "sh", "-c", &script, "sh"];
+        for args in [&["pause", "b1"][..], &["supervise", "--once"]] {
+            elsewhere(&home, &sandbox, args)
+                .ends(77)
+                .says("/proc is hidden or is not the kernel's")
+                .says("mount /proc");
+        }
+    }
+    assert_eq!(home.status("b1")["paused"], false);
+}
+
+#[test]
 fn without_a_supervisor_its_last_namespaces_count_and_no_other_one_starts_it() {
     namespaces_can_be_made();
     let home = home();

@@ -81,3 +81,31 @@ fn files_of_another_directory_never_get_into_a_snapshot() {
     home.pairflow(&["delete", "b1", "--yes"]).ends(3).says("is not the worktree of this bubble");
     assert_eq!(std::fs::read_to_string(secret.join("id_rsa")).unwrap(), "private\n");
 }
+
+#[test]
+fn another_repository_in_the_place_of_the_worktree_is_neither_read_nor_run_in() {
+    let home = home();
+    started(&home, "b1");
+    let worktree = worktree(&home);
+    let codex = home.agent("b1", "codex");
+    std::fs::rename(&worktree, home.root().join("aside")).unwrap();
+    // A clone of the same repository has every commit that a snapshot needs.
+    home.git(&["clone", "--quiet", &home.repo.display().to_string(), &worktree.display().to_string()]);
+    std::fs::write(worktree.join("done.txt"), "private\n").unwrap();
+    let branch = home.status("b1")["branch"].as_str().unwrap().to_owned();
+    home.git_in(&worktree, &["switch", "--quiet", "-c", &branch]);
+    let not_ours = "is not the worktree of this bubble";
+    codex.pairflow(&["pass", "--summary", "first cut"]).ends(3).says(not_ours);
+    home.pairflow(&["diff", "b1"]).ends(3).says(not_ours);
+    home.pairflow(&["open", "b1"]).ends(3).says(not_ours);
+    home.pairflow(&["supervise", "--once"]);
+    let refs = home.git(&["for-each-ref", "--format=%(refname)", "refs/pairflow"]);
+    assert_eq!(refs, "", "no snapshot was taken");
+    // With the worktree back in its place the work goes on.
+    std::fs::remove_dir_all(&worktree).unwrap();
+    std::fs::rename(home.root().join("aside"), &worktree).unwrap();
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    home.pairflow(&["diff", "b1"]).ok().says("+done");
+}

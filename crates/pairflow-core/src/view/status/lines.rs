@@ -38,10 +38,7 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     let mut page = Lines(Vec::new());
     page.one("State", &state(status), state_tone(status));
     if let Some(why) = &status.foreign {
-        page.sentences(
-            "Foreign",
-            &[(format!("{why}. Nothing is done for this bubble until you adopt it."), Tone::Bad)],
-        );
+        page.sentences("Foreign", &[(format!("{why}. Nothing is done for this bubble."), Tone::Bad)]);
     }
     page.one("Task", &status.task_title, Tone::Plain);
     page.list("Criteria", criteria(status));

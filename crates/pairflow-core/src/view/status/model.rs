@@ -369,10 +369,10 @@ impl Status {
         self.worktree_problem = Some(problem);
     }
 
-    /// Notes that the bubble is foreign: it has to be adopted before anything else.
-    pub fn mark_foreign(&mut self, why: String) {
+    /// Notes that the bubble is foreign; `next` is the only command that goes on.
+    pub fn mark_foreign(&mut self, why: String, next: String) {
         self.foreign = Some(why);
-        self.next = vec![format!("pairflow adopt {}", self.fields.bubble_id)];
+        self.next = vec![next];
     }
 
     /// The command line that makes a worktree again that is gone.

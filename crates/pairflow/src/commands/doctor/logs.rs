@@ -33,7 +33,7 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
             all += 1;
             sound += usize::from(log(reach, &listed.bubble, report));
             if let Some(why) = &listed.foreign {
-                let next = reach.line(&format!("pairflow adopt {}", listed.bubble.id), &found.root);
+                let next = reach.line(&why.next(&listed.bubble.id), &found.root);
                 report.warning(&format!("bubble {}", listed.bubble.id), &format!("foreign: {why}"), Some(&next));
                 continue;
             }
@@ -126,6 +126,7 @@ fn own_config(app: &App, bubble: &Bubble, report: &mut Report) {
 
 /// Repairs every log in reach that is damaged or torn, after a yes for each.
 pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Result<(), CommandError> {
+    rebuild(app, out)?;
     for found in app.found(reach)? {
         for listed in found.bubbles?.into_iter().filter(|listed| listed.foreign.is_none()) {
             let bubble = listed.bubble;
@@ -140,6 +141,21 @@ pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Resu
                 }
                 _ => {}
             }
+        }
+    }
+    Ok(())
+}
+
+/// Writes damaged records of bubbles again, as far as that can be done.
+fn rebuild(app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let registry = app.engine()?.registry();
+    for path in registry.damaged().map_err(StoreError::from).map_err(EngineError::from)? {
+        match registry.rebuild(&path) {
+            Ok(Some(bubble)) => out.note(format_args!("{}: wrote {} again", bubble.id, path.display())),
+            _ => out.note(format_args!(
+                "{} cannot be written again; move it away, then in its repository: pairflow adopt --all",
+                path.display()
+            )),
         }
     }
     Ok(())

@@ -61,6 +61,10 @@ pub(super) fn repository(reach: &Reach, report: &mut Report) {
 /// Looks at what tells one's own bubbles from foreign ones: the key, and whether logs travel with the repository.
 pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
     let Ok(engine) = app.engine() else { return };
+    if let Err(error) = engine.insist_private() {
+        let error = CommandError::from(error);
+        report.problem("state", &error.message, error.hint.as_deref());
+    }
     let registry = engine.registry();
     let path = registry.key_path();
     match registry.key() {
@@ -88,6 +92,10 @@ pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
             }
         }
         Err(error) => report.problem("key", &error.to_string(), None),
+    }
+    for path in registry.damaged().unwrap_or_default() {
+        let found = format!("the record {} of a bubble cannot be read, so no supervisor takes it up", path.display());
+        report.problem("record", &found, Some("pairflow doctor --repair"));
     }
     if let Some(place) = reach.place.as_ref().filter(|place| engine.tracks_control(&place.repo)) {
         let found = format!("git tracks .pairflow in {}", place.repo.root.display());
