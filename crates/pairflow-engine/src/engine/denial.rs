@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::GitError;
-use crate::store::{Foreign, StoreError};
+use crate::store::StoreError;
 use crate::verbs::{Place, locate};
 
 /// The rules say no.
@@ -129,14 +129,13 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         | StoreError::Exists { .. }
         | StoreError::Foreign { .. }
         | StoreError::TooLarge { .. } => REFUSED,
+        StoreError::Changed { .. } => LOST_RACE,
         _ => WORLD_FAILED,
     };
     let next = match store {
         StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
-        StoreError::Foreign { why: Foreign::Linked { .. } | Foreign::OtherUser, .. } => {
-            Some("pairflow doctor".to_owned())
-        }
-        StoreError::Foreign { id, .. } => Some(format!("pairflow adopt {id}")),
+        StoreError::Foreign { why, .. } if !why.is_adoptable() => Some("pairflow doctor".to_owned()),
+        StoreError::Foreign { id, .. } | StoreError::Changed { id } => Some(format!("pairflow adopt {id}")),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,
     };

@@ -117,9 +117,7 @@ impl Workspace {
         self.present()?;
         let dot_git = self.path.join(".git");
         if self.is_clone() {
-            let whole = std::fs::symlink_metadata(&dot_git).is_ok_and(|meta| meta.is_dir());
-            let from = Call::new(["config", "--get", "remote.origin.url"]).raw_config().accept(&[0, 1]);
-            let ours = whole && Path::new(&self.git().run(from)?.line()?) == self.root;
+            let ours = self.cloned_from()?.is_some_and(|origin| origin == self.root);
             let why = "it is not a clone of this repository".to_owned();
             return if ours { Ok(()) } else { Err(GitError::NotOurs { path: self.path.clone(), why }) };
         }
@@ -138,6 +136,15 @@ impl Workspace {
             }
             _ => Err(GitError::Unlinked { path: self.path.clone(), git_dir: self.git_dir.clone(), named: forth }),
         }
+    }
+
+    /// Returns the repository that a clone names as its origin; nothing if the files have no git directory of their own.
+    pub(crate) fn cloned_from(&self) -> Result<Option<PathBuf>, GitError> {
+        if !std::fs::symlink_metadata(self.path.join(".git")).is_ok_and(|meta| meta.is_dir()) {
+            return Ok(None);
+        }
+        let origin = Call::new(["config", "--get", "remote.origin.url"]).raw_config().accept(&[0, 1]);
+        Ok(Some(PathBuf::from(self.git().run(origin)?.line()?)))
     }
 
     /// Fails unless the files are this bubble's beyond doubt: what is removed goes through here first.
