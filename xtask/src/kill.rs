@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anyhow::{anyhow, bail, ensure};
 use pairflow_testkit::kill::{
-    Histogram, Kills, Landing, Placed, Raced, Verb, crowd, fail_everywhere, kill_at_random, kill_everywhere,
-    race_processes, race_threads,
+    Adoptions, Histogram, Kills, Landing, Placed, Raced, Verb, crowd, fail_everywhere, kill_adoptions, kill_at_random,
+    kill_everywhere, kill_moves, race_processes, race_threads,
 };
 
 use crate::proof::{INNER, built, number, run_optimised};
@@ -71,6 +71,11 @@ pub(crate) fn kill_many(kills: u64, seed: u64) -> anyhow::Result<Histogram> {
 
 fn points(_: u64) -> anyhow::Result<()> {
     say::line(format_args!("a kill at every operation on the disk\n{}", kill_all_points()?));
+    let program = built("pairflow-faulty");
+    for (name, killed) in [("adopt", kill_adoptions(&program)), ("adopt, moved", kill_moves(&program))] {
+        let Adoptions { operations, own } = killed.map_err(|why| anyhow!(why))?;
+        say::line(format_args!("  {name:<20}{operations:>12}{operations:>10}{own:>22}"));
+    }
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use pairflow_testkit::kill::{
-    Kills, Landing, Verb, crowd, fail_everywhere, kill_at_random, kill_everywhere, race_processes, race_threads,
+    Kills, Landing, Verb, crowd, fail_everywhere, kill_adoptions, kill_at_random, kill_everywhere, kill_moves,
+    race_processes, race_threads,
 };
 
 fn program() -> &'static Path {
@@ -23,6 +24,18 @@ fn a_kill_at_any_operation_on_the_disk_leaves_the_bubble_as_before_or_as_after()
     for (verb, points) in &placed.verbs {
         assert!(points.operations > 10 && points.counted > 0, "{}: {points:?}", verb.name());
     }
+}
+
+#[test]
+fn a_kill_at_any_operation_of_an_adoption_leaves_a_bubble_that_is_foreign_or_own_as_a_whole() {
+    let adoptions = kill_adoptions(program()).unwrap();
+    assert!(adoptions.operations > 10 && adoptions.own > 0, "{adoptions:?}");
+}
+
+#[test]
+fn a_kill_at_any_operation_after_a_repository_was_moved_loses_neither_the_bubble_nor_its_worktree() {
+    let moves = kill_moves(program()).unwrap();
+    assert!(moves.operations > 10 && moves.own > 0, "{moves:?}");
 }
 
 #[test]

@@ -132,6 +132,7 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         | StoreError::StateShared { .. }
         | StoreError::StateOfOther { .. }
         | StoreError::TooLarge { .. } => REFUSED,
+        StoreError::Changed { .. } => LOST_RACE,
         _ => WORLD_FAILED,
     };
     let next = match store {
@@ -140,6 +141,7 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
             Some(format!("ls -ld {}", quoted(&path.display().to_string())))
         }
         StoreError::Foreign { id, why } => Some(why.next(id)),
+        StoreError::Changed { id } => Some(format!("pairflow adopt {id}")),
         StoreError::StateShared { path } => Some(format!("chmod go-w {}", quoted(&path.display().to_string()))),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,

@@ -87,7 +87,8 @@ impl Workspace {
         self.root.join(".pairflow/runtime").join(self.id.as_str())
     }
 
-    fn real_directory(&self) -> Result<(), GitError> {
+    /// Fails unless the files are a real directory, and no file in its git directory leads git elsewhere.
+    pub(crate) fn real_directory(&self) -> Result<(), GitError> {
         let not_ours = |why: &str| Err(GitError::NotOurs { path: self.path.clone(), why: why.to_owned() });
         match std::fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -97,7 +98,9 @@ impl Workspace {
             Ok(meta) if meta.is_symlink() => not_ours("it is a link to another place"),
             Ok(meta) if !meta.is_dir() => not_ours("it is not a directory"),
             Ok(_) => Ok(()),
-        }
+        }?;
+        let redirect = self.common_dir.join("commondir");
+        if redirect.exists() { Err(GitError::Redirected { path: redirect }) } else { Ok(()) }
     }
 
     /// Fails unless the files are this bubble's: a real directory, and it and the repository point to each other.
@@ -106,15 +109,9 @@ impl Workspace {
     /// derived path, and never followed. If only one side points to the other, that can be repaired.
     pub fn connected(&self) -> Result<(), GitError> {
         self.real_directory()?;
-        let redirect = self.common_dir.join("commondir");
-        if redirect.exists() {
-            return Err(GitError::Redirected { path: redirect });
-        }
         let dot_git = self.path.join(".git");
         if self.is_clone() {
-            let whole = std::fs::symlink_metadata(&dot_git).is_ok_and(|meta| meta.is_dir());
-            let from = Call::new(["config", "--get", "remote.origin.url"]).raw_config().accept(&[0, 1]);
-            let ours = whole && Path::new(&self.git().run(from)?.line()?) == self.root;
+            let ours = self.cloned_from()?.is_some_and(|origin| origin == self.root);
             let why = "it is not a clone of this repository".to_owned();
             return if ours { Ok(()) } else { Err(GitError::NotOurs { path: self.path.clone(), why }) };
         }
@@ -133,6 +130,15 @@ impl Workspace {
             }
             _ => Err(GitError::Unlinked { path: self.path.clone(), git_dir: self.git_dir.clone(), named: forth }),
         }
+    }
+
+    /// Returns the repository that a clone names as its origin; nothing if the files have no git directory of their own.
+    pub(crate) fn cloned_from(&self) -> Result<Option<PathBuf>, GitError> {
+        if !std::fs::symlink_metadata(self.path.join(".git")).is_ok_and(|meta| meta.is_dir()) {
+            return Ok(None);
+        }
+        let origin = Call::new(["config", "--get", "remote.origin.url"]).raw_config().accept(&[0, 1]);
+        Ok(Some(PathBuf::from(self.git().run(origin)?.line()?)))
     }
 
     /// Fails unless the files are this bubble's beyond doubt: what is removed goes through here first.

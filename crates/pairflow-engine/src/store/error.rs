@@ -75,6 +75,12 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
     },
+    /// The log is not as it was shown; nothing was changed.
+    #[error("the log of bubble {id} has changed since it was shown; look at it again")]
+    Changed {
+        /// The bubble.
+        id: BubbleId,
+    },
     /// Somebody else holds the lock.
     #[error("another command has held bubble {id} for {} s{}; try again when it is done", waited.as_secs(), by(*holder))]
     Busy {

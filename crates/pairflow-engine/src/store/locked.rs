@@ -46,6 +46,10 @@ impl Locked {
         Self { owner, ..self }
     }
 
+    pub(super) fn handle(&self) -> &dyn Handle {
+        &*self.handle
+    }
+
     /// Returns the state, and where the log ends.
     pub fn loaded(&self) -> &Loaded {
         &self.loaded

@@ -21,9 +21,9 @@ use super::durable;
 use super::error::StoreError;
 use super::files::BubbleFiles;
 use super::locked::{Locked, stamp};
-use super::ownership::{Owner, first_line};
+use super::ownership::{Owner, Shown, first_line, places};
 use super::read::{self, Loaded, ReadError, Source};
-use super::registry::{Registered, Registry};
+use super::registry::{Known, Registered, Registry};
 use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
 
 /// How long a reader that found damage waits for the writer that it may have met.
@@ -164,23 +164,45 @@ impl Log {
             None => instance,
         };
         let (repo, id, name) = (self.files.repo().to_owned(), self.id.clone(), key.id().to_owned());
-        let entry = Registered { repo, id, instance, first, since, key: name };
+        let entry = Registered { repo, id, instance, first, since, key: name, moving: Vec::new() };
         registry.register(&entry)?;
         Ok(Some(Owner { entry, sealer: Sealer::new(key, instance) }))
     }
 
-    /// Makes a foreign log this user's: `events` are its first lines here.
+    /// Reads a foreign log for the person who may adopt it; nothing if it is this user's.
     ///
-    /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
-    pub fn adopt(&self, events: &[Event], at: Moment) -> Result<Locked, StoreError> {
-        let guard = self.guard(LockMode::Exclusive, VERIFY_PATIENCE)?;
-        if let Some(why) = self.misplaced()? {
+    /// The state is read from the log itself: what came along with a foreign log has no say. Fails for a log that cannot
+    /// be adopted.
+    pub fn examine(&self) -> Result<Option<Shown>, StoreError> {
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let Err(why) = self.standing_of(&*handle)? else { return Ok(None) };
+        if !why.is_adoptable() {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
-        let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        let loaded = self.read(&*handle, None)?;
+        let Loaded { unit, head, .. } = self.read(&*handle, None)?;
+        Ok(Some(Shown { unit, head, why }))
+    }
+
+    /// Makes a foreign log this user's: `events` are its first lines here. The log has to be as it was shown.
+    ///
+    /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
+    pub fn adopt(&self, shown: &Shown, events: &[Event], at: Moment) -> Result<Locked, StoreError> {
+        self.take_over(self.hold(shown)?, events, at)
+    }
+
+    /// Makes a log this user's anew that has been shortened and else is theirs; nothing if it is not. `events` says what
+    /// its first lines are in the state that is left.
+    pub fn take_up(&self, events: impl FnOnce(&Unit) -> Vec<Event>, at: Moment) -> Result<Option<Locked>, StoreError> {
+        let locked = self.hold_any()?;
+        if !self.is_own_but_shortened(locked.handle())? {
+            return Ok(None);
+        }
+        let events = events(&locked.loaded().unit);
+        self.take_over(locked, &events, at).map(Some)
+    }
+
+    fn take_over(&self, mut locked: Locked, events: &[Event], at: Moment) -> Result<Locked, StoreError> {
         let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
-        let mut locked = Locked::new(self.clone(), handle, guard, loaded);
         locked.mend()?;
         let beginning = key.clone().map(Sealer::beginning);
         let head = locked.loaded().head;
@@ -190,6 +212,49 @@ impl Log {
         let locked = locked.owned(owner);
         locked.save();
         Ok(locked)
+    }
+
+    /// Puts a log on record here that was moved from another repository, after `bring` has brought along what belongs to
+    /// it from the repositories in which it may have been. The log has to be as it was shown.
+    pub fn settle_in<E: From<StoreError>>(
+        &self,
+        shown: &Shown,
+        bring: impl FnOnce(&[PathBuf]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let _locked = self.hold(shown)?;
+        let (registry, records) = self.moved_records()?;
+        let here = self.files.repo();
+        registry.begin_move(&records, here).map_err(StoreError::from)?;
+        bring(&places(&records))?;
+        Ok(registry.end_move(&records, here, &shown.head).map_err(StoreError::from)?)
+    }
+
+    fn moved_records(&self) -> Result<(&Registry, Vec<Known>), StoreError> {
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let changed = || StoreError::Changed { id: self.id.clone() };
+        let registry = self.registry.as_ref().ok_or_else(changed)?;
+        Ok((registry, self.moved(registry, &*handle)?.map_err(|_| changed())?))
+    }
+
+    /// Takes the lock on a foreign log that still is as it was shown.
+    fn hold(&self, shown: &Shown) -> Result<Locked, StoreError> {
+        let locked = self.hold_any()?;
+        let why = self.standing_of(locked.handle())?.err();
+        if locked.loaded().head != shown.head || why.as_ref() != Some(&shown.why) {
+            return Err(StoreError::Changed { id: self.id.clone() });
+        }
+        Ok(locked)
+    }
+
+    /// Takes the lock on a log at its place, whose ever it is.
+    fn hold_any(&self) -> Result<Locked, StoreError> {
+        if let Some(why) = self.misplaced()? {
+            return Err(StoreError::Foreign { id: self.id.clone(), why });
+        }
+        let guard = self.guard(LockMode::Exclusive, VERIFY_PATIENCE)?;
+        let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let loaded = self.read(&*handle, None)?;
+        Ok(Locked::new(self.clone(), handle, guard, loaded))
     }
 
     /// Returns who knows whose the log is.

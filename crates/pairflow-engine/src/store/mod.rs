@@ -27,7 +27,7 @@ pub use files::BubbleFiles;
 pub use locked::Locked;
 pub use log::{Log, Verified};
 pub use mend::{Repaired, Salvage};
-pub use ownership::{Foreign, Standing, seal_words};
+pub use ownership::{Foreign, Shown, Standing, seal_words};
 pub use place::insist_private;
 pub use read::{Loaded, Source};
 pub use real::RealDisk;

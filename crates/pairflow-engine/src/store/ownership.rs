@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineHash, MAX_LINE};
-use pairflow_core::log::scan::Head;
+use pairflow_core::log::scan::{Head, Scan};
 use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
+use pairflow_core::unit::Unit;
 use pairflow_core::view::safe::quoted;
 
 use super::error::StoreError;
+use super::files::BubbleFiles;
 use super::log::Log;
 use super::read;
 use super::registry::{Known, Registered, Registry};
@@ -40,7 +42,7 @@ pub enum Foreign {
         of: PathBuf,
     },
     /// The repository was moved.
-    #[error("it is on record for {}, and nothing is there any more; the repository seems to have been moved", .from.display())]
+    #[error("it is on record for {}, and is not there any more; the repository seems to have been moved", .from.display())]
     Moved {
         /// Where it was.
         from: PathBuf,
@@ -85,6 +87,17 @@ pub enum Foreign {
         /// The link.
         path: PathBuf,
     },
+}
+
+/// A foreign log as it is shown to the person who may adopt it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// The state that the log itself tells.
+    pub unit: Unit,
+    /// Where it ends. The hash of its last line stands for all of it.
+    pub head: Head,
+    /// Why it is foreign.
+    pub why: Foreign,
 }
 
 /// What the writer of an own log needs: its record, and what seals it.
@@ -171,10 +184,23 @@ impl Log {
         if !handle.stat()?.own {
             return Ok(Err(Foreign::OtherUser { path: self.files.transcript() }));
         }
-        let Some(known) = registry.find(self.files.repo(), &self.id)? else {
-            return Ok(Err(self.stray(registry, handle)?));
+        let known = registry.find(self.files.repo(), &self.id)?;
+        let Some(known) = known.filter(|known| known.entry.moving.is_empty()) else {
+            return Ok(Err(self.origin(registry, handle)?));
         };
-        Ok(judge(registry.key()?, known, handle)?.map(Some))
+        let expected = known.entry.first;
+        let why = match judge(registry.key()?, known, handle)? {
+            Ok(owner) => return Ok(Ok(Some(owner))),
+            Err(why) => why,
+        };
+        if first_line(handle)?.is_none_or(|first| first == expected) {
+            return Ok(Err(why));
+        }
+        // The record is about another bubble, which was at this place before.
+        Ok(Err(match self.origin(registry, handle)? {
+            Foreign::Unknown => Foreign::Replaced { known: 1 },
+            other => other,
+        }))
     }
 
     /// Judges every seal since the log was created or last adopted, and counts the appends before that.
@@ -189,34 +215,81 @@ impl Log {
     }
 
     /// Whether the log would be this user's if nothing were known of its end: it may only have been shortened.
-    pub fn is_own_but_shortened(&self) -> Result<bool, StoreError> {
+    pub(super) fn is_own_but_shortened(&self, handle: &dyn Handle) -> Result<bool, StoreError> {
         let Some(registry) = &self.registry else { return Ok(true) };
         let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
-        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        Ok(judge(registry.key()?, Known { entry, head: None }, &*handle)?.is_ok())
+        Ok(judge(registry.key()?, Known { entry, head: None }, handle)?.is_ok())
     }
 
-    /// Finds out where a log comes from that is not on record here.
-    fn stray(&self, registry: &Registry, handle: &dyn Handle) -> Result<Foreign, StoreError> {
-        let Some(first) = first_line(handle)? else { return Ok(Foreign::Unknown) };
+    /// Says where a log comes from that is not on record here.
+    fn origin(&self, registry: &Registry, handle: &dyn Handle) -> Result<Foreign, StoreError> {
         let here = self.files.repo();
-        let same =
-            registry.all()?.into_iter().filter(|one| one.first == first && one.id == self.id && one.repo != here);
-        let (there, gone): (Vec<_>, Vec<_>) = same.partition(|one| self.is_at(&one.repo));
-        if let Some(one) = there.into_iter().next() {
-            return Ok(Foreign::Copy { of: one.repo });
-        }
-        let Some(one) = gone.into_iter().next() else { return Ok(Foreign::Unknown) };
-        let Some(known) = registry.find(&one.repo, &one.id)? else { return Ok(Foreign::Unknown) };
-        let judged = judge(registry.key()?, known, handle)?;
-        Ok(judged.err().unwrap_or(Foreign::Moved { from: one.repo }))
+        Ok(match self.moved(registry, handle)? {
+            Ok(records) => {
+                let from = places(&records).into_iter().find(|place| place != here);
+                Foreign::Moved { from: from.unwrap_or_else(|| here.to_owned()) }
+            }
+            Err(why) => why,
+        })
     }
 
-    /// Whether the repository at `repo` has a log of this name.
-    fn is_at(&self, repo: &Path) -> bool {
-        let there = super::files::BubbleFiles::new(&repo.join(".pairflow"), &self.id).transcript();
-        self.disk.stat(&there).is_ok_and(|stat| stat.is_some())
+    /// Returns the records of a log that was moved here, or what it is instead.
+    ///
+    /// It was moved if it is the continuation of a log on record whose place is empty now. Two records of the same
+    /// first line may be an original and its adopted copy; the seals tell them apart.
+    pub(super) fn moved(
+        &self,
+        registry: &Registry,
+        handle: &dyn Handle,
+    ) -> Result<Result<Vec<Known>, Foreign>, StoreError> {
+        let Some(first) = first_line(handle)? else { return Ok(Err(Foreign::Unknown)) };
+        let here = self.files.repo();
+        let is_there = |known: &Known| known.entry.repo != here && self.is_at(&known.entry);
+        let (there, gone): (Vec<_>, Vec<_>) = registry.with_first(&self.id, first)?.into_iter().partition(is_there);
+        let mut refused = None;
+        for known in &gone {
+            // A move that was interrupted leaves several records of the same lines.
+            let same = |one: &&Known| one.entry.instance == known.entry.instance;
+            if there.iter().any(|one| same(&one)) {
+                continue;
+            }
+            match judge(registry.key()?, known.clone(), handle)? {
+                Ok(_) => return Ok(Ok(gone.iter().filter(same).cloned().collect())),
+                Err(why) => refused = refused.or(Some(why)),
+            }
+        }
+        let copy = there.into_iter().next().map(|one| Foreign::Copy { of: one.entry.repo });
+        Ok(Err(copy.or(refused).unwrap_or(Foreign::Unknown)))
     }
+
+    /// Whether the log of a record is where it was. Only the absence of a log or that of another bubble shows that it
+    /// is not; what cannot be read may be it.
+    fn is_at(&self, entry: &Registered) -> bool {
+        let there = BubbleFiles::new(&entry.repo.join(".pairflow"), &entry.id).transcript();
+        let other = |handle: &dyn Handle| -> Result<bool, StorageError> {
+            let Some(line) = first_bytes(handle)? else { return Ok(false) };
+            let sound = Scan::new(&entry.id, 0).feed(&line, &mut |_| {}).is_ok();
+            Ok(sound && LineHash::of(&line[..line.len() - 1]) != entry.first)
+        };
+        match self.disk.open(&there) {
+            Ok(None) => false,
+            Ok(Some(handle)) => !other(&*handle).unwrap_or(false),
+            Err(_) => self.disk.stat(&there).is_ok_and(|stat| stat.is_some()),
+        }
+    }
+}
+
+/// Returns the repositories in which a bubble with these records may have been.
+pub(super) fn places(records: &[Known]) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    for entry in records.iter().map(|known| &known.entry) {
+        for place in std::iter::once(&entry.repo).chain(&entry.moving) {
+            if !places.contains(place) {
+                places.push(place.clone());
+            }
+        }
+    }
+    places
 }
 
 /// Judges a log that is on record.
@@ -263,9 +336,17 @@ fn holds(handle: &dyn Handle, known: &Head) -> Result<bool, StorageError> {
 
 /// Returns the hash of the first line.
 pub(super) fn first_line(handle: &dyn Handle) -> Result<Option<LineHash>, StorageError> {
+    Ok(first_bytes(handle)?.map(|line| LineHash::of(&line[..line.len() - 1])))
+}
+
+/// Returns the first line with its newline.
+fn first_bytes(handle: &dyn Handle) -> Result<Option<Vec<u8>>, StorageError> {
     let len = usize::try_from(handle.stat()?.len).unwrap_or(usize::MAX).min(MAX_LINE);
     let mut bytes = vec![0; len];
     let count = handle.read_at(0, &mut bytes)?;
     let end = bytes[..count].iter().position(|byte| *byte == b'\n');
-    Ok(end.map(|end| LineHash::of(&bytes[..end])))
+    Ok(end.map(|end| {
+        bytes.truncate(end + 1);
+        bytes
+    }))
 }

@@ -1,8 +1,8 @@
 //! Which bubbles are this user's: a record of each in the user's state directory, and the key that seals their logs.
 //!
 //! A record is durable before the first line that it stands for is written. Beside it is a note that repeats it, with
-//! the newest known end of the log: written after each append, never synced, and only ever behind the log. Nothing here
-//! decides whose a log is; see `ownership`.
+//! the newest known end of the log: written after each append, never synced, and only ever behind the log. A record that
+//! has to make room for one of another log is set aside, not lost. Nothing here decides whose a log is; see `ownership`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,6 +43,10 @@ pub struct Registered {
     pub since: u64,
     /// The name of the key that seals them.
     pub key: String,
+    /// Where the repository may be instead, because the record is being moved there. Until that is done, it makes no log
+    /// this user's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moving: Vec<PathBuf>,
 }
 
 /// What is known of a bubble of this user.
@@ -96,25 +100,97 @@ impl Registry {
     ///
     /// One that is damaged counts as none: the log is then foreign until it is adopted.
     pub fn find(&self, repo: &Path, id: &BubbleId) -> Result<Option<Known>, StorageError> {
-        let of = |known: &Known| known.entry.repo == repo && known.entry.id == *id;
-        let note = self.read(&self.record(repo, id, "head"))?.and_then(|bytes| read_note(&bytes));
-        if let Some(known) = note.filter(of) {
-            return Ok(Some(known));
-        }
-        let bytes = self.read(&self.record(repo, id, "json"))?;
-        let entry: Option<Registered> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Ok(entry.map(|entry| Known { entry, head: None }).filter(of))
+        self.known_at(&self.dir_of(repo), id, |entry| entry.repo == repo && entry.id == *id)
     }
 
-    /// Records a bubble; when this returns, the record survives a power loss. What was known of an older one is gone.
+    /// Returns every record of a bubble called `id` whose log begins with the line `first`, in whatever repository;
+    /// also those that were set aside.
+    pub fn with_first(&self, id: &BubbleId, first: LineHash) -> Result<Vec<Known>, StorageError> {
+        let mut found = Vec::new();
+        let fits = |entry: &Registered| entry.first == first && entry.id == *id;
+        for dir in self.disk.list_dir(&self.bubbles())? {
+            let dir = self.bubbles().join(dir);
+            // A record that cannot be read counts as none.
+            let aside = self.read(&dir.join(aside_name(id, first))).unwrap_or_default();
+            let aside = aside.and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
+            found.extend(aside.filter(|known| fits(&known.entry)));
+            found.extend(self.known_at(&dir, id, fits).unwrap_or_default());
+        }
+        found.sort_by(|a, b| a.entry.repo.cmp(&b.entry.repo));
+        Ok(found)
+    }
+
+    /// Reads the record in `dir`: the note, or else the entry alone.
+    fn known_at(
+        &self,
+        dir: &Path,
+        id: &BubbleId,
+        fits: impl Fn(&Registered) -> bool,
+    ) -> Result<Option<Known>, StorageError> {
+        let note = self.read(&dir.join(format!("{id}.head")))?.and_then(|bytes| read_note(&bytes));
+        if let Some(known) = note.filter(|known| fits(&known.entry)) {
+            return Ok(Some(known));
+        }
+        let bytes = self.read(&dir.join(format!("{id}.json")))?;
+        let entry: Option<Registered> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(entry.filter(fits).map(|entry| Known { entry, head: None }))
+    }
+
+    /// Records a bubble; when this returns, the record survives a power loss.
+    ///
+    /// What was known of the same log is gone. The record of another log at this place is set aside.
     pub fn register(&self, bubble: &Registered) -> Result<(), StorageError> {
         let path = self.record(&bubble.repo, &bubble.id, "json");
         durable::make_dirs(&*self.disk, durable::parent(&path))?;
+        let other = self.find(&bubble.repo, &bubble.id)?.filter(|known| known.entry.first != bubble.first);
+        other.map_or(Ok(()), |other| self.set_aside(&other))?;
         let json = serde_json::to_vec(bubble).expect("a record holds texts and numbers only");
         durable::put(&*self.disk, &path, &json)?;
         // The note goes last: without it an older record would vouch for less than it knew.
         self.disk.remove(&self.record(&bubble.repo, &bubble.id, "head"))?;
         self.disk.sync_dir(durable::parent(&path))
+    }
+
+    /// Records that a bubble is about to be moved to the repository `here`: whatever becomes of this process, none of its
+    /// `records` makes a log its owner's again, and the worktree is looked for at both places.
+    pub fn begin_move(&self, records: &[Known], here: &Path) -> Result<(), StorageError> {
+        for Known { entry, head } in records {
+            let mut entry = entry.clone();
+            entry.moving.retain(|place| place != here);
+            entry.moving.push(here.to_owned());
+            if !self.is_current(&entry)? {
+                self.set_aside(&Known { entry, head: *head })?;
+                continue;
+            }
+            self.register(&entry)?;
+            head.iter().for_each(|head| self.note(&entry, head));
+        }
+        Ok(())
+    }
+
+    /// Records that a bubble is in the repository `here` now, that its log ends at `head`, and nothing else.
+    pub fn end_move(&self, records: &[Known], here: &Path, head: &Head) -> Result<(), StorageError> {
+        let Some(Known { entry, .. }) = records.first() else { return Ok(()) };
+        let moved = Registered { repo: here.to_owned(), moving: Vec::new(), ..entry.clone() };
+        self.register(&moved)?;
+        self.note(&moved, head);
+        for Known { entry, .. } in records {
+            if entry.repo != here && self.is_current(entry)? {
+                self.forget(&entry.repo, &entry.id)?;
+            }
+            self.disk.remove(&self.aside(entry))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the record at the place of `entry` is about the same log.
+    fn is_current(&self, entry: &Registered) -> Result<bool, StorageError> {
+        Ok(self.find(&entry.repo, &entry.id)?.is_some_and(|current| current.entry.first == entry.first))
+    }
+
+    fn set_aside(&self, known: &Known) -> Result<(), StorageError> {
+        let json = serde_json::to_vec(known).expect("a record holds texts and numbers only");
+        durable::put(&*self.disk, &self.aside(&known.entry), &json)
     }
 
     /// Forgets a bubble.
@@ -207,9 +283,18 @@ impl Registry {
         self.state.join("bubbles")
     }
 
-    fn record(&self, repo: &Path, id: &BubbleId, ending: &str) -> PathBuf {
+    fn dir_of(&self, repo: &Path) -> PathBuf {
         let place = sha256(repo.as_os_str().as_encoded_bytes());
-        self.bubbles().join(&place[..16]).join(format!("{id}.{ending}"))
+        self.bubbles().join(&place[..16])
+    }
+
+    fn record(&self, repo: &Path, id: &BubbleId, ending: &str) -> PathBuf {
+        self.dir_of(repo).join(format!("{id}.{ending}"))
+    }
+
+    /// Where a record is kept that had to make room for that of another log.
+    fn aside(&self, entry: &Registered) -> PathBuf {
+        self.dir_of(&entry.repo).join(aside_name(&entry.id, entry.first))
     }
 }
 
@@ -217,6 +302,10 @@ impl std::fmt::Debug for Registry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Registry").field("state", &self.state).finish_non_exhaustive()
     }
+}
+
+fn aside_name(id: &BubbleId, first: LineHash) -> String {
+    format!("{id}@{first}.aside")
 }
 
 /// Writes a note with its checksum behind it: a torn one is recognised.
@@ -281,7 +370,7 @@ mod tests {
 
     fn entry(repo: PathBuf) -> Registered {
         let (instance, first, key) = (LineHash([1; 16]), LineHash([2; 16]), "k".to_owned());
-        Registered { repo, id: "b1".parse().unwrap(), instance, first, since: 0, key }
+        Registered { repo, id: "b1".parse().unwrap(), instance, first, since: 0, key, moving: Vec::new() }
     }
 
     #[test]
@@ -294,6 +383,29 @@ mod tests {
         }
         let changed = String::from_utf8(bytes).unwrap().replace("3456", "3457");
         assert_eq!(read_note(changed.as_bytes()), None);
+    }
+
+    #[test]
+    fn a_record_of_another_log_makes_room_and_is_not_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let registry = registry(dir.path());
+        let (repo, other) = (dir.path().join("repo"), dir.path().join("other"));
+        let one = entry(repo.clone());
+        let two = Registered { first: LineHash([3; 16]), ..one.clone() };
+        let head = Head { seq: 1, offset: 2, hash: one.first, last_len: 2 };
+        registry.register(&one).unwrap();
+        registry.note(&one, &head);
+        registry.register(&two).unwrap();
+        assert_eq!(registry.find(&repo, &one.id).unwrap().unwrap().entry, two);
+        let aside = registry.with_first(&one.id, one.first).unwrap();
+        assert_eq!(aside, [Known { entry: one.clone(), head: Some(head) }]);
+        registry.begin_move(&aside, &other).unwrap();
+        let records = registry.with_first(&one.id, one.first).unwrap();
+        assert_eq!(records[0].entry.moving, std::slice::from_ref(&other));
+        registry.end_move(&records, &other, &head).unwrap();
+        let moved = Registered { repo: other, ..one.clone() };
+        assert_eq!(registry.with_first(&one.id, one.first).unwrap(), [Known { entry: moved, head: Some(head) }]);
+        assert_eq!(registry.find(&repo, &one.id).unwrap().unwrap().entry, two);
     }
 
     #[test]

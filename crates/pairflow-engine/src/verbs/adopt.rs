@@ -6,8 +6,8 @@ use pairflow_core::unit::{Unit, adopt};
 
 use crate::engine::{Bubble, Control, EngineError};
 use crate::git::{Repo, commit_identity};
-use crate::store::{Foreign, Known, Registered, StoreError};
-use crate::workspace::move_here;
+use crate::store::{Foreign, Shown};
+use crate::workspace::{Former, move_here};
 
 /// What became of an adoption.
 #[derive(Debug, Clone)]
@@ -19,48 +19,45 @@ pub struct Adopted {
 }
 
 impl Bubble {
-    /// Makes a foreign bubble this user's. The caller has shown what it would run, and was told to go on.
+    /// Reads a foreign bubble to show it to the person, from its log alone; nothing if it is this user's.
+    ///
+    /// Fails for one that cannot be adopted.
+    pub fn examine(&self) -> Result<Option<Shown>, EngineError> {
+        Ok(self.log.examine()?)
+    }
+
+    /// Makes a foreign bubble this user's. The caller has shown it, and was told to go on; one that has changed since is
+    /// refused.
     ///
     /// What was checked, reviewed and approved before does not count, unless the repository was only moved.
-    pub fn adopt(&self) -> Result<Adopted, EngineError> {
-        Repo::locate(self.control.repo())?.insist_on_usable()?;
-        let unit = self.load()?.unit;
-        match self.foreign()? {
-            None => Ok(Adopted { unit, moved_from: None }),
-            Some(Foreign::Moved { from }) => self.settle_in(unit, from),
-            Some(why) if !why.is_adoptable() => Err(StoreError::Foreign { id: self.id.clone(), why }.into()),
-            Some(why) => {
-                let here = self.control.repo().display().to_string();
-                let identity = commit_identity(&Repo::locate(self.control.repo())?)?;
-                let events = adopt(&unit, here, why.to_string(), Some(identity));
-                let locked = self.log.adopt(&events, self.engine.clock.now())?;
-                let unit = locked.into_loaded().unit;
-                // What was shown is what runs: a file that came with the log says nothing.
-                self.write_config(&unit)?;
-                Ok(Adopted { unit, moved_from: None })
-            }
+    pub fn adopt(&self, shown: &Shown) -> Result<Adopted, EngineError> {
+        let repo = Repo::locate(self.control.repo())?;
+        repo.insist_on_usable()?;
+        if let Foreign::Moved { from } = &shown.why {
+            return self.settle_in(shown, from);
         }
+        let here = self.control.repo().display().to_string();
+        let events = adopt(&shown.unit, here, shown.why.to_string(), Some(commit_identity(&repo)?));
+        let unit = self.log.adopt(shown, &events, self.engine.clock.now())?.into_loaded().unit;
+        // What was shown is what runs: a file that came with the log says nothing.
+        self.write_config(&unit)?;
+        Ok(Adopted { unit, moved_from: None })
     }
 
     /// Puts the bubble on record where it is now. Its worktree comes along first: a record without it would have it made
     /// anew, and the old one would be lost from sight.
-    fn settle_in(&self, unit: Unit, from: PathBuf) -> Result<Adopted, EngineError> {
-        let registry = self.engine.registry();
-        let lost = || EngineError::Effect(format!("the record of bubble {} for {} is gone", self.id, from.display()));
-        let Known { entry, head } = registry.find(&from, &self.id).map_err(StoreError::from)?.ok_or_else(lost)?;
-        if unit.workspace.is_some() {
-            let workspace = self.workspace(&unit)?;
-            move_here(&workspace, &self.worktree_for(&from), &from)?;
-            self.reconnect(&workspace, &unit)?;
-        }
-        self.write_config(&unit)?;
-        let here = Registered { repo: self.control.repo().to_owned(), ..entry };
-        registry.register(&here).map_err(StoreError::from)?;
-        if let Some(head) = head {
-            registry.note(&here, &head);
-        }
-        registry.forget(&from, &self.id).map_err(StoreError::from)?;
-        Ok(Adopted { unit, moved_from: Some(from) })
+    fn settle_in(&self, shown: &Shown, from: &Path) -> Result<Adopted, EngineError> {
+        let unit = &shown.unit;
+        self.log.settle_in(shown, |places| {
+            if unit.workspace.is_some() {
+                let workspace = self.workspace(unit)?;
+                let former = |root: &PathBuf| Former { worktree: self.worktree_for(root), root: root.clone() };
+                move_here(&workspace, &places.iter().map(former).collect::<Vec<_>>())?;
+                self.reconnect(&workspace, unit)?;
+            }
+            self.write_config(unit)
+        })?;
+        Ok(Adopted { unit: unit.clone(), moved_from: Some(from.to_owned()) })
     }
 
     /// Returns where the worktree is, or was, if the repository lies at `root`.

@@ -22,12 +22,12 @@ impl Bubble {
     pub fn repair(&self) -> Result<Mended, EngineError> {
         let salvage = self.log().repair()?;
         let fell_back = salvage.damage.is_some() && salvage.envelopes > 0;
-        if !fell_back || !self.log().is_own_but_shortened()? {
+        if !fell_back {
             return Ok(Mended { salvage, paused: false });
         }
-        let (here, unit) = (self.control.repo().display().to_string(), self.load()?.unit);
+        let here = self.control.repo().display().to_string();
         let reason = "the log was repaired, and lines of it were given up".to_owned();
-        let locked = self.log().adopt(&take_up(&unit, here, reason), self.engine.clock.now())?;
-        Ok(Mended { salvage, paused: locked.into_loaded().unit.paused })
+        let taken = self.log().take_up(|unit| take_up(unit, here, reason), self.engine.clock.now())?;
+        Ok(Mended { salvage, paused: taken.is_some_and(|locked| locked.into_loaded().unit.paused) })
     }
 }

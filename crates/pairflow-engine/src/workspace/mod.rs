@@ -17,7 +17,7 @@ mod scratch;
 pub use archive::{Archived, DeleteRequest, delete, remove};
 pub use error::WorkspaceError;
 pub use include::copy_included;
-pub use moved::move_here;
+pub use moved::{Former, move_here};
 pub use place::{default_path, worktrees_dir};
 pub use ports::{DEFAULT_COUNT, Lease, PortsError, lease, release};
 pub use prepare::{Prepared, Request, discard, prepare};

@@ -5,56 +5,94 @@ use std::path::{Path, PathBuf};
 use super::error::WorkspaceError;
 use super::place::lock_worktrees;
 use super::restore::connect;
-use crate::git::{GitError, Workspace};
+use crate::git::{Call, GitError, Workspace};
 use crate::regular;
 
-/// Moves the files from where they were for the repository at its old place to where they belong now, and lets git
-/// know them there. `old` is where they were; they may have been moved along already, or be gone.
+/// A place at which the repository was, with the place at which the files of the bubble were then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Former {
+    /// The root of the repository.
+    pub root: PathBuf,
+    /// The files of the bubble.
+    pub worktree: PathBuf,
+}
+
+/// Moves the files from where they were for the repository at a former place to where they belong now, and lets git
+/// know them there. They may have been moved along already, or be gone.
 ///
 /// Returns whether there are files. Nothing is made anew, and nothing is touched that does not belong to the bubble.
-pub fn move_here(workspace: &Workspace, old: &Path, old_root: &Path) -> Result<bool, WorkspaceError> {
+pub fn move_here(workspace: &Workspace, former: &[Former]) -> Result<bool, WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
-    if workspace.is_clone() {
-        return move_clone(workspace, old);
-    }
-    let new = &workspace.path;
-    let (there, here) = (is_dir(old), is_dir(new));
-    let from = match (there, here) {
-        (false, false) => return Ok(false),
-        (true, true) => return Err(WorkspaceError::PathTaken { path: new.clone() }),
-        (true, false) => old,
-        (false, true) => new,
+    let new = workspace.path.as_path();
+    let elsewhere = former.iter().map(|one| one.worktree.as_path()).filter(|path| *path != new);
+    let places: Vec<&Path> = elsewhere.chain([new]).collect();
+    let found: Vec<&Path> = places.iter().copied().filter(|path| is_dir(path)).collect();
+    let from = match &found[..] {
+        [] => return Ok(false),
+        [one] => *one,
+        [.., last] => return Err(WorkspaceError::PathTaken { path: (*last).to_owned() }),
     };
-    let name = workspace.git_dir.file_name().unwrap_or_default();
-    let expected = old_root.join(".git/worktrees").join(name);
-    if !belongs(from, &[&expected, &workspace.git_dir]) {
-        let why = "its .git file does not name the repository that was moved".to_owned();
-        return Err(GitError::NotOurs { path: from.to_owned(), why }.into());
-    }
-    if there {
-        rename(old, new)?;
-    }
-    if !workspace.git_dir.is_dir() {
-        // The caller has it linked again.
+    if workspace.is_clone() {
+        move_clone(workspace, from, former)?;
         return Ok(true);
     }
-    connect(new, &workspace.git_dir, &workspace.git_dir)?;
+    let name = workspace.git_dir.file_name().unwrap_or_default();
+    // A git directory beside the repository was not moved, and is named as before.
+    let before = former.iter().map(|one| one.root.join(".git/worktrees").join(name));
+    let git_dirs: Vec<PathBuf> = before.chain([workspace.git_dir.clone()]).collect();
+    if !belongs(from, &git_dirs) {
+        return Err(not_ours(from, "its .git file does not name the repository that was moved"));
+    }
+    refuse_second(&workspace.git_dir, &places, &git_dirs)?;
+    if from != new {
+        rename(from, new)?;
+    }
+    // Without git's record, the caller has it linked again.
+    if workspace.git_dir.is_dir() {
+        connect(new, &workspace.git_dir, &workspace.git_dir)?;
+    }
     Ok(true)
 }
 
-fn move_clone(workspace: &Workspace, old: &Path) -> Result<bool, WorkspaceError> {
-    if is_dir(old) && !is_dir(&workspace.path) {
-        rename(old, &workspace.path)?;
+/// Moves a clone, which names the repository as its origin, and lets it name the place where the repository is now.
+fn move_clone(workspace: &Workspace, from: &Path, former: &[Former]) -> Result<(), WorkspaceError> {
+    let git_dir = from.join(".git");
+    let before = Workspace { path: from.to_owned(), common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
+    before.real_directory()?;
+    let origin = before.cloned_from()?;
+    let known = |origin: &PathBuf| *origin == workspace.root || former.iter().any(|one| one.root == *origin);
+    if !origin.as_ref().is_some_and(known) {
+        return Err(not_ours(from, "it is not a clone of the repository that was moved"));
     }
-    Ok(is_dir(&workspace.path))
+    if from != workspace.path {
+        rename(from, &workspace.path)?;
+    }
+    workspace.git().run(Call::new(["config", "remote.origin.url"]).arg(&workspace.root))?;
+    Ok(())
+}
+
+/// Refuses to link a worktree at one of `own` to `git_dir` while that record names a worktree elsewhere that names one of
+/// `git_dirs`: one record cannot be that of two worktrees.
+pub(super) fn refuse_second(git_dir: &Path, own: &[&Path], git_dirs: &[PathBuf]) -> Result<(), WorkspaceError> {
+    let text = regular::read_text(&git_dir.join("gitdir")).unwrap_or_default();
+    let Some(other) = Path::new(text.trim_end()).parent() else { return Ok(()) };
+    if own.contains(&other) || !belongs(other, git_dirs) {
+        return Ok(());
+    }
+    let why = format!("git has recorded the worktree of this bubble at {}", other.display());
+    Err(not_ours(own.last().unwrap_or(&other), &why))
 }
 
 /// Whether the `.git` file of a worktree names one of these git directories.
-fn belongs(worktree: &Path, git_dirs: &[&PathBuf]) -> bool {
+fn belongs(worktree: &Path, git_dirs: &[PathBuf]) -> bool {
     let text = regular::read_text(&worktree.join(".git")).unwrap_or_default();
-    let named = Path::new(text.trim_end().strip_prefix("gitdir: ").unwrap_or_default());
-    git_dirs.iter().any(|dir| named == dir.as_path())
+    let named = worktree.join(text.trim_end().strip_prefix("gitdir: ").unwrap_or_default());
+    git_dirs.contains(&named)
+}
+
+fn not_ours(path: &Path, why: &str) -> WorkspaceError {
+    GitError::NotOurs { path: path.to_owned(), why: why.to_owned() }.into()
 }
 
 fn is_dir(path: &Path) -> bool {

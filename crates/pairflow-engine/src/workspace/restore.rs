@@ -10,6 +10,7 @@ use pairflow_core::rules::WorkMode;
 use super::error::WorkspaceError;
 use super::include::copy_again;
 use super::mark::Mark;
+use super::moved::refuse_second;
 use super::place::lock_worktrees;
 use super::prepare::{add_clone, add_worktree, admin_dir, remove_dir, remove_worktree};
 use crate::git::{Call, GitError, Repo, Workspace, linked, replace, resolve, show_in_index};
@@ -57,6 +58,7 @@ pub fn relink(workspace: &Workspace, branch: &str) -> Result<(), WorkspaceError>
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     if workspace.git_dir.join("gitdir").is_file() {
+        refuse_second(&workspace.git_dir, &[&workspace.path], std::slice::from_ref(&workspace.git_dir))?;
         return connect(&workspace.path, &workspace.git_dir, &workspace.git_dir);
     }
     let stand_in = Workspace { path: aside(&workspace.path), ..workspace.clone() };

@@ -5,6 +5,7 @@
 //! every record that was acknowledged. After every ending the same is asked: is everything acknowledged still there,
 //! is the bubble as before or as after the command, and does the next command work?
 
+mod adoption;
 mod judge;
 mod landing;
 mod placed;
@@ -15,6 +16,7 @@ mod stage;
 mod supervisor;
 mod verbs;
 
+pub use adoption::{Adoptions, kill_adoptions, kill_moves};
 pub use landing::{Histogram, Landing};
 pub use placed::{Placed, fail_everywhere, kill_everywhere};
 pub use race::{Raced, crowd, race_processes, race_threads};

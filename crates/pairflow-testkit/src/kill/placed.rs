@@ -32,7 +32,7 @@ pub struct Points {
 }
 
 /// No verb has more operations than this.
-const MOST: u64 = 400;
+pub(super) const MOST: u64 = 400;
 
 impl Placed {
     /// Returns how many processes were run.
@@ -93,7 +93,7 @@ pub fn fail_everywhere(program: &Path, verbs: &[Verb], ways: &[&str]) -> Result<
 }
 
 /// What a shell would say of a process that was killed.
-const KILLED: i32 = 128 + 9;
+pub(super) const KILLED: i32 = 128 + 9;
 
 /// Has the verbs shared out between the cores, each with a stage of its own.
 fn for_each_verb(

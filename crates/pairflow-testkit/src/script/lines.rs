@@ -46,6 +46,7 @@ impl Play {
             "clock" => self.clock(words),
             "reboot" => self.reboot(),
             "crash" => self.crash(),
+            "adopted" => Some(self.adopted()),
             "settle" => Some(self.catch_up()),
             "step" => Some(self.pay_one()),
             "raw" => Some(self.raw(words)),

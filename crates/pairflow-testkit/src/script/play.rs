@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pairflow_core::ids::{BubbleId, MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle};
 use pairflow_core::rules::{Check, Rules};
-use pairflow_core::unit::{Command, Decided, Refusal, Unit, create, decide, earlier, evolve};
+use pairflow_core::unit::{Command, Decided, Refusal, Unit, adopt, create, decide, earlier, evolve};
 
 use super::invariants;
 use super::world::World;
@@ -84,6 +84,14 @@ impl Play {
             };
             self.append(&create(created));
         }
+    }
+
+    /// Has another person adopt the bubble.
+    pub(super) fn adopted(&mut self) -> Sent {
+        self.world.pass_time(1000);
+        let reason = "it is a copy of the bubble in /elsewhere".to_owned();
+        let events = adopt(&self.unit, "/repo".to_owned(), reason, None);
+        self.record(&Decided { events, artifacts: Vec::new() })
     }
 
     /// Sends a command a second after the last one, and records what it leads to.

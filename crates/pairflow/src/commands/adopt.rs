@@ -4,24 +4,27 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::BubbleId;
+use pairflow_core::rounds::Shown as Shows;
 use pairflow_core::rules::{DriverKind, Permissions};
 use pairflow_core::unit::{StateName, Unit};
 use pairflow_core::view::safe::revealed;
 use pairflow_core::view::title;
-use pairflow_engine::engine::{Bubble, EngineError};
-use pairflow_engine::store::{Foreign, StoreError};
+use pairflow_engine::engine::Bubble;
+use pairflow_engine::store::{Foreign, Shown};
+use pairflow_engine::verbs::Adopted;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
-use crate::exit::CommandError;
+use crate::exit::{CommandError, Exit};
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 
 /// Take over a bubble that did not come from you, or whose repository was moved
 ///
-/// Shows what the bubble would run and asks. Checks, reviews and approvals from before do not count, and the bubble
-/// stays paused until you resume it. If only the repository was moved, everything counts and the worktree is moved along.
+/// Shows what the bubble would run and asks. Checks, reviews, waivers and approvals from before do not count, and the
+/// bubble stays paused until you resume it. If only the repository was moved, everything counts and the worktree is moved
+/// along.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow adopt login-race\n  pairflow adopt --all")]
 pub struct AdoptArgs {
@@ -52,9 +55,10 @@ pub const ENTRY: CommandEntry = CommandEntry {
 };
 
 /// What was adopted, for programs.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Adoption {
     bubbles: Vec<Row>,
+    left_out: Vec<LeftOut>,
 }
 
 #[derive(Serialize)]
@@ -65,42 +69,74 @@ struct Row {
     moved_from: Option<PathBuf>,
 }
 
+/// A bubble that could not be adopted.
+#[derive(Serialize)]
+struct LeftOut {
+    bubble_id: BubbleId,
+    why: String,
+    next: Option<String>,
+    #[serde(skip)]
+    exit: Exit,
+}
+
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = AdoptArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let found = wanted(app, &args)?;
+    let mut adoption = Adoption::default();
     let mut foreign = Vec::new();
-    for bubble in found {
-        match bubble.foreign()? {
-            Some(why) if !why.is_adoptable() => {
-                return Err(EngineError::from(StoreError::Foreign { id: bubble.id.clone(), why }).into());
+    for bubble in wanted(app, &args)? {
+        match bubble.examine() {
+            Ok(Some(shown)) => foreign.push((bubble, shown)),
+            Ok(None) => out.note(format_args!("bubble {} is yours already", bubble.id)),
+            Err(error) => adoption.leave_out(&bubble.id, error.into(), args.all)?,
+        }
+    }
+    for (bubble, shown) in &foreign {
+        show(bubble, shown, out);
+    }
+    if !foreign.is_empty() {
+        ask(app, &args, &foreign, out)?;
+    }
+    for (bubble, shown) in foreign {
+        match adopt(app, &bubble, &shown) {
+            Ok(adopted) => adoption.take(&bubble.id, adopted, args.json, out)?,
+            Err(error) => adoption.leave_out(&bubble.id, error, args.all)?,
+        }
+    }
+    adoption.end(args.json, out)
+}
+
+impl Adoption {
+    /// Notes that a bubble could not be adopted. Only among several the others are adopted nevertheless.
+    fn leave_out(&mut self, id: &BubbleId, error: CommandError, several: bool) -> Result<(), CommandError> {
+        if !several {
+            return Err(error);
+        }
+        let CommandError { exit, message: why, hint: next } = error;
+        self.left_out.push(LeftOut { bubble_id: id.clone(), why, next, exit });
+        Ok(())
+    }
+
+    fn take(&mut self, id: &BubbleId, adopted: Adopted, json: bool, out: &mut Out) -> Result<(), CommandError> {
+        let Adopted { unit, moved_from } = adopted;
+        if !json {
+            tell(id, &unit, moved_from.is_some(), out)?;
+        }
+        self.bubbles.push(Row { bubble_id: id.clone(), state: unit.phase.name(), paused: unit.paused, moved_from });
+        Ok(())
+    }
+
+    /// Says what was left out. The process ends as the first of them would have ended alone.
+    fn end(self, json: bool, out: &mut Out) -> Result<(), CommandError> {
+        if json {
+            out.json("adopt/1", &self)?;
+        } else {
+            for LeftOut { bubble_id, why, next, .. } in &self.left_out {
+                out.warn(format_args!("bubble {bubble_id} is left out: {}", revealed(why)));
+                next.iter().for_each(|next| out.next(format_args!("{next}")));
             }
-            Some(why) => foreign.push((bubble.load()?.unit, bubble, why)),
-            None => out.note(format_args!("bubble {} is yours already", bubble.id)),
         }
+        self.left_out.first().map_or(Ok(()), |first| Err(CommandError::told(first.exit)))
     }
-    if foreign.is_empty() {
-        return if args.json { out.json("adopt/1", &Adoption { bubbles: Vec::new() }) } else { Ok(()) };
-    }
-    for (unit, bubble, why) in &foreign {
-        show(bubble, unit, why, out);
-    }
-    let names: Vec<_> = foreign.iter().map(|(unit, ..)| unit.id.to_string()).collect();
-    let what = if names.len() == 1 { "bubble" } else { "bubbles" };
-    app.insist(out, args.yes, &format!("Adopt {what} {}?", names.join(", ")))?;
-    let mut bubbles = Vec::new();
-    for (_, bubble, _) in foreign {
-        let adopted = bubble.adopt()?;
-        let (state, paused) = (adopted.unit.phase.name(), adopted.unit.paused);
-        if adopted.moved_from.is_some() && !adopted.unit.phase.is_final() {
-            // It goes on where it stood.
-            app.hands().wake_at_home(&bubble)?;
-        }
-        if !args.json {
-            tell(&bubble.id, &adopted.unit, adopted.moved_from.is_some(), out)?;
-        }
-        bubbles.push(Row { bubble_id: bubble.id.clone(), state, paused, moved_from: adopted.moved_from });
-    }
-    if args.json { out.json("adopt/1", &Adoption { bubbles }) } else { Ok(()) }
 }
 
 /// The bubbles that are meant: one, or every foreign one of the repository.
@@ -112,7 +148,8 @@ fn wanted(app: &App, args: &AdoptArgs) -> Result<Vec<Bubble>, CommandError> {
     }
     let place = app.place(args.bubble.repo.as_deref())?;
     let mut foreign: Vec<_> = engine.list(&place.repo.root)?;
-    foreign.retain(|listed| listed.foreign.is_some() && listed.unit.is_ok());
+    // Of a log that cannot be read it may be unknown whose it is.
+    foreign.retain(|listed| listed.foreign.is_some() || (args.all && listed.unit.is_err()));
     let foreign: Vec<_> = foreign.into_iter().map(|listed| listed.bubble).collect();
     match &foreign[..] {
         [] => Err(CommandError::refused("there is no foreign bubble in this repository.").next("pairflow list")),
@@ -126,30 +163,52 @@ fn wanted(app: &App, args: &AdoptArgs) -> Result<Vec<Bubble>, CommandError> {
     }
 }
 
+/// Asks whether to adopt what was shown. A program is never asked.
+fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, Shown)], out: &mut Out) -> Result<(), CommandError> {
+    let names: Vec<_> = foreign.iter().map(|(bubble, _)| bubble.id.as_str()).collect();
+    let what = if names.len() == 1 { "bubble" } else { "bubbles" };
+    let question = format!("Adopt {what} {}?", names.join(", "));
+    if args.json && !args.yes {
+        let message = format!("{question} With --json nothing is asked; add --yes.");
+        return Err(CommandError::refused(message).next(format_args!("{} --yes", app.typed)));
+    }
+    app.insist(out, args.yes, &question)
+}
+
+fn adopt(app: &App, bubble: &Bubble, shown: &Shown) -> Result<Adopted, CommandError> {
+    let adopted = bubble.adopt(shown)?;
+    if adopted.moved_from.is_some() && !adopted.unit.phase.is_final() {
+        // It goes on where it stood.
+        app.hands().wake_at_home(bubble)?;
+    }
+    Ok(adopted)
+}
+
 /// Says where a bubble comes from, and everything that it would run.
-fn show(bubble: &Bubble, unit: &Unit, why: &Foreign, out: &mut Out) {
-    let id = &unit.id;
-    out.note(format_args!("Bubble {id} is {}: {}", unit.phase.name(), title(&unit.task)));
+fn show(bubble: &Bubble, shown: &Shown, out: &mut Out) {
+    for line in screen(bubble, shown) {
+        // What steers a terminal is named, and a line break cannot pass for a line of pairflow's own.
+        out.note(format_args!("{}", revealed(&line).replace('\n', "\n      | ")));
+    }
+}
+
+fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
+    let (Shown { unit, why, .. }, here) = (shown, bubble.control.repo());
+    let mut lines = vec![format!("Bubble {} is {}: {}", unit.id, unit.phase.name(), title(&unit.task))];
     if let Foreign::Moved { from } = why {
-        out.note(format_args!(
-            "  It is yours. Its repository was {}; now it is {}",
-            from.display(),
-            bubble.control.repo().display()
-        ));
-        let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(bubble.control.repo()));
-        out.note(format_args!("  Its worktree is moved from {} to {}", old.display(), new.display()));
-        return;
+        let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(here));
+        lines.push(format!("  It is yours. Its repository was {}; now it is {}", from.display(), here.display()));
+        lines.push(format!("  Its worktree is moved from {} to {}", old.display(), new.display()));
+        return lines;
     }
-    out.note(format_args!("  It is foreign: {why}"));
-    for line in would_run(unit) {
-        out.note(format_args!("  {}", revealed(&line)));
-    }
-    out.note(format_args!("  Worktree: {}", bubble.worktree_for(bubble.control.repo()).display()));
+    lines.push(format!("  It is foreign: {why}"));
+    lines.extend(would_run(unit).iter().map(|line| format!("  {line}")));
+    lines.push(format!("  Worktree: {}", bubble.worktree_for(here).display()));
     if !unit.phase.is_final() {
-        out.note(format_args!(
-            "  What was checked, reviewed or approved so far will not count, and nothing runs until you resume it."
-        ));
+        let rest = "What was checked, reviewed, waived, asked or approved so far will not count";
+        lines.push(format!("  {rest}, and nothing runs until you resume it."));
     }
+    lines
 }
 
 /// Lists the commands of a bubble's configuration, each as it would be run.
@@ -175,8 +234,9 @@ fn would_run(unit: &Unit) -> Vec<String> {
     if rules.permissions == Permissions::All {
         lines.push("Agents may do everything without asking".to_owned());
     }
-    let shown = unit.to_reproduce().map(|(finding, command)| format!("Reproducer of {finding} runs: {command}"));
-    lines.extend(shown);
+    let reproducers = unit.ledger.rows.iter().filter_map(|row| row.reproducer.as_ref().map(|one| (row.id, one)));
+    let reproducers = reproducers.filter(|(_, one)| one.stand != Shows::Dropped);
+    lines.extend(reproducers.map(|(finding, one)| format!("Reproducer of {finding} runs: {}", one.command)));
     lines.extend(rules.script.iter().map(|script| format!("Script of the agents: {script}")));
     lines.push(format!("Opens with: {}", rules.open_command));
     lines

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
+mod adoption;
 mod agents;
 mod cache;
 mod commit;

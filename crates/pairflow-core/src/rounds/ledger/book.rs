@@ -130,6 +130,15 @@ impl Ledger {
         row.become_state(change(round, &Party::Human, RowState::Reopened, &note));
     }
 
+    /// Opens every waived row again: the bubble is another person's now.
+    pub(crate) fn drop_waivers(&mut self, round: u32) {
+        for row in self.rows.iter_mut().filter(|row| row.state == RowState::Waived) {
+            row.answered = false;
+            let note = "the bubble was adopted, so the waiver does not count";
+            row.become_state(change(round, &Party::Orchestrator, RowState::Reopened, note));
+        }
+    }
+
     /// Takes over the person's wish that a finding is dealt with after all.
     pub(crate) fn demand(&mut self, id: FindingId, round: u32) {
         let Some(row) = self.get_mut(id) else { return };

@@ -22,6 +22,13 @@ impl Ledger {
             .map(|(row, one)| (row, one.command.as_str()))
     }
 
+    /// Has every reproducer run again: what it said does not count.
+    pub(crate) fn reproduce_again(&mut self) {
+        for one in self.rows.iter_mut().filter_map(|row| row.reproducer.as_mut()) {
+            one.tree = None;
+        }
+    }
+
     /// Takes over what the reproducer of row `id` said on `tree`.
     pub(crate) fn reproduced(&mut self, id: FindingId, tree: &TreeId, outcome: &Outcome, round: u32) {
         let Some(row) = self.get_mut(id) else { return };

@@ -4,13 +4,14 @@ use crate::ids::Party;
 use crate::log::{Body, Envelope, Evidence, Lifecycle};
 use crate::rules::Rules;
 use crate::time::Moment;
+use crate::unit::evolve::adopted::adopted;
 use crate::unit::evolve::configured::configured;
 use crate::unit::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
 use crate::unit::evolve::turns::{
     begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, sent_back, snapshot_taken,
 };
-use crate::unit::{CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Turn, Unit};
+use crate::unit::{CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Unit};
 
 /// Returns the state after `envelope`.
 pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
@@ -171,39 +172,6 @@ fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
     unit.identity.clone_from(identity);
     unit.created_at = at.ts;
     use_rules(unit, rules);
-}
-
-/// The bubble is another person's now: nobody's evidence and nobody's way in from before counts.
-fn adopted(unit: &mut Unit, at: Moment) {
-    unit.tokens.clear();
-    unit.sessions.clear();
-    unit.keys.clear();
-    if unit.phase.is_final() {
-        return;
-    }
-    for found in [&mut unit.receipts, &mut unit.superseded] {
-        found.clear();
-    }
-    unit.could_not.clear();
-    unit.not_available.clear();
-    unit.waived_checks.clear();
-    unit.streak.clear();
-    unit.reviewed_by.clear();
-    (unit.reviewed, unit.certificate, unit.understood, unit.parked) = (None, None, None, None);
-    (unit.updating, unit.resolved) = (false, None);
-    unit.renew_budget();
-    if unit.phase == Phase::Preparing {
-        unit.phase = Phase::Created;
-    }
-    // A hand-over that has not been judged yet, or was accepted, is judged by nobody now: the work is taken up again.
-    let judged = |turn: &Turn| matches!(turn.stage, Stage::Closing(_) | Stage::Settled);
-    let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
-    if accepted || unit.phase.turn().is_some_and(judged) {
-        let seats = unit.seats.clone();
-        begin_round(unit, seats);
-        begin_turn(unit, Seat::Producer, Stage::Opening, at);
-    }
-    unit.paused = unit.phase.turn().is_some();
 }
 
 fn updated(unit: &mut Unit, at: Moment) {

@@ -1,5 +1,6 @@
 //! The consequences of a fact. The only place that changes a state; it cannot fail, because a recorded fact is true.
 
+mod adopted;
 mod configured;
 mod fold;
 mod notices;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use pairflow_core::config::Layer;
 use pairflow_core::unit::{StateName, Unit};
-use pairflow_engine::engine::{Bubble, EngineError};
+use pairflow_engine::engine::{Bubble, EngineError, Listed};
 use pairflow_engine::git::GitError;
-use pairflow_engine::store::{CacheStand, Salvage, StoreError};
+use pairflow_engine::store::{CacheStand, Foreign, Salvage, StoreError};
 use pairflow_engine::supervise::Client;
 use pairflow_engine::verbs::Mended;
 
@@ -128,14 +128,15 @@ fn own_config(app: &App, bubble: &Bubble, report: &mut Report) {
 pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Result<(), CommandError> {
     rebuild(app, out)?;
     for found in app.found(reach)? {
-        for listed in found.bubbles?.into_iter().filter(|listed| listed.foreign.is_none()) {
+        for listed in found.bubbles?.into_iter().filter(repairable) {
             let bubble = listed.bubble;
             match bubble.log().verify() {
                 Err(error @ StoreError::Damaged { .. }) => {
                     out.note(format_args!("{error}"));
-                    salvage(app, &bubble, yes, out)?;
+                    salvage(app, &bubble, listed.foreign.is_some(), yes, out)?;
                 }
-                Err(StoreError::Torn { .. } | StoreError::Unterminated { .. }) => {
+                // An adoption does that for a foreign log.
+                Err(StoreError::Torn { .. } | StoreError::Unterminated { .. }) if listed.foreign.is_none() => {
                     tell_mended(&bubble, &bubble.repair()?.salvage, out);
                     let _ = Client::new(&app.engine()?.dirs).wake(&bubble);
                 }
@@ -161,8 +162,13 @@ fn rebuild(app: &App, out: &mut Out) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// Whether a log may be repaired here. A foreign one stays foreign, and can be adopted when it is sound.
+fn repairable(listed: &Listed) -> bool {
+    listed.foreign.as_ref().is_none_or(Foreign::is_adoptable)
+}
+
 /// Keeps the sound part of a damaged log, after a yes to what that gives up.
-fn salvage(app: &App, bubble: &Bubble, yes: bool, out: &mut Out) -> Result<(), CommandError> {
+fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) -> Result<(), CommandError> {
     let id = &bubble.id;
     let before = match bubble.log().state_file() {
         Ok(CacheStand::Says { unit, .. }) => Some(unit.phase.name()),
@@ -176,7 +182,10 @@ fn salvage(app: &App, bubble: &Bubble, yes: bool, out: &mut Out) -> Result<(), C
         states("; it was", before, "will be", prospect.state),
     );
     app.insist(out, yes, &question)?;
-    let Mended { salvage, paused } = bubble.repair()?;
+    let Mended { salvage, paused } = match foreign {
+        true => Mended { salvage: bubble.log().repair().map_err(EngineError::from)?, paused: false },
+        false => bubble.repair()?,
+    };
     let Some(moved) = &salvage.moved else { return Ok(()) };
     let moved = moved.display();
     if salvage.envelopes == 0 {
@@ -194,6 +203,10 @@ fn salvage(app: &App, bubble: &Bubble, yes: bool, out: &mut Out) -> Result<(), C
         states("; it was", before, "is", salvage.state),
         if paused { ", paused, so that nothing goes on by itself" } else { "" },
     ));
+    if foreign {
+        out.next(format_args!("pairflow adopt {id}"));
+        return Ok(());
+    }
     go_on(app, bubble, paused || before == salvage.state, out)
 }
 
