@@ -60,6 +60,11 @@ impl Layer {
         let all = [("setup", &self.setup), ("test", &self.test), ("typecheck", &self.typecheck), ("lint", &self.lint)];
         all.into_iter().filter_map(set).collect()
     }
+
+    /// Returns everything else that this place sets.
+    pub(super) fn without_commands(self) -> Self {
+        Self { setup: None, test: None, typecheck: None, lint: None, ..self }
+    }
 }
 
 impl Layers {

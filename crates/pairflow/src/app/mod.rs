@@ -29,4 +29,4 @@ pub use reach::Reach;
 pub(crate) use reach::quoted;
 pub use sender::Sender;
 pub use text::{Given, TEXT_LIMIT};
-pub(crate) use trust::{Consent, show_commands};
+pub(crate) use trust::{Consent, show_commands, unfolded};

@@ -172,10 +172,16 @@ pub(crate) fn show_commands(out: &mut Out, commands: &[CommandInForce]) {
     commands.iter().for_each(|one| show_command(out, one, &one.source.to_string()));
 }
 
-/// Nothing of a command stays hidden: what a terminal would obey is named, and nothing is cut.
+/// Returns `text` whole: what a terminal would obey is named, and further lines are indented so that none can look like
+/// one of ours.
+pub(crate) fn unfolded(text: &str, indent: usize) -> String {
+    revealed(text).replace('\n', &format!("\n{:indent$}", ""))
+}
+
+/// Nothing of a command stays hidden.
 fn show_command(out: &mut Out, one: &CommandInForce, source: &str) {
     let when = if one.name == "setup" { "once in each new worktree" } else { "on every tree that is handed over" };
-    out.note(format_args!("  {:NAME_WIDTH$}{}", one.name, revealed(&one.command)));
+    out.note(format_args!("  {:NAME_WIDTH$}{}", one.name, unfolded(&one.command, NAME_WIDTH + 2)));
     out.note(format_args!("  {:NAME_WIDTH$}{source}, {when}", ""));
 }
 
@@ -188,7 +194,7 @@ fn show_changes(out: &mut Out, old: &CommandSet, new: &CommandSet) {
     for change in changes {
         for (sign, command) in [("-", &change.old), ("+", &change.new)] {
             if let Some(command) = command {
-                out.note(format_args!("  {sign} {:9}{}", change.name, revealed(command)));
+                out.note(format_args!("  {sign} {:9}{}", change.name, unfolded(command, NAME_WIDTH + 2)));
             }
         }
     }

@@ -287,6 +287,94 @@ fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
     home.pairflow(&["status", "b1"]).ok().says("bubble.toml cannot be read");
 }
 
+/// Makes a bubble, and has its file name another test command before it is started.
+fn edited_before_start(home: &Home) {
+    home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", "test -f done.txt"]).ok();
+    let file = bubble_toml(home, "b1");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let edited = text.replace("test = \"test -f done.txt\"", &format!("setup = \"touch {}\"", canary(home).display()));
+    assert_ne!(text, edited);
+    std::fs::write(&file, edited + "[agent.codex]\ncommand = [\"evil\"]\n").unwrap();
+}
+
+#[test]
+fn a_bubble_toml_that_was_edited_before_the_start_is_not_used_unseen() {
+    let home = home();
+    edited_before_start(&home);
+    // A file that leaves nothing to check is refused before anybody is asked.
+    home.pairflow(&["start", "b1"]).ends(1).says("nothing would be checked");
+    home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("nothing would be checked");
+    let file = bubble_toml(&home, "b1");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[commands]", "[commands]\ntest = \"true\"")).unwrap();
+    for call in [&["start", "b1"][..], &["start", "b1", "--json"], &["start", "b1", "--driver", "external"]] {
+        home.pairflow(call)
+            .ends(1)
+            .says("commands.test: test -f done.txt -> true")
+            .says("commands.setup: nothing -> touch")
+            .says("agent.codex.command: nothing -> [\"evil\"]")
+            .says("was not started")
+            .says("pairflow config apply b1 --yes");
+    }
+    home.pairflow(&["status", "b1"]).ok().says("bubble.toml differs from what is recorded: ");
+    home.pairflow(&["config", "explain", "b1"]).ok().says("test -f done.txt").says("bubble.toml differs");
+    assert_eq!(lines(&home, "b1").len(), 1, "nothing is recorded");
+    let asked = [("Start bubble b1 with these changes? [y/N]", "n\n")];
+    let (code, shown) = on_terminal(home.command(&["start", "b1"]), &asked);
+    assert_eq!((code, shown.contains("bubble b1 was not started")), (1, true), "{shown}");
+    let (code, shown) = on_terminal(home.command(&["start", "b1", "--json"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]")), (1, false), "{shown}");
+    assert!(!canary(&home).exists());
+    // Without the file, what was recorded counts.
+    std::fs::remove_file(&file).unwrap();
+    home.pairflow(&["start", "b1"]).ok();
+    assert_eq!(home.status("b1")["checks"][0]["command"], "test -f done.txt");
+    assert!(!canary(&home).exists());
+}
+
+#[test]
+fn a_person_agrees_to_an_edited_bubble_toml_before_the_start() {
+    for by_apply in [true, false] {
+        let home = home();
+        home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", "true"]).ok();
+        let file = bubble_toml(&home, "b1");
+        let edit = |from: &str, to: &str| {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(text.contains(from), "{text}");
+            std::fs::write(&file, text.replace(from, to)).unwrap();
+        };
+        edit("test = \"true\"", &format!("test = \"true\"\nsetup = \"touch {}\"", canary(&home).display()));
+        edit("\"bubble/b1\"", "\"mine/b1\"");
+        if by_apply {
+            home.pairflow(&["config", "apply", "b1"]).ends(1).says("bubble/b1 -> mine/b1").says("add --yes");
+            home.pairflow(&["config", "apply", "b1", "--yes"]).ok().says("Changed the configuration");
+            assert_eq!(home.status("b1")["config_differs"], Value::Null);
+            home.pairflow(&["start", "b1"]).ok();
+        } else {
+            let asked = [("Start bubble b1 with these changes? [y/N]", "y\n")];
+            let (code, shown) = on_terminal(home.command(&["start", "b1"]), &asked);
+            assert_eq!(code, 0, "{shown}");
+            assert!(shown.contains("bubble_branch: bubble/b1 -> mine/b1"), "{shown}");
+        }
+        assert!(canary(&home).exists());
+        assert_eq!(home.status("b1")["branch"], "mine/b1");
+        home.pairflow(&["log", "b1"]).ok().says("changes the configuration: bubble_branch: bubble/b1 -> mine/b1");
+        home.pairflow(&["verify", "b1"]).ok();
+    }
+}
+
+#[test]
+fn a_start_that_failed_is_repeated_without_a_question() {
+    let home = home();
+    home.commit("pairflow.toml", "[commands]\nsetup = \"test -f ready\"\n", "configuration");
+    let hash = home.pairflow(&["trust", "--json"]).ok().json()["hash"].as_str().unwrap().to_owned();
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "true", "--setup", "true"]).ok();
+    home.pairflow(&["config", "set", "b1", "commands.setup="]).ok();
+    home.pairflow(&["start", "b1", &format!("--trust={hash}")]).ends(3).says("test -f ready");
+    home.pairflow(&["start", "b1"]).ends(3).says("test -f ready");
+    assert_eq!(home.status("b1")["config_differs"], Value::Null);
+}
+
 #[test]
 fn a_person_corrects_the_check_of_a_running_bubble() {
     let home = home();
@@ -303,7 +391,8 @@ fn a_person_corrects_the_check_of_a_running_bubble() {
         .says("commands.test: test -f never.txt -> test -f done.txt");
     let status = home.wait_for_turn("b1", "codex");
     assert_eq!((&status["max_rounds"], &status["checks"][0]["command"]), (&json!(3), &json!("test -f done.txt")));
-    assert_eq!(status["checks"][0]["stand"], "missing", "what the old command said does not count");
+    // The new command may have been run by now.
+    assert_ne!(status["checks"][0]["stand"], "failed", "what the old command said does not count");
     let fact = lines(&home, "b1").into_iter().find(|line| line["payload"]["event"] == "configured").unwrap();
     assert_eq!((&fact["type"], &fact["sender"]), (&json!("LIFECYCLE"), &json!("human")));
     home.pairflow(&["log", "b1"]).ok().says("changes the configuration: max_rounds: 8 -> 3; commands.test");
