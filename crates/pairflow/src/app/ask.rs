@@ -50,6 +50,9 @@ impl App {
             let message = format!("{question} {why}; add --yes.");
             return Err(CommandError::refused(message).next(format_args!("{} --yes", self.typed)));
         }
-        if self.confirm(out, question)? { Ok(()) } else { Err(CommandError::refused("nothing was done.")) }
+        if self.confirm(out, question)? {
+            return Ok(());
+        }
+        Err(CommandError::refused("you said no, so nothing was done.").next(&self.typed))
     }
 }

@@ -150,10 +150,13 @@ fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), Co
     if value != "current" {
         return Err(CommandError::usage(format_args!("{IDENTITY} can be set to `current` only, not to `{value}`.")));
     }
-    let before = bubble.load()?.unit.identity.and_then(|identity| identity.author);
+    let before = bubble.load()?.unit.identity;
     let identity = bubble.adopt_identity()?;
-    let author = |author: Option<Person>| author.map(|author| author.to_string());
-    let (old, new) = (json!(author(before)), json!(author(identity.author)));
+    if before.as_ref() == Some(&identity) {
+        return tell(out, bubble, &[], args.json);
+    }
+    let author = |author: Option<Person>| json!(author.map(|author| author.to_string()));
+    let (old, new) = (author(before.and_then(|identity| identity.author)), author(identity.author));
     tell(out, bubble, &[Change { key: IDENTITY.to_owned(), old, new }], args.json)
 }
 
@@ -231,7 +234,7 @@ fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError
     if args.json {
         return out.json("config/1", &explanation);
     }
-    let mut grid = Grid::new(&["KEY", "VALUE", "SOURCE"]);
+    let mut grid = Grid::new(&["KEY", "VALUE", "SOURCE"]).whole();
     for row in &explanation.values {
         let (value, dim) = shown(&row.value);
         let source = if row.source == Origin::Default { Paint::Dim } else { Paint::Plain };

@@ -10,7 +10,7 @@ use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Bubble;
 
-use crate::app::{App, Consent, fits};
+use crate::app::{App, Consent, Purpose, fits};
 use crate::commands::attach::{attach, can_show};
 use crate::commands::common::{BubbleArg, DriverArg};
 use crate::commands::{config, status};
@@ -153,6 +153,7 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
     app.consent(
         out,
         &Consent {
+            purpose: Purpose::Start(&bubble.id),
             root: bubble.control.repo(),
             layers: &layers,
             detected: &Detected::default(),

@@ -152,6 +152,75 @@ fn a_person_is_asked_once_and_again_when_a_command_changes() {
 }
 
 #[test]
+fn only_commands_that_would_run_are_asked_about_and_trusted() {
+    let home = home();
+    home.commit("pairflow.toml", "[commands]\nsetup = \"true\"\ntest = \"false # theirs\"\n", "configuration");
+    let mine = ["new", "do it", "--id", "b1", "--test", "true # mine"];
+    let refused = home.pairflow(&mine).ends(1).says("true # mine").says("your --test");
+    assert!(!refused.stderr.contains("# theirs"), "{refused:?}");
+    let hash = hash_in(&refused);
+    home.pairflow(&[&mine[..], &[&format!("--trust={hash}")]].concat()).ok();
+    // What was not shown is not trusted.
+    assert_eq!(home.pairflow(&["trust", "--json"]).ok().json()["trusted"], false);
+    let refused = home.pairflow(&["new", "do it", "--id", "b2"]).ends(1).says("+ test     false # theirs");
+    assert_ne!(hash_in(&refused), hash);
+    home.pairflow(&["new", "do it", "--id", "b2", "--test", "true"]).ok();
+    home.pairflow(&["new", "do it", "--id", "b3", &format!("--trust={}", hash_in(&refused))]).ok();
+    home.pairflow(&["new", "do it", "--id", "b4", "--test", "true"]).ok();
+    assert_eq!(home.pairflow(&["trust", "--json"]).ok().json()["trusted"], true);
+}
+
+#[test]
+fn a_no_names_what_was_not_done_and_the_next_step() {
+    let home = home();
+    commands_in_the_repository(&home);
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "true", "--setup", "true"]).ok();
+    home.pairflow(&["config", "set", "b1", "commands.setup="]).ok();
+    for (call, undone, next) in [
+        (&["new", "do it"][..], "no bubble was made", "pairflow new 'do it' --setup 'COMMAND' --test 'COMMAND'"),
+        (&["start", "b1"], "bubble b1 was not started", "pairflow config set b1 commands.setup='COMMAND'"),
+        (&["trust"], "the commands are not trusted", "pairflow trust"),
+        (&["init"], "the commands are not trusted", "pairflow init"),
+    ] {
+        let (code, shown) = on_terminal(home.command(call), &[("Trust these commands in", "n\n")]);
+        assert_eq!(code, 1, "{shown}");
+        assert!(shown.contains(undone) && shown.contains(&format!("next: {next}")), "{call:?}: {shown}");
+    }
+    assert!(!canary(&home).exists());
+}
+
+#[test]
+fn init_shows_the_same_screen_and_its_answer_is_the_only_one() {
+    let home = home();
+    home.commit("Makefile", "test:\n\ttrue\n", "checks");
+    let screen = "pairflow would run on this machine, as you:";
+    let (code, shown) = on_terminal(home.command(&["init"]), &[("and trust them? [y/N]", "n\n")]);
+    assert_eq!((code, shown.contains(screen)), (1, true), "{shown}");
+    assert!(!home.repo.join("pairflow.toml").exists());
+    let (code, shown) = on_terminal(home.command(&["init"]), &[("and trust them? [y/N]", "y\n")]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("make test") && shown.contains("detected: Makefile target"), "{shown}");
+    let (code, shown) = on_terminal(home.command(&["new", "do it"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]")), (0, false), "{shown}");
+}
+
+#[test]
+fn a_moved_repository_is_asked_about_with_the_place_where_it_was_trusted() {
+    let home = home();
+    commands_in_the_repository(&home);
+    let hash = hash_in(&home.pairflow(&["trust"]).ends(1));
+    home.pairflow(&["trust", &format!("--trust={hash}")]).ok();
+    let moved = home.repo.with_file_name("moved");
+    std::fs::rename(&home.repo, &moved).unwrap();
+    home.pairflow_in(&moved, &["new", "do it"])
+        .ends(1)
+        .says(&format!("You trusted the same commands in {}", home.repo.display()))
+        .says("was the repository moved?")
+        .says("not trusted");
+    assert!(!canary(&home).exists());
+}
+
+#[test]
 fn trust_is_given_listed_and_withdrawn() {
     let home = home();
     home.pairflow(&["trust"]).ok().says("sets no commands");
@@ -164,8 +233,11 @@ fn trust_is_given_listed_and_withdrawn() {
     assert_eq!(home.pairflow(&["trust", "--json"]).ok().json()["trusted"], true);
     home.pairflow(&["trust", "--list"]).ok().says(&hash).says("work/repo");
     home.pairflow(&["init"]).ends(1).says("is there already");
-    home.pairflow(&["trust", "--forget"]).ok();
-    home.pairflow(&["trust", "--list", "--json"]).ok().says("\"repositories\"");
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--setup", "true", "--test", "true"]).ok();
+    let forgotten = home.pairflow(&["trust", "--forget", "--json"]).ok().json();
+    assert_eq!((&forgotten["schema"], &forgotten["forgotten"]), (&json!("pairflow.forgotten/1"), &json!(true)));
+    assert_eq!(home.pairflow(&["trust", "--forget", "--json"]).ok().json()["forgotten"], false);
+    assert_eq!(home.pairflow(&["trust", "--list", "--json"]).ok().json()["repositories"], json!({}));
     home.pairflow(&["new", "do it"]).ends(1).says("not trusted");
     home.pairflow(&["init"]).ends(1).says("not trusted");
     home.pairflow(&["init", &format!("--trust={hash}")]).ok();
@@ -199,6 +271,18 @@ fn what_is_wrong_with_the_record_of_trust_only_asks_again() {
     home.pairflow(&["new", "do it"]).ends(1).says("not trusted");
     home.pairflow(&["trust", &trust]).ok();
     home.pairflow(&["new", "do it"]).ok();
+}
+
+#[test]
+fn detected_commands_that_were_confirmed_are_listed() {
+    let home = home();
+    home.commit("Makefile", "test:\n\ttrue\n", "checks");
+    let (code, shown) = on_terminal(home.command(&["new", "do it"]), &[("with these commands? [y/N]", "y\n")]);
+    assert_eq!(code, 0, "{shown}");
+    home.pairflow(&["trust", "--list"]).ok().says("detected, and confirmed by you").says("make test");
+    let listed = home.pairflow(&["trust", "--list", "--json"]).ok().json();
+    let entry = listed["repositories"].as_object().unwrap().values().next().unwrap();
+    assert_eq!((&entry["hash"], &entry["detected"]), (&Value::Null, &json!({"test": "make test"})));
 }
 
 /// A place that takes calls and says which ones came.
@@ -280,6 +364,11 @@ fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("base_branch = \"main\"", "base_branch = \"other\"")).unwrap();
     home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("base_branch cannot be changed");
+    let (code, shown) = on_terminal(home.command(&["config", "apply", "b1"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]")), (1, false), "checked before it is asked: {shown}");
+    std::fs::write(&file, text.replace("max_rounds = 3", "max_rounds = 4")).unwrap();
+    let (code, shown) = on_terminal(home.command(&["config", "apply", "b1", "--json"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]"), shown.contains("add --yes")), (1, false, true), "{shown}");
     std::fs::write(&file, "not = [toml").unwrap();
     home.pairflow(&["status", "b1"]).ok().says("bubble.toml cannot be read");
     std::fs::remove_file(&file).unwrap();
@@ -412,5 +501,6 @@ fn a_person_corrects_the_check_of_a_running_bubble() {
         home.pairflow(&["config", "set", "b1", setting]).ends(2).says(why);
     }
     home.pairflow(&["config", "set", "b1", "max_rounds=3"]).ok().says("Nothing changes");
+    home.pairflow(&["config", "set", "b1", "identity=current"]).ok().says("Nothing changes");
     home.pairflow(&["verify", "b1"]).ok();
 }
