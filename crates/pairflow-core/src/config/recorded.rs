@@ -117,7 +117,8 @@ impl Subject<'_> {
     /// Returns every value in force. `line_of` says which line of the log a key's value comes from; `user` is the
     /// person's own file, for what no log holds.
     pub fn explain(&self, line_of: impl Fn(&str) -> Recorded, user: &Layer) -> Vec<Explained> {
-        let recorded = Layer { webhook: user.webhook.clone(), ..self.layer() };
+        let (webhook, check_env) = (user.webhook.clone(), user.check_env.clone());
+        let recorded = Layer { webhook, check_env, ..self.layer() };
         let mut rows = recorded.explain("");
         for row in rows.iter_mut().filter(|row| matches!(row.source, Origin::Log(_))) {
             row.source = Origin::Log(line_of(&row.key));

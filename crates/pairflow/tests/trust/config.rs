@@ -98,6 +98,7 @@ fn a_repository_does_not_say_what_is_the_persons() {
         "permissions = \"all\"\n".to_owned(),
         "driver = \"script\"\nscript = \"agents.yaml\"\n".to_owned(),
         "no_tests = true\nmanual_checks = [\"look\"]\n".to_owned(),
+        "check_env = [\"AWS_SECRET_ACCESS_KEY\"]\n".to_owned(),
     ];
     for text in own {
         std::fs::write(home.repo.join("pairflow.toml"), &text).unwrap();
@@ -462,6 +463,27 @@ fn a_start_that_failed_is_repeated_without_a_question() {
     home.pairflow(&["start", "b1", &format!("--trust={hash}")]).ends(3).says("test -f ready");
     home.pairflow(&["start", "b1"]).ends(3).says("test -f ready");
     assert_eq!(home.status("b1")["config_differs"], Value::Null);
+}
+
+#[test]
+fn checks_get_the_variables_that_the_persons_own_file_names() {
+    let home = home();
+    home.configure("check_env = [\"DATABASE_URL\", \"NOT_SET\"]\n");
+    let seen = home.root().join("seen");
+    let command = format!("printenv DATABASE_URL OTHER_SECRET >> {}; true", seen.display());
+    let mut new = home.command(&["new", "do it", "--id", "b1", "--setup", &command, "--test", &command]);
+    new.env("DATABASE_URL", "db://here").env("OTHER_SECRET", "s3cret");
+    home.finish(new).ok();
+    home.wait_for_turn("b1", "codex");
+    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "db://here\n", "the setup command");
+    let codex = home.agent("b1", "codex");
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "db://here\ndb://here\n", "the check");
+    home.pairflow(&["config", "explain", "b1"]).ok().says("DATABASE_URL, NOT_SET");
+    let text = std::fs::read_to_string(bubble_toml(&home, "b1")).unwrap();
+    assert!(!text.contains("DATABASE_URL="), "{text}");
 }
 
 #[test]
