@@ -1,6 +1,6 @@
 //! `pairflow init`: prepares a repository.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
@@ -49,7 +49,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = InitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let repo = app.place(args.repo.repo.as_deref())?.repo;
     let file = repo.root.join("pairflow.toml");
-    if file.exists() && !args.force {
+    if (file.exists() || file.is_symlink()) && !args.force {
         return trust_existing(app, out, &repo.root, args.trust.as_deref());
     }
     let detected = detect(&repo.root);
@@ -132,12 +132,21 @@ fn commands(detected: Detected) -> Vec<StarterCommand> {
 }
 
 fn write(file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
-    let made = || regular::create_new(file, 0o666)?.write_all(text.as_bytes());
-    let written = if force { regular::write(file, text) } else { made() };
-    written.map_err(|error| match error.kind() {
+    let made = || {
+        if force {
+            // A link is replaced, too: what it leads to is not ours to write.
+            std::fs::remove_file(file).or_else(missing_is_fine)?;
+        }
+        regular::create_new(file, 0o666)?.write_all(text.as_bytes())
+    };
+    made().map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(file),
         _ => CommandError::world(format_args!("cannot write {}: {error}.", file.display())),
     })
+}
+
+fn missing_is_fine(error: io::Error) -> io::Result<()> {
+    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 fn exists(file: &Path) -> CommandError {

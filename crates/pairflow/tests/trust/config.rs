@@ -116,6 +116,22 @@ fn a_repository_does_not_say_what_is_the_persons() {
 }
 
 #[test]
+fn a_pairflow_toml_that_is_a_link_is_neither_read_nor_written_through() {
+    let home = home();
+    let outside = home.root().join("outside.toml");
+    std::fs::write(&outside, "base_branch = \"s3cret\"\n").unwrap();
+    let link = home.repo.join("pairflow.toml");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    for call in [&["new", "do it", "--test", "true"][..], &["init", "--yes"], &["trust"], &["config", "explain"]] {
+        let refused = home.pairflow(call).ends(3).says("pairflow.toml is a symbolic link");
+        assert!(!refused.stderr.contains("s3cret"), "{refused:?}");
+    }
+    home.pairflow(&["init", "--yes", "--force"]).ok();
+    assert!(!link.is_symlink());
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "base_branch = \"s3cret\"\n");
+}
+
+#[test]
 fn a_command_that_arrives_between_create_and_start_is_asked_about() {
     let home = home();
     home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", "true"]).ok();
