@@ -155,21 +155,26 @@ impl Consent<'_> {
 
     /// The refusal after the person said no.
     fn declined(&self, commands: &[CommandInForce]) -> CommandError {
-        let others = || commands.iter().filter(|one| one.is_repository() || one.is_detected());
-        let all = |word: fn(&str) -> String| others().map(|one| word(one.name)).collect::<Vec<_>>().join(" ");
+        let mut names: Vec<_> = commands.iter().filter(|one| one.is_repository()).map(|one| one.name).collect();
+        let advice = if names.is_empty() { "Name" } else { "Change them in pairflow.toml, or name" };
+        // Nothing is detected once there is a test command.
+        names.extend(commands.iter().any(CommandInForce::is_detected).then_some("test"));
+        let all = |word: fn(&str) -> String| names.iter().map(|name| word(name)).collect::<Vec<_>>().join(" ");
         let (undone, next) = match self.purpose {
-            Purpose::Make => (
-                "no bubble was made".to_owned(),
-                format!("{} {}", self.again, all(|name| format!("--{name} 'COMMAND'"))),
-            ),
+            Purpose::Make => {
+                let flags = all(|name| format!("--{name} 'COMMAND'"));
+                ("no bubble was made".to_owned(), format!("{} {flags}", self.again))
+            }
             Purpose::Start(id) => {
                 let set = all(|name| format!("commands.{name}='COMMAND'"));
                 (format!("bubble {id} was not started"), format!("pairflow config set {id} {set}"))
             }
-            Purpose::Trust => ("the commands are not trusted".to_owned(), self.again.to_owned()),
+            Purpose::Trust => {
+                let message = "the commands are not trusted. Change them in pairflow.toml, then try again.";
+                return CommandError::refused(message).next(self.again);
+            }
         };
-        let or = if matches!(self.purpose, Purpose::Trust) { "" } else { ", or name your own commands" };
-        let message = format!("{undone}, and nothing was run. Change the commands in pairflow.toml{or}.");
+        let message = format!("you did not agree to the commands, so {undone}. {advice} your own commands.");
         CommandError::refused(message).next(next)
     }
 }
@@ -216,7 +221,7 @@ fn show(out: &mut Out, it: &Consent<'_>, engine: &Engine, commands: &[CommandInF
                 let gone = if place.exists() { "" } else { ", which is gone: was the repository moved?" };
                 out.note(format_args!("You trusted the same commands in {}{gone}", place.display()));
             }
-            out.note(format_args!("Nothing has run yet. You are asked again when a command changes."));
+            out.note(format_args!("Nothing runs before you agree. You are asked again when a command changes."));
         }
     }
 }
@@ -234,7 +239,7 @@ pub(crate) fn unfolded(text: &str, indent: usize) -> String {
 
 /// Nothing of a command stays hidden.
 fn show_command(out: &mut Out, one: &CommandInForce, source: &str) {
-    let when = if one.name == "setup" { "once in each new worktree" } else { "on every tree that is handed over" };
+    let when = if one.name == "setup" { "once in each new worktree" } else { "after every hand-over" };
     out.note(format_args!("  {:NAME_WIDTH$}{}", one.name, unfolded(&one.command, NAME_WIDTH + 2)));
     out.note(format_args!("  {:NAME_WIDTH$}{source}, {when}", ""));
 }

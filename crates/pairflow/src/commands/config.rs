@@ -25,7 +25,7 @@ use crate::table::{CommandEntry, Group};
 /// Explain the configuration, or change that of a bubble
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  pairflow config explain\n  pairflow config set login-race commands.test='cargo test'"
+    after_help = "Examples:\n  pairflow config explain\n  pairflow config set login-race commands.test='cargo test'\n  pairflow config apply login-race"
 )]
 pub struct ConfigArgs {
     /// What to do with it
@@ -36,13 +36,13 @@ pub struct ConfigArgs {
 /// What can be done with the configuration.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Say for every value where it comes from
+    /// Show every value and where it comes from
     #[command(after_help = "Example:\n  pairflow config explain login-race")]
     Explain(ExplainArgs),
     /// Change the configuration of a bubble; what changed is recorded in its log
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArgs),
-    /// Put an edited bubble.toml in force
+    /// Put an edited bubble.toml in force: shows the changes and asks
     #[command(after_help = "Example:\n  pairflow config apply login-race")]
     Apply(ApplyArgs),
 }
@@ -84,7 +84,7 @@ pub struct ApplyArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print JSON for programs
+    /// Print JSON for programs; nothing is asked
     #[arg(long)]
     pub json: bool,
 }

@@ -16,13 +16,16 @@ use crate::table::{CommandEntry, Group};
 use pairflow_engine::regular;
 
 /// Prepare a repository: detect its checks, write pairflow.toml
+///
+/// Shows the detected commands and asks. If there is a pairflow.toml, it is left as it is, and you are asked whether to
+/// trust its commands.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow init\n  pairflow init --yes")]
 pub struct InitArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Do not ask
+    /// Write the file without asking; its commands are not trusted by that
     #[arg(long, short = 'y')]
     pub yes: bool,
     /// Replace a pairflow.toml that is there

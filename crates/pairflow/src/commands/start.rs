@@ -33,7 +33,8 @@ A script has each agent's turns, and each turn is a list of steps; docs/script.m
 
 /// Prepare the worktree and start the loop
 ///
-/// Returns when the bubble runs or when it could not be started; then it can be started again.
+/// Returns when the bubble runs or when it could not be started; then it can be started again. If bubble.toml was edited
+/// since the bubble was made, the changes are shown, and you are asked.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StartArgs {
@@ -172,9 +173,9 @@ fn insist_on_edit(app: &App, out: &mut Out, bubble: &Bubble, json: bool) -> Resu
     let (id, file) = (&bubble.id, bubble_file(bubble.control.repo(), &bubble.id));
     let drop_it = format!("To drop the edit, remove {}: it is written again as recorded.", file.display());
     if json || !app.interactive() {
+        let why = if json { "--json asks nothing" } else { "there is no terminal to ask on" };
         let message = format!(
-            "bubble.toml was edited after the bubble was made, and nobody can be asked here. Bubble {id} was not \
-             started. {drop_it}"
+            "bubble.toml was edited after the bubble was made, and {why}. Bubble {id} was not started. {drop_it}"
         );
         return Err(CommandError::refused(message).next(format_args!("pairflow config apply {id} --yes")));
     }

@@ -17,13 +17,15 @@ use crate::table::{CommandEntry, Group};
 const EXAMPLES: &str = "Examples:
   pairflow trust              show the commands, and ask
   pairflow trust --json       whether they are trusted, and their hash
+  pairflow trust --list       everything that you agreed to
   pairflow trust --forget     ask again next time
 
 The hash covers what the commands say, so a changed command is never trusted by an old hash.";
 
 /// Trust the commands that a repository's pairflow.toml sets
 ///
-/// pairflow runs them only then. Commands that you name yourself need no trust.
+/// pairflow runs these commands only after you trusted them. Commands that you name yourself need no trust; those that
+/// pairflow detects are confirmed when a bubble is made.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TrustArgs {
@@ -129,7 +131,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     let before = standing(app, &consent)?;
     if before.hash.is_none() && args.trust.is_none() {
-        return out.line(format_args!("{} sets no commands.", root.join("pairflow.toml").display()));
+        let file = root.join("pairflow.toml");
+        let why = if file.exists() { "sets no commands" } else { "does not exist" };
+        out.line(format_args!("{} {why}: there is nothing to trust.", file.display()))?;
+        out.note(format_args!("Detected commands are confirmed when a bubble is made; --list shows them."));
+        return Ok(());
     }
     if before.trusted {
         show_commands(out, &before.commands);

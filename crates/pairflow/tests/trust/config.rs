@@ -240,7 +240,7 @@ fn a_moved_repository_is_asked_about_with_the_place_where_it_was_trusted() {
 #[test]
 fn trust_is_given_listed_and_withdrawn() {
     let home = home();
-    home.pairflow(&["trust"]).ok().says("sets no commands");
+    home.pairflow(&["trust"]).ok().says("there is nothing to trust");
     commands_in_the_repository(&home);
     let before = home.pairflow(&["trust", "--json"]).ok().json();
     assert_eq!((&before["trusted"], &before["commands"][1]["command"]), (&json!(false), &json!("true")));
