@@ -501,7 +501,7 @@ fn settings_change_recorded_rules() {
         assert_eq!(set(&[text]).unwrap().checks[0].command, "true", "{text}");
     }
     let refused = |setting: &str| set(&[setting]).unwrap_err().to_string();
-    let fixed = "was fixed when the bubble was started and cannot be changed (stop this bubble and make a new one, or leave it as it is)";
+    let fixed = "was fixed when the bubble was started and cannot be changed (make a new bubble; one that is not started yet takes it from its bubble.toml)";
     assert_eq!(refused("base_branch=other"), format!("base_branch {fixed}"));
     assert_eq!(refused("base_branch="), format!("base_branch {fixed}"));
     assert_eq!(refused("agent.gemini.args=[\"x\"]"), format!("agent.gemini {fixed}"));

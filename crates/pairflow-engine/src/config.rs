@@ -1,14 +1,13 @@
 //! The files that configure a bubble: found, read and held against where they lie. What they mean is the core's
 //! matter; which files there are and what a person calls them is decided here.
 
-use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use pairflow_core::config::{ConfigError, ConfigErrors, Layer, Layers, Source};
 use pairflow_core::ids::BubbleId;
 
-use crate::regular::{Links, open_with};
+use crate::regular::{Links, open_at};
 
 /// No configuration that a person wrote is larger.
 const MOST_BYTES: u64 = 256 * 1024;
@@ -132,7 +131,7 @@ fn layer(path: Option<&Path>, source: Source, errors: &mut Vec<ConfigError>) -> 
 
 fn read(path: &Path, links: Links) -> Result<Option<Vec<u8>>, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-    let file = match open_with(path, OpenOptions::new().read(true), links) {
+    let file = match open_at(path, links) {
         Ok(file) => file,
         Err(_) if links == Links::Refuse && path.is_symlink() => return Err(LoadError::Link { path: path.to_owned() }),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
