@@ -212,7 +212,9 @@ fn every_key_is_explained_with_its_line() {
     let custom: Vec<_> = CUSTOM_KEYS.iter().map(|key| format!("agent.gemini.{key}")).collect();
     let keys: Vec<_> = KEYS.iter().copied().chain(custom.iter().map(String::as_str)).collect();
     assert_eq!(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), keys);
-    for (index, row) in rows.iter().filter(|row| row.key != "notifications.webhook").enumerate() {
+    for (index, row) in
+        rows.iter().filter(|row| !["notifications.webhook", "check_env"].contains(&row.key.as_str())).enumerate()
+    {
         assert_eq!(row.source.to_string(), format!("bubble.toml:{}", index + 1), "{}", row.key);
         assert_ne!(row.value, Value::Null, "{}", row.key);
     }
@@ -469,6 +471,11 @@ fn a_repository_sets_only_what_is_marked_for_it() {
     assert!(shared.contains("yours to set") && !shared.contains("bubble.toml"), "{shared}");
     let one = refused(Source::Bubble, &format!("{MINIMAL}{webhook}\n"));
     assert!(one.contains("f.toml:4:15: notifications.webhook is taken from your own configuration only"), "{one}");
+    let env = "check_env = [\"DATABASE_URL\"]";
+    assert!(Layer::parse("config.toml", env, Source::User).is_ok());
+    assert!(refused(Source::Repository, env).contains("f.toml:1:1: check_env is yours to set"));
+    assert!(refused(Source::Bubble, &format!("{MINIMAL}{env}\n")).contains("check_env is taken from your own"));
+    assert!(refused(Source::User, "check_env = [\"A=b\"]").contains("no name of a variable"));
 }
 
 #[test]
@@ -494,7 +501,7 @@ fn settings_change_recorded_rules() {
         assert_eq!(set(&[text]).unwrap().checks[0].command, "true", "{text}");
     }
     let refused = |setting: &str| set(&[setting]).unwrap_err().to_string();
-    let fixed = "was fixed when the bubble was started and cannot be changed (stop this bubble and make a new one, or leave it as it is)";
+    let fixed = "was fixed when the bubble was started and cannot be changed (make a new bubble; one that is not started yet takes it from its bubble.toml)";
     assert_eq!(refused("base_branch=other"), format!("base_branch {fixed}"));
     assert_eq!(refused("base_branch="), format!("base_branch {fixed}"));
     assert_eq!(refused("agent.gemini.args=[\"x\"]"), format!("agent.gemini {fixed}"));

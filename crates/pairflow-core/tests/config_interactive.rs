@@ -160,7 +160,7 @@ fn a_mistake_in_the_table_of_an_agent_is_told_with_its_place_and_what_was_meant(
         let line = format!("agent.gemini.env = [\"{name}\"]");
         bad(&line, 21, &format!("agent.gemini.env holds {name:?}, which is no name of a variable"));
     }
-    let own = "agent.gemini.env holds \"PAIRFLOW_TOKEN\", which only pairflow itself gives to an agent";
+    let own = "agent.gemini.env holds \"PAIRFLOW_TOKEN\", which only pairflow itself sets";
     bad("agent.gemini.env = [\"PAIRFLOW_TOKEN\"]", 21, own);
     assert!(mistake("[agent.Human]").1.starts_with("[agent.Human]: an agent name has"));
 }

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use pairflow_core::config::{ConfigError, ConfigErrors, Layer, Layers, Source};
 use pairflow_core::ids::BubbleId;
 
+use crate::regular::{Links, open_at};
+
 /// No configuration that a person wrote is larger.
 const MOST_BYTES: u64 = 256 * 1024;
 
@@ -35,6 +37,12 @@ pub enum LoadError {
     /// A file is there and is no configuration.
     #[error("{} has more than {MOST_BYTES} bytes and is no configuration; remove it", .path.display())]
     TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A repository's file is a link, which could lead to any file of the user.
+    #[error("{} is a symbolic link, and a repository's configuration has to be a file; replace the link with its file", .path.display())]
+    Link {
         /// The file.
         path: PathBuf,
     },
@@ -113,17 +121,19 @@ pub fn bubble_file(repo: &Path, id: &BubbleId) -> PathBuf {
 
 fn layer(path: Option<&Path>, source: Source, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
     let Some(path) = path else { return Ok(Layer::default()) };
-    let Some(bytes) = read(path)? else { return Ok(Layer::default()) };
+    let links = if source == Source::Repository { Links::Refuse } else { Links::Follow };
+    let Some(bytes) = read(path, links)? else { return Ok(Layer::default()) };
     Ok(Layer::parse_bytes(&path.display().to_string(), &bytes, source).unwrap_or_else(|more| {
         errors.extend(more.0);
         Layer::default()
     }))
 }
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>, LoadError> {
+fn read(path: &Path, links: Links) -> Result<Option<Vec<u8>>, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
-    let file = match crate::regular::open(path) {
+    let file = match open_at(path, links) {
         Ok(file) => file,
+        Err(_) if links == Links::Refuse && path.is_symlink() => return Err(LoadError::Link { path: path.to_owned() }),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -260,6 +270,25 @@ mod tests {
         std::os::unix::fs::symlink(&place.repo, &link).unwrap();
         place.write_bubble("b1", &link, "");
         assert!(place.load().is_ok());
+    }
+
+    #[test]
+    fn a_repositorys_file_is_not_read_through_a_link() {
+        let place = Place::new();
+        let (link, inside, outside) =
+            (place.repo.join("pairflow.toml"), place.repo.join("other.toml"), place.root.path().join("outside"));
+        for target in [&inside, &outside] {
+            place.write(target, "max_rounds = 3\n");
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            let error = place.load().unwrap_err();
+            assert!(matches!(&error, LoadError::Link { path } if *path == link), "{error}");
+            assert!(error.to_string().contains("is a symbolic link"), "{error}");
+            fs::remove_file(&link).unwrap();
+        }
+        // The person's own file may well be kept elsewhere.
+        std::os::unix::fs::symlink(&outside, &place.user).unwrap();
+        place.write_bubble("b1", &place.repo, "");
+        assert_eq!(place.rounds().0, 3);
     }
 
     #[test]

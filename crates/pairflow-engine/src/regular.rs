@@ -29,12 +29,17 @@ pub enum Links {
 
 /// Opens a regular file to read it.
 pub fn open(path: &Path) -> io::Result<File> {
-    open_with(path, OpenOptions::new().read(true), Links::Follow)
+    open_at(path, Links::Follow)
+}
+
+/// Opens a regular file to read it. Links are followed or refused, as `links` says.
+pub fn open_at(path: &Path, links: Links) -> io::Result<File> {
+    open_with(path, OpenOptions::new().read(true), links)
 }
 
 /// Opens a regular file of this user to read it. Links are refused.
 pub fn open_own(path: &Path) -> io::Result<File> {
-    let file = open_with(path, OpenOptions::new().read(true), Links::Refuse)?;
+    let file = open_at(path, Links::Refuse)?;
     if file.metadata()?.uid() != getuid().as_raw() {
         return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
     }

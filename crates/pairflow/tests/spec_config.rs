@@ -21,6 +21,12 @@ fn edit(home: &Home, id: &str, from: &str, to: &str) {
     std::fs::write(&file, text.replace(from, to)).unwrap();
 }
 
+/// The same, and puts it in force.
+fn edit_and_apply(home: &Home, id: &str, from: &str, to: &str) {
+    edit(home, id, from, to);
+    home.pairflow(&["config", "apply", id, "--yes"]).ok();
+}
+
 #[test]
 fn the_sample_of_the_specification_starts_with_its_paths_changed() {
     let home = home();
@@ -54,6 +60,7 @@ converged_sound = "/System/Library/Sounds/Glass.aiff"
         home.repo.display()
     );
     std::fs::write(dir(&home, "b_legal_search_01").join("bubble.toml"), sample).unwrap();
+    home.pairflow(&["config", "apply", "b_legal_search_01", "--yes"]).ok();
     joined(&home, "b_legal_search_01");
     let status = home.status("b_legal_search_01");
     assert_eq!((&status["branch"], &status["max_rounds"]), (&json!("bubble/b_legal_search_01"), &json!(8)));
@@ -115,7 +122,7 @@ fn the_base_branch_is_what_the_bubble_is_cut_from() {
 fn the_bubble_branch_can_be_chosen() {
     let home = home();
     created(&home, "b1", &[]);
-    edit(&home, "b1", "\"bubble/b1\"", "\"team/mine\"");
+    edit_and_apply(&home, "b1", "\"bubble/b1\"", "\"team/mine\"");
     let (codex, _) = joined(&home, "b1");
     assert_eq!(home.git_in(&codex.worktree, &["branch", "--show-current"]), "team/mine");
     assert_eq!(home.git(&["branch", "--list", "bubble/*"]), "");
@@ -129,7 +136,7 @@ fn each_work_mode_makes_its_own_kind_of_workspace() {
     let home = home();
     for (id, mode, own) in [("w1", "worktree", false), ("c1", "clone", true)] {
         created(&home, id, &[]);
-        edit(&home, id, "work_mode = \"worktree\"", &format!("work_mode = \"{mode}\""));
+        edit_and_apply(&home, id, "work_mode = \"worktree\"", &format!("work_mode = \"{mode}\""));
         let (codex, _) = joined(&home, id);
         assert_eq!(codex.worktree.join(".git").is_dir(), own, "{mode}");
     }

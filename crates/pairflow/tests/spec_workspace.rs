@@ -66,9 +66,11 @@ fn no_two_bubbles_share_a_branch_or_a_worktree() {
     let file = dir(&home, "b2").join("bubble.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("\"bubble/b2\"", "\"bubble/b1\"")).unwrap();
+    home.pairflow(&["config", "apply", "b2", "--yes"]).ok();
     home.pairflow(&["start", "b2"]).ends(3).says("bubble/b1");
     assert_eq!((&home.status("b2")["state"], home.git(&["rev-parse", "bubble/b1"])), (&json!("CREATED"), tip));
     std::fs::write(&file, text).unwrap();
+    home.pairflow(&["config", "apply", "b2", "--yes"]).ok();
     home.pairflow(&["start", "b2"]).ok();
     assert_ne!(worktree(&home, "b1"), worktree(&home, "b2"));
     assert_ne!(home.status("b1")["branch"], home.status("b2")["branch"]);

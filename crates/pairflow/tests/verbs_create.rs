@@ -141,12 +141,13 @@ fn create_starts_at_once_if_told_to() {
 }
 
 #[test]
-fn start_takes_over_what_was_edited_before_it() {
+fn start_takes_over_what_was_edited_and_applied_before_it() {
     let home = home();
     created(&home, "b1");
     let file = home.repo.join(".pairflow/bubbles/b1/bubble.toml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("max_rounds = 8", "max_rounds = 3")).unwrap();
+    home.pairflow(&["config", "apply", "b1", "--yes"]).ok();
     home.pairflow(&["start", "b1"]).ok();
     assert_eq!(home.status("b1")["max_rounds"], 3);
 }

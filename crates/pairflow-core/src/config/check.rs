@@ -42,7 +42,7 @@ pub(super) fn variable(key: &str, name: &str) -> Result<String, Complaint> {
         return Err(complaint.hint("write the name alone, such as \"MY_API_KEY\"; its value stays where it is"));
     }
     if name.starts_with("PAIRFLOW_") {
-        return Err(Complaint::new(format!("{key} holds {name:?}, which only pairflow itself gives to an agent")));
+        return Err(Complaint::new(format!("{key} holds {name:?}, which only pairflow itself sets")));
     }
     Ok(name.to_owned())
 }

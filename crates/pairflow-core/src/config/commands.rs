@@ -60,6 +60,11 @@ impl Layer {
         let all = [("setup", &self.setup), ("test", &self.test), ("typecheck", &self.typecheck), ("lint", &self.lint)];
         all.into_iter().filter_map(set).collect()
     }
+
+    /// Returns everything else that this place sets.
+    pub(super) fn without_commands(self) -> Self {
+        Self { setup: None, test: None, typecheck: None, lint: None, ..self }
+    }
 }
 
 impl Layers {
@@ -83,6 +88,22 @@ impl CommandSet {
     /// Whether there is no command.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether each of these commands is among `others`, under the same name.
+    pub fn is_part_of(&self, others: &Self) -> bool {
+        self.0.iter().all(|(name, command)| others.0.get(name) == Some(command))
+    }
+
+    /// Returns these commands with those of `newer` in their places.
+    pub fn replaced_by(mut self, newer: &Self) -> Self {
+        self.0.extend(newer.0.clone());
+        self
+    }
+
+    /// Returns each command with its name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, command)| (name.as_str(), command.as_str()))
     }
 
     /// Returns the hash of what the commands say; it is the same in every copy of a repository.

@@ -39,7 +39,7 @@ pub(super) fn misplaced(key: &str, source: Source) -> Option<Complaint> {
 /// Says that `key` cannot change any more.
 pub(super) fn fixed(key: &str) -> Complaint {
     let complaint = Complaint::new(format!("{key} was fixed when the bubble was started and cannot be changed"));
-    complaint.hint("stop this bubble and make a new one, or leave it as it is")
+    complaint.hint("make a new bubble; one that is not started yet takes it from its bubble.toml")
 }
 
 /// Says that a repository may not set `key`.

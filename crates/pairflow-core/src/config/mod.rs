@@ -25,7 +25,7 @@ pub use flags::Flags;
 pub use layer::{
     CUSTOM_KEYS, CustomLayer, Explained, KEYS, Layer, Layers, Mark, Origin, QualityMode, Recorded, Set, Source,
 };
-pub use recorded::{Setting, Subject, changes, is_live};
+pub use recorded::{Edit, Setting, Subject, changes, is_live};
 pub use render::render_bubble_toml;
 pub use resolve::{Resolved, resolve};
 pub use starter::{StarterCommand, render_pairflow_toml};

@@ -22,6 +22,15 @@ pub struct Subject<'a> {
     pub rules: &'a Rules,
 }
 
+/// What an edited `bubble.toml` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// The rules as the file has them.
+    pub rules: Rules,
+    /// What the edit changes; empty if the file says what is recorded.
+    pub changes: Vec<Change>,
+}
+
 /// One `key=value` of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
@@ -89,20 +98,27 @@ impl Subject<'_> {
         Ok(self.keep(resolved.rules))
     }
 
-    /// Returns the rules as a `bubble.toml` has them; what it leaves out has its default.
+    /// Compares the bubble's own file among `files` with the recorded rules.
+    ///
+    /// The other files fill in what the bubble's own leaves out. The commands of the repository's file do not: they are
+    /// used only after the person trusted them.
     ///
     /// # Errors
     ///
     /// Values that are not good together.
-    pub fn with_file(&self, file: Layer) -> Result<Rules, ConfigErrors> {
-        let resolved = resolve(&Layers { bubble: file, ..Layers::default() })?;
-        Ok(self.keep(resolved.rules))
+    pub fn edited(&self, files: &Layers) -> Result<Edit, ConfigErrors> {
+        let (repo, user) = (files.repo.clone().without_commands(), files.user.clone());
+        let below = Layers { repo, user, ..Layers::default() };
+        let rules = |bubble| Ok(self.keep(resolve(&Layers { bubble, ..below.clone() })?.rules));
+        let (recorded, edited) = (rules(self.layer())?, rules(files.bubble.clone())?);
+        Ok(Edit { changes: changes(&recorded, &edited), rules: edited })
     }
 
     /// Returns every value in force. `line_of` says which line of the log a key's value comes from; `user` is the
     /// person's own file, for what no log holds.
     pub fn explain(&self, line_of: impl Fn(&str) -> Recorded, user: &Layer) -> Vec<Explained> {
-        let recorded = Layer { webhook: user.webhook.clone(), ..self.layer() };
+        let (webhook, check_env) = (user.webhook.clone(), user.check_env.clone());
+        let recorded = Layer { webhook, check_env, ..self.layer() };
         let mut rows = recorded.explain("");
         for row in rows.iter_mut().filter(|row| matches!(row.source, Origin::Log(_))) {
             row.source = Origin::Log(line_of(&row.key));

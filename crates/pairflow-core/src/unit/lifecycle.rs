@@ -130,7 +130,10 @@ pub(super) fn update_failed(unit: &Unit, reason: &str, conflict: &Option<Conflic
 /// The person changes the configuration. What a waiting package was judged by stays as it was.
 pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
     let changes = changes(&unit.rules, rules);
-    let fixed: Vec<_> = changes.iter().map(|one| one.key.clone()).filter(|key| !is_live(key)).collect();
+    // Before the start nothing but the document that the work follows is settled.
+    let created = unit.phase == Phase::Created;
+    let is_open = |key: &str| is_live(key) || (created && key != "prd");
+    let fixed: Vec<_> = changes.iter().map(|one| one.key.clone()).filter(|key| !is_open(key)).collect();
     if !fixed.is_empty() {
         return Err(Refusal::FixedKeys { keys: fixed });
     }

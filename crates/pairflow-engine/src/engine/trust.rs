@@ -72,10 +72,23 @@ impl Engine {
         self.book().repositories.get_mut(repo)?.commands(kind)
     }
 
-    /// Returns every repository whose own commands are trusted, with those commands.
-    pub fn trusted(&self) -> Vec<(PathBuf, CommandSet)> {
-        let all = self.book().repositories.into_iter();
-        all.filter_map(|(repo, mut entry)| Some((repo, entry.commands(Agreed::Trusted)?))).collect()
+    /// Whether the person has agreed to each of these commands for the repository at `repo`.
+    pub fn has_agreed(&self, repo: &Path, kind: Agreed, commands: &CommandSet) -> bool {
+        commands.is_empty() || self.agreed(repo, kind).is_some_and(|agreed| commands.is_part_of(&agreed))
+    }
+
+    /// Returns everything that the person agreed to: each repository with its trusted and its detected commands.
+    pub fn all_agreed(&self) -> Vec<(PathBuf, [Option<CommandSet>; 2])> {
+        let both = |mut entry: Entry| [Agreed::Trusted, Agreed::Detected].map(|kind| entry.commands(kind));
+        self.book().repositories.into_iter().map(|(repo, entry)| (repo, both(entry))).collect()
+    }
+
+    /// Returns another repository where the person trusts these commands; one that is gone comes first.
+    pub fn trusted_elsewhere(&self, repo: &Path, commands: &CommandSet) -> Option<PathBuf> {
+        let known = self.all_agreed().into_iter().filter(|(place, [trusted, _])| {
+            place != repo && !commands.is_empty() && trusted.as_ref().is_some_and(|old| commands.is_part_of(old))
+        });
+        known.map(|(place, _)| place).min_by_key(|place| place.exists())
     }
 
     /// Remembers that the person agreed to these commands for the repository at `repo`, and to no earlier ones.

@@ -10,7 +10,7 @@ use pairflow_core::unit::Unit;
 
 use super::check::OUTPUT_LIMIT;
 use crate::checks::{CheckRun, Checked, run_check};
-use crate::engine::{Bubble, EngineError, ports};
+use crate::engine::{Bubble, EngineError};
 use crate::git::{Repo, Workspace};
 use crate::process::Cancel;
 use crate::workspace::Scratch;
@@ -45,7 +45,7 @@ impl Apart {
             id: bubble.id.clone(),
             setup: unit.rules.setup.clone(),
             timeout: Duration::from_secs(unit.rules.check_timeout_secs),
-            env: unit.workspace.as_ref().map(ports).unwrap_or_default(),
+            env: bubble.check_env(unit.workspace.as_ref())?,
             registry: bubble.registry(),
         })
     }

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use pairflow_core::facts::Receipt;
 use pairflow_core::ids::TreeId;
+use pairflow_core::log::Workspace as Record;
 use pairflow_core::rules::Check;
 use pairflow_core::unit::{Command, Unit};
 
 use super::{documents, red_green};
 use crate::checks::{CheckRun, Checked, run_check};
-use crate::engine::{Bubble, EngineError};
+use crate::config::person_layer;
+use crate::engine::{Bubble, EngineError, ports};
 use crate::git::{changes, observe};
 use crate::process::Cancel;
 
@@ -35,6 +37,17 @@ pub(super) fn perform(
     Ok(Some(Command::Checked { receipt }))
 }
 
+impl Bubble {
+    /// Returns what checks and the setup command get on top of the few variables that every job inherits: the leased
+    /// ports, and those variables of this process that the person's own file names.
+    pub(crate) fn check_env(&self, workspace: Option<&Record>) -> Result<Vec<(String, String)>, EngineError> {
+        let own = person_layer(&self.engine.dirs.config).map_err(|error| EngineError::Effect(error.to_string()))?;
+        let named = own.check_env.map(|set| set.value).unwrap_or_default();
+        let named = named.into_iter().filter_map(|name| Some((name.clone(), std::env::var(&name).ok()?)));
+        Ok(named.chain(workspace.map(ports).unwrap_or_default()).collect())
+    }
+}
+
 /// Runs a command in the workspace and sees whether it changed the tree.
 fn run(
     bubble: &Bubble,
@@ -45,7 +58,7 @@ fn run(
 ) -> Result<Option<Checked>, EngineError> {
     let workspace = bubble.workspace(unit)?;
     workspace.connected()?;
-    let env = unit.workspace.as_ref().map(crate::engine::ports).unwrap_or_default();
+    let env = bubble.check_env(unit.workspace.as_ref())?;
     let observe = || observe(&workspace).map_err(|error| error.to_string());
     let names = |from: &TreeId, to: &TreeId| match changes(&workspace.git(), from, to) {
         Ok(changes) => changes.into_iter().map(|change| change.path).collect(),

@@ -9,7 +9,7 @@ use pairflow_core::unit::{Command, Unit};
 
 use super::check;
 use crate::checks::{CheckRun, run_check};
-use crate::engine::{Bubble, EngineError, ports, sentence};
+use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::{Repo, Workspace, observe};
 use crate::process::Cancel;
 use crate::workspace::{DEFAULT_COUNT, Request, discard, lease, prepare};
@@ -80,7 +80,7 @@ pub(crate) fn set_up(
         tree: &record.base_tree,
         timeout: Duration::from_secs(unit.rules.check_timeout_secs),
         max_output: check::OUTPUT_LIMIT,
-        env: &ports(record),
+        env: &bubble.check_env(Some(record))?,
         registry: Some(bubble.control.runtime(&bubble.id).join("processes")),
         observe: &unchanged,
         changed_files: &|_, _| Vec::new(),

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use pairflow_core::config::{Recorded, Resolved, Subject, changes, render_bubble_toml};
+use pairflow_core::config::{Edit, Layer, Layers, Recorded, Resolved, Subject, changes, render_bubble_toml};
 use pairflow_core::log::{Body, Lifecycle};
-use pairflow_core::rules::{Change, Rules};
+use pairflow_core::rules::Rules;
 use pairflow_core::unit::{Command, Phase, Unit};
 
 use crate::config::{ConfigFiles, LoadError, bubble_file};
@@ -18,12 +18,7 @@ pub enum FileState {
     /// It is gone; it is written again when the configuration changes.
     Gone,
     /// It says something else.
-    Edited {
-        /// The rules as it has them.
-        rules: Box<Rules>,
-        /// What is different.
-        changes: Vec<Change>,
-    },
+    Edited(Box<Edit>),
     /// It cannot be used.
     Unusable(LoadError),
 }
@@ -43,7 +38,7 @@ impl Bubble {
         let unit = self.apply(&Command::Configure { rules: Box::new(rules.clone()) })?.unit;
         let follows = match state {
             FileState::Same | FileState::Gone => true,
-            FileState::Edited { rules, .. } => *rules == unit.rules,
+            FileState::Edited(edit) => edit.rules == unit.rules,
             FileState::Unusable(_) => false,
         };
         if follows {
@@ -63,27 +58,32 @@ impl Bubble {
             Ok(own) if own == text.as_bytes() => return Ok(FileState::Same),
             _ => {}
         }
-        let read = ConfigFiles { repo, user: None, bubble: Some(&self.id) }.load_bubble();
-        let rules = match read.and_then(|layer| Ok(self.subject(unit).with_file(layer)?)) {
-            Ok(rules) => rules,
-            Err(error) => return Ok(FileState::Unusable(error)),
+        let files = ConfigFiles { repo, user: Some(&self.engine.dirs.config), bubble: Some(&self.id) };
+        // Before the start the other files still count; afterwards everything that they said is recorded.
+        let read = match unit.phase {
+            Phase::Created => files.load(Layer::default()),
+            _ => files.load_bubble().map(|bubble| Layers { bubble, ..Layers::default() }),
         };
-        let changes = changes(&unit.rules, &rules);
-        Ok(if changes.is_empty() { FileState::Same } else { FileState::Edited { rules: Box::new(rules), changes } })
+        Ok(match read.and_then(|layers| Ok(self.subject(unit).edited(&layers)?)) {
+            Ok(edit) if edit.changes.is_empty() => FileState::Same,
+            Ok(edit) => FileState::Edited(Box::new(edit)),
+            Err(error) => FileState::Unusable(error),
+        })
     }
 
     /// Says in one sentence how the bubble's own file differs from what is in force, if that matters.
     pub fn config_differs(&self, unit: &Unit) -> Option<String> {
-        if unit.phase.is_final() || matches!(unit.phase, Phase::Created | Phase::Preparing) {
+        if unit.phase.is_final() || unit.phase == Phase::Preparing {
             return None;
         }
+        let what = if unit.phase == Phase::Created { "recorded" } else { "in force" };
         match self.file_state(unit).ok()? {
             FileState::Same | FileState::Gone => None,
-            FileState::Edited { changes, .. } => {
-                let keys: Vec<_> = changes.iter().map(|change| change.key.as_str()).collect();
-                Some(format!("bubble.toml differs from what is in force: {}", keys.join(", ")))
+            FileState::Edited(edit) => {
+                let keys: Vec<_> = edit.changes.iter().map(|change| change.key.as_str()).collect();
+                Some(format!("bubble.toml differs from what is {what}: {}", keys.join(", ")))
             }
-            FileState::Unusable(_) => Some("bubble.toml cannot be read, so nothing of it is in force".to_owned()),
+            FileState::Unusable(_) => Some(format!("bubble.toml cannot be read, so nothing of it is {what}")),
         }
     }
 

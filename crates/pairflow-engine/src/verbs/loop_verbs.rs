@@ -45,11 +45,19 @@ impl Bubble {
     pub fn start(&self, rules: &Rules, hands: &Hands) -> Result<Unit, EngineError> {
         let _starting = self.starting()?;
         let before = self.load()?;
-        if before.unit.phase != Phase::Preparing {
+        let unit = if before.unit.phase == Phase::Preparing {
+            before.unit
+        } else {
             // Which work goes on here is no configuration: it was settled when the bubble was made.
             let (continues, prd) = (before.unit.rules.continues.clone(), before.unit.rules.prd.clone());
             hands.announce(self);
-            self.apply(&Command::Start { rules: Box::new(Rules { continues, prd, ..rules.clone() }) })?;
+            let start = Command::Start { rules: Box::new(Rules { continues, prd, ..rules.clone() }) };
+            self.apply(&start)?.unit
+        };
+        // The bubble's own file says what was recorded, also what came from a flag or another file: what differs later
+        // was edited.
+        if !matches!(self.file_state(&unit)?, FileState::Same) {
+            self.write_config(&unit)?;
         }
         let seq = before.head.seq;
         let extra = Duration::from_secs(rules.check_timeout_secs);
@@ -59,12 +67,7 @@ impl Bubble {
             Phase::Created => Some(Err(())),
             _ => Some(Ok(unit.clone())),
         })?;
-        let started = ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))?;
-        // What a flag or another file said at the start is in force, so the bubble's own file says it, too.
-        if !matches!(self.file_state(&started)?, FileState::Same) {
-            self.write_config(&started)?;
-        }
-        Ok(started)
+        ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))
     }
 
     /// Takes the lock of a start, which the kernel frees with its holder.
@@ -78,6 +81,15 @@ impl Bubble {
         let path = locks.join(format!("{}.{verb}.lock", self.id));
         disk.create_dir(&locks).map_err(StoreError::from)?;
         Ok(disk.lock(&path, LockMode::Exclusive, LAST_BREATH).map_err(StoreError::from)?)
+    }
+
+    /// Refuses a command that the rules forbid in the state `unit`. Nothing is recorded.
+    pub fn allow(&self, unit: &Unit, command: &Command) -> Result<(), EngineError> {
+        let refused = |refusal| {
+            let (id, refusal) = (self.id.clone(), Box::new(refusal));
+            EngineError::Refused { id, caller: Caller::Person, refusal }
+        };
+        decide(unit, command, self.engine.clock.now()).map(drop).map_err(refused)
     }
 
     /// The refusal of a verb that someone else is carrying out at this moment.

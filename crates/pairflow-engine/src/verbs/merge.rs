@@ -8,7 +8,7 @@ use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 
 use crate::checks::{CheckRun, run_check};
-use crate::engine::{Bubble, EngineError, ports};
+use crate::engine::{Bubble, EngineError};
 use crate::git::{Advanced, How, MergeRequest, Repo, Workspace, changes, merge as advance, observe, plan_merge};
 use crate::process::Cancel;
 use crate::supervise::Care;
@@ -94,7 +94,7 @@ fn checked(bubble: &Bubble, unit: &Unit, scratch: &Scratch, say: &dyn Fn(&str)) 
             tree: &tree,
             timeout: Duration::from_secs(unit.rules.check_timeout_secs),
             max_output: 1024 * 1024,
-            env: &unit.workspace.as_ref().map(ports).unwrap_or_default(),
+            env: &bubble.check_env(unit.workspace.as_ref())?,
             registry: Some(bubble.registry()),
             observe: &now,
             changed_files: &|from, to| named(&workspace, from, to),

@@ -37,13 +37,22 @@ impl App {
 
     /// Insists on a yes: given by `--yes`, or by the person at the terminal.
     pub fn insist(&self, out: &mut Out, yes: bool, question: &str) -> Result<(), CommandError> {
+        self.insist_unless(false, out, yes, question)
+    }
+
+    /// The same, but `json` asks nothing: what a program reads is no conversation.
+    pub fn insist_unless(&self, json: bool, out: &mut Out, yes: bool, question: &str) -> Result<(), CommandError> {
         if yes {
             return Ok(());
         }
-        if !self.interactive() {
-            let message = format!("{question} There is no terminal to answer on; add --yes.");
+        if json || !self.interactive() {
+            let why = if json { "With --json nothing is asked" } else { "There is no terminal to answer on" };
+            let message = format!("{question} {why}; add --yes.");
             return Err(CommandError::refused(message).next(format_args!("{} --yes", self.typed)));
         }
-        if self.confirm(out, question)? { Ok(()) } else { Err(CommandError::refused("nothing was done.")) }
+        if self.confirm(out, question)? {
+            return Ok(());
+        }
+        Err(CommandError::refused("you said no, so nothing was done.").next(&self.typed))
     }
 }

@@ -11,7 +11,7 @@ use pairflow_engine::engine::{Bubble, Confirmed, Engine, EngineError, NewBubble}
 use pairflow_engine::git::{GitError, Repo};
 use pairflow_engine::verbs::Place;
 
-use crate::app::{App, Consent};
+use crate::app::{App, Consent, Purpose};
 use crate::commands::setup::SetupArgs;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -51,7 +51,7 @@ impl App {
         let document = layers.flags.kind.as_ref().is_some_and(|kind| kind.value == BubbleKind::Document);
         let known = document || has_checks(&layers);
         let detected = if known { Detected::default() } else { detect(&place.repo.root) };
-        take(&mut layers, &detected);
+        take_detected(&mut layers, &detected);
         let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
         if engine.look_at(&place.repo.root, &id).is_ok() {
             let message = format!("a bubble '{id}' already exists in {}", place.repo.root.display());
@@ -65,6 +65,7 @@ impl App {
         }
         let checks = &order.setup.checks;
         let consent = Consent {
+            purpose: Purpose::Make,
             root: &place.repo.root,
             layers: &layers,
             detected: &detected,
@@ -143,7 +144,7 @@ fn has_checks(layers: &Layers) -> bool {
 }
 
 /// Puts what was detected below everything that was said.
-fn take(layers: &mut Layers, detected: &Detected) {
+pub(crate) fn take_detected(layers: &mut Layers, detected: &Detected) {
     let guess = |found: &Option<Found>| found.as_ref().map(|found| Set::default(found.command.clone()));
     let user = &mut layers.user;
     user.test = user.test.take().or_else(|| guess(&detected.test));

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use pairflow_core::config::{CommandInForce, CommandSet, Layers};
+use pairflow_core::config::{CommandInForce, CommandSet, Layers, Origin};
+use pairflow_core::ids::BubbleId;
 use pairflow_core::view::safe::revealed;
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::{Agreed, Confirmed, Engine};
@@ -17,6 +18,8 @@ const NAME_WIDTH: usize = 11;
 
 /// What would be run, and what the person said about it on the command line.
 pub(crate) struct Consent<'a> {
+    /// What it would be run for.
+    pub purpose: Purpose<'a>,
     /// The repository's root.
     pub root: &'a Path,
     /// The whole configuration.
@@ -31,6 +34,17 @@ pub(crate) struct Consent<'a> {
     pub again: &'a str,
 }
 
+/// What the commands are needed for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose<'a> {
+    /// A new bubble.
+    Make,
+    /// The start of a bubble.
+    Start(&'a BubbleId),
+    /// Nothing yet: they are only trusted.
+    Trust,
+}
+
 /// What of it the person has not agreed to yet.
 struct Open {
     /// The commands of the repository's own file, if they are not trusted.
@@ -40,27 +54,26 @@ struct Open {
 }
 
 impl App {
-    /// Insists that the person has agreed to every command that is not their own; asks once for all of them.
+    /// Insists that the person has agreed to every command that would run and is not their own; asks once for all of them.
     pub(crate) fn consent(&self, out: &mut Out, it: &Consent<'_>) -> Result<Confirmed, CommandError> {
         let engine = self.engine()?;
-        let text: CommandSet = it.layers.repo.commands().into_iter().collect();
         if let Some(hash) = it.trust {
             self.trust_hash(out, it, hash)?;
         }
         let commands = it.layers.commands();
-        let foreign = commands.iter().any(CommandInForce::is_repository);
-        let detected: CommandSet = commands.iter().filter(|one| one.is_detected()).cloned().collect();
+        let of = |kind: fn(&CommandInForce) -> bool| commands.iter().filter(|one| kind(one)).cloned().collect();
+        let (foreign, detected): (CommandSet, CommandSet) =
+            (of(CommandInForce::is_repository), of(CommandInForce::is_detected));
         let unless = |agreed: bool, commands: &CommandSet| (!agreed).then(|| commands.clone());
-        let has = |kind, commands: &CommandSet| engine.agreed(it.root, kind).as_ref() == Some(commands);
         let open = Open {
-            trust: unless(!foreign || has(Agreed::Trusted, &text), &text),
-            detected: unless(detected.is_empty() || it.yes || has(Agreed::Detected, &detected), &detected),
+            trust: unless(engine.has_agreed(it.root, Agreed::Trusted, &foreign), &foreign),
+            detected: unless(it.yes || engine.has_agreed(it.root, Agreed::Detected, &detected), &detected),
         };
         if open.trust.is_none() && open.detected.is_none() {
             return Ok(match () {
                 () if !detected.is_empty() && it.yes => Confirmed::Yes,
                 () if it.trust.is_some() => Confirmed::Trusted,
-                () if foreign || !detected.is_empty() => Confirmed::Before,
+                () if !foreign.is_empty() || !detected.is_empty() => Confirmed::Before,
                 () => Confirmed::Explicit,
             });
         }
@@ -74,12 +87,10 @@ impl App {
             None => format!("Check the work in {root} with these commands?"),
         };
         if !self.confirm(out, &question)? {
-            let message = "you did not agree to the commands, so nothing was run. Change them in pairflow.toml, or name \
-                your own with --test and --setup.";
-            return Err(CommandError::refused(message));
+            return Err(it.declined(&commands));
         }
-        if let Some(text) = &open.trust {
-            engine.agree(it.root, Agreed::Trusted, text)?;
+        if let Some(foreign) = &open.trust {
+            engine.agree(it.root, Agreed::Trusted, &it.remembered(&engine, foreign))?;
         }
         if let Some(detected) = &open.detected {
             engine.agree(it.root, Agreed::Detected, detected)?;
@@ -87,24 +98,30 @@ impl App {
         Ok(Confirmed::Asked)
     }
 
-    /// Trusts the commands of the repository's own file if they have this hash.
+    /// Trusts the commands of the repository's own file if they have this hash: all of them, or those that would run.
     pub(crate) fn trust_hash(&self, out: &mut Out, it: &Consent<'_>, hash: &str) -> Result<(), CommandError> {
-        let text: CommandSet = it.layers.repo.commands().into_iter().collect();
         let file = it.root.join("pairflow.toml");
+        let (text, commands) = (it.text(), it.layers.commands());
         if text.is_empty() {
             let message = format!("{} sets no commands, so there is nothing to trust.", file.display());
             return Err(CommandError::refused(message).next(it.again));
         }
+        let foreign: CommandSet = commands.iter().filter(|one| one.is_repository()).cloned().collect();
         let engine = self.engine()?;
-        if text.hash() != hash {
-            show(out, it, &engine, &it.layers.repo.commands());
-            let message = format!(
-                "the commands of {} do not have the hash {hash}. Read them before you trust them.",
-                file.display()
-            );
-            return Err(CommandError::refused(message).next(format_args!("{} --trust={}", it.again, text.hash())));
+        if let Some(seen) = [&text, &foreign].into_iter().find(|set| set.hash() == hash) {
+            return Ok(engine.agree(it.root, Agreed::Trusted, &it.remembered(&engine, seen))?);
         }
-        Ok(engine.agree(it.root, Agreed::Trusted, &text)?)
+        show(out, it, &engine, &commands);
+        let message =
+            format!("the commands of {} do not have the hash {hash}. Read them before you trust them.", file.display());
+        let asked = if foreign.is_empty() { text } else { foreign };
+        Err(CommandError::refused(message).next(format_args!("{} --trust={}", it.again, asked.hash())))
+    }
+
+    /// Shows the detected commands as [`App::consent`] does, for a question of the caller's own.
+    pub(crate) fn show_detected(&self, out: &mut Out, it: &Consent<'_>) -> Result<(), CommandError> {
+        show(out, it, &self.engine()?, &it.layers.commands());
+        Ok(())
     }
 
     /// The command as it was typed, without a hash that was not right.
@@ -121,6 +138,44 @@ impl App {
         let all: String = self.given.iter().map(|word| format!(" {}", super::quoted(word))).collect();
         let verb = self.typed.strip_suffix(&all).unwrap_or(&self.typed);
         kept.iter().fold(verb.to_owned(), |line, word| line + " " + word)
+    }
+}
+
+impl Consent<'_> {
+    /// The commands of the repository's own file, whether or not they would run.
+    fn text(&self) -> CommandSet {
+        self.layers.repo.commands().into_iter().collect()
+    }
+
+    /// What is trusted once the person has agreed to `seen`: commands that were not asked about stay as they were.
+    fn remembered(&self, engine: &Engine, seen: &CommandSet) -> CommandSet {
+        let before = engine.agreed(self.root, Agreed::Trusted).filter(|_| *seen != self.text());
+        before.unwrap_or_default().replaced_by(seen)
+    }
+
+    /// The refusal after the person said no.
+    fn declined(&self, commands: &[CommandInForce]) -> CommandError {
+        let mut names: Vec<_> = commands.iter().filter(|one| one.is_repository()).map(|one| one.name).collect();
+        let advice = if names.is_empty() { "Name" } else { "Change them in pairflow.toml, or name" };
+        // Nothing is detected once there is a test command.
+        names.extend(commands.iter().any(CommandInForce::is_detected).then_some("test"));
+        let all = |word: fn(&str) -> String| names.iter().map(|name| word(name)).collect::<Vec<_>>().join(" ");
+        let (undone, next) = match self.purpose {
+            Purpose::Make => {
+                let flags = all(|name| format!("--{name} 'COMMAND'"));
+                ("no bubble was made".to_owned(), format!("{} {flags}", self.again))
+            }
+            Purpose::Start(id) => {
+                let set = all(|name| format!("commands.{name}='COMMAND'"));
+                (format!("bubble {id} was not started"), format!("pairflow config set {id} {set}"))
+            }
+            Purpose::Trust => {
+                let message = "the commands are not trusted. Change them in pairflow.toml, then try again.";
+                return CommandError::refused(message).next(self.again);
+            }
+        };
+        let message = format!("you did not agree to the commands, so {undone}. {advice} your own commands.");
+        CommandError::refused(message).next(next)
     }
 }
 
@@ -145,10 +200,8 @@ impl Open {
 
 /// Shows on one screen what would be run, and where each command comes from.
 fn show(out: &mut Out, it: &Consent<'_>, engine: &Engine, commands: &[CommandInForce]) {
-    let foreign = commands.iter().any(CommandInForce::is_repository);
-    let old = engine.agreed(it.root, Agreed::Trusted).filter(|_| foreign);
-    let text: CommandSet = it.layers.repo.commands().into_iter().collect();
-    let whose = match (foreign, commands.iter().any(CommandInForce::is_detected)) {
+    let foreign: CommandSet = commands.iter().filter(|one| one.is_repository()).cloned().collect();
+    let whose = match (!foreign.is_empty(), commands.iter().any(CommandInForce::is_detected)) {
         (true, false) => {
             "The pairflow.toml of this repository sets commands. pairflow would run on this machine, as you:"
         }
@@ -161,9 +214,15 @@ fn show(out: &mut Out, it: &Consent<'_>, engine: &Engine, commands: &[CommandInF
         show_command(out, one, &origin(it, one));
     }
     out.note(format_args!(""));
-    match old {
-        Some(old) => show_changes(out, &old, &text),
-        None => out.note(format_args!("Nothing has run yet. You are asked again when a command changes.")),
+    match engine.agreed(it.root, Agreed::Trusted).filter(|_| !foreign.is_empty()) {
+        Some(old) => show_changes(out, it, &old, &foreign),
+        None => {
+            if let Some(place) = engine.trusted_elsewhere(it.root, &foreign) {
+                let gone = if place.exists() { "" } else { ", which is gone: was the repository moved?" };
+                out.note(format_args!("You trusted the same commands in {}{gone}", place.display()));
+            }
+            out.note(format_args!("Nothing runs before you agree. You are asked again when a command changes."));
+        }
     }
 }
 
@@ -172,15 +231,23 @@ pub(crate) fn show_commands(out: &mut Out, commands: &[CommandInForce]) {
     commands.iter().for_each(|one| show_command(out, one, &one.source.to_string()));
 }
 
-/// Nothing of a command stays hidden: what a terminal would obey is named, and nothing is cut.
+/// Returns `text` whole: what a terminal would obey is named, and further lines are indented so that none can look like
+/// one of ours.
+pub(crate) fn unfolded(text: &str, indent: usize) -> String {
+    revealed(text).replace('\n', &format!("\n{:indent$}", ""))
+}
+
+/// Nothing of a command stays hidden.
 fn show_command(out: &mut Out, one: &CommandInForce, source: &str) {
-    let when = if one.name == "setup" { "once in each new worktree" } else { "on every tree that is handed over" };
-    out.note(format_args!("  {:NAME_WIDTH$}{}", one.name, revealed(&one.command)));
+    let when = if one.name == "setup" { "once in each new worktree" } else { "after every hand-over" };
+    out.note(format_args!("  {:NAME_WIDTH$}{}", one.name, unfolded(&one.command, NAME_WIDTH + 2)));
     out.note(format_args!("  {:NAME_WIDTH$}{source}, {when}", ""));
 }
 
-fn show_changes(out: &mut Out, old: &CommandSet, new: &CommandSet) {
-    let changes = new.changes_since(old);
+fn show_changes(out: &mut Out, it: &Consent<'_>, old: &CommandSet, foreign: &CommandSet) {
+    let mut changes = it.text().changes_since(old);
+    // A command that would not run is not asked about.
+    changes.retain(|change| change.new.is_none() || foreign.iter().any(|(name, _)| name == change.name));
     if changes.is_empty() {
         return;
     }
@@ -188,7 +255,7 @@ fn show_changes(out: &mut Out, old: &CommandSet, new: &CommandSet) {
     for change in changes {
         for (sign, command) in [("-", &change.old), ("+", &change.new)] {
             if let Some(command) = command {
-                out.note(format_args!("  {sign} {:9}{}", change.name, revealed(command)));
+                out.note(format_args!("  {sign} {:9}{}", change.name, unfolded(command, NAME_WIDTH + 2)));
             }
         }
     }
@@ -201,6 +268,7 @@ fn origin(it: &Consent<'_>, one: &CommandInForce) -> String {
     let because = found.into_iter().find(|(name, _)| *name == one.name).and_then(|(_, found)| found.as_ref());
     match because.filter(|_| one.is_detected()) {
         Some(found) => format!("detected: {}", found.because),
+        None if one.source == Origin::Flag => format!("your --{}", one.name),
         None => one.source.to_string(),
     }
 }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use pairflow_core::config::{Explained, Flags, Layer, Origin, Set, Setting, changes, resolve};
+use pairflow_core::config::{Edit, Explained, Flags, Layer, Origin, Set, Setting, changes, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Person;
 use pairflow_core::rules::{Change, Rules};
-use pairflow_core::unit::{Phase, Unit};
+use pairflow_core::unit::{Command, Phase, Unit};
 use pairflow_core::view::timeline::changed;
 use pairflow_engine::config::{LoadError, person_layer};
 use pairflow_engine::detect::{Detected, Found, detect};
@@ -16,7 +16,7 @@ use pairflow_engine::verbs::FileState;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::app::App;
+use crate::app::{App, unfolded};
 use crate::commands::common::BubbleArg;
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
@@ -25,7 +25,7 @@ use crate::table::{CommandEntry, Group};
 /// Explain the configuration, or change that of a bubble
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  pairflow config explain\n  pairflow config set login-race commands.test='cargo test'"
+    after_help = "Examples:\n  pairflow config explain\n  pairflow config set login-race commands.test='cargo test'\n  pairflow config apply login-race"
 )]
 pub struct ConfigArgs {
     /// What to do with it
@@ -36,13 +36,13 @@ pub struct ConfigArgs {
 /// What can be done with the configuration.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Say for every value where it comes from
+    /// Show every value and where it comes from
     #[command(after_help = "Example:\n  pairflow config explain login-race")]
     Explain(ExplainArgs),
     /// Change the configuration of a bubble; what changed is recorded in its log
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArgs),
-    /// Put an edited bubble.toml in force
+    /// Put an edited bubble.toml in force: shows the changes and asks
     #[command(after_help = "Example:\n  pairflow config apply login-race")]
     Apply(ApplyArgs),
 }
@@ -84,7 +84,7 @@ pub struct ApplyArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print JSON for programs
+    /// Print JSON for programs; nothing is asked
     #[arg(long)]
     pub json: bool,
 }
@@ -150,34 +150,59 @@ fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), Co
     if value != "current" {
         return Err(CommandError::usage(format_args!("{IDENTITY} can be set to `current` only, not to `{value}`.")));
     }
-    let before = bubble.load()?.unit.identity.and_then(|identity| identity.author);
+    let before = bubble.load()?.unit.identity;
     let identity = bubble.adopt_identity()?;
-    let author = |author: Option<Person>| author.map(|author| author.to_string());
-    let (old, new) = (json!(author(before)), json!(author(identity.author)));
+    if before.as_ref() == Some(&identity) {
+        return tell(out, bubble, &[], args.json);
+    }
+    let author = |author: Option<Person>| json!(author.map(|author| author.to_string()));
+    let (old, new) = (author(before.and_then(|identity| identity.author)), author(identity.author));
     tell(out, bubble, &[Change { key: IDENTITY.to_owned(), old, new }], args.json)
 }
 
 fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "config apply")?;
     let unit = bubble.load()?.unit;
-    let rules = match bubble.file_state(&unit)? {
-        FileState::Edited { rules, changes } => {
-            changes.iter().for_each(|change| out.note(format_args!("  {}", changed(change))));
-            rules
+    let changes = match bubble.file_state(&unit)? {
+        FileState::Edited(edit) => {
+            show_edit(out, &bubble, &unit, &edit)?;
+            let question = format!("Put these changes in force for bubble {}?", bubble.id);
+            app.insist_unless(args.json, out, args.yes, &question)?;
+            put_in_force(app, &bubble, &unit, &edit.rules)?
         }
-        FileState::Same | FileState::Gone => Box::new(unit.rules.clone()),
+        FileState::Same | FileState::Gone => Vec::new(),
         FileState::Unusable(LoadError::Invalid(errors)) => return Err((&errors).into()),
         FileState::Unusable(error) => return Err(CommandError::world(format_args!("{error}."))),
     };
-    if *rules != unit.rules {
-        app.insist(out, args.yes, &format!("Put these changes in force for bubble {}?", bubble.id))?;
-    }
-    let changes = put_in_force(app, &bubble, &unit, &rules)?;
     tell(out, &bubble, &changes, args.json)
 }
 
+/// Shows what an edited `bubble.toml` changes; refuses what cannot change, so that nobody is asked about it.
+pub(crate) fn show_edit(out: &mut Out, bubble: &Bubble, unit: &Unit, edit: &Edit) -> Result<(), CommandError> {
+    bubble.allow(unit, &Command::Configure { rules: Box::new(edit.rules.clone()) })?;
+    out.note(format_args!("bubble.toml changes the configuration of bubble {}", bubble.id));
+    for Change { key, old, new } in &edit.changes {
+        out.note(format_args!("  {key}: {} -> {}", whole(old), whole(new)));
+    }
+    Ok(())
+}
+
+/// Returns a value that the person is asked about: nothing of it is hidden or cut.
+fn whole(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) => unfolded(text, 4),
+        other => unfolded(&other.to_string(), 4),
+    }
+}
+
 /// Records the rules and returns what changed.
-fn put_in_force(app: &App, bubble: &Bubble, seen: &Unit, rules: &Rules) -> Result<Vec<Change>, CommandError> {
+pub(crate) fn put_in_force(
+    app: &App,
+    bubble: &Bubble,
+    seen: &Unit,
+    rules: &Rules,
+) -> Result<Vec<Change>, CommandError> {
     let unit = bubble.configure(seen, rules)?;
     let changes = changes(&seen.rules, &unit.rules);
     if !changes.is_empty() && unit.phase != Phase::Created {
@@ -209,7 +234,7 @@ fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError
     if args.json {
         return out.json("config/1", &explanation);
     }
-    let mut grid = Grid::new(&["KEY", "VALUE", "SOURCE"]);
+    let mut grid = Grid::new(&["KEY", "VALUE", "SOURCE"]).whole();
     for row in &explanation.values {
         let (value, dim) = shown(&row.value);
         let source = if row.source == Origin::Default { Paint::Dim } else { Paint::Plain };
@@ -250,9 +275,10 @@ fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
     if arg.typed().is_some() {
         let bubble = app.bubble(arg, "config explain")?;
         let unit = bubble.load()?.unit;
-        let (values, differs) = match unit.phase {
-            Phase::Created => (from_files(app, &bubble)?, None),
-            _ => (from_log(app, &bubble, &unit)?, bubble.config_differs(&unit)),
+        let differs = bubble.config_differs(&unit);
+        let values = match unit.phase {
+            Phase::Created if differs.is_none() => from_files(app, &bubble)?,
+            _ => from_log(app, &bubble, &unit)?,
         };
         let repo = bubble.control.repo().display().to_string();
         return Ok(Explanation { repo, bubble_id: Some(bubble.id.to_string()), values, differs });

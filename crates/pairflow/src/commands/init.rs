@@ -1,6 +1,6 @@
 //! `pairflow init`: prepares a repository.
 
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
@@ -8,21 +8,24 @@ use pairflow_core::config::{CommandSet, Layer, Layers, StarterCommand, render_pa
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Agreed, EngineError};
 
-use crate::app::{App, Consent};
+use crate::app::{App, Consent, Purpose, take_detected};
 use crate::commands::common::RepoArg;
 use crate::exit::CommandError;
-use crate::out::{Grid, Out, Paint};
+use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 use pairflow_engine::regular;
 
 /// Prepare a repository: detect its checks, write pairflow.toml
+///
+/// Shows the detected commands and asks. If there is a pairflow.toml, it is left as it is, and you are asked whether to
+/// trust its commands.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow init\n  pairflow init --yes")]
 pub struct InitArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Do not ask
+    /// Write the file without asking; its commands are not trusted by that
     #[arg(long, short = 'y')]
     pub yes: bool,
     /// Replace a pairflow.toml that is there
@@ -49,14 +52,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = InitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let repo = app.place(args.repo.repo.as_deref())?.repo;
     let file = repo.root.join("pairflow.toml");
-    if file.exists() && !args.force {
+    if (file.exists() || file.is_symlink()) && !args.force {
         return trust_existing(app, out, &repo.root, args.trust.as_deref());
     }
-    let commands = commands(detect(&repo.root));
+    let detected = detect(&repo.root);
+    ask(app, out, &repo.root, &detected, args.yes)?;
+    let commands = commands(detected);
     let any = commands.iter().any(|one| one.command.is_some());
-    show(&commands, out)?;
-    let trusted = if any { " and trust these commands" } else { "" };
-    app.insist(out, args.yes, &format!("Write {}{trusted}?", file.display()))?;
     repo.exclude().map_err(EngineError::from)?;
     write(&file, &render_pairflow_toml(&commands), args.force)?;
     out.line(format_args!("Wrote {}", file.display()))?;
@@ -64,7 +66,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         trust_written(app, out, &repo.root, args.yes)?;
     }
     out.line(format_args!("pairflow's own files stay out of your history: .pairflow/ is in .git/info/exclude"))?;
-    if commands.iter().all(|one| one.command.is_none()) {
+    if !any {
         out.warn(format_args!(
             "no command was found that checks the work; name one in [commands] of {}",
             file.display()
@@ -76,17 +78,36 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     Ok(())
 }
 
+/// Shows what was detected and asks whether to write it down.
+fn ask(app: &App, out: &mut Out, root: &Path, detected: &Detected, yes: bool) -> Result<(), CommandError> {
+    let (mut layers, again) = (Layers::default(), app.typed_again());
+    take_detected(&mut layers, detected);
+    let any = !layers.commands().is_empty();
+    if any {
+        let purpose = Purpose::Trust;
+        let consent = Consent { purpose, root, layers: &layers, detected, trust: None, yes, again: &again };
+        app.show_detected(out, &consent)?;
+    }
+    let file = root.join("pairflow.toml");
+    let question = if any { "Write these commands to {} and trust them?" } else { "Write {}, without any command?" };
+    app.insist(out, yes, &question.replace("{}", &file.display().to_string()))
+}
+
 /// A repository that has its pairflow.toml is prepared; what is left is to trust its commands.
 fn trust_existing(app: &App, out: &mut Out, root: &Path, trust: Option<&str>) -> Result<(), CommandError> {
     let file = root.join("pairflow.toml");
     let layers = Layers { repo: app.layers(root, None, Layer::default())?.repo, ..Layers::default() };
     let text: CommandSet = layers.repo.commands().into_iter().collect();
-    let trusted = text.is_empty() || app.engine()?.agreed(root, Agreed::Trusted).as_ref() == Some(&text);
+    let trusted = app.engine()?.has_agreed(root, Agreed::Trusted, &text);
     if trusted && trust.is_none() {
         return Err(exists(&file));
     }
     let (detected, again) = (Detected::default(), app.typed_again());
-    app.consent(out, &Consent { root, layers: &layers, detected: &detected, trust, yes: false, again: &again })?;
+    let purpose = Purpose::Trust;
+    app.consent(
+        out,
+        &Consent { purpose, root, layers: &layers, detected: &detected, trust, yes: false, again: &again },
+    )?;
     out.line(format_args!("{} is there already and was not changed; its commands are trusted now", file.display()))?;
     out.next(format_args!("pairflow new \"what to do\""));
     Ok(())
@@ -113,25 +134,22 @@ fn commands(detected: Detected) -> Vec<StarterCommand> {
     [("test", test), ("typecheck", typecheck), ("lint", lint), ("setup", setup)].into_iter().map(command).collect()
 }
 
-fn show(commands: &[StarterCommand], out: &mut Out) -> Result<(), CommandError> {
-    let mut grid = Grid::new(&["CHECK", "COMMAND", "FOUND IN"]);
-    for one in commands {
-        let (paint, command) = match &one.command {
-            Some(command) => (Paint::Plain, command.as_str()),
-            None => (Paint::Dim, "not found"),
-        };
-        grid.row([(Paint::Bold, one.key), (paint, command), (Paint::Dim, one.because.as_str())]);
-    }
-    out.grid(&grid)
-}
-
 fn write(file: &Path, text: &str, force: bool) -> Result<(), CommandError> {
-    let made = || regular::create_new(file, 0o666)?.write_all(text.as_bytes());
-    let written = if force { regular::write(file, text) } else { made() };
-    written.map_err(|error| match error.kind() {
+    let made = || {
+        if force {
+            // A link is replaced, too: what it leads to is not ours to write.
+            std::fs::remove_file(file).or_else(missing_is_fine)?;
+        }
+        regular::create_new(file, 0o666)?.write_all(text.as_bytes())
+    };
+    made().map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => exists(file),
         _ => CommandError::world(format_args!("cannot write {}: {error}.", file.display())),
     })
+}
+
+fn missing_is_fine(error: io::Error) -> io::Result<()> {
+    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
 }
 
 fn exists(file: &Path) -> CommandError {

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::config::{Flags, Layer, resolve};
 use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::{Caller, Command, Unit, decide};
+use pairflow_core::unit::{Command, Phase, Unit};
+use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
-use pairflow_engine::engine::{Bubble, EngineError};
+use pairflow_engine::engine::Bubble;
 
-use crate::app::{App, Consent, fits};
+use crate::app::{App, Consent, Purpose, fits};
 use crate::commands::attach::{attach, can_show};
 use crate::commands::common::{BubbleArg, DriverArg};
-use crate::commands::status;
+use crate::commands::{config, status};
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -32,7 +33,8 @@ A script has each agent's turns, and each turn is a list of steps; docs/script.m
 
 /// Prepare the worktree and start the loop
 ///
-/// Returns when the bubble runs or when it could not be started; then it can be started again.
+/// Returns when the bubble runs or when it could not be started; then it can be started again. If bubble.toml was edited
+/// since the bubble was made, the changes are shown, and you are asked.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StartArgs {
@@ -75,6 +77,8 @@ struct Chosen {
     script: Option<PathBuf>,
     /// The hash of the repository's commands that the person trusts.
     trust: Option<String>,
+    /// Whether a program reads the answer, so that nothing is asked.
+    json: bool,
     /// The command line to type again.
     again: String,
 }
@@ -82,12 +86,13 @@ struct Chosen {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = StartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::startable, &args.bubble, "start")?;
-    startable(app, &bubble)?;
+    startable(&bubble)?;
     if args.attach {
         can_show(app).map_err(|error| unshown(error, &bubble))?;
     }
     let again = app.typed_again();
-    let unit = begin(app, out, &bubble, Chosen { driver: args.driver, script: args.script, trust: args.trust, again })?;
+    let StartArgs { driver, script, trust, json, .. } = args;
+    let unit = begin(app, out, &bubble, Chosen { driver, script, trust, json, again })?;
     if args.json {
         return status::print_json(app, out, &bubble, &unit);
     }
@@ -106,17 +111,12 @@ fn unshown(error: CommandError, bubble: &Bubble) -> CommandError {
 }
 
 /// Refuses a bubble whose state allows no start, before anything else is looked at.
-fn startable(app: &App, bubble: &Bubble) -> Result<(), CommandError> {
+fn startable(bubble: &Bubble) -> Result<(), CommandError> {
     let unit = bubble.load()?.unit;
     if fits::startable(&unit) {
         return Ok(());
     }
-    let start = Command::Start { rules: Box::new(unit.rules.clone()) };
-    let refused = |refusal| {
-        let (id, refusal) = (bubble.id.clone(), Box::new(refusal));
-        EngineError::Refused { id, caller: Caller::Person, refusal }
-    };
-    Ok(decide(&unit, &start, app.clock.now()).map(drop).map_err(refused)?)
+    Ok(bubble.allow(&unit, &Command::Start { rules: Box::new(unit.rules.clone()) })?)
 }
 
 /// Starts a bubble that was made a moment ago; if that does not work, it can be started again.
@@ -139,13 +139,22 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
         ..Flags::default()
     };
     let flags = Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))?;
+    // Read once, so that nothing is used but what was compared with the log.
     let layers = app.layers(bubble.control.repo(), Some(&bubble.id), flags)?;
+    let edit = bubble.subject(&unit).edited(&layers).map_err(|errors| CommandError::from(&errors))?;
+    // A start that was interrupted goes on with what it recorded.
+    if unit.phase == Phase::Created && !edit.changes.is_empty() {
+        config::show_edit(out, bubble, &unit, &edit)?;
+        insist_on_edit(app, out, bubble, chosen.json)?;
+        config::put_in_force(app, bubble, &unit, &edit.rules)?;
+    }
     let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
     app.can_run(&resolved, &format!("pairflow start {}", bubble.id))?;
     // Another command may have come into the repository's file since the bubble was made.
     app.consent(
         out,
         &Consent {
+            purpose: Purpose::Start(&bubble.id),
             root: bubble.control.repo(),
             layers: &layers,
             detected: &Detected::default(),
@@ -157,6 +166,24 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
     out.progress(format_args!("preparing the workspace of {} …", bubble.id));
     let started = bubble.start(&resolved.rules, &app.hands());
     started.map_err(|error| CommandError::from(error).or_next(format_args!("pairflow start {}", bubble.id)))
+}
+
+/// Insists that the person wants to start with what was edited in `bubble.toml` since the bubble was made.
+fn insist_on_edit(app: &App, out: &mut Out, bubble: &Bubble, json: bool) -> Result<(), CommandError> {
+    let (id, file) = (&bubble.id, bubble_file(bubble.control.repo(), &bubble.id));
+    let drop_it = format!("To drop the edit, remove {}: it is written again as recorded.", file.display());
+    if json || !app.interactive() {
+        let why = if json { "--json asks nothing" } else { "there is no terminal to ask on" };
+        let message = format!(
+            "bubble.toml was edited after the bubble was made, and {why}. Bubble {id} was not started. {drop_it}"
+        );
+        return Err(CommandError::refused(message).next(format_args!("pairflow config apply {id} --yes")));
+    }
+    if app.confirm(out, &format!("Start bubble {id} with these changes?"))? {
+        return Ok(());
+    }
+    let message = format!("bubble {id} was not started. {drop_it}");
+    Err(CommandError::refused(message).next(format_args!("pairflow start {id}")))
 }
 
 /// Says what runs now, and how agents join.

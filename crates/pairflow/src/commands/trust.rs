@@ -8,7 +8,7 @@ use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Agreed;
 use serde::Serialize;
 
-use crate::app::{App, Consent, show_commands};
+use crate::app::{App, Consent, Purpose, show_commands, unfolded};
 use crate::commands::common::RepoArg;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -17,13 +17,15 @@ use crate::table::{CommandEntry, Group};
 const EXAMPLES: &str = "Examples:
   pairflow trust              show the commands, and ask
   pairflow trust --json       whether they are trusted, and their hash
+  pairflow trust --list       everything that you agreed to
   pairflow trust --forget     ask again next time
 
 The hash covers what the commands say, so a changed command is never trusted by an old hash.";
 
 /// Trust the commands that a repository's pairflow.toml sets
 ///
-/// pairflow runs them only then. Commands that you name yourself need no trust.
+/// pairflow runs these commands only after you trusted them. Commands that you name yourself need no trust; those that
+/// pairflow detects are confirmed when a bubble is made.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TrustArgs {
@@ -36,7 +38,7 @@ pub struct TrustArgs {
     /// Withdraw everything that you agreed to for this repository
     #[arg(long, conflicts_with = "list")]
     pub forget: bool,
-    /// List the repositories whose commands you trust
+    /// List the commands that you agreed to, by repository
     #[arg(long)]
     pub list: bool,
     /// Print JSON for programs; nothing is asked
@@ -68,7 +70,7 @@ struct Standing {
     changes: Vec<CommandChange>,
 }
 
-/// Every trusted repository.
+/// Every repository with commands that the person agreed to.
 #[derive(Serialize)]
 struct Trusted {
     repositories: BTreeMap<String, Entry>,
@@ -76,8 +78,19 @@ struct Trusted {
 
 #[derive(Serialize)]
 struct Entry {
-    hash: String,
+    /// Nothing if no command of its own file is trusted.
+    hash: Option<String>,
     commands: CommandSet,
+    /// What pairflow detected and the person confirmed.
+    detected: CommandSet,
+}
+
+/// What was withdrawn.
+#[derive(Serialize)]
+struct Forgotten {
+    repo: String,
+    /// Whether there was anything to withdraw.
+    forgotten: bool,
 }
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
@@ -88,6 +101,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let root = app.place(args.repo.repo.as_deref())?.repo.root;
     if args.forget {
         let known = app.engine()?.forget(&root)?;
+        if args.json {
+            return out.json("forgotten/1", &Forgotten { repo: root.display().to_string(), forgotten: known });
+        }
         let what = if known { "Forgot what you agreed to" } else { "There was nothing to forget" };
         out.line(format_args!("{what} for {}", root.display()))?;
         return Ok(());
@@ -97,7 +113,15 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let layers = Layers { repo, ..Layers::default() };
     let (detected, again) = (Detected::default(), app.typed_again());
     let trust = args.trust.as_deref();
-    let consent = Consent { root: &root, layers: &layers, detected: &detected, trust, yes: false, again: &again };
+    let consent = Consent {
+        purpose: Purpose::Trust,
+        root: &root,
+        layers: &layers,
+        detected: &detected,
+        trust,
+        yes: false,
+        again: &again,
+    };
     if args.json {
         if let Some(hash) = &args.trust {
             app.trust_hash(out, &consent, hash)?;
@@ -107,7 +131,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     let before = standing(app, &consent)?;
     if before.hash.is_none() && args.trust.is_none() {
-        return out.line(format_args!("{} sets no commands.", root.join("pairflow.toml").display()));
+        let file = root.join("pairflow.toml");
+        let why = if file.exists() { "sets no commands" } else { "does not exist" };
+        out.line(format_args!("{} {why}: there is nothing to trust.", file.display()))?;
+        out.note(format_args!("Detected commands are confirmed when a bubble is made; --list shows them."));
+        return Ok(());
     }
     if before.trusted {
         show_commands(out, &before.commands);
@@ -120,28 +148,45 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 fn standing(app: &App, it: &Consent<'_>) -> Result<Standing, CommandError> {
     let commands = it.layers.repo.commands();
     let text: CommandSet = commands.iter().cloned().collect();
-    let old = app.engine()?.agreed(it.root, Agreed::Trusted);
+    let engine = app.engine()?;
+    let old = engine.agreed(it.root, Agreed::Trusted);
     Ok(Standing {
         repo: it.root.display().to_string(),
         hash: (!text.is_empty()).then(|| text.hash()),
-        trusted: !text.is_empty() && old.as_ref() == Some(&text),
+        trusted: !text.is_empty() && engine.has_agreed(it.root, Agreed::Trusted, &text),
         changes: old.map(|old| text.changes_since(&old)).unwrap_or_default(),
         commands,
     })
 }
 
 fn list(app: &App, out: &mut Out, json: bool) -> Result<(), CommandError> {
-    let trusted = app.engine()?.trusted();
+    let agreed = app.engine()?.all_agreed();
     if json {
-        let entry = |commands: CommandSet| Entry { hash: commands.hash(), commands };
-        let repositories = trusted.into_iter().map(|(repo, set)| (repo.display().to_string(), entry(set))).collect();
+        let entry = |[trusted, detected]: [Option<CommandSet>; 2]| Entry {
+            hash: trusted.as_ref().map(CommandSet::hash),
+            commands: trusted.unwrap_or_default(),
+            detected: detected.unwrap_or_default(),
+        };
+        let repositories = agreed.into_iter().map(|(repo, both)| (repo.display().to_string(), entry(both))).collect();
         return out.json("trusted/1", &Trusted { repositories });
     }
-    if trusted.is_empty() {
-        out.note(format_args!("you trust the commands of no repository"));
+    if agreed.is_empty() {
+        out.note(format_args!("you agreed to the commands of no repository"));
     }
-    for (repo, commands) in trusted {
-        out.line(format_args!("{}  {}", commands.hash(), repo.display()))?;
+    for (repo, [trusted, detected]) in agreed {
+        out.line(format_args!("{}", repo.display()))?;
+        if let Some(set) = trusted {
+            out.line(format_args!("  trusted, from its pairflow.toml (hash {}):", set.hash()))?;
+            list_commands(out, &set)?;
+        }
+        if let Some(set) = detected {
+            out.line(format_args!("  detected, and confirmed by you:"))?;
+            list_commands(out, &set)?;
+        }
     }
     Ok(())
+}
+
+fn list_commands(out: &mut Out, set: &CommandSet) -> Result<(), CommandError> {
+    set.iter().try_for_each(|(name, command)| out.line(format_args!("    {name:11}{}", unfolded(command, 15))))
 }

@@ -1,4 +1,5 @@
-//! Tables: columns as wide as their widest cell, two spaces apart, the last one cut to what the terminal has left.
+//! Tables: columns as wide as their widest cell, two spaces apart, the last one cut to what the terminal has left unless
+//! the table is to be read whole.
 
 use pairflow_core::view::safe::{safe_line, width};
 
@@ -9,6 +10,7 @@ use crate::out::Paint;
 pub struct Grid {
     heads: Vec<&'static str>,
     rows: Vec<Vec<(Paint, String)>>,
+    whole: bool,
 }
 
 /// No cell but the last of a row is ever wider than this.
@@ -17,7 +19,12 @@ const WIDEST: usize = 64;
 impl Grid {
     /// Makes a table without rows.
     pub fn new(heads: &[&'static str]) -> Self {
-        Self { heads: heads.to_vec(), rows: Vec::new() }
+        Self { heads: heads.to_vec(), rows: Vec::new(), whole: false }
+    }
+
+    /// Has every cell shown whole: a long row goes on in the next line of the terminal.
+    pub fn whole(self) -> Self {
+        Self { whole: true, ..self }
     }
 
     /// Adds a row; cells are made safe, and folded to one line each.
@@ -35,9 +42,10 @@ impl Grid {
     pub(crate) fn render(&self, columns: Option<usize>, color: bool) -> String {
         let heads: Vec<_> = self.heads.iter().map(|head| (Paint::Dim, (*head).to_owned())).collect();
         let widths: Vec<usize> = (0..self.heads.len()).map(|column| self.width_of(column)).collect();
+        let room = Room { widths: &widths, columns: columns.filter(|_| !self.whole), whole: self.whole };
         let mut text = String::new();
         for row in std::iter::once(&heads).chain(&self.rows) {
-            let line = render_row(row, &widths, columns, color);
+            let line = render_row(row, &room, color);
             text.push_str(line.trim_end());
             text.push('\n');
         }
@@ -50,13 +58,23 @@ impl Grid {
     }
 }
 
-fn render_row(row: &[(Paint, String)], widths: &[usize], columns: Option<usize>, color: bool) -> String {
+/// How much room there is for the cells of a row.
+struct Room<'a> {
+    widths: &'a [usize],
+    /// The width of the terminal, if the last cell is cut to it.
+    columns: Option<usize>,
+    /// Whether no cell is cut.
+    whole: bool,
+}
+
+fn render_row(row: &[(Paint, String)], room: &Room<'_>, color: bool) -> String {
     let mut line = String::new();
     let mut used = 0;
     for (index, (paint, text)) in row.iter().enumerate() {
-        let last = index + 1 == widths.len();
-        let own = widths.get(index).copied().unwrap_or(WIDEST);
-        let room = match columns {
+        let last = index + 1 == room.widths.len();
+        let own = room.widths.get(index).copied().unwrap_or(WIDEST);
+        let room = match room.columns {
+            _ if room.whole => usize::MAX,
             Some(columns) if last => columns.saturating_sub(used).max(8),
             None if last => usize::MAX,
             _ => own,
@@ -91,6 +109,14 @@ mod tests {
                         login-race  RUNNING  fix the login race\n\
                         日本        DONE     x\n";
         assert_eq!(sample().render(None, false), expected);
+    }
+
+    #[test]
+    fn a_table_to_be_read_whole_is_never_cut() {
+        let mut grid = Grid::new(&["KEY", "VALUE"]).whole();
+        grid.row([(Paint::Plain, "k".repeat(WIDEST + 6)), (Paint::Plain, "v".repeat(90))]);
+        let text = grid.render(Some(33), false);
+        assert!(text.contains(&format!("{}  {}", "k".repeat(WIDEST + 6), "v".repeat(90))), "{text}");
     }
 
     #[test]

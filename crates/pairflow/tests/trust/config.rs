@@ -98,6 +98,7 @@ fn a_repository_does_not_say_what_is_the_persons() {
         "permissions = \"all\"\n".to_owned(),
         "driver = \"script\"\nscript = \"agents.yaml\"\n".to_owned(),
         "no_tests = true\nmanual_checks = [\"look\"]\n".to_owned(),
+        "check_env = [\"AWS_SECRET_ACCESS_KEY\"]\n".to_owned(),
     ];
     for text in own {
         std::fs::write(home.repo.join("pairflow.toml"), &text).unwrap();
@@ -112,6 +113,22 @@ fn a_repository_does_not_say_what_is_the_persons() {
     std::fs::remove_file(home.repo.join("pairflow.toml")).unwrap();
     assert_eq!(bubbles(&home), 0);
     assert!(!canary.exists());
+}
+
+#[test]
+fn a_pairflow_toml_that_is_a_link_is_neither_read_nor_written_through() {
+    let home = home();
+    let outside = home.root().join("outside.toml");
+    std::fs::write(&outside, "base_branch = \"s3cret\"\n").unwrap();
+    let link = home.repo.join("pairflow.toml");
+    std::os::unix::fs::symlink(&outside, &link).unwrap();
+    for call in [&["new", "do it", "--test", "true"][..], &["init", "--yes"], &["trust"], &["config", "explain"]] {
+        let refused = home.pairflow(call).ends(3).says("pairflow.toml is a symbolic link");
+        assert!(!refused.stderr.contains("s3cret"), "{refused:?}");
+    }
+    home.pairflow(&["init", "--yes", "--force"]).ok();
+    assert!(!link.is_symlink());
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "base_branch = \"s3cret\"\n");
 }
 
 #[test]
@@ -152,9 +169,78 @@ fn a_person_is_asked_once_and_again_when_a_command_changes() {
 }
 
 #[test]
+fn only_commands_that_would_run_are_asked_about_and_trusted() {
+    let home = home();
+    home.commit("pairflow.toml", "[commands]\nsetup = \"true\"\ntest = \"false # theirs\"\n", "configuration");
+    let mine = ["new", "do it", "--id", "b1", "--test", "true # mine"];
+    let refused = home.pairflow(&mine).ends(1).says("true # mine").says("your --test");
+    assert!(!refused.stderr.contains("# theirs"), "{refused:?}");
+    let hash = hash_in(&refused);
+    home.pairflow(&[&mine[..], &[&format!("--trust={hash}")]].concat()).ok();
+    // What was not shown is not trusted.
+    assert_eq!(home.pairflow(&["trust", "--json"]).ok().json()["trusted"], false);
+    let refused = home.pairflow(&["new", "do it", "--id", "b2"]).ends(1).says("+ test     false # theirs");
+    assert_ne!(hash_in(&refused), hash);
+    home.pairflow(&["new", "do it", "--id", "b2", "--test", "true"]).ok();
+    home.pairflow(&["new", "do it", "--id", "b3", &format!("--trust={}", hash_in(&refused))]).ok();
+    home.pairflow(&["new", "do it", "--id", "b4", "--test", "true"]).ok();
+    assert_eq!(home.pairflow(&["trust", "--json"]).ok().json()["trusted"], true);
+}
+
+#[test]
+fn a_no_names_what_was_not_done_and_the_next_step() {
+    let home = home();
+    commands_in_the_repository(&home);
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "true", "--setup", "true"]).ok();
+    home.pairflow(&["config", "set", "b1", "commands.setup="]).ok();
+    for (call, undone, next) in [
+        (&["new", "do it"][..], "no bubble was made", "pairflow new 'do it' --setup 'COMMAND' --test 'COMMAND'"),
+        (&["start", "b1"], "bubble b1 was not started", "pairflow config set b1 commands.setup='COMMAND'"),
+        (&["trust"], "the commands are not trusted", "pairflow trust"),
+        (&["init"], "the commands are not trusted", "pairflow init"),
+    ] {
+        let (code, shown) = on_terminal(home.command(call), &[("Trust these commands in", "n\n")]);
+        assert_eq!(code, 1, "{shown}");
+        assert!(shown.contains(undone) && shown.contains(&format!("next: {next}")), "{call:?}: {shown}");
+    }
+    assert!(!canary(&home).exists());
+}
+
+#[test]
+fn init_shows_the_same_screen_and_its_answer_is_the_only_one() {
+    let home = home();
+    home.commit("Makefile", "test:\n\ttrue\n", "checks");
+    let screen = "pairflow would run on this machine, as you:";
+    let (code, shown) = on_terminal(home.command(&["init"]), &[("and trust them? [y/N]", "n\n")]);
+    assert_eq!((code, shown.contains(screen)), (1, true), "{shown}");
+    assert!(!home.repo.join("pairflow.toml").exists());
+    let (code, shown) = on_terminal(home.command(&["init"]), &[("and trust them? [y/N]", "y\n")]);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("make test") && shown.contains("detected: Makefile target"), "{shown}");
+    let (code, shown) = on_terminal(home.command(&["new", "do it"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]")), (0, false), "{shown}");
+}
+
+#[test]
+fn a_moved_repository_is_asked_about_with_the_place_where_it_was_trusted() {
+    let home = home();
+    commands_in_the_repository(&home);
+    let hash = hash_in(&home.pairflow(&["trust"]).ends(1));
+    home.pairflow(&["trust", &format!("--trust={hash}")]).ok();
+    let moved = home.repo.with_file_name("moved");
+    std::fs::rename(&home.repo, &moved).unwrap();
+    home.pairflow_in(&moved, &["new", "do it"])
+        .ends(1)
+        .says(&format!("You trusted the same commands in {}", home.repo.display()))
+        .says("was the repository moved?")
+        .says("not trusted");
+    assert!(!canary(&home).exists());
+}
+
+#[test]
 fn trust_is_given_listed_and_withdrawn() {
     let home = home();
-    home.pairflow(&["trust"]).ok().says("sets no commands");
+    home.pairflow(&["trust"]).ok().says("there is nothing to trust");
     commands_in_the_repository(&home);
     let before = home.pairflow(&["trust", "--json"]).ok().json();
     assert_eq!((&before["trusted"], &before["commands"][1]["command"]), (&json!(false), &json!("true")));
@@ -164,8 +250,11 @@ fn trust_is_given_listed_and_withdrawn() {
     assert_eq!(home.pairflow(&["trust", "--json"]).ok().json()["trusted"], true);
     home.pairflow(&["trust", "--list"]).ok().says(&hash).says("work/repo");
     home.pairflow(&["init"]).ends(1).says("is there already");
-    home.pairflow(&["trust", "--forget"]).ok();
-    home.pairflow(&["trust", "--list", "--json"]).ok().says("\"repositories\"");
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--setup", "true", "--test", "true"]).ok();
+    let forgotten = home.pairflow(&["trust", "--forget", "--json"]).ok().json();
+    assert_eq!((&forgotten["schema"], &forgotten["forgotten"]), (&json!("pairflow.forgotten/1"), &json!(true)));
+    assert_eq!(home.pairflow(&["trust", "--forget", "--json"]).ok().json()["forgotten"], false);
+    assert_eq!(home.pairflow(&["trust", "--list", "--json"]).ok().json()["repositories"], json!({}));
     home.pairflow(&["new", "do it"]).ends(1).says("not trusted");
     home.pairflow(&["init"]).ends(1).says("not trusted");
     home.pairflow(&["init", &format!("--trust={hash}")]).ok();
@@ -199,6 +288,18 @@ fn what_is_wrong_with_the_record_of_trust_only_asks_again() {
     home.pairflow(&["new", "do it"]).ends(1).says("not trusted");
     home.pairflow(&["trust", &trust]).ok();
     home.pairflow(&["new", "do it"]).ok();
+}
+
+#[test]
+fn detected_commands_that_were_confirmed_are_listed() {
+    let home = home();
+    home.commit("Makefile", "test:\n\ttrue\n", "checks");
+    let (code, shown) = on_terminal(home.command(&["new", "do it"]), &[("with these commands? [y/N]", "y\n")]);
+    assert_eq!(code, 0, "{shown}");
+    home.pairflow(&["trust", "--list"]).ok().says("detected, and confirmed by you").says("make test");
+    let listed = home.pairflow(&["trust", "--list", "--json"]).ok().json();
+    let entry = listed["repositories"].as_object().unwrap().values().next().unwrap();
+    assert_eq!((&entry["hash"], &entry["detected"]), (&Value::Null, &json!({"test": "make test"})));
 }
 
 /// A place that takes calls and says which ones came.
@@ -280,11 +381,125 @@ fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("base_branch = \"main\"", "base_branch = \"other\"")).unwrap();
     home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("base_branch cannot be changed");
+    let (code, shown) = on_terminal(home.command(&["config", "apply", "b1"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]")), (1, false), "checked before it is asked: {shown}");
+    std::fs::write(&file, text.replace("max_rounds = 3", "max_rounds = 4")).unwrap();
+    let (code, shown) = on_terminal(home.command(&["config", "apply", "b1", "--json"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]"), shown.contains("add --yes")), (1, false, true), "{shown}");
     std::fs::write(&file, "not = [toml").unwrap();
     home.pairflow(&["status", "b1"]).ok().says("bubble.toml cannot be read");
     std::fs::remove_file(&file).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
     home.pairflow(&["status", "b1"]).ok().says("bubble.toml cannot be read");
+}
+
+/// Makes a bubble, and has its file name another test command before it is started.
+fn edited_before_start(home: &Home) {
+    home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", "test -f done.txt"]).ok();
+    let file = bubble_toml(home, "b1");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let edited = text.replace("test = \"test -f done.txt\"", &format!("setup = \"touch {}\"", canary(home).display()));
+    assert_ne!(text, edited);
+    std::fs::write(&file, edited + "[agent.codex]\ncommand = [\"evil\"]\n").unwrap();
+}
+
+#[test]
+fn a_bubble_toml_that_was_edited_before_the_start_is_not_used_unseen() {
+    let home = home();
+    edited_before_start(&home);
+    // A file that leaves nothing to check is refused before anybody is asked.
+    home.pairflow(&["start", "b1"]).ends(1).says("nothing would be checked");
+    home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("nothing would be checked");
+    let file = bubble_toml(&home, "b1");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[commands]", "[commands]\ntest = \"true\"")).unwrap();
+    for call in [&["start", "b1"][..], &["start", "b1", "--json"], &["start", "b1", "--driver", "external"]] {
+        home.pairflow(call)
+            .ends(1)
+            .says("commands.test: test -f done.txt -> true")
+            .says("commands.setup: nothing -> touch")
+            .says("agent.codex.command: nothing -> [\"evil\"]")
+            .says("was not started")
+            .says("pairflow config apply b1 --yes");
+    }
+    home.pairflow(&["status", "b1"]).ok().says("bubble.toml differs from what is recorded: ");
+    home.pairflow(&["config", "explain", "b1"]).ok().says("test -f done.txt").says("bubble.toml differs");
+    assert_eq!(lines(&home, "b1").len(), 1, "nothing is recorded");
+    let asked = [("Start bubble b1 with these changes? [y/N]", "n\n")];
+    let (code, shown) = on_terminal(home.command(&["start", "b1"]), &asked);
+    assert_eq!((code, shown.contains("bubble b1 was not started")), (1, true), "{shown}");
+    let (code, shown) = on_terminal(home.command(&["start", "b1", "--json"]), &[]);
+    assert_eq!((code, shown.contains("[y/N]")), (1, false), "{shown}");
+    assert!(!canary(&home).exists());
+    // Without the file, what was recorded counts.
+    std::fs::remove_file(&file).unwrap();
+    home.pairflow(&["start", "b1"]).ok();
+    assert_eq!(home.status("b1")["checks"][0]["command"], "test -f done.txt");
+    assert!(!canary(&home).exists());
+}
+
+#[test]
+fn a_person_agrees_to_an_edited_bubble_toml_before_the_start() {
+    for by_apply in [true, false] {
+        let home = home();
+        home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", "true"]).ok();
+        let file = bubble_toml(&home, "b1");
+        let edit = |from: &str, to: &str| {
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert!(text.contains(from), "{text}");
+            std::fs::write(&file, text.replace(from, to)).unwrap();
+        };
+        edit("test = \"true\"", &format!("test = \"true\"\nsetup = \"touch {}\"", canary(&home).display()));
+        edit("\"bubble/b1\"", "\"mine/b1\"");
+        if by_apply {
+            home.pairflow(&["config", "apply", "b1"]).ends(1).says("bubble/b1 -> mine/b1").says("add --yes");
+            home.pairflow(&["config", "apply", "b1", "--yes"]).ok().says("Changed the configuration");
+            assert_eq!(home.status("b1")["config_differs"], Value::Null);
+            home.pairflow(&["start", "b1"]).ok();
+        } else {
+            let asked = [("Start bubble b1 with these changes? [y/N]", "y\n")];
+            let (code, shown) = on_terminal(home.command(&["start", "b1"]), &asked);
+            assert_eq!(code, 0, "{shown}");
+            assert!(shown.contains("bubble_branch: bubble/b1 -> mine/b1"), "{shown}");
+        }
+        assert!(canary(&home).exists());
+        assert_eq!(home.status("b1")["branch"], "mine/b1");
+        home.pairflow(&["log", "b1"]).ok().says("changes the configuration: bubble_branch: bubble/b1 -> mine/b1");
+        home.pairflow(&["verify", "b1"]).ok();
+    }
+}
+
+#[test]
+fn a_start_that_failed_is_repeated_without_a_question() {
+    let home = home();
+    home.commit("pairflow.toml", "[commands]\nsetup = \"test -f ready\"\n", "configuration");
+    let hash = home.pairflow(&["trust", "--json"]).ok().json()["hash"].as_str().unwrap().to_owned();
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "true", "--setup", "true"]).ok();
+    home.pairflow(&["config", "set", "b1", "commands.setup="]).ok();
+    home.pairflow(&["start", "b1", &format!("--trust={hash}")]).ends(3).says("test -f ready");
+    home.pairflow(&["start", "b1"]).ends(3).says("test -f ready");
+    assert_eq!(home.status("b1")["config_differs"], Value::Null);
+}
+
+#[test]
+fn checks_get_the_variables_that_the_persons_own_file_names() {
+    let home = home();
+    home.configure("check_env = [\"DATABASE_URL\", \"NOT_SET\"]\n");
+    let seen = home.root().join("seen");
+    let command = format!("printenv DATABASE_URL OTHER_SECRET >> {}; true", seen.display());
+    let mut new = home.command(&["new", "do it", "--id", "b1", "--setup", &command, "--test", &command]);
+    new.env("DATABASE_URL", "db://here").env("OTHER_SECRET", "s3cret");
+    home.finish(new).ok();
+    home.wait_for_turn("b1", "codex");
+    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "db://here\n", "the setup command");
+    let codex = home.agent("b1", "codex");
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "db://here\ndb://here\n", "the check");
+    home.pairflow(&["config", "explain", "b1"]).ok().says("DATABASE_URL, NOT_SET");
+    let text = std::fs::read_to_string(bubble_toml(&home, "b1")).unwrap();
+    assert!(!text.contains("DATABASE_URL="), "{text}");
 }
 
 #[test]
@@ -303,7 +518,8 @@ fn a_person_corrects_the_check_of_a_running_bubble() {
         .says("commands.test: test -f never.txt -> test -f done.txt");
     let status = home.wait_for_turn("b1", "codex");
     assert_eq!((&status["max_rounds"], &status["checks"][0]["command"]), (&json!(3), &json!("test -f done.txt")));
-    assert_eq!(status["checks"][0]["stand"], "missing", "what the old command said does not count");
+    // The new command may have been run by now.
+    assert_ne!(status["checks"][0]["stand"], "failed", "what the old command said does not count");
     let fact = lines(&home, "b1").into_iter().find(|line| line["payload"]["event"] == "configured").unwrap();
     assert_eq!((&fact["type"], &fact["sender"]), (&json!("LIFECYCLE"), &json!("human")));
     home.pairflow(&["log", "b1"]).ok().says("changes the configuration: max_rounds: 8 -> 3; commands.test");
@@ -323,5 +539,6 @@ fn a_person_corrects_the_check_of_a_running_bubble() {
         home.pairflow(&["config", "set", "b1", setting]).ends(2).says(why);
     }
     home.pairflow(&["config", "set", "b1", "max_rounds=3"]).ok().says("Nothing changes");
+    home.pairflow(&["config", "set", "b1", "identity=current"]).ok().says("Nothing changes");
     home.pairflow(&["verify", "b1"]).ok();
 }
