@@ -34,4 +34,4 @@ pub use merge::{MergeEnd, merge};
 pub use open::{Opened, open};
 pub(crate) use prd::Document;
 pub use repair::Mended;
-pub use verify::{Sealed, VerifyReport, VerifyRow, verify};
+pub use verify::{Answer, Sealed, VerifyReport, VerifyRow, verify};
