@@ -28,6 +28,7 @@ pub use diff::{Diff, DiffOf, diff, patch};
 pub use export::export;
 pub use gate::Claim;
 pub use hear::{AgentSays, Handover, Heard};
+pub use identity::IdentityNotice;
 pub use locate::{Place, locate};
 pub use loop_verbs::{InConflict, Resumed};
 pub use merge::{MergeEnd, merge};

@@ -76,7 +76,9 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
     status.damaged_logs = bubble.log().set_aside().iter().map(|path| path.display().to_string()).collect();
     status.config_differs = bubble.config_differs(unit);
     if matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
-        status.identity_changes = bubble.identity_changes(unit)?;
+        let notice = bubble.identity_notice(unit)?;
+        (status.identity_changes, status.identity_next) =
+            notice.map(|notice| (notice.changes, notice.next)).unwrap_or_default();
     }
     match bubble.worktree_problem(unit) {
         None => {}

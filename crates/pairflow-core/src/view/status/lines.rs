@@ -258,8 +258,9 @@ fn outcome(page: &mut Lines, status: &Status) {
         page.sentences("Identity", &[("Changed since the bubble was created:".to_owned(), Tone::Warn)]);
         let changes: Vec<_> = status.identity_changes.iter().map(|change| (change.clone(), Tone::Warn)).collect();
         page.sentences("", &changes);
-        page.sentences("", &[("The recorded identity is used. To use the new one:".to_owned(), Tone::Warn)]);
-        page.whole("", &format!("pairflow config set {} identity=current", status.fields.bubble_id));
+        let switch = if status.identity_next.is_some() { " To use the new one:" } else { "" };
+        page.sentences("", &[(format!("The recorded identity is used.{switch}"), Tone::Warn)]);
+        status.identity_next.iter().for_each(|command| page.whole("", command));
     }
     if let Some(commit) = &status.commit {
         page.one("Commit", commit.short(), Tone::Good);

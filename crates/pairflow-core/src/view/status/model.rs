@@ -38,6 +38,9 @@ pub struct Status {
     pub damaged_logs: Vec<String>,
     /// How the repository's commit identity differs from the recorded one; a state alone does not tell.
     pub identity_changes: Vec<String>,
+    /// The command that takes over the repository's commit identity; nothing where it would be refused.
+    #[serde(skip)]
+    pub identity_next: Option<String>,
     /// How `bubble.toml` differs from the recorded configuration, which alone is in force; a state alone does not tell.
     pub config_differs: Option<String>,
     /// The bubble's branch.
@@ -247,6 +250,7 @@ impl Status {
             foreign: None,
             damaged_logs: Vec::new(),
             identity_changes: Vec::new(),
+            identity_next: None,
             config_differs: None,
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
