@@ -19,4 +19,6 @@ mod matrix;
 mod ownership;
 mod socket;
 mod support;
+#[path = "../verbs_support/mod.rs"]
+mod verbs_support;
 mod worktree;
