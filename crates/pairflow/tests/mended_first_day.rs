@@ -165,7 +165,7 @@ fn a_start_that_the_state_forbids_is_refused_for_that() {
 fn nothing_is_ended_by_half_a_name() {
     let home = home();
     started(&home, "wd");
-    home.pairflow(&["delete", "w", "-y"]).ends(1).says("deleted by its whole id").says("next: pairflow delete wd");
+    home.pairflow(&["delete", "w", "-y"]).ends(1).says("type its full id").says("next: pairflow delete wd");
     assert_eq!(home.status("wd")["state"], "RUNNING");
     created(&home, "we");
     for verb in ["stop", "delete"] {

@@ -190,7 +190,7 @@ fn the_watchdog_asks_only_when_the_time_is_up() {
     assert_eq!((&watched["paused"], &watched["watchdog_left_secs"]), (&json!(true), &json!(null)));
     home.pairflow(&["resume", "b1"]).ok();
     home.pairflow(&["supervisor", "stop"]).ok();
-    let uncounted = "nobody counts: the supervisor is not running";
+    let uncounted = "timeouts are paused: no supervisor is running";
     home.pairflow(&["watchdog", "b1"]).ok().says(uncounted).says("next: pairflow supervise");
     let status = home.pairflow(&["status", "b1"]).ok().stdout;
     assert!(status.contains(&format!("codex: hand over ({uncounted})")), "{status}");

@@ -6,9 +6,10 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::{Refusal, Unit};
 use serde::{Deserialize, Serialize};
 
+use crate::engine::foreign::adopting;
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::GitError;
-use crate::store::{Foreign, StoreError};
+use crate::store::StoreError;
 use crate::verbs::{Place, locate};
 
 /// The rules say no.
@@ -133,10 +134,8 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
     };
     let next = match store {
         StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
-        StoreError::Foreign { why: Foreign::Linked { .. } | Foreign::OtherUser, .. } => {
-            Some("pairflow doctor".to_owned())
-        }
-        StoreError::Foreign { id, .. } => Some(format!("pairflow adopt {id}")),
+        // The status says how a bubble that cannot be adopted is removed.
+        StoreError::Foreign { id, why } => Some(adopting(id, why).unwrap_or_else(|| format!("pairflow status {id}"))),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,
     };

@@ -44,14 +44,14 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The log is not this user's; nothing was changed.
-    #[error("bubble {id} is foreign: {why}; pairflow does nothing for it until you adopt it")]
+    #[error("bubble {id} is foreign: {why}; pairflow does nothing for it")]
     Foreign {
         /// The bubble.
         id: BubbleId,
         /// Why it is foreign.
         why: Foreign,
     },
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     #[error("another command has held bubble {id} for {} s{}; try again when it is done", waited.as_secs(), by(*holder))]
     Busy {
         /// The bubble.
@@ -76,7 +76,7 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: LineError,
     },
-    /// The log ends in the remains of an append. Only `verify` says so; commands mend it.
+    /// The log ends in the remains of an append. Only `verify` reports it; the next command repairs it.
     #[error("{} ends in {len} bytes of an unfinished append, at byte {offset}; the next command sets them aside", path.display())]
     Torn {
         /// The log.
@@ -86,7 +86,7 @@ pub enum StoreError {
         /// How many there are.
         len: u64,
     },
-    /// The last line lacks its newline. Only `verify` says so; commands mend it.
+    /// The last line lacks its newline. Only `verify` reports it; the next command repairs it.
     #[error("the last line of {} lacks its newline, at byte {offset}; the next command adds it", path.display())]
     Unterminated {
         /// The log.

@@ -13,7 +13,7 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::GitError;
 use serde::Serialize;
 
-use crate::app::{App, Reach};
+use crate::app::{App, Reach, steps};
 use crate::commands::common::RepoArg;
 use crate::exit::CommandError;
 use crate::out::{Grid, Line, Out, Paint, age};
@@ -52,7 +52,7 @@ struct Home {
     /// Oldest first.
     waiting: Vec<Waiting>,
     bubbles: Vec<Row>,
-    /// Repositories that could not be looked at, and worktrees that are gone.
+    /// Repositories that could not be read, foreign bubbles, and worktrees that are gone.
     problems: Vec<String>,
 }
 
@@ -127,9 +127,11 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
         for listed in bubbles {
             let (id, root) = (listed.bubble.id.clone(), &found.root);
             if let Some(why) = &listed.foreign {
-                let adopt = reach.line(&format!("pairflow adopt {id}"), root);
-                home.problems
-                    .push(format!("bubble {id} is foreign: {why}; nothing is done for it until you adopt it: {adopt}"));
+                let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, root));
+                let step = if notice.adopt.is_some() { "adopt" } else { "remove" };
+                let lines: Vec<_> = steps(&notice).map(String::as_str).collect();
+                let why = &notice.why;
+                home.problems.push(format!("bubble {id} is foreign: {why}; to {step} it: {}", lines.join(" && ")));
             } else if let Ok(unit) = &listed.unit {
                 home.waiting.extend(items(reach, root, unit));
                 home.problems.extend(troubled(reach, &listed.bubble, unit));
@@ -274,7 +276,8 @@ fn cells(row: &Row, now: Timestamp) -> Vec<(Paint, String)> {
     };
     let paused = if row.paused { ", paused" } else { "" };
     let foreign = if row.foreign.is_some() { ", foreign" } else { "" };
-    let turn = row.active_agent.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+    let turn =
+        row.active_agent.as_ref().filter(|_| row.foreign.is_none()).map_or_else(|| "-".to_owned(), ToString::to_string);
     let created = row.created_at.map_or_else(|| "-".to_owned(), |at| age(at, now));
     vec![
         (Paint::Bold, row.bubble_id.to_string()),

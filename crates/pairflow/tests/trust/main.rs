@@ -17,6 +17,7 @@ mod hangs;
 mod identity;
 mod matrix;
 mod ownership;
+mod shown;
 mod socket;
 mod support;
 #[path = "../verbs_support/mod.rs"]

@@ -4,6 +4,7 @@ use crate::ids::Party;
 use crate::rounds::RowState;
 use crate::unit::StateName;
 use crate::view::Tone;
+use crate::view::foreign::last_recorded;
 use crate::view::inbox::ItemKind;
 use crate::view::safe::{safe_line, width};
 use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
@@ -36,13 +37,11 @@ pub struct StatusLine {
 /// Returns the lines of a status, the most important first.
 pub fn render(status: &Status) -> Vec<StatusLine> {
     let mut page = Lines(Vec::new());
-    page.one("State", &state(status), state_tone(status));
     if let Some(why) = &status.foreign {
-        page.sentences(
-            "Foreign",
-            &[(format!("{why}. Nothing is done for this bubble until you adopt it."), Tone::Bad)],
-        );
+        foreign(&mut page, status, why);
+        return page.0;
     }
+    page.one("State", &state(status), state_tone(status));
     page.one("Task", &status.task_title, Tone::Plain);
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
@@ -61,6 +60,26 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
         page.whole(if at == 0 { "Next" } else { "" }, command);
     }
     page.0
+}
+
+/// A foreign bubble: why it is foreign, what its log says, and the only steps that there are.
+fn foreign(page: &mut Lines, status: &Status, why: &str) {
+    page.sentences("Foreign", &[(format!("{why}."), Tone::Bad)]);
+    let unproven = "Nothing is done for it. What follows is what its log says; none of it was checked here.";
+    page.sentences("", &[(unproven.to_owned(), Tone::Warn)]);
+    page.sentences("Log", &[(last_recorded(&status.fields), Tone::Plain)]);
+    page.one("Task", &status.task_title, Tone::Plain);
+    let asked = |open: &QuestionShown| (format!("{} asked: {}", called(&open.by), open.question), Tone::Plain);
+    page.sentences("Questions", &status.questions.iter().map(asked).collect::<Vec<_>>());
+    page.list("Checks", checks(status));
+    page.list("Findings", status.open_findings.iter().map(finding).collect());
+    files(page, status);
+    let failure: Vec<_> = status.failure.iter().map(|why| (why.clone(), Tone::Plain)).collect();
+    page.sentences("Failure", &failure);
+    status.next.iter().for_each(|command| page.whole("Adopt", command));
+    for (at, command) in status.removing.iter().enumerate() {
+        page.whole(if at == 0 { "Remove" } else { "" }, command);
+    }
 }
 
 /// The command lines that go on from a question of which `asked` is shown.

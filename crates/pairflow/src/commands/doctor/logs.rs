@@ -11,7 +11,7 @@ use pairflow_engine::supervise::Client;
 use pairflow_engine::verbs::Mended;
 
 use super::report::{Report, counted};
-use crate::app::{App, Reach, fits, quoted};
+use crate::app::{App, Reach, fits, quoted, steps};
 use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -33,8 +33,10 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
             all += 1;
             sound += usize::from(log(reach, &listed.bubble, report));
             if let Some(why) = &listed.foreign {
-                let next = reach.line(&format!("pairflow adopt {}", listed.bubble.id), &found.root);
-                report.warning(&format!("bubble {}", listed.bubble.id), &format!("foreign: {why}"), Some(&next));
+                let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, &found.root));
+                let next: Vec<_> = steps(&notice).map(String::as_str).collect();
+                let what = format!("foreign: {}", notice.why);
+                report.warning(&format!("bubble {}", listed.bubble.id), &what, Some(&next.join(" && ")));
                 continue;
             }
             match &listed.unit {
