@@ -83,7 +83,7 @@ impl Namespaces {
             }
             Err(_) => return Err(unknown()),
         };
-        // Whoever hides these cannot be told from a person, so it is none.
+        // A caller that hides these cannot be told from a person, so it counts as none.
         let own = Self::own().ok_or_else(unknown)?;
         if recorded.boot != boot() {
             return Ok(());

@@ -145,7 +145,7 @@ pub struct StorageError {
     pub source: io::Error,
 }
 
-/// Says the causes that a person can mend in words that say how.
+/// Words the causes that a person can fix so that they say how.
 fn cause(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full; free some space and try again".to_owned(),

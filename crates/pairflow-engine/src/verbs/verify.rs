@@ -150,7 +150,7 @@ fn standing(bubble: &Bubble) -> Result<VerifyRow, EngineError> {
         Some(why @ (Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. })) => {
             row(what, Err(why.to_string()))
         }
-        Some(why) => unchecked(format!("record: the bubble is foreign: {why}")),
+        Some(why) => unchecked(format!("record: the bubble is foreign, because {why}")),
     })
 }
 

@@ -131,7 +131,7 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
                 let step = if notice.adopt.is_some() { "adopt" } else { "remove" };
                 let lines: Vec<_> = steps(&notice).map(String::as_str).collect();
                 let why = &notice.why;
-                home.problems.push(format!("bubble {id} is foreign: {why}; to {step} it: {}", lines.join(" && ")));
+                home.problems.push(format!("bubble {id} is foreign: {why}; {step} it with '{}'", lines.join(" && ")));
             } else if let Ok(unit) = &listed.unit {
                 home.waiting.extend(items(reach, root, unit));
                 home.problems.extend(troubled(reach, &listed.bubble, unit));
@@ -152,7 +152,7 @@ fn troubled(reach: &Reach, bubble: &Bubble, unit: &Unit) -> Option<String> {
         GitError::WorktreeGone { .. } => {
             Some(format!("the worktree of bubble {} is gone; make it again: {again}", unit.id))
         }
-        other => Some(format!("bubble {}: {other}: {again}", unit.id)),
+        other => Some(format!("bubble {}: {other}; repair it with '{again}'", unit.id)),
     }
 }
 

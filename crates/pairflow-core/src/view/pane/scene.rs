@@ -50,7 +50,7 @@ pub struct Size {
     pub rows: usize,
 }
 
-/// Returns in how many milliseconds the silence of the turn's holder becomes a question; nothing while nobody is waited
+/// Returns in how many milliseconds the silence of the turn's holder becomes a question; nothing while no agent is waited
 /// for. The later of what the log and what the supervisor has heard counts.
 pub fn silence_left(scene: &Scene<'_>) -> Option<u64> {
     let (heard, limit) = scene.unit.silence_ends(active(scene))?;

@@ -73,7 +73,7 @@ pub struct Status {
     /// Every criterion of convergence that does not hold yet; empty once the work is accepted.
     #[serde(serialize_with = "sentences")]
     pub missing_for_convergence: Vec<Unmet>,
-    /// In how many seconds the silence of the turn's holder becomes a question; nothing while nobody is waited for.
+    /// In how many seconds the silence of the turn's holder becomes a question; nothing while no agent is waited for.
     pub watchdog_left_secs: Option<u64>,
     /// Whether the count-down is paused because no supervisor runs; a state alone does not tell.
     #[serde(skip)]

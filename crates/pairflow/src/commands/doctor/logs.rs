@@ -120,7 +120,7 @@ fn own_config(app: &App, bubble: &Bubble, report: &mut Report) {
             report.problem(
                 &what,
                 &error.message,
-                Some(&format!("mend the file, then: pairflow config explain {}", bubble.id)),
+                Some(&format!("correct the file, then: pairflow config explain {}", bubble.id)),
             );
         }
     }
@@ -216,7 +216,7 @@ fn tell_mended(bubble: &Bubble, mended: &Salvage, out: &mut Out) {
         // It was damaged between two looks, and nobody was asked: this says where everything is.
         Some(moved) => out.note(format_args!("{id}: kept {lines} lines; the damaged log is in {}", moved.display())),
         None => out.note(format_args!(
-            "{id}: mended the end of the log; {} there",
+            "{id}: repaired the end of the log; {} there",
             match lines {
                 1 => "its only line is".to_owned(),
                 _ => format!("all {lines} lines are"),
