@@ -196,7 +196,7 @@ impl Play {
     /// Brings session, panes, agents and notices in line with the log.
     fn step(&mut self) -> Result<(), StageError> {
         self.refresh();
-        // After the log was read: whoever has agents started comes before that is recorded.
+        // After the log was read: a command that has agents started comes before that is recorded.
         self.welcome();
         let Some(unit) = self.unit.clone() else { return Ok(()) };
         let begun = !matches!(unit.phase, Phase::Created | Phase::Preparing) && unit.workspace.is_some();

@@ -102,6 +102,6 @@ fn foreign(app: &App, arg: &BubbleArg) -> Option<CommandError> {
         notice.why,
         notice.remove.join(" && ")
     );
-    let error = CommandError::refused(message);
-    Some(notice.adopt.into_iter().fold(error, CommandError::next))
+    let next = notice.adopt.unwrap_or_else(|| format!("pairflow status {}", bubble.id));
+    Some(CommandError::refused(message).next(next))
 }

@@ -16,7 +16,7 @@ sealed, or broken.
 
 Exit code:
   0  everything was checked and holds, and the log is sealed by you
-  1  nothing wrong was found, but it cannot be checked here who wrote the log
+  1  nothing wrong was found, but not everything can be checked here, such as who wrote the log
   5  the log is damaged, or something that it claims does not hold
 
 Example:
@@ -81,7 +81,7 @@ fn verdict(report: &VerifyReport) -> String {
     match (report.answer, &report.certificate) {
         (Answer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
         (Answer::Unchecked, _) => {
-            format!("Nothing is wrong in {lines} of bubble {id}, but it cannot be checked here who wrote them.")
+            format!("Nothing is wrong in {lines} of bubble {id}, but the rows marked unknown cannot be checked here.")
         }
         (Answer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
         (Answer::Holds, Some(certificate)) => {

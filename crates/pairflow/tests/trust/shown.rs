@@ -153,7 +153,11 @@ fn verify_ends_with_the_weakest_of_its_rows() {
         assert_eq!((verified.code, json["answer"].as_str()), (5, Some("wrong")), "{}", verified.stdout);
         other.git(&["fetch", "--quiet", home.repo.to_str().unwrap(), "+refs/pairflow/*:refs/pairflow/*"]);
         let verified = other.pairflow(&["verify", "b1"]).ends(1).says(why);
-        assert!(last(&verified).ends_with("but it cannot be checked here who wrote them."), "{}", verified.stdout);
+        assert!(
+            last(&verified).ends_with("but the rows marked unknown cannot be checked here."),
+            "{}",
+            verified.stdout
+        );
         let json = other.pairflow(&["verify", "b1", "--json"]).ends(1).json();
         assert_eq!((&json["answer"], &json["holds"]), (&"unchecked".into(), &false.into()), "{json}");
         other.git(&["for-each-ref", "--format=%(refname)", "refs/pairflow/"]).lines().for_each(|name| {
