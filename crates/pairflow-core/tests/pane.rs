@@ -67,7 +67,16 @@ fn seats(play: &Play) -> Vec<SeatNow> {
 
 /// What is seen of a bubble without a story and without agents.
 fn scene(play: &Play) -> Scene<'_> {
-    Scene { unit: &play.unit, seats: None, story: &[], now: play.now(), alarms: &[], supervised: true, pane: false }
+    Scene {
+        unit: &play.unit,
+        seats: None,
+        story: &[],
+        now: play.now(),
+        foreign: None,
+        alarms: &[],
+        supervised: true,
+        pane: false,
+    }
 }
 
 fn shown(play: &Play, alarms: &[Alarm], columns: usize, rows: usize) -> Vec<PaneLine> {
@@ -284,7 +293,7 @@ fn a_long_title_gives_way_to_how_its_finding_stands() {
 fn without_a_supervisor_nobody_counts() {
     let play = running();
     let lines = text(&render(&Scene { supervised: false, ..scene(&play) }, Size { columns: 80, rows: 24 }));
-    assert!(lines.contains("Watchdog  nobody counts: the supervisor is not running\n"), "{lines}");
+    assert!(lines.contains("Watchdog  timeouts are paused: no supervisor is running\n"), "{lines}");
     assert!(!lines.contains("asks you in"), "{lines}");
 }
 

@@ -133,7 +133,7 @@ impl Play {
         play
     }
 
-    /// Reviewed, mended, and sent back because a check fails.
+    /// Reviewed, fixed, and sent back because a check fails.
     fn sent_back() -> Self {
         let mut play = Self::reviewed();
         play.pass("codex", "renamed after the write", None, ("bbbb", failed()));
@@ -339,7 +339,7 @@ fn a_review_file_lists_its_findings_by_name() {
 - round: 1
 - time: 2026-02-21T12:00:09.000Z
 - ref: src/save.rs
-- asks to: mend this
+- asks to: fix this
 
 ## Summary
 
@@ -377,7 +377,7 @@ fn decisions_and_the_done_package_have_files() {
     play.run(rework("spell it right"));
     let text = text_of(&play, "024-human-approval-decision.md");
     assert!(
-        text.contains("- decision: revise\n- tree: bbbb\n- to be mended: F3\n\n## Message\n\n> spell it right\n"),
+        text.contains("- decision: revise\n- tree: bbbb\n- to be fixed: F3\n\n## Message\n\n> spell it right\n"),
         "{text}"
     );
 
@@ -410,7 +410,7 @@ fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
     );
     assert!(text.contains("## What claude said when handing over (round 1, reviewer)\n\n> no rollback\n"), "{text}");
     assert!(text.contains("## Open findings\n\n- F1 P1 no rollback\n- F2 P2 long name\n"), "{text}");
-    assert!(text.contains("`--fixed F1` if it is mended, `--dispute F1 --reason '…'` if it is wrong"), "{text}");
+    assert!(text.contains("`--fixed F1` if it is fixed, `--dispute F1 --reason '…'` if it is wrong"), "{text}");
     let failing = "- test (cargo test): failed with exit code 101 after 0.4 s\n```text\nrunning 2 tests\ntest save ... FAILED\n```\n";
     assert!(text.contains(failing), "{text}");
     assert!(!text.contains("converged"), "a producer cannot declare convergence: {text}");

@@ -27,7 +27,7 @@ Options:
 
 `pairflow help COMMAND` shows a command's options, with an example.
 
-Exit codes: 0 done, 1 refused, 2 usage, 3 the world failed, 4 lost a race, 5 log damaged,
+Exit codes: 0 done, 1 refused, 2 usage, 3 I/O error, 4 lost a race, 5 log damaged,
 77 a human's command called by an agent.";
 
 /// Renders what agents may call, and nothing else.

@@ -7,7 +7,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .into_iter()
         .map(|candidate| (word.len() > 2 && candidate.starts_with(word), effort(word, candidate), candidate))
         .filter(|(begins, effort, _)| *begins || *effort <= limit)
-        // Whoever stopped typing half way made no mistake.
+        // A name that is only half typed is no mistake.
         .min_by_key(|(begins, effort, _)| (!begins, *effort))
         .map(|(_, _, candidate)| candidate)
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use pairflow_engine::clock::{Clock, SystemClock};
 use pairflow_engine::store::{RealDisk, Storage};
 
-/// What the process was given by whoever started it.
+/// What the process was given by its parent.
 pub struct World {
     /// The command line, the program's own name first.
     pub args: Vec<OsString>,

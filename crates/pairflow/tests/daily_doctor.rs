@@ -91,7 +91,7 @@ fn the_configured_programs_of_agents_are_looked_for() {
     let gone = format!("codex: /nowhere/codex-next is no program that can be run; {otherwise}");
     let spare = format!("spare: spare-agent is not on PATH; {otherwise}");
     assert_eq!(told, [("warning", &gone[..]), ("ok", &there), ("warning", &spare)], "{report:#}");
-    assert!(report.to_string().contains("mend `command` of [agent.codex]: pairflow config explain"), "{report:#}");
+    assert!(report.to_string().contains("correct `command` of [agent.codex]: pairflow config explain"), "{report:#}");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_torn_tail_is_a_warning_and_is_mended_without_a_question() {
     let tail = &whole[..whole.len() / 2];
     std::fs::write(transcript(&home, "torn"), [&whole[..], tail].concat()).unwrap();
     home.pairflow(&["doctor"]).ok().says("warning log of torn").says("bytes of an unfinished append");
-    home.pairflow(&["doctor", "--repair"]).ok().says("torn: mended the end of the log").says("every log is sound");
+    home.pairflow(&["doctor", "--repair"]).ok().says("torn: repaired the end of the log").says("every log is sound");
     assert_eq!(std::fs::read(transcript(&home, "torn")).unwrap(), whole);
 }
 

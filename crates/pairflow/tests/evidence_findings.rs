@@ -100,7 +100,7 @@ fn a_reproducer_decides_when_its_finding_is_mended() {
     home.wait_for_turn("b1", "codex");
     assert_eq!(findings(&home, "b1")[0]["open"], true);
     let told = std::fs::read_to_string(codex.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
-    assert!(told.contains("fails until it is mended"), "{told}");
+    assert!(told.contains("fails until it is fixed"), "{told}");
 
     codex.write("more.txt", "more\n");
     codex.pairflow(&["pass", "--summary", "there it is"]).ok();

@@ -110,7 +110,7 @@ fn a_stage_that_fails_while_the_work_is_up_for_approval_is_told_of_when_it_goes_
     assert_eq!(bubble.questions(), 1, "the approval alone: {}", bubble.everything());
     bubble.run("request-rework", &["--message", "once more"]).ok();
     let question = bubble.wait_for_question("trouble");
-    let told = question.contains("tmux") && question.contains("Mend it, then go on with 'pairflow resume broken'");
+    let told = question.contains("tmux") && question.contains("Fix it, then go on with 'pairflow resume broken'");
     assert!(told, "{question}");
     std::fs::remove_dir(&socket).unwrap();
     bubble.run("resume", &[]).ok();

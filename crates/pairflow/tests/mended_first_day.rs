@@ -132,7 +132,7 @@ fn a_program_that_is_not_there_is_noticed_before_a_bubble_is_made() {
     let setup = ["--pair", "typo,anna", "--test", "true", "--driver", "tmux"];
     let new = home.pairflow(&[&["new", "do it"][..], &setup].concat()).ends(3);
     for part in [
-        &format!("mend `command` of [agent.typo] in {}, line 3", own.display()),
+        &format!("correct `command` of [agent.typo] in {}, line 3", own.display()),
         "next: pairflow new 'do it' --pair typo,anna",
     ] {
         assert!(new.stderr.contains(part), "{part}: {new:?}");
@@ -143,11 +143,11 @@ fn a_program_that_is_not_there_is_noticed_before_a_bubble_is_made() {
     assert_eq!(ids(&home), [""; 0], "nothing was made");
     home.pairflow(&[&["create", "--id", "y", "--task", "do it"][..], &setup].concat()).ok();
     home.configure(&agents("sh"));
-    // What a bubble was made with counts, so that file has to be mended.
+    // What a bubble was made with counts, so that file has to be corrected.
     let own = home.repo.join(".pairflow/bubbles/y/bubble.toml");
     home.pairflow(&["start", "y"])
         .ends(3)
-        .says(&format!("mend `command` of [agent.typo] in {}, line ", own.display()))
+        .says(&format!("correct `command` of [agent.typo] in {}, line ", own.display()))
         .says("next: pairflow start y");
     home.pairflow(&["doctor"]).ok().says("anna, bert, typo: sh is ");
 }
@@ -166,7 +166,7 @@ fn a_start_that_the_state_forbids_is_refused_for_that() {
 fn nothing_is_ended_by_half_a_name() {
     let home = home();
     started(&home, "wd");
-    home.pairflow(&["delete", "w", "-y"]).ends(1).says("deleted by its whole id").says("next: pairflow delete wd");
+    home.pairflow(&["delete", "w", "-y"]).ends(1).says("type its full id").says("next: pairflow delete wd");
     assert_eq!(home.status("wd")["state"], "RUNNING");
     created(&home, "we");
     for verb in ["stop", "delete"] {

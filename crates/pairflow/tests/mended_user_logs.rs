@@ -25,7 +25,7 @@ fn verify_tells_a_state_that_is_not_the_logs_and_status_mends_it() {
     let edited = sound.replacen("CREATED", "DONE", 1);
     for wrong in ["{", "", &foreign, &edited] {
         std::fs::write(&state, wrong).unwrap();
-        let ran = home.pairflow(&["verify", "b1"]).ends(5).says("wrong  state: state.json");
+        let ran = home.pairflow(&["verify", "b1"]).ends(5).says("wrong    state: state.json");
         assert!(ran.stdout.contains("pairflow status b1"), "{ran:?}");
         assert_eq!(std::fs::read_to_string(&state).unwrap(), wrong, "verify only reads");
         home.pairflow(&["status", "b1"]).ok();

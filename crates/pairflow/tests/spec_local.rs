@@ -122,7 +122,7 @@ fn every_command_names_the_bubble_that_it_acted_on() {
     named(&["log", "login"]);
     named(&["verify", "login"]);
     named(&["stop", "login", "--yes"]);
-    home.pairflow(&["delete", "login", "--yes"]).ends(1).says("deleted by its whole id");
+    home.pairflow(&["delete", "login", "--yes"]).ends(1).says("type its full id");
     named(&["delete", "login-race", "--yes"]);
     assert_eq!(home.status("other")["state"], "RUNNING");
 }

@@ -168,7 +168,7 @@ fn start_refuses_a_bubble_that_runs_or_is_not_there() {
     let home = home();
     created(&home, "b1");
     home.pairflow(&["start", "b1"]).ok();
-    home.pairflow(&["start", "b1"]).ends(1).says("does not fit a bubble that is RUNNING");
+    home.pairflow(&["start", "b1"]).ends(1).says("the bubble is RUNNING");
     home.pairflow(&["start", "nope"]).ends(1).says("there is no bubble 'nope'");
 }
 

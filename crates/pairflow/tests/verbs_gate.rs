@@ -54,7 +54,7 @@ fn of_several_questions_one_has_to_be_named() {
 fn approve_needs_a_package() {
     let home = home();
     created(&home, "b1");
-    home.pairflow(&["approve", "b1"]).ends(1).says("does not fit a bubble that is CREATED");
+    home.pairflow(&["approve", "b1"]).ends(1).says("the bubble is CREATED");
     home.pairflow(&["start", "b1"]).ok();
     home.pairflow(&["approve", "b1"]).ends(1).says("RUNNING");
     home.pairflow(&["commit", "b1"]).ends(1).says("RUNNING");

@@ -183,14 +183,14 @@ fn the_watchdog_asks_only_when_the_time_is_up() {
     assert_eq!((&watched["escalated"], &watched["active_agent"]), (&json!(false), &json!("codex")));
     assert_eq!(home.status("b1")["state"], "RUNNING");
     created(&home, "b2");
-    home.pairflow(&["watchdog", "b2"]).ok().says("Nobody is waited for");
+    home.pairflow(&["watchdog", "b2"]).ok().says("No agent is waited for");
     home.pairflow(&["pause", "b1"]).ok();
     home.pairflow(&["watchdog", "b1"]).ok().says("bubble b1 is paused").says("next: pairflow resume b1");
     let watched = home.pairflow(&["watchdog", "b1", "--json"]).ok().json();
     assert_eq!((&watched["paused"], &watched["watchdog_left_secs"]), (&json!(true), &json!(null)));
     home.pairflow(&["resume", "b1"]).ok();
     home.pairflow(&["supervisor", "stop"]).ok();
-    let uncounted = "nobody counts: the supervisor is not running";
+    let uncounted = "timeouts are paused: no supervisor is running";
     home.pairflow(&["watchdog", "b1"]).ok().says(uncounted).says("next: pairflow supervise");
     let status = home.pairflow(&["status", "b1"]).ok().stdout;
     assert!(status.contains(&format!("codex: hand over ({uncounted})")), "{status}");

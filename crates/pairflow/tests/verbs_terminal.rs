@@ -143,7 +143,7 @@ fn the_watchdog_asks_once_about_an_agent_that_was_silent_for_too_long() {
     assert_eq!(exit, ExitCode::from(0));
     assert!(text.contains("codex has been silent for too long"), "{text}");
     let (_, text) = at_terminal(&home, &["watchdog", "b1"], "", Arc::new(TenMinutesLater));
-    assert!(text.contains("Nobody is waited for: bubble b1 is WAITING_HUMAN"), "{text}");
+    assert!(text.contains("No agent is waited for; bubble b1 is WAITING_HUMAN"), "{text}");
     assert_eq!(home.status("b1")["questions"].as_array().unwrap().len(), 1);
     home.pairflow(&["resume", "b1"]).ok();
     home.wait_for_turn("b1", "codex");

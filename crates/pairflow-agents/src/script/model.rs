@@ -84,7 +84,7 @@ pub struct Pass {
     /// A review as JSON, as `--findings` takes it.
     #[serde(default)]
     pub review: Option<String>,
-    /// Findings that are mended.
+    /// Findings that are fixed.
     #[serde(default)]
     pub fixed: Vec<String>,
     /// Findings that are wrong, each with the reason.

@@ -39,7 +39,7 @@ pub(super) fn spec() -> AgentSpec {
     }
 }
 
-/// Its shared server would outlive the pane; a login shell of Debian sets another PATH, without pairflow; and whoever
+/// Its shared server would outlive the pane; a login shell of Debian sets another PATH, without pairflow; and a person who
 /// types into a pane must not meet an offer that takes the next Enter for a yes.
 fn always() -> Vec<String> {
     let settings =

@@ -40,7 +40,7 @@ impl Layer {
     /// Every flag whose value no file could hold either.
     pub fn from_flags(flags: Flags) -> Result<Self, ConfigErrors> {
         let (implementer, reviewer) = flags.pair.unzip();
-        // Whoever names a script wants it played.
+        // A script that is named is to be played.
         let driver = flags.driver.or(flags.script.as_ref().map(|_| DriverKind::Script));
         let mut checking = Checking { errors: Vec::new() };
         let layer = Self {

@@ -1,4 +1,4 @@
-//! The address that notifications are posted to. Whoever knows it can post there, so it is a secret: it is shown no
+//! The address that notifications are posted to. Everyone who knows it can post there, so it is a secret: it is shown no
 //! further than its host, and it is written nowhere but where the person wrote it.
 
 use std::fmt;

@@ -87,7 +87,7 @@ pub enum Intent {
     Task,
     /// Review this.
     Review,
-    /// Mend this.
+    /// Fix this.
     FixRequest,
 }
 

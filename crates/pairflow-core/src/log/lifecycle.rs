@@ -70,9 +70,9 @@ pub enum Lifecycle {
         #[serde(default, skip_serializing_if = "crate::log::body::is_zero")]
         slices: u32,
     },
-    /// Work goes back to whoever made it before anyone reviews it: what pairflow ran itself says that it is not done.
+    /// Work goes back to its author before anyone reviews it: what pairflow ran itself says that it is not done.
     SentBack {
-        /// Which agent mends it.
+        /// Which agent fixes it.
         agent: AgentId,
         /// What fails on it.
         why: Vec<String>,

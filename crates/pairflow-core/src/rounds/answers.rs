@@ -8,7 +8,7 @@ use crate::ids::FindingId;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answers {
-    /// Rows that the producer has mended.
+    /// Rows that the producer has fixed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<FindingId>,
     /// Rows that are no faults, says the producer.

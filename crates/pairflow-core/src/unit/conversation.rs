@@ -44,7 +44,7 @@ impl Unit {
             _ if self.rules.reviewer_context_mode == ContextMode::Persistent => true,
             // A review that was interrupted goes on; it is still the same review.
             Seat::Critic => session.turn == turn.number,
-            // Whoever has only reviewed so far produces in the conversation of the review, which is its own from then on.
+            // An agent that has only reviewed so far produces in the conversation of the review, which is its own from then on.
             Seat::Producer => session.seat != Some(Seat::Critic) || session.producer.is_none(),
         }
     }

@@ -219,7 +219,7 @@ fn active(unit: &Unit, agent: &AgentId) -> Decided {
 
 /// An agent wants to end its turn without a hand-over: it is reminded, and then a person is asked.
 fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
-    // Whoever has not read the newest notice yet ends what came before it, and that is right.
+    // An agent that has not read the newest notice yet ends what came before it, and that is right.
     let behind = unit.notice_for(agent).is_some();
     let Some(turn) = unit.watched().filter(|turn| turn.agent == *agent && !behind) else { return Decided::default() };
     if turn.nudges < NUDGES {
@@ -337,7 +337,7 @@ pub(super) fn come_back(unit: &Unit, command: &Command, now: Moment) -> Option<R
     }))
 }
 
-/// The answers with which pairflow takes back what it asked about the presence of `agent`, whoever has the turn.
+/// The answers with which pairflow takes back what it asked about the presence of `agent`, no matter who has the turn.
 pub(super) fn withdrawals(unit: &Unit, agent: &AgentId, which: impl Fn(QuestionKind) -> bool) -> Vec<Event> {
     let its_own = |open: &&OpenQuestion| open.kind.is_about_presence() && is_about(unit, open, agent);
     let open = unit.questions.iter().filter(its_own).filter(|open| which(open.kind));

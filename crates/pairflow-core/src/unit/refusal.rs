@@ -25,8 +25,8 @@ pub enum Caller {
 /// Why a command was refused. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The command does not fit the state.
-    #[error("'{command}' does not fit a bubble that is {state}{}", .why.as_deref().map(|w| format!(": {w}")).unwrap_or_default())]
+    /// The command is not possible in this state.
+    #[error("cannot {command}: the bubble is {state}{}", .why.as_deref().map(|w| format!("; {w}")).unwrap_or_default())]
     WrongState {
         /// The state.
         state: StateName,
@@ -35,8 +35,8 @@ pub enum Refusal {
         /// What the state means for the caller.
         why: Option<String>,
     },
-    /// The command would fit after another one.
-    #[error("'{command}' does not fit a bubble that is {state}: {why}")]
+    /// The command is possible after another one.
+    #[error("cannot {command}: the bubble is {state}; {why}")]
     Untimely {
         /// The state.
         state: StateName,

@@ -54,7 +54,7 @@ impl Page {
         self.line(&fence);
     }
 
-    /// Adds a change; nothing in it is hidden from whoever reviews it.
+    /// Adds a change; nothing in it is hidden from its reviewer.
     pub(crate) fn patch(&mut self, text: &str) {
         let shown = revealed(text);
         if shown.as_ref() != text.replace("\r\n", "\n") {

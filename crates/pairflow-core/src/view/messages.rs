@@ -113,7 +113,7 @@ fn write_pass(page: &mut Page, pass: &Pass) {
     let asked = match pass.pass_intent {
         Intent::Task => "do this",
         Intent::Review => "review this",
-        Intent::FixRequest => "mend this",
+        Intent::FixRequest => "fix this",
     };
     page.item(&format!("asks to: {asked}"));
     if !pass.reviewed.is_empty() {
@@ -216,7 +216,7 @@ fn write_decision(page: &mut Page, it: &ApprovalDecision) {
         Verdict::Reject => "decision: reject",
     });
     page.item(&format!("tree: {}", one_line(&it.tree.0)));
-    page.items(it.findings.iter().map(|id| format!("to be mended: {id}")));
+    page.items(it.findings.iter().map(|id| format!("to be fixed: {id}")));
     said(page, "Message", &it.message);
 }
 

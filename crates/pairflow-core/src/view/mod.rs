@@ -3,6 +3,7 @@
 pub mod brief;
 pub mod export;
 mod fields;
+mod foreign;
 pub mod inbox;
 pub mod ledger;
 mod markdown;
@@ -17,5 +18,6 @@ mod tone;
 mod words;
 
 pub use fields::{StateFields, TurnState};
+pub use foreign::ForeignNotice;
 pub use tone::Tone;
-pub use words::{UNCOUNTED, age, criterion, span, title};
+pub use words::{UNCOUNTED, age, criterion, quoted, span, title};

@@ -8,16 +8,6 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Quotes a text for a shell, if it needs that.
-pub fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
 /// Returns `text` without anything that steers a terminal: only visible characters, line feeds and tabs are left.
 ///
 /// Removed are control characters (7-bit and 8-bit), escape sequences with their arguments, carriage returns, and

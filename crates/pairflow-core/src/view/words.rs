@@ -12,7 +12,7 @@ use crate::view::safe::{safe_line, width};
 const ONE_LINE: usize = 4000;
 
 /// What is said instead of a count-down while no supervisor runs.
-pub const UNCOUNTED: &str = "nobody counts: the supervisor is not running";
+pub const UNCOUNTED: &str = "timeouts are paused: no supervisor is running";
 
 /// Returns a criterion of convergence as people read it: without the name of a field, which only programs know.
 pub fn criterion(unmet: &Unmet) -> String {
@@ -25,6 +25,16 @@ pub fn criterion(unmet: &Unmet) -> String {
 /// Returns foreign text as one safe line of a page.
 pub(crate) fn one_line(text: &str) -> String {
     safe_line(text, ONE_LINE)
+}
+
+/// Quotes a text for a shell, if it needs that.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 /// Returns what people call a party.

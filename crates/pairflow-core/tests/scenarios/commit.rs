@@ -24,11 +24,11 @@ fn a_commit_needs_an_explicit_approval() {
          human: approve
          human: commit",
         "#1 RUNNING codex implementer round 1
-         refused: 'commit' does not fit a bubble that is RUNNING: round 1, codex has the turn as implementer
+         refused: cannot commit: the bubble is RUNNING; round 1, codex has the turn as implementer
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 READY_FOR_APPROVAL round 2 tree1
-         refused: 'commit' does not fit a bubble that is READY_FOR_APPROVAL: the package waits for a person's decision
+         refused: cannot commit: the bubble is READY_FOR_APPROVAL; the package waits for a person's decision
          #5 APPROVED_FOR_COMMIT tree1
          #6 DONE commit1 tree1",
     );
@@ -259,7 +259,7 @@ fn the_merge_is_recorded_once_and_only_when_done() {
          human: merge
          human: merge",
         "#1 RUNNING codex implementer round 1
-         refused: 'merged' does not fit a bubble that is RUNNING: round 1, codex has the turn as implementer
+         refused: cannot merged: the bubble is RUNNING; round 1, codex has the turn as implementer
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 READY_FOR_APPROVAL round 2 tree1
@@ -291,7 +291,7 @@ fn a_bubble_is_not_stopped_while_its_commit_is_under_way() {
          #6 APPROVED_FOR_COMMIT tree1 committing
          refused: a commit is already under way
          #7 DONE commit1 tree1
-         refused: 'stop' does not fit a bubble that is DONE: its commit is commit1",
+         refused: cannot stop: the bubble is DONE; its commit is commit1",
     );
 }
 

@@ -110,7 +110,7 @@ fn accept_leads_to_the_approval_and_approve_is_refused_before() {
              #2 RUNNING claude reviewer round 1
              #3 RUNNING codex reviewer round 2 clean: claude
              #4 WAITING_HUMAN codex reviewer round 2 settled clean: claude, codex asks: {question}
-             refused: 'approve' does not fit a bubble that is WAITING_HUMAN: {refused}
+             refused: cannot approve: the bubble is WAITING_HUMAN; {refused}
              refused: a person is asked first: {}
              #5 READY_FOR_APPROVAL round 2 tree1
              #6 APPROVED_FOR_COMMIT tree1",

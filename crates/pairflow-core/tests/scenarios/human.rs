@@ -148,13 +148,13 @@ fn a_question_outside_the_loop_is_refused_and_names_the_state() {
          claude: pass clean
          codex: pass clean
          codex: asks 'am I late?'",
-        "refused: 'ask-human' does not fit a bubble that is CREATED: it has not been started
+        "refused: cannot ask-human: the bubble is CREATED; it has not been started
          #1 RUNNING codex implementer round 1
          refused: the question must not be empty
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 READY_FOR_APPROVAL round 2 tree1
-         refused: 'ask-human' does not fit a bubble that is READY_FOR_APPROVAL: the package waits for a person's decision",
+         refused: cannot ask-human: the bubble is READY_FOR_APPROVAL; the package waits for a person's decision",
     );
 }
 
@@ -170,7 +170,7 @@ fn resume_refuses_while_an_agents_question_is_open() {
          #2 WAITING_HUMAN codex implementer round 1 asks: codex: which database?
          refused: a person is asked first: which database?
          #3 RUNNING codex implementer round 1
-         refused: 'resume' does not fit a bubble that is RUNNING: it is not paused; codex has the turn as implementer",
+         refused: cannot resume: the bubble is RUNNING; it is not paused; codex has the turn as implementer",
     );
 }
 
@@ -273,7 +273,7 @@ fn rework_after_approval_withdraws_the_approval() {
          #4 READY_FOR_APPROVAL round 2 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 RUNNING claude implementer round 3
-         refused: 'commit' does not fit a bubble that is RUNNING: round 3, claude has the turn as implementer",
+         refused: cannot commit: the bubble is RUNNING; round 3, claude has the turn as implementer",
     );
 }
 
@@ -329,11 +329,11 @@ fn approval_and_rework_are_refused_outside_of_the_gate() {
          human: approve
          human: rework 'x'
          human: commit",
-        "refused: 'approve' does not fit a bubble that is CREATED: it has not been started
+        "refused: cannot approve: the bubble is CREATED; it has not been started
          #1 RUNNING codex implementer round 1
-         refused: 'approve' does not fit a bubble that is RUNNING: round 1, codex has the turn as implementer
-         refused: 'request-rework' does not fit a bubble that is RUNNING: round 1, codex has the turn as implementer
-         refused: 'commit' does not fit a bubble that is RUNNING: round 1, codex has the turn as implementer",
+         refused: cannot approve: the bubble is RUNNING; round 1, codex has the turn as implementer
+         refused: cannot request-rework: the bubble is RUNNING; round 1, codex has the turn as implementer
+         refused: cannot commit: the bubble is RUNNING; round 1, codex has the turn as implementer",
     );
 }
 

@@ -47,9 +47,9 @@ fn a_second_start_is_refused_and_says_whose_turn_it_is() {
          settle
          start",
         "#1 PREPARING_WORKSPACE
-         refused: 'start' does not fit a bubble that is PREPARING_WORKSPACE: its workspace is being prepared
+         refused: cannot start: the bubble is PREPARING_WORKSPACE; its workspace is being prepared
          #2 RUNNING codex implementer round 1
-         refused: 'start' does not fit a bubble that is RUNNING: round 1, codex has the turn as implementer",
+         refused: cannot start: the bubble is RUNNING; round 1, codex has the turn as implementer",
     );
 }
 
@@ -161,19 +161,19 @@ fn nothing_follows_a_final_state() {
          wait 6m",
         "#1 RUNNING codex implementer round 1
          #2 CANCELLED
-         refused: 'start' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'pass' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'ask-human' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: cannot start: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot pass: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot ask-human: the bubble is CANCELLED; a person stopped it, and that is final
          refused: no question is open
-         refused: 'resume' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'pause' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'approve' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'request-rework' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'commit' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'update' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'stop' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'merged' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
-         refused: 'env' does not fit a bubble that is CANCELLED: a person stopped it, and that is final
+         refused: cannot resume: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot pause: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot approve: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot request-rework: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot commit: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot update: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot stop: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot merged: the bubble is CANCELLED; a person stopped it, and that is final
+         refused: cannot env: the bubble is CANCELLED; a person stopped it, and that is final
          refused: this is no longer owed
          nothing happens",
     );

@@ -301,7 +301,7 @@ fn only_agents_in_panes_can_be_started_again() {
         "start
          human: restart",
         "#1 RUNNING  codex implementer round 1
-         refused: 'restart' does not fit a bubble that is RUNNING: pairflow keeps no agents running here (driver = \"external\")",
+         refused: cannot restart: the bubble is RUNNING; pairflow keeps no agents running here (driver = \"external\")",
     );
 }
 

@@ -19,7 +19,7 @@ fn a_pause_keeps_state_and_turn_and_agents_wait() {
          refused: the bubble is paused, so 'pass' has to wait
          refused: only the reviewer may declare convergence; codex is the implementer of round 1
          refused: the bubble is paused, so 'pass' has to wait
-         refused: 'pause' does not fit a bubble that is RUNNING: it is paused already
+         refused: cannot pause: the bubble is RUNNING; it is paused already
          #3 RUNNING codex implementer round 1
          #4 RUNNING claude reviewer round 1",
     );
@@ -88,10 +88,10 @@ fn resume_without_a_pause_is_refused() {
          human: pause
          start
          human: resume",
-        "refused: 'resume' does not fit a bubble that is CREATED: it has not been started
-         refused: 'pause' does not fit a bubble that is CREATED: it has not been started
+        "refused: cannot resume: the bubble is CREATED; it has not been started
+         refused: cannot pause: the bubble is CREATED; it has not been started
          #1 RUNNING codex implementer round 1
-         refused: 'resume' does not fit a bubble that is RUNNING: it is not paused; codex has the turn as implementer",
+         refused: cannot resume: the bubble is RUNNING; it is not paused; codex has the turn as implementer",
     );
 }
 

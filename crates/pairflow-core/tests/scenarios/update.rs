@@ -44,7 +44,7 @@ fn an_update_of_approved_work_withdraws_the_approval() {
          #4 READY_FOR_APPROVAL round 2 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 RUNNING codex reviewer round 3
-         refused: 'commit' does not fit a bubble that is RUNNING: round 3, codex has the turn as reviewer",
+         refused: cannot commit: the bubble is RUNNING; round 3, codex has the turn as reviewer",
     );
 }
 
@@ -60,7 +60,7 @@ fn during_a_turn_an_update_needs_a_pause() {
          codex edits a.rs
          codex: pass",
         "#1 RUNNING codex implementer round 1
-         refused: 'update' does not fit a bubble that is RUNNING: an agent is at work, and has to be paused first
+         refused: cannot update: the bubble is RUNNING; an agent is at work, and has to be paused first
          #2 RUNNING codex implementer round 1 paused
          #3 RUNNING codex implementer round 1 opening paused unchecked: test
          #4 RUNNING codex implementer round 1
@@ -195,7 +195,7 @@ fn while_the_base_is_merged_nobody_resumes_approves_or_commits() {
          #2 RUNNING codex implementer round 1 paused
          #3 RUNNING codex implementer round 1 paused updating
          nothing happens
-         refused: 'resume' does not fit a bubble that is RUNNING: the base branch is being merged into the worktree
+         refused: cannot resume: the bubble is RUNNING; the base branch is being merged into the worktree
          refused: this is no longer owed
          #4 RUNNING codex implementer round 1 opening paused unchecked: test
          #5 RUNNING codex implementer round 1",
@@ -215,7 +215,7 @@ fn while_the_base_is_merged_nobody_resumes_approves_or_commits() {
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 READY_FOR_APPROVAL round 2 tree1
          #5 READY_FOR_APPROVAL round 2 tree1 updating
-         refused: 'approve' does not fit a bubble that is READY_FOR_APPROVAL: the base branch is being merged into the worktree
+         refused: cannot approve: the bubble is READY_FOR_APPROVAL; the base branch is being merged into the worktree
          #6 CANCELLED
          refused: this is no longer owed",
     );
@@ -235,7 +235,7 @@ fn while_the_base_is_merged_nobody_resumes_approves_or_commits() {
          #4 READY_FOR_APPROVAL round 2 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 APPROVED_FOR_COMMIT tree1 updating
-         refused: 'commit' does not fit a bubble that is APPROVED_FOR_COMMIT: the base branch is being merged into the worktree
+         refused: cannot commit: the bubble is APPROVED_FOR_COMMIT; the base branch is being merged into the worktree
          #7 APPROVED_FOR_COMMIT tree1",
     );
 }

@@ -92,12 +92,12 @@ fn a_waiver_has_its_place_in_the_loop_only() {
          claude: pass clean
          codex: pass P3 'naming'
          human: waive F1 'x'",
-        "refused: 'waive' does not fit a bubble that is CREATED: it has not been started
+        "refused: cannot waive: the bubble is CREATED; it has not been started
          #1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 READY_FOR_APPROVAL round 2 tree1
-         refused: 'waive' does not fit a bubble that is READY_FOR_APPROVAL: the package waits for a person's decision",
+         refused: cannot waive: the bubble is READY_FOR_APPROVAL; the package waits for a person's decision",
     );
 }
 

@@ -213,7 +213,7 @@ fn a_restart_that_nobody_could_carry_out_is_refused_with_the_way_on() {
         let before = (play.log.len(), asked(&play));
         play.line("human: restart");
         let last = play.lines.last().unwrap();
-        assert!(last.starts_with("refused: 'restart' does not fit") && last.contains(way), "{lines:?}: {last}");
+        assert!(last.starts_with("refused: cannot restart") && last.contains(way), "{lines:?}: {last}");
         assert_eq!((play.log.len(), asked(&play)), before, "{lines:?}");
         assert_eq!(play.unit.restarts, 0, "{lines:?}");
     }

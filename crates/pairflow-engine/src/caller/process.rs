@@ -31,7 +31,7 @@ impl Caller {
         own.then(|| Self { lineage: Lineage::of(pid), namespaces: Namespaces::of(&pid.to_string()) })
     }
 
-    /// Elsewhere nobody is asked who it is.
+    /// Elsewhere callers are not identified.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn at(_: &UnixStream) -> Option<Self> {
         Some(Self { lineage: Lineage::Untold, namespaces: None })
@@ -88,7 +88,7 @@ impl Caller {
         found.map(|(owner, _)| owner.clone())
     }
 
-    /// Returns the agent that it, or whoever has started it, says to be: one that has joined a bubble by itself is on
+    /// Returns the agent that it, or a process that has started it, says to be: one that has joined a bubble by itself is on
     /// no record. Only its token proves it.
     fn joined(&self, engine: &Engine, repos: &[PathBuf]) -> Option<Owner> {
         let [bubble, repo, agent, token] = self.lineage.variables(JOINED)?;

@@ -177,7 +177,7 @@ impl From<&Launch> for LaunchFile {
     }
 }
 
-/// Puts a file into place that only its owner can read; whoever reads it sees the old one or the new one.
+/// Puts a file into place that only its owner can read; a reader sees the old one or the new one.
 pub fn private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().map(ToOwned::to_owned).unwrap_or_default();
     name.push(format!(".{}", std::process::id()));

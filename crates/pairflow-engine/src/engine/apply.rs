@@ -27,7 +27,7 @@ pub struct Applied {
     pub unit: Unit,
     /// Whether an earlier attempt had recorded it already.
     pub repeated: bool,
-    /// What of the log's end was mended first, if anything.
+    /// What was repaired at the log's end first, if anything.
     pub repaired: Option<Repaired>,
 }
 
@@ -45,7 +45,7 @@ impl Bubble {
             return applied.map_err(|refusal| self.refused(command, &seen.unit, refusal));
         }
         let mut log = self.locked()?;
-        // Whoever wrote the earlier record may have died before its sync; under the lock it is durable.
+        // The writer of the earlier record may have died before its sync; under the lock it is durable.
         if let Some(applied) = repeated(&log.loaded().unit, command) {
             self.insist_same(applied.id.as_ref(), command)?;
             return Ok(applied);

@@ -1,4 +1,4 @@
-//! What agents read, as files of the bubble: the brief of whoever has the turn, and what the others are told meanwhile.
+//! What agents read, as files of the bubble: the brief of the agent that has the turn, and what the others are told meanwhile.
 //! They are derived: whatever changes the turn writes them again.
 
 use std::path::PathBuf;

@@ -42,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// Returns the bubble called `id` of the repository at `repo`, whoever it belongs to, to look at it only.
+    /// Returns the bubble called `id` of the repository at `repo`, own or foreign, to read it only.
     pub fn look_at(&self, repo: &Path, id: &BubbleId) -> Result<Bubble, EngineError> {
         let bubble = self.handle(repo, id);
         match bubble.log.is_there()? {

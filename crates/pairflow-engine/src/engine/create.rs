@@ -25,7 +25,7 @@ pub struct NewBubble<'a> {
     pub resolved: Resolved,
     /// How the check commands were confirmed.
     pub confirmed: Confirmed,
-    /// Who makes its commit; without one, whoever git says now.
+    /// Who makes its commit; without one, the identity that git has at the commit.
     pub identity: Option<CommitIdentity>,
 }
 

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::{Refusal, Unit};
-use pairflow_core::view::safe::quoted;
+use pairflow_core::view::quoted;
 use serde::{Deserialize, Serialize};
 
+use crate::engine::foreign::onward;
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::GitError;
 use crate::store::StoreError;
@@ -140,7 +141,7 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         StoreError::StateOfOther { path } | StoreError::StateNotDirectory { path } => {
             Some(format!("ls -ld {}", quoted(&path.display().to_string())))
         }
-        StoreError::Foreign { id, why } => Some(why.next(id)),
+        StoreError::Foreign { id, why } => Some(onward(id, why)),
         StoreError::Changed { id } => Some(format!("pairflow adopt {id}")),
         StoreError::StateShared { path } => Some(format!("chmod go-w {}", quoted(&path.display().to_string()))),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),

@@ -71,7 +71,7 @@ pub enum EngineError {
     /// An effect was tried and did not work; the bubble says so, too.
     #[error("{0}")]
     Effect(String),
-    /// Something else of the world failed.
+    /// An I/O error outside of pairflow.
     #[error("{what}")]
     World {
         /// What was tried.

@@ -6,6 +6,7 @@ mod bubble;
 mod create;
 mod denial;
 mod error;
+mod foreign;
 mod identity;
 mod list;
 mod material;

@@ -47,7 +47,7 @@ pub struct Committed {
     pub index_refreshed: bool,
 }
 
-/// How long git waits for whoever moves the same branch, in milliseconds: a disk may be slow.
+/// How long git waits for a process that moves the same branch, in milliseconds: a disk may be slow.
 const REF_PATIENCE: &str = "5000";
 
 /// Makes the commit, or finds it if it is already there.

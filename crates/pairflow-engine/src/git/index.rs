@@ -81,7 +81,7 @@ impl Drop for Index {
 
 /// Forgets what was remembered of a workspace that will not be looked at again.
 pub(crate) fn forget_index(workspace: &Workspace) {
-    // It is a cache: whoever finds it later makes a new one.
+    // It is a cache, which is made anew when needed.
     let _ = std::fs::remove_file(cached(workspace));
 }
 

@@ -32,7 +32,7 @@ const FIXED: &[(&str, &str)] = &[
     ("maintenance.auto", "false"),
     ("submodule.recurse", "false"),
     ("user.useConfigOnly", "true"),
-    // These decide whether git notices a change. Whoever changes files must not also decide that.
+    // These decide whether git notices a change. Those who change files must not also decide that.
     ("core.untrackedCache", "false"),
     ("core.splitIndex", "false"),
     ("core.trustctime", "true"),

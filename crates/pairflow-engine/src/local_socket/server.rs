@@ -45,7 +45,7 @@ pub(crate) struct Server {
 impl Server {
     /// Listens at `path`, and has each caller served by `serve` in a thread of its own.
     ///
-    /// Whoever opens it holds a lock for it, so a socket that is there already belongs to nobody.
+    /// Its opener holds a lock for it, so a socket that is there already has no owner.
     pub(crate) fn open(
         path: PathBuf,
         limits: Limits,

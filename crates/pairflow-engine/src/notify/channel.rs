@@ -90,7 +90,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Puts an order together; `person` is the environment of whoever works with the bubble, if it is known.
+    /// Puts an order together; `person` is the environment of the person who works with the bubble, if it is known.
     pub(super) fn new(
         bubble: &Arc<Bubble>,
         notification: Notification,
@@ -108,7 +108,7 @@ impl Order {
     }
 }
 
-/// Returns a variable of `person`, or our own where nobody is known.
+/// Returns a variable of `person`, or our own where no person is known.
 fn of(person: Person<'_>, name: &str) -> Option<String> {
     match person {
         Some(env) => env.iter().find(|(one, _)| one == name).map(|(_, value)| value.clone()),

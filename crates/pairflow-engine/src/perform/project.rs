@@ -8,7 +8,7 @@ use pairflow_core::view::messages::{message_file, message_name};
 use crate::engine::{Bubble, EngineError};
 use crate::store::StoreError;
 
-/// Writes the message files that are missing, the brief of whoever has the turn, and what the others are told.
+/// Writes the message files that are missing, the brief of the agent that has the turn, and what the others are told.
 ///
 /// Returns how many slices of the change the holder of the turn has to confirm.
 pub fn write_projections(bubble: &Bubble, unit: &Unit) -> Result<u32, EngineError> {

@@ -118,7 +118,7 @@ fn report(bubble: &Bubble, error: &EngineError) -> Result<bool, EngineError> {
     let command = if gone {
         Command::GiveUp { reason }
     } else {
-        let reason = format!("{reason}. Mend it, then go on with 'pairflow resume {}'.", bubble.id);
+        let reason = format!("{reason}. Fix it, then go on with 'pairflow resume {}'.", bubble.id);
         Command::Trouble { reason }
     };
     match bubble.apply(&command) {

@@ -120,7 +120,7 @@ fn agent_head(workspace: &Workspace, unit: &Unit) -> Option<pairflow_core::ids::
     (Some(&tip) != base).then_some(tip)
 }
 
-/// Writes `artifacts/round-<nnn>.diff`: what this round changed, whoever changed it.
+/// Writes `artifacts/round-<nnn>.diff`: what this round changed, no matter who changed it.
 fn write_diff(bubble: &Bubble, unit: &Unit, workspace: &Workspace, snapshot: &Snapshot) -> Result<(), EngineError> {
     let round = round_of(unit);
     let name = format!("round-{round:03}.diff");

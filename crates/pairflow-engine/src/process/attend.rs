@@ -120,7 +120,7 @@ impl Ears {
         0
     }
 
-    /// Takes in what is in the pipe already, without waiting for whoever may still hold it open.
+    /// Takes in what is in the pipe already, without waiting for processes that may still hold it open.
     fn listen_to_the_rest(&mut self, group: &Group, output: &mut Output) {
         let mut taken = 0;
         while taken < LAST_GULP {

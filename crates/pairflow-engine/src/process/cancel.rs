@@ -1,4 +1,4 @@
-//! A stop flag that also wakes whoever sleeps on it.
+//! A stop flag that also wakes a thread that sleeps on it.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -22,9 +22,9 @@ pub struct Enrolment {
 }
 
 impl Enrolment {
-    /// Records this process, and has everybody below it stay below it: whoever loses its parent gets this one.
+    /// Records this process, and has every process below it stay below it: one that loses its parent gets this one.
     ///
-    /// Both outlast what this process becomes. Where there is no `/proc`, nobody is recorded.
+    /// Both outlast what this process becomes. Where there is no `/proc`, nothing is recorded.
     pub fn enrol(&self) -> Result<(), RegistryError> {
         keep_orphans();
         let Some(seen) = i32::try_from(std::process::id()).ok().and_then(stat::of) else { return Ok(()) };

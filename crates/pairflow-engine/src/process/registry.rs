@@ -2,7 +2,7 @@
 //!
 //! A process is recognised by its id, its start time and the boot it belongs to, so a number that the kernel has given
 //! to someone else since is never taken for ours. Every group also carries a mark in its environment, which children
-//! keep when they leave the group or lose their parent. Whoever throws the mark away is still found below its parents.
+//! keep when they leave the group or lose their parent. A process that drops the mark is still found below its parents.
 
 use std::fs;
 use std::io;
@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const LAST_WAIT: Duration = Duration::from_secs(2);
 /// How long to wait before looking again whether somebody is left.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
-/// How often it is looked whether nobody is left, while somebody cannot be told.
+/// How often it is checked whether no process is left, while one cannot be told apart.
 const LOOKS: u32 = 5;
 
 /// A process group that was started.
@@ -92,7 +92,7 @@ fn read(files: &[PathBuf]) -> Vec<Record> {
 ///
 /// Only for a caller that has the bubble in care, so that no other process attends jobs recorded there.
 pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
-    // Whoever puts itself on record from here on stays there.
+    // A process that puts itself on record from here on stays there.
     let files = files(dir)?;
     let left: Vec<Record> = read(&files).into_iter().filter(is_alive).collect();
     let mut endings: Vec<Ending<'_>> = left.iter().map(Ending::new).collect();
@@ -184,7 +184,7 @@ impl<'a> Ending<'a> {
         }
     }
 
-    // Whoever is gone in the meantime cannot be signalled, and need not be.
+    // A process that is gone in the meantime cannot be signalled, and need not be.
     fn signal(&self, left: &[Stat], signal: Signal) {
         let group_is_ours = !cfg!(target_os = "linux") || leader(self.record).is_some();
         if let (true, Some(pid)) = (group_is_ours, Pid::from_raw(self.record.pid)) {
@@ -216,7 +216,7 @@ fn members(record: &Record, known: &[Stat]) -> Vec<Stat> {
     let grouped = |stat: &Stat| first.is_some() && (stat.pid == record.pid || stat.group == record.pid);
     let belongs =
         |stat: &Stat| grouped(stat) || known.iter().any(|one| one.is(stat)) || stat::has_variable(stat.pid, &mark);
-    // Whoever ends a group, and whatever that descends from, is nobody's to end.
+    // The process that ends a group, and its ancestors, are never ended.
     let own: Vec<i32> = own_line().map(|stat| stat.pid).collect();
     let others = stat::all().filter(|stat| !stat.dead && stat.start >= record.start && !own.contains(&stat.pid));
     let (mut found, mut rest): (Vec<Stat>, Vec<Stat>) = others.partition(belongs);
@@ -230,7 +230,7 @@ fn members(record: &Record, known: &[Stat]) -> Vec<Stat> {
     found
 }
 
-/// Whether somebody who might belong to `record` shows no environment, as whoever becomes another program right now.
+/// Whether a process that might belong to `record` shows no environment, as one that becomes another program right now.
 fn someone_becomes(record: &Record) -> bool {
     stat::all().any(|stat| !stat.dead && stat.start >= record.start && stat::is_bare(&stat))
 }

@@ -32,7 +32,7 @@ pub(super) fn of(pid: i32) -> Option<Stat> {
 
 /// Returns process `pid`, its parent, the parent of that, and so on.
 pub(super) fn line(pid: i32) -> impl Iterator<Item = Stat> {
-    // Nobody is older than its parent: a number that is taken by someone younger has been given away since.
+    // No process is older than its parent: a parent that is younger has taken over the number of another.
     std::iter::successors(of(pid), |stat| of(stat.parent).filter(|parent| parent.start <= stat.start))
 }
 

@@ -57,7 +57,7 @@ impl Seat {
         if let Some(stranger) = stranger::find(&caller, &self.bubble, &self.agent) {
             return self.turn_away(stream, &request, &stranger);
         }
-        // A report of a hook that did not wait is still worth something; whoever says a verb waits for the answer.
+        // A report of a hook that did not wait is still worth something; the caller of a verb waits for the answer.
         if caller.is_gone() && request.hook.is_none() {
             return;
         }

@@ -23,7 +23,7 @@ pub struct SeatSocket(Server);
 impl SeatSocket {
     /// Listens at `path` for the agent `agent` of `bubble`. Verbs are applied; events of hooks go to `out`.
     ///
-    /// Whoever opens it has the bubble in care, so a socket that is there already belongs to nobody.
+    /// Its opener has the bubble in care, so a socket that is there already has no owner.
     pub fn open(bubble: Arc<Bubble>, agent: AgentId, path: PathBuf, out: Sender<SeatCall>) -> io::Result<Self> {
         let seat = Seat { bubble, agent, out };
         Server::open(path, LIMITS, move |stream| seat.serve(stream)).map(Self)

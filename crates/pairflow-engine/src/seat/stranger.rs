@@ -1,4 +1,4 @@
-//! Who may not speak through a seat's socket: whoever another agent or a check has started. A process of which nothing
+//! Who may not speak through a seat's socket: processes that another agent or a check has started. A process of which nothing
 //! is known, such as a person's shell, speaks for the agent.
 
 use pairflow_core::ids::{AgentId, BubbleId};

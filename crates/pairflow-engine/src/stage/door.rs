@@ -127,7 +127,7 @@ mod tests {
             panic!("a test of what comes after a panic");
         });
         heard.recv().unwrap();
-        assert!(over.load(Ordering::SeqCst), "whoever is told sees that it is over");
+        assert!(over.load(Ordering::SeqCst), "a caller that is told sees that it is over");
         assert!(thread.join().is_err());
     }
 }

@@ -33,7 +33,7 @@ impl Play {
         }
     }
 
-    /// Says whether the program of whoever has the turn has ended in it, whoever was there to see it, and has a person
+    /// Says whether the program of the agent that has the turn has ended in it, seen or not, and has a person
     /// asked then. One that ended before its turn, or is to be started again, has not.
     pub(super) fn has_died(&mut self, unit: &Unit, turn: &Turn) -> bool {
         let agent = &turn.agent;

@@ -182,7 +182,7 @@ impl Play {
         (self.props.say)(&format!("{}: {error}; it is tried again", self.bubble().id));
         if self.failures >= TRIES && !self.complained {
             let id = &self.bubble().id;
-            let reason = format!("{error}. Mend it, then go on with 'pairflow resume {id}'.");
+            let reason = format!("{error}. Fix it, then go on with 'pairflow resume {id}'.");
             // While the work is up for approval nothing is asked; if it goes on after that, it is asked then.
             self.complained = self.report(&Command::Trouble { reason }).is_some();
         }
@@ -196,7 +196,7 @@ impl Play {
     /// Brings session, panes, agents and notices in line with the log.
     fn step(&mut self) -> Result<(), StageError> {
         self.refresh();
-        // After the log was read: whoever has agents started comes before that is recorded.
+        // After the log was read: a command that has agents started comes before that is recorded.
         self.welcome();
         let Some(unit) = self.unit.clone() else { return Ok(()) };
         let begun = !matches!(unit.phase, Phase::Created | Phase::Preparing) && unit.workspace.is_some();

@@ -35,7 +35,7 @@ impl Play {
         self.record(&notice.agent).is_some_and(|text| text.contains(&mark))
     }
 
-    /// Looks whether the program of whoever has the turn has failed without a word.
+    /// Looks whether the program of the agent that has the turn has failed without a word.
     pub(super) fn look_for_failure(&mut self, unit: &Unit, agent: &AgentId) {
         let now = Instant::now();
         let seat = self.seat(agent);

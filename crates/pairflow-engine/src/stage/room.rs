@@ -41,7 +41,7 @@ impl Room {
             Ok(()) | Err(TmuxError::NoServer { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        // Whoever was just being started has put itself on record only now, or never runs.
+        // A program that was just being started has put itself on record only now, or never runs.
         end_agents(&runtime)
     }
 }
@@ -157,7 +157,7 @@ impl Play {
         Ok(())
     }
 
-    /// Takes over a pane that is there, whoever made it. Says whether a program runs there that this supervisor did not
+    /// Takes over a pane that is there, no matter who made it. Says whether a program runs there that this supervisor did not
     /// know yet.
     fn adopt(&mut self, agent: &AgentId, pane: &Pane) -> bool {
         let now = self.bubble().engine.clock.now().ts;

@@ -30,7 +30,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Play {
-    /// Starts the program of whoever has the turn, with the notice as its first prompt. Says whether it takes one so.
+    /// Starts the program of the agent that has the turn, with the notice as its first prompt. Says whether it takes one so.
     pub(super) fn start_for(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<bool, StageError> {
         let brief = self.bubble().brief(&turn.agent);
         let prompt = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
@@ -73,7 +73,7 @@ impl Play {
         written.map_err(StageError::world(format!("cannot write {}", file.display())))?;
         let placed = self.place(wanted, &launch, &file);
         if !matches!(placed, Ok(Some(_))) {
-            // It holds secrets, and nobody is going to read it. What is gone already need not be removed.
+            // It holds secrets, and nothing reads it any more. What is gone already need not be removed.
             let _ = std::fs::remove_file(&file);
         }
         let (Some(pane), Some(room)) = (placed?, &self.room) else { return Ok(true) };

@@ -48,7 +48,7 @@ impl Telling {
 }
 
 impl Play {
-    /// Does the next thing that brings `notice` to whoever has the turn.
+    /// Does the next thing that brings `notice` to the holder of the turn.
     pub(super) fn tell(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
         let agent = &turn.agent;
         let Some(pane) = self.living(agent).filter(|_| unit.goes_on_here(turn)) else {

@@ -44,7 +44,7 @@ pub(super) fn put(disk: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(), S
 /// Makes a directory and those above it, durably.
 pub(super) fn make_dirs(disk: &dyn Storage, path: &Path) -> Result<(), StorageError> {
     let there = disk.stat(path)?.is_some();
-    // Whoever made it may have died before making it durable; but nothing is put into it before that.
+    // Its maker may have died before making it durable; but nothing is put into it before that.
     if path.parent().is_none() || there && !disk.list_dir(path)?.is_empty() {
         return Ok(());
     }

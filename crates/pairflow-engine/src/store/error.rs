@@ -81,7 +81,7 @@ pub enum StoreError {
         /// The bubble.
         id: BubbleId,
     },
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     #[error("another command has held bubble {id} for {} s{}; try again when it is done", waited.as_secs(), by(*holder))]
     Busy {
         /// The bubble.
@@ -106,7 +106,7 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: LineError,
     },
-    /// The log ends in the remains of an append. Only `verify` says so; commands mend it.
+    /// The log ends in the remains of an append. Only `verify` reports it; the next command repairs it.
     #[error("{} ends in {len} bytes of an unfinished append, at byte {offset}; the next command sets them aside", path.display())]
     Torn {
         /// The log.
@@ -116,7 +116,7 @@ pub enum StoreError {
         /// How many there are.
         len: u64,
     },
-    /// The last line lacks its newline. Only `verify` says so; commands mend it.
+    /// The last line lacks its newline. Only `verify` reports it; the next command repairs it.
     #[error("the last line of {} lacks its newline, at byte {offset}; the next command adds it", path.display())]
     Unterminated {
         /// The log.

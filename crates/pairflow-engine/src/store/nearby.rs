@@ -90,7 +90,7 @@ impl Log {
         Ok(durable::replace(&*self.disk, &path, bytes)?)
     }
 
-    /// Makes the log of a new bubble, with its configuration beside it. Whoever comes too late changes neither.
+    /// Makes the log of a new bubble, with its configuration beside it. A caller that comes too late changes neither.
     pub fn create_configured(
         &self,
         config: &str,

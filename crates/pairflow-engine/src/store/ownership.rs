@@ -4,14 +4,12 @@
 //! everything that came since is sealed with the user's key. A log that arrived in any other way (a clone, a copy, a
 //! restored backup, somebody else's) can be read, and causes nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::{Head, Scan};
 use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
 use pairflow_core::unit::Unit;
-use pairflow_core::view::safe::quoted;
 
 use super::error::StoreError;
 use super::files::BubbleFiles;
@@ -126,24 +124,6 @@ impl Foreign {
     /// Whether the bubble can be adopted where it is.
     pub fn is_adoptable(&self) -> bool {
         !matches!(self, Self::Linked { .. } | Self::OtherUser { .. })
-    }
-
-    /// Returns the command that goes on with the bubble `id`, for every door.
-    pub fn next(&self, id: &BubbleId) -> String {
-        match self {
-            // It leads to files of unknown origin, so it is moved away, never followed.
-            Self::Linked { path } => {
-                let path = path.display().to_string();
-                format!("mv {} {}", quoted(&path), quoted(&format!("{path}.old")))
-            }
-            // Each user has bubbles in a clone of their own.
-            Self::OtherUser { path } => {
-                let control = path.ancestors().find(|dir| dir.ends_with(".pairflow"));
-                let repo = control.and_then(Path::parent).unwrap_or(path).display().to_string();
-                format!("git clone {} YOUR-CLONE", quoted(&repo))
-            }
-            _ => format!("pairflow adopt {id}"),
-        }
     }
 }
 

@@ -147,7 +147,7 @@ pub struct StorageError {
     pub source: io::Error,
 }
 
-/// Says the causes that a person can remove in words that say how.
+/// Words the causes that a person can fix so that they say how.
 pub(crate) fn cause(error: &io::Error) -> String {
     let code = error.raw_os_error();
     let no_locks = [rustix::io::Errno::NOLCK, rustix::io::Errno::OPNOTSUPP].map(|errno| Some(errno.raw_os_error()));

@@ -1,6 +1,6 @@
 //! Who looks after a bubble: one process at a time, by a lock that the kernel frees with its holder.
 //!
-//! Two supervisors of one user can exist, as when two shells name different runtime directories. Whoever has a bubble in
+//! Two supervisors of one user can exist, as when two shells name different runtime directories. The one that has a bubble in
 //! care starts its agents and checks and ends those that nobody attends any more; everybody else leaves it alone.
 
 use std::io;
@@ -41,7 +41,7 @@ impl Care {
         Ok(care)
     }
 
-    /// Waits until whoever has the bubble lets go of it, and takes it into care. Sleeps in the kernel meanwhile.
+    /// Waits until the process that has the bubble lets go of it, and takes it into care. Sleeps in the kernel meanwhile.
     pub(super) fn wait(bubble: &Bubble) -> Result<Self, EngineError> {
         let path = path(bubble);
         let failed = |error| EngineError::world(format!("cannot lock {}", path.display()), error);

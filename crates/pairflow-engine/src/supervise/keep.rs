@@ -34,7 +34,7 @@ impl Supervisor {
                     continue;
                 }
                 let unfinished = match &entry.unit {
-                    // Whoever recorded its end may not have lived to end its agents.
+                    // The process that recorded its end may not have lived to end its agents.
                     Ok(unit) => !unit.phase.is_final() || entry.bubble.has_left(),
                     Err(error) => !is_for_good(error),
                 };
@@ -59,7 +59,7 @@ impl Supervisor {
 
     /// Takes a bubble into care, or looks at it again.
     pub(super) fn take_on(&mut self, repo: &Path, id: &BubbleId) {
-        // What is not on record as this user's is nothing to look at, whoever asks and whatever is wrong with it.
+        // A bubble that is not on record as this user's is never looked at.
         if matches!(self.setup.engine.registry().find(repo, id), Ok(None)) {
             return (self.setup.say)(&format!("{id}: it is foreign, so nothing is done for it; pairflow adopt {id}"));
         }
@@ -118,7 +118,7 @@ impl Supervisor {
         }
     }
 
-    /// Whoever had the bubble in care is gone.
+    /// The process that had the bubble in care is gone.
     pub(super) fn freed(&mut self, repo: &Path, id: &BubbleId, care: Result<Care, EngineError>) {
         let bubble = self.setup.engine.handle(repo, id);
         self.elsewhere.remove(&bubble.dir());

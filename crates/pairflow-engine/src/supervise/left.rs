@@ -50,7 +50,7 @@ impl Bubble {
     /// Whether anything is on record as running for the bubble; it may have ended with the machine.
     pub(crate) fn has_left(&self) -> bool {
         let recorded = |dir: PathBuf| records(&dir).is_ok_and(|left| !left.is_empty());
-        // The socket goes last: whoever ends the server removes it when that is gone.
+        // The socket goes last: the process that ends the server removes it when that is gone.
         self.registries().into_iter().any(recorded) || tmux_socket(&self.control, &self.id).exists()
     }
 

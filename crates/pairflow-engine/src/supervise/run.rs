@@ -189,7 +189,7 @@ impl Supervisor {
 
     /// Ends all work and all agents; the logs know the rest.
     fn end(&mut self, listening: Server, messages: &Receiver<Message>) {
-        // Nobody can ask any more; whoever wants a supervisor from here on starts the next one.
+        // No caller can ask any more; the next command that needs a supervisor starts a new one.
         drop(listening);
         let keys: Vec<_> = self.entries.keys().cloned().collect();
         for key in &keys {

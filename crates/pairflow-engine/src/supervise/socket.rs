@@ -119,7 +119,7 @@ impl Requests {
         let sent = self.out.send(Message::Asked(ask, Asker { reply, told })).is_ok();
         match from_loop.recv_timeout(ANSWER) {
             Ok(reply) if sent => drop(std::io::Write::write_all(&mut &*stream, format!("{reply}\n").as_bytes())),
-            // Whoever hears nothing knows that the loop is busy, hangs or has ended.
+            // A caller that hears nothing knows that the loop is busy, hangs or has ended.
             _ => {}
         }
     }

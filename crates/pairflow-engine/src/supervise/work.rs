@@ -30,7 +30,7 @@ impl Work {
         if self.fresh
             && let Err(error) = reap(&self.bubble.registry())
         {
-            // Groups that an earlier supervisor left behind belong to nobody now; whoever survives this stays on record.
+            // Groups that an earlier supervisor left behind have no owner now; a process that survives this stays on record.
             (self.say)(&format!("{}: {error}", self.bubble.id));
         }
         if self.tick {
@@ -123,7 +123,7 @@ impl Supervisor {
                 }
             }
             Err(error) if is_for_good(&error) => {
-                // Nothing can be done here until a person has mended it, and whoever does that wakes us.
+                // Nothing can be done here until a person has repaired it, and the repair wakes us.
                 (self.setup.say)(&format!("{}: {error}", key.display()));
                 self.release(key);
             }

@@ -37,7 +37,7 @@ impl Tmux {
         let window = self.window(pane)?;
         let Some((width, height)) = window.resize else { return Ok(()) };
         let resize = ["resize-window", "-t", &window.id, "-x", &width.to_string(), "-y", &height.to_string()];
-        // Resizing makes the size a fixed one, and whoever looks next wants theirs.
+        // Resizing makes the size a fixed one, and the next person who attaches wants theirs.
         let script = Script::of(resize).then(["set-option", "-w", "-t", &window.id, "window-size", "latest"]);
         self.call_at(pane, &script, About::default()).map(drop)
     }
@@ -67,7 +67,7 @@ struct Window {
     id: String,
     /// The pane that alone is shown, if one is.
     zoomed: Option<PaneId>,
-    /// The size that it had from the start, if it has another one now and nobody is looking.
+    /// The size that it had from the start, if it has another one now and no client is attached.
     resize: Option<(u16, u16)>,
     /// In the order in which they are laid out.
     panes: Vec<PaneId>,

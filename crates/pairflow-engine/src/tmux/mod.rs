@@ -2,10 +2,10 @@
 //! is in a pane, and why, is not known here.
 //!
 //! **One server, one socket.** Every call names the socket, starts from a cleared environment and has a time limit, so
-//! neither `$TMUX` of whoever calls nor a server that hangs can matter. Targets are pane ids (`%3`) and exact session
+//! neither `$TMUX` of the caller nor a server that hangs can matter. Targets are pane ids (`%3`) and exact session
 //! names (`=name`), never indexes: `base-index` changes nothing, and `pf-a` is never taken for `pf-a-b`.
 //!
-//! **The person's configuration** is read by the new server, because whoever attaches wants their own keys. What we rely
+//! **The person's configuration** is read by the new server, because people who attach want their own keys. What we rely
 //! on is then set on our own session, where a configuration that is read again does not reach it. Hooks are taken off
 //! the server, since they may do anything; sessions that the configuration itself makes are closed. When no usable
 //! session comes of all this, the server is ended and another one is started without any configuration.
@@ -24,7 +24,7 @@
 //! - Codex takes an Enter that comes right after a burst of text for a line break of that text: leave 200 ms or more
 //!   between [`Tmux::paste`] and [`Tmux::enter`]. That wait is the caller's.
 //!
-//! **Whoever ignores a hang-up** outlives its pane: [`Tmux::respawn`], [`Tmux::kill_server`] and a person's `kill-pane`
+//! **A program that ignores a hang-up** outlives its pane: [`Tmux::respawn`], [`Tmux::kill_server`] and a person's `kill-pane`
 //! send SIGHUP and no more. Process ids are in [`Tmux::panes`], and [`crate::process::when_gone`] tells of an end.
 
 mod argv;

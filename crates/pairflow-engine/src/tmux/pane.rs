@@ -128,7 +128,7 @@ impl Tmux {
         self.call_at(pane, &script, About { cwd: Some(cwd), ..About::default() }).map(drop)
     }
 
-    /// Notes what `pane` is, for whoever lists the panes later: 1 to 64 of `A-Z a-z 0-9 _ . -`.
+    /// Notes what `pane` is, for a later listing of the panes: 1 to 64 of `A-Z a-z 0-9 _ . -`.
     pub fn tag(&self, pane: &PaneId, text: &str) -> Result<(), TmuxError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if !(1..=TAG_LIMIT).contains(&text.len()) || !text.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! What a pane shows, as text; and a copy of what its program writes, for whoever looks for a fault. Neither is ever a
+//! What a pane shows, as text; and a copy of what its program writes, to look for faults in. Neither is ever a
 //! reason to decide anything about the work.
 
 use std::fs;

@@ -34,7 +34,7 @@ pub(super) fn knock(socket: &Path) -> Result<Option<Listener>, TmuxError> {
     let failed = |errno: Errno| TmuxError::io("connect to", socket, errno);
     let address = SocketAddrUnix::new(socket).map_err(failed)?;
     let connection = open().map_err(failed)?;
-    // A server that has hung for long has a full queue, and whoever waits for a place in it hangs as well.
+    // A server that has hung for long has a full queue, and a caller that waits for a place in it hangs as well.
     rustix::io::ioctl_fionbio(&connection, true).map_err(failed)?;
     match rustix::net::connect(&connection, &address) {
         Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(Some(Listener { connection })),

@@ -63,7 +63,7 @@ impl Hands {
                 Err(recorded_but(bubble, "the supervisor does not answer"))
             }
             Self::Own => {
-                // Whoever has it in care sees what was recorded.
+                // The process that has it in care sees what was recorded.
                 let Some(_care) = Care::take(bubble, Duration::ZERO)? else { return Ok(()) };
                 let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
                 settle(bubble, &cancel).map(drop)

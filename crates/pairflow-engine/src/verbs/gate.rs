@@ -43,7 +43,7 @@ impl Bubble {
         self.wait_open(&command(blind.clone()), attended)?;
         let unit = self.load()?.unit;
         let holds = matches!(&unit.phase, Phase::Running(turn) if turn.agent == claim.by && turn.is_open());
-        // Whoever may not claim anything is refused for that; what the worktree looks like does not matter then.
+        // A caller that may not claim anything is refused for that; the worktree does not matter then.
         let seen = if holds { seen(self, &unit)? } else { blind };
         self.apply(&command(seen))
     }

@@ -1,10 +1,21 @@
 //! Who makes a bubble's commit: compared with what git says now, and adopted when the person says so.
 
 use pairflow_core::log::CommitIdentity;
-use pairflow_core::unit::{Command, Phase, Unit};
+use pairflow_core::unit::{Command, Phase, Unit, decide};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Repo, commit_identity, hooks_changed_by_work};
+
+/// What a person has to know about the identity of a bubble's commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityNotice {
+    /// All of it, as one sentence.
+    pub text: String,
+    /// Each difference between the recorded identity and the one that git has now.
+    pub changes: Vec<String>,
+    /// The command that takes over the new identity; nothing where it would be refused.
+    pub next: Option<String>,
+}
 
 impl Bubble {
     /// Records who git says commits now; the bubble's commit is made so. The person's verb.
@@ -14,32 +25,33 @@ impl Bubble {
         Ok(identity)
     }
 
-    /// Says how who commits according to git now differs from who is recorded, one clause for each difference.
-    pub fn identity_changes(&self, unit: &Unit) -> Result<Vec<String>, EngineError> {
-        match recorded(unit) {
-            Some(recorded) => Ok(recorded.differences(&self.identity_now()?)),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    /// Says, as a sentence, what a person has to know about who makes the commit; nothing if all is as recorded.
-    pub fn identity_note(&self, unit: &Unit) -> Result<Option<String>, EngineError> {
-        if recorded(unit).is_none() {
-            let told = |author| {
-                format!(
-                    "who commits was not known when the bubble was created; git says now: {author}, so that is used"
-                )
+    /// Compares the recorded identity with the one that git has now; nothing if they agree.
+    ///
+    /// Every door shows this where a person decides on the commit.
+    pub fn identity_notice(&self, unit: &Unit) -> Result<Option<IdentityNotice>, EngineError> {
+        let now = self.identity_now()?;
+        let Some(recorded) = recorded(unit) else {
+            let told = |author| IdentityNotice {
+                text: format!(
+                    "no commit identity was known when the bubble was created; git now has {author}, which is used"
+                ),
+                changes: Vec::new(),
+                next: None,
             };
-            return Ok(self.identity_now()?.author.map(told));
+            return Ok(now.author.map(told));
+        };
+        let changes = recorded.differences(&now);
+        if changes.is_empty() {
+            return Ok(None);
         }
-        let changes = self.identity_changes(unit)?;
-        let told = format!(
-            "the commit identity of this repository has changed since the bubble was created: {}; the recorded one is \
-             used; to use the new one: pairflow config set {} identity=current",
-            changes.join("; "),
-            self.id
+        let text = format!(
+            "the commit identity has changed since the bubble was created ({}); the recorded identity is used",
+            changes.join("; ")
         );
-        Ok((!changes.is_empty()).then_some(told))
+        let set = Command::SetIdentity { identity: now };
+        let accepted = decide(unit, &set, self.engine.clock.now()).is_ok();
+        let next = accepted.then(|| format!("pairflow config set {} identity=current", self.id));
+        Ok(Some(IdentityNotice { text, changes, next }))
     }
 
     /// Names the commit hooks that the bubble's work changes; those of the base are run.

@@ -122,13 +122,13 @@ fn passed(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> Result<(), EngineE
             "the check '{check}' ({command}) ran out of time on the merge of {id} into {base}, so nothing was merged; next: pairflow update {id}"
         ),
         Outcome::Failed { .. } if check == "setup" => format!(
-            "the setup command '{command}' failed on the merge of {id} into {base} ({said}), so nothing was checked or merged; mend it, then: pairflow merge {id}"
+            "the setup command '{command}' failed on the merge of {id} into {base} ({said}), so nothing was checked or merged; fix it, then: pairflow merge {id}"
         ),
         Outcome::Failed { .. } => format!(
             "the check '{check}' ({command}) fails on the merge of {id} into {base} ({said}), so nothing was merged; next: pairflow update {id}"
         ),
         Outcome::CouldNotCheck { why } => format!(
-            "the check '{check}' ({command}) could not be run on the merge of {id} into {base} ({why}), so nothing was merged; mend it, then: pairflow merge {id}"
+            "the check '{check}' ({command}) could not be run on the merge of {id} into {base} ({why}), so nothing was merged; fix it, then: pairflow merge {id}"
         ),
     }))
 }

@@ -50,7 +50,7 @@ fn argv(command: &str, worktree: &Path) -> Result<Vec<String>, EngineError> {
     })?;
     let words = words(command).ok_or_else(|| {
         EngineError::BadInput(format!(
-            "open_command = {command:?} has a quote that is not closed; mend it in bubble.toml"
+            "open_command = {command:?} has a quote that is not closed; correct it in bubble.toml"
         ))
     })?;
     Ok(words.iter().map(|word| word.replace(PLACEHOLDER, path)).collect())

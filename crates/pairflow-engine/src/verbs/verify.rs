@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Call, Git};
-use crate::store::{ArtifactError, CacheStand, StoreError, Verified};
+use crate::store::{ArtifactError, CacheStand, Foreign, StoreError, Verified};
 
 /// What `verify` found.
 #[derive(Debug, Clone, Serialize)]
@@ -28,8 +28,22 @@ pub struct VerifyReport {
     pub certificate: Option<Certificate>,
     /// What was looked at.
     pub rows: Vec<VerifyRow>,
-    /// Whether everything holds.
+    /// The answer as a whole: the weakest of the rows.
+    pub answer: Answer,
+    /// Whether everything was checked and holds.
     pub holds: bool,
+}
+
+/// What a check came to. Ordered: the weakest answer is the maximum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It was checked and holds.
+    Holds,
+    /// Nothing wrong was found, but it cannot be checked here.
+    Unchecked,
+    /// It does not hold.
+    Wrong,
 }
 
 /// Who wrote a log, as far as its seals tell.
@@ -38,9 +52,9 @@ pub struct VerifyReport {
 pub enum Sealed {
     /// This user's pairflow.
     Own,
-    /// Somebody with another key; that cannot be checked here.
+    /// A pairflow with another key, which cannot be checked here.
     OtherKey,
-    /// Nobody has sealed it.
+    /// It has no seal.
     Unsealed,
     /// It was changed after it was sealed.
     Broken,
@@ -51,7 +65,9 @@ pub enum Sealed {
 pub struct VerifyRow {
     /// What.
     pub what: String,
-    /// Whether it holds.
+    /// What the check came to.
+    pub answer: Answer,
+    /// Whether it was checked and holds.
     pub holds: bool,
     /// What is wrong; empty if nothing is.
     pub problem: String,
@@ -66,9 +82,10 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
     let (seal, told) = seal(bubble)?;
     rows.push(told);
+    rows.push(standing(bubble)?);
     rows.extend(bubble.log().set_aside().iter().map(|path| {
         let path = path.display();
-        row(format!("log: it was damaged once, and a repair gave lines of it up; as it was: {path}"), Ok(()))
+        row(format!("log: it was damaged once, and a repair dropped lines; the damaged log is kept in {path}"), Ok(()))
     }));
     rows.push(cached_state(bubble, &verified, &envelopes));
     rows.extend(artifacts(bubble, &envelopes));
@@ -77,7 +94,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     rows.extend(certificate(&envelopes, bubble));
     rows.extend(package(bubble, &verified.unit));
     rows.extend(commit(bubble, &verified.unit));
-    let holds = rows.iter().all(|row| row.holds);
+    let answer = rows.iter().map(|row| row.answer).max().unwrap_or(Answer::Unchecked);
     Ok(VerifyReport {
         bubble_id: bubble.id.to_string(),
         envelopes: verified.envelopes,
@@ -85,35 +102,56 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
         seal,
         certificate: verified.unit.certificate.clone(),
         rows,
-        holds,
+        answer,
+        holds: answer == Answer::Holds,
     })
 }
 
 fn row(what: impl Into<String>, result: Result<(), String>) -> VerifyRow {
-    let holds = result.is_ok();
-    VerifyRow { what: what.into(), holds, problem: result.err().unwrap_or_default() }
+    let answer = if result.is_ok() { Answer::Holds } else { Answer::Wrong };
+    VerifyRow { what: what.into(), answer, holds: result.is_ok(), problem: result.err().unwrap_or_default() }
 }
 
-/// Says who wrote the log since it was created or last adopted. Only a seal that is broken does not hold.
+/// A row about something that cannot be checked here.
+fn unchecked(what: impl Into<String>) -> VerifyRow {
+    VerifyRow { what: what.into(), answer: Answer::Unchecked, holds: false, problem: String::new() }
+}
+
+/// Says who wrote the log since it was created or last adopted.
 fn seal(bubble: &Bubble) -> Result<(Sealed, VerifyRow), EngineError> {
     let Some(key) = bubble.engine.registry().key().map_err(StoreError::from)? else {
-        return Ok((
-            Sealed::OtherKey,
-            row("seal: you have no key here, so it cannot be checked who wrote the log", Ok(())),
-        ));
+        let what = "seal: there is no key in your state directory, so it cannot be checked here who wrote the log";
+        return Ok((Sealed::OtherKey, unchecked(what)));
     };
     let (judged, before) = bubble.log().seals(&key)?;
     let earlier =
         if before > 0 { format!("; {before} appends before it was adopted do not count") } else { String::new() };
-    let (sealed, what) = match judged.worst {
-        SealState::Own => (Sealed::Own, "sealed by you"),
-        SealState::OtherKey => (Sealed::OtherKey, "sealed with another key, which cannot be checked here"),
-        SealState::Unsealed => (Sealed::Unsealed, "not sealed: nobody vouches for who wrote it"),
-        SealState::Broken => (Sealed::Broken, "sealed by you"),
-    };
-    let broken = "lines were changed or added after it was sealed".to_owned();
-    let result = if sealed == Sealed::Broken { Err(broken) } else { Ok(()) };
-    Ok((sealed, row(format!("seal: {what}{earlier}"), result)))
+    Ok(match judged.worst {
+        SealState::Own => (Sealed::Own, row(format!("seal: sealed by you{earlier}"), Ok(()))),
+        SealState::OtherKey => {
+            let what = format!("seal: sealed with another key, which cannot be checked here{earlier}");
+            (Sealed::OtherKey, unchecked(what))
+        }
+        SealState::Unsealed => {
+            (Sealed::Unsealed, unchecked(format!("seal: not sealed, so it cannot be checked who wrote it{earlier}")))
+        }
+        SealState::Broken => {
+            let broken = "lines were changed or added after it was sealed".to_owned();
+            (Sealed::Broken, row(format!("seal: sealed by you{earlier}"), Err(broken)))
+        }
+    })
+}
+
+/// Compares the log with what this machine has on record of it.
+fn standing(bubble: &Bubble) -> Result<VerifyRow, EngineError> {
+    let what = "record: the log is the one that this machine knows";
+    Ok(match bubble.foreign()? {
+        None => row(what, Ok(())),
+        Some(why @ (Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. })) => {
+            row(what, Err(why.to_string()))
+        }
+        Some(why) => unchecked(format!("record: the bubble is foreign, because {why}")),
+    })
 }
 
 /// `state.json` says what the log says, as far as it goes. One that is absent or old is no fault: the log is the truth.

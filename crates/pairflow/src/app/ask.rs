@@ -22,7 +22,7 @@ impl App {
         let mut stdin = self.stdin.borrow_mut();
         let mut line = Vec::new();
         let mut byte = [0];
-        // Byte by byte, so that nothing beyond the line is taken from whoever reads next.
+        // Byte by byte, so that nothing beyond the line is taken from the next reader.
         while line.len() < ANSWER_LIMIT {
             let read = stdin.read(&mut byte);
             match read.map_err(|error| CommandError::world(format_args!("cannot read the answer: {error}.")))? {

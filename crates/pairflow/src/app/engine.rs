@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::Unit;
+use pairflow_core::view::ForeignNotice;
 use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
 use pairflow_engine::supervise::Client;
 use pairflow_engine::verbs::{Hands, Place, locate};
 
-use crate::app::App;
 use crate::app::pick::{Wanted, pick};
-use crate::app::quoted;
+use crate::app::{App, quoted};
 use crate::commands::common::BubbleArg;
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
@@ -54,16 +54,11 @@ impl App {
         Ok(self.engine()?.bubble(&root, &id)?)
     }
 
-    /// Returns the bubble that a command only looks at, whoever it belongs to, and says so if it is foreign.
+    /// Returns the bubble that a command only reads, own or foreign, and warns if it is foreign.
     pub fn look_at(&self, arg: &BubbleArg, verb: &str, out: &mut Out) -> Result<Bubble, CommandError> {
-        let (root, id) = self.meant(arg, verb)?;
-        let bubble = self.engine()?.look_at(&root, &id)?;
-        match bubble.foreign().map_err(CommandError::from) {
-            Ok(None) => {}
-            Ok(Some(why)) => {
-                out.warn(format_args!("bubble {id} is foreign: {why}"));
-                out.next(format_args!("{}", why.next(&id)));
-            }
+        let bubble = self.peek(arg, verb)?;
+        match bubble.foreign_notice().map_err(CommandError::from) {
+            Ok(notice) => notice.iter().for_each(|notice| tell_foreign(&bubble.id, notice, out)),
             // A damaged log says so by itself.
             Err(error) if error.exit == Exit::LogDamaged => {}
             Err(error) => {
@@ -72,6 +67,12 @@ impl App {
             }
         }
         Ok(bubble)
+    }
+
+    /// Returns the bubble that a command only reads, own or foreign. The command itself shows if it is foreign.
+    pub(crate) fn peek(&self, arg: &BubbleArg, verb: &str) -> Result<Bubble, CommandError> {
+        let (root, id) = self.meant(arg, verb)?;
+        Ok(self.engine()?.look_at(&root, &id)?)
     }
 
     /// Finds out which bubble is meant. Those that are foreign count only where there are no others.
@@ -129,7 +130,7 @@ impl App {
         Ok(self.engine()?.bubble(&place.repo.root, &id)?)
     }
 
-    /// Warns of a repository whose commits carry pairflow's own files: whoever pulls them gets somebody else's logs.
+    /// Warns of a repository whose commits carry pairflow's own files: each clone of it gets foreign logs.
     pub(crate) fn warn_of_tracked(&self, group: Group, named: Option<&Path>, out: &mut Out) {
         let about_bubbles = matches!(group, Group::Daily | Group::Operator | Group::Agent);
         let Some(place) = about_bubbles.then(|| self.place(named).ok()).flatten() else { return };
@@ -161,6 +162,12 @@ impl App {
     pub fn supervised(&self) -> Result<bool, CommandError> {
         Ok(Client::new(&self.engine()?.dirs).is_there())
     }
+}
+
+/// Warns that a bubble is foreign, and names the step that there is: to adopt it, or else to remove it.
+pub(crate) fn tell_foreign(id: &BubbleId, notice: &ForeignNotice, out: &mut Out) {
+    out.warn(format_args!("bubble {id} is foreign: {}", notice.why));
+    out.next(format_args!("{}", notice.next));
 }
 
 impl From<EngineError> for CommandError {

@@ -65,7 +65,7 @@ impl App {
         places.into_iter().flatten().flatten().map(|place| place.repo.root).collect()
     }
 
-    /// Records the attempt if the token or the socket proves who made it. Whoever proves nothing leaves no trace in a
+    /// Records the attempt if the token or the socket proves who made it. A caller that proves nothing leaves no trace in a
     /// log.
     fn record_attempt(&self, caller: &AgentCaller, verb: &str) {
         if let Some(socket) = &caller.socket {

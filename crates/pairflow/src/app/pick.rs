@@ -21,7 +21,7 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Returns the command that means `id`; of a verb that ends something nobody is handed a guess.
+    /// Returns the command that means `id`; a guess is never offered for a verb that ends something.
     fn line(&self, id: &str) -> String {
         if ENDING.contains(&self.verb) {
             return "pairflow list".to_owned();

@@ -13,7 +13,7 @@ use crate::exit::CommandError;
 struct Missing {
     /// What, as a sentence without its full stop.
     what: String,
-    /// Whether the sentence names the line of a file that has to be mended.
+    /// Whether the sentence names the line of a file that has to be corrected.
     in_file: bool,
 }
 
@@ -39,8 +39,8 @@ impl App {
         let all: Vec<_> = missing.iter().map(|one| one.what.as_str()).collect();
         let error =
             CommandError::world(format_args!("agents cannot run here: {}. Nothing was started.", all.join("; ")));
-        let mend = missing.iter().all(|one| one.in_file);
-        Err(error.next(if mend { again } else { "pairflow doctor" }))
+        let correct = missing.iter().all(|one| one.in_file);
+        Err(error.next(if correct { again } else { "pairflow doctor" }))
     }
 
     /// What keeps one agent from being started. A file that counts is named: the bubble's own is not the repository's.
@@ -55,7 +55,7 @@ impl App {
         let key = format!("agent.{agent}.command");
         let place = resolved.explained.iter().find(|row| row.key == key).and_then(|row| row.source.place());
         let named =
-            place.map(|place| format!("; mend `command` of [agent.{agent}] in {}, line {}", place.file, place.line));
+            place.map(|place| format!("; correct `command` of [agent.{agent}] in {}, line {}", place.file, place.line));
         let what = format!("{program}, the program of {agent}, is not there{}", named.as_deref().unwrap_or_default());
         Some(Missing { what, in_file: named.is_some() })
     }

@@ -90,7 +90,7 @@ impl Sender {
         }
     }
 
-    /// Warns that nobody is there to go on with what was recorded.
+    /// Warns that no supervisor runs that could go on with what was recorded.
     pub fn warn_if_alone(&self, out: &mut Out) {
         if let Self::Own(proven) = self
             && proven.line.is_none()

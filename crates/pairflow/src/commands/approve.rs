@@ -7,7 +7,7 @@ use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, fits, quoted};
 use crate::commands::common::{BubbleArg, said};
-use crate::commands::status;
+use crate::commands::{commit, status};
 use crate::exit::CommandError;
 use crate::out::Out;
 use crate::table::{CommandEntry, Group};
@@ -44,6 +44,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::ready, &args.bubble, "approve")?;
+    commit::tell_identity(out, &bubble, &bubble.load()?.unit)?;
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
     let applied = bubble.approve(None, args.key.map(Key)).map_err(|error| told(&bubble, error))?;
     app.hands().wake(&bubble)?;

@@ -93,10 +93,12 @@ pub(crate) fn committed(
     command: &Command,
 ) -> Result<(CommitId, Unit), CommandError> {
     out.progress(format_args!("committing the approved tree of {} …", bubble.id));
-    let before = bubble.load()?.unit;
-    warn_of_changes(out, bubble, &before, matches!(command, Command::Commit { hooks: true, .. }))?;
-    let made = bubble.commit(command, &app.hands())?;
+    warn_of_hooks(out, bubble, command)?;
+    let made = bubble.commit(command, &app.hands());
     let unit = bubble.load()?.unit;
+    // Told of the state after the attempt: once the commit is made, its identity cannot be changed here any more.
+    tell_identity(out, bubble, &unit)?;
+    let made = made?;
     // What cannot be compared any more has no later edits that could be reported.
     let later = seen(bubble, &unit).map(|seen| seen.differing).unwrap_or_default();
     if !later.is_empty() {
@@ -105,12 +107,23 @@ pub(crate) fn committed(
     Ok((made.commit, unit))
 }
 
-/// Says what about the commit is not as the repository has it now.
-fn warn_of_changes(out: &mut Out, bubble: &Bubble, unit: &Unit, hooks: bool) -> Result<(), CommandError> {
-    if let Some(note) = bubble.identity_note(unit)? {
-        out.warn(format_args!("{note}"));
+/// Shows how the recorded commit identity differs from the repository's present one, and how to take that over.
+pub(crate) fn tell_identity(out: &mut Out, bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
+    if let Some(notice) = bubble.identity_notice(unit)? {
+        out.warn(format_args!("{}", notice.text));
+        if let Some(next) = notice.next {
+            out.next(format_args!("{next}"));
+        }
     }
-    let changed = if hooks { bubble.hooks_changed_by_work(unit)? } else { Vec::new() };
+    Ok(())
+}
+
+/// Warns of commit hooks that the work changes.
+fn warn_of_hooks(out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(), CommandError> {
+    if !matches!(command, Command::Commit { hooks: true, .. }) {
+        return Ok(());
+    }
+    let changed = bubble.hooks_changed_by_work(&bubble.load()?.unit)?;
     if !changed.is_empty() {
         out.warn(format_args!("the work changes commit hooks ({}); those of the base are run", changed.join(", ")));
     }

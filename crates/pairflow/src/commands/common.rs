@@ -48,7 +48,7 @@ pub enum IntentArg {
     Task,
     /// Review this
     Review,
-    /// Mend this
+    /// Fix this
     #[value(name = "fix_request", alias = "fix-request")]
     FixRequest,
 }

@@ -14,6 +14,8 @@ use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 
 /// Remove a bubble's worktree and files, after archiving log and branch
+///
+/// Deletes your own bubbles only. For a foreign bubble it prints how to remove it by hand.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow delete login-race --yes")]
 pub struct DeleteArgs {
@@ -51,16 +53,18 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = DeleteArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble_that(fits::finished, &args.bubble, "delete")?;
+    let found = app.bubble_that(fits::finished, &args.bubble, "delete");
+    let bubble = found.map_err(|error| foreign(app, &args.bubble).unwrap_or(error))?;
     if let Some(typed) = args.bubble.typed().filter(|typed| *typed != bubble.id.as_str()) {
-        let message = format!("'{typed}' is only the beginning of {}: a bubble is deleted by its whole id.", bubble.id);
+        let message =
+            format!("'{typed}' is only the beginning of {}; to delete a bubble, type its full id.", bubble.id);
         return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", bubble.id)));
     }
     // A bubble whose log cannot be read can still be archived and taken away by hand; this command does not guess.
     let unit = bubble.load()?.unit;
     if args.bubble.typed().is_none() && !unit.phase.is_final() {
         let message =
-            format!("bubble {} is {}: what still goes on is only deleted by its name.", unit.id, unit.phase.name());
+            format!("bubble {} is {}; to delete an active bubble, type its full id.", unit.id, unit.phase.name());
         return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", unit.id)));
     }
     let going = if unit.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };
@@ -86,4 +90,17 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         ));
     }
     Ok(())
+}
+
+/// The refusal for a foreign bubble, with the commands that remove it; nothing if the bubble is not foreign.
+fn foreign(app: &App, arg: &BubbleArg) -> Option<CommandError> {
+    let bubble = app.peek(arg, "delete").ok()?;
+    let notice = bubble.foreign_notice().ok()??;
+    let remove = match &notice.remove[..] {
+        [] => String::new(),
+        lines => format!(" To remove it: {}", lines.join(" && ")),
+    };
+    let message =
+        format!("bubble {} is foreign: {}; pairflow deletes only your own bubbles.{remove}", bubble.id, notice.why);
+    Some(CommandError::refused(message).next(notice.next))
 }

@@ -52,7 +52,7 @@ struct Home {
     /// Oldest first.
     waiting: Vec<Waiting>,
     bubbles: Vec<Row>,
-    /// Repositories that could not be looked at, and worktrees that are gone.
+    /// Repositories that could not be read, foreign bubbles, and worktrees that are gone.
     problems: Vec<String>,
 }
 
@@ -127,8 +127,8 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
         for listed in bubbles {
             let (id, root) = (listed.bubble.id.clone(), &found.root);
             if let Some(why) = &listed.foreign {
-                let next = reach.line(&why.next(&id), root);
-                home.problems.push(format!("bubble {id} is foreign: {why}; nothing is done for it: {next}"));
+                let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, root));
+                home.problems.push(format!("bubble {id} is foreign: {}; next: {}", notice.why, notice.next));
             } else if let Ok(unit) = &listed.unit {
                 home.waiting.extend(items(reach, root, unit));
                 home.problems.extend(troubled(reach, &listed.bubble, unit));
@@ -149,7 +149,7 @@ fn troubled(reach: &Reach, bubble: &Bubble, unit: &Unit) -> Option<String> {
         GitError::WorktreeGone { .. } => {
             Some(format!("the worktree of bubble {} is gone; make it again: {again}", unit.id))
         }
-        other => Some(format!("bubble {}: {other}: {again}", unit.id)),
+        other => Some(format!("bubble {}: {other}; repair it with '{again}'", unit.id)),
     }
 }
 
@@ -273,7 +273,8 @@ fn cells(row: &Row, now: Timestamp) -> Vec<(Paint, String)> {
     };
     let paused = if row.paused { ", paused" } else { "" };
     let foreign = if row.foreign.is_some() { ", foreign" } else { "" };
-    let turn = row.active_agent.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+    let turn =
+        row.active_agent.as_ref().filter(|_| row.foreign.is_none()).map_or_else(|| "-".to_owned(), ToString::to_string);
     let created = row.created_at.map_or_else(|| "-".to_owned(), |at| age(at, now));
     vec![
         (Paint::Bold, row.bubble_id.to_string()),

@@ -4,7 +4,7 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Unit;
 use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
-use crate::app::App;
+use crate::app::{App, tell_foreign};
 use crate::commands::common::BubbleArg;
 use crate::commands::home::called;
 use crate::exit::CommandError;
@@ -68,13 +68,15 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 fn units(app: &App, out: &mut Out, arg: &BubbleArg) -> Result<Vec<Unit>, CommandError> {
     let place = app.place(arg.repo.as_deref())?;
     if arg.typed().is_some() || place.bubble.is_some() {
-        return Ok(vec![app.look_at(arg, "inbox", out)?.load()?.unit]);
+        let bubble = app.look_at(arg, "inbox", out)?;
+        let unit = bubble.load()?.unit;
+        // A question of a foreign bubble cannot be answered.
+        return Ok(if bubble.foreign()?.is_none() { vec![unit] } else { Vec::new() });
     }
     let mut units = Vec::new();
     for listed in app.engine()?.list(&place.repo.root)? {
         if let Some(why) = &listed.foreign {
-            let id = &listed.bubble.id;
-            out.warn(format_args!("bubble {id} is foreign: {why}; {}", why.next(id)));
+            tell_foreign(&listed.bubble.id, &listed.bubble.notice_of(why), out);
             continue;
         }
         match listed.unit {

@@ -5,7 +5,7 @@ use pairflow_core::view::{StateFields, title};
 use pairflow_engine::engine::Listed;
 use serde::Serialize;
 
-use crate::app::App;
+use crate::app::{App, tell_foreign};
 use crate::commands::common::RepoArg;
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
@@ -74,14 +74,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Ok(());
     }
     let mut grid = Grid::new(&["ID", "STATE", "ROUND", "TURN", "TASK"]);
-    let foreign: Vec<_> = listed.iter().filter_map(|one| Some((one.bubble.id.clone(), one.foreign.clone()?))).collect();
+    let notice = |one: &Listed| Some((one.bubble.id.clone(), one.bubble.notice_of(one.foreign.as_ref()?)));
+    let foreign: Vec<_> = listed.iter().filter_map(notice).collect();
     for item in listed.into_iter().map(item) {
         grid.row(cells(&item));
     }
     out.grid(&grid)?;
-    for (id, why) in foreign {
-        out.warn(format_args!("bubble {id} is foreign: {why}"));
-        out.next(format_args!("{}", why.next(&id)));
+    for (id, notice) in foreign {
+        tell_foreign(&id, &notice, out);
     }
     Ok(())
 }
@@ -104,7 +104,8 @@ fn item(listed: Listed) -> Item {
 fn cells(item: &Item) -> [(Paint, String); 5] {
     match item {
         Item::Readable { fields, task_title, merged, foreign, .. } => {
-            let turn = fields.active_agent.as_ref().map_or("-".to_owned(), ToString::to_string);
+            let own = fields.active_agent.as_ref().filter(|_| foreign.is_none());
+            let turn = own.map_or("-".to_owned(), ToString::to_string);
             let merged = if *merged { ", merged" } else { "" };
             let paused = if fields.paused { ", paused" } else { "" };
             let paint = if foreign.is_some() { Paint::Bad } else { Paint::Plain };

@@ -26,7 +26,7 @@ const EXIT_CODES: &str = "\
 0   done, and durable
 1   refused: the rules say no
 2   usage: the command line makes no sense
-3   the world failed: disk, git, a program
+3   I/O error: disk, git, another program
 4   lost a race: somebody else was faster, and nothing was changed
 5   the log is damaged or lost; nothing was changed
 77  a person's command was called by an agent";

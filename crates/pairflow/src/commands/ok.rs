@@ -77,8 +77,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
 }
 
-/// Shows the package to whoever decides on it: a program has its result alone on stdout, and a person who is asked
-/// nevertheless reads it beside that.
+/// Shows the package before the question. With `--json` stdout is for the result only, so a person who is asked reads
+/// the package on stderr.
 fn present(
     app: &App,
     args: &OkArgs,
@@ -92,6 +92,7 @@ fn present(
     if !args.yes && app.interactive() {
         let package = bubble.package(request)?;
         String::from_utf8_lossy(&package).lines().for_each(|line| out.note(format_args!("{line}")));
+        return commit::tell_identity(out, bubble, &bubble.load()?.unit);
     }
     Ok(())
 }
@@ -104,10 +105,11 @@ fn conclude(app: &App, args: &OkArgs, bubble: &Bubble, out: &mut Out) -> Result<
     commit::committed(app, out, bubble, &order(bubble)?).map(drop).map_err(uncommitted)
 }
 
-/// Prints the package that is up for approval.
+/// Prints the package that is up for approval, and what has changed about the identity of its commit.
 pub(crate) fn show(bubble: &Bubble, request: &ApprovalRequest, out: &mut Out) -> Result<(), CommandError> {
     let bytes = bubble.package(request)?;
-    out.line(format_args!("{}", String::from_utf8_lossy(&bytes).trim_end()))
+    out.line(format_args!("{}", String::from_utf8_lossy(&bytes).trim_end()))?;
+    commit::tell_identity(out, bubble, &bubble.load()?.unit)
 }
 
 /// Approves what was shown; if something else is up for approval by now, nothing is approved.

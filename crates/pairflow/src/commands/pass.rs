@@ -95,7 +95,7 @@ pub struct ReviewArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Implementers")]
 pub struct AnswerArgs {
-    /// A finding that is mended (can be repeated)
+    /// A finding that is fixed (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub fixed: Vec<FindingId>,
     /// A finding that is wrong, with a --reason for each (can be repeated)

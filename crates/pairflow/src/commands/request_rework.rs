@@ -31,7 +31,7 @@ pub struct RequestReworkArgs {
     /// The approach is wrong, not a detail
     #[arg(long)]
     pub reject: bool,
-    /// A finding that has to be mended after all (can be repeated)
+    /// A finding that has to be fixed after all (can be repeated)
     #[arg(long = "finding", value_name = "F1")]
     pub findings: Vec<FindingId>,
     /// A name for this attempt: repeated with the same key, it is recorded once

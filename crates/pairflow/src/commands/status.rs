@@ -41,7 +41,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = StatusArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.look_at(&args.bubble, "status", out)?;
+    let bubble = app.peek(&args.bubble, "status")?;
     let loaded = bubble.refresh()?;
     if args.json {
         return print_json(app, out, &bubble, &loaded.unit);
@@ -69,22 +69,25 @@ pub(crate) fn print_json(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit)
 
 /// Returns the status as it is on this machine, in this directory.
 fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, CommandError> {
-    let supervised = app.supervised()?;
     let mut status = shown(app, bubble, unit);
+    status.damaged_logs = bubble.log().set_aside().iter().map(|path| path.display().to_string()).collect();
+    if let Some(notice) = bubble.foreign_notice().ok().flatten() {
+        status.mark_foreign(notice.map(|line| app.line_here(line)));
+        return Ok(status);
+    }
+    let supervised = app.supervised()?;
     status.next = next(app, unit, status.next, supervised);
     status.uncounted = !supervised;
-    status.damaged_logs = bubble.log().set_aside().iter().map(|path| path.display().to_string()).collect();
     status.config_differs = bubble.config_differs(unit);
     if matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
-        status.identity_changes = bubble.identity_changes(unit)?;
+        let notice = bubble.identity_notice(unit)?;
+        (status.identity_changes, status.identity_next) =
+            notice.map(|notice| (notice.changes, notice.next)).unwrap_or_default();
     }
     match bubble.worktree_problem(unit) {
         None => {}
         Some(GitError::WorktreeGone { .. }) => status.lose_worktree(),
         Some(problem) => status.disturb_worktree(problem.to_string()),
-    }
-    if let Some(why) = bubble.foreign().ok().flatten() {
-        status.mark_foreign(why.to_string(), app.line_here(why.next(&bubble.id)));
     }
     Ok(status)
 }

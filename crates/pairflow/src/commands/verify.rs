@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::view::safe::safe_line;
-use pairflow_engine::verbs::{VerifyReport, verify};
+use pairflow_engine::verbs::{Answer, VerifyReport, verify};
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
@@ -10,11 +10,23 @@ use crate::exit::{CommandError, Exit};
 use crate::out::{Line, Out, Paint};
 use crate::table::{CommandEntry, Group, anyone};
 
+const AFTER: &str = "\
+The log itself gets one of four answers: sealed by you, sealed with another key (which cannot be checked here), not
+sealed, or broken.
+
+Exit code:
+  0  everything was checked and holds, and the log is sealed by you
+  1  nothing wrong was found, but not everything can be checked here, such as who wrote the log
+  5  the log is damaged, or something that it claims does not hold
+
+Example:
+  pairflow verify login-race";
+
 /// Recompute the certificate from log and repository
 ///
-/// Only reads; fails on any damage of the log.
+/// Only reads. The last line says what the weakest of all checks came to, and so does the exit code.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  pairflow verify login-race")]
+#[command(after_help = AFTER)]
 pub struct VerifyArgs {
     /// Which bubble
     #[command(flatten)]
@@ -45,22 +57,34 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         out.json("verify/1", &report)?;
     } else {
         for row in &report.rows {
-            let (paint, mark) = if row.holds { (Paint::Good, "ok   ") } else { (Paint::Bad, "wrong") };
-            let problem = if row.holds { String::new() } else { format!(": {}", row.problem) };
+            let (paint, mark) = match row.answer {
+                Answer::Holds => (Paint::Good, "ok     "),
+                Answer::Unchecked => (Paint::Warn, "unknown"),
+                Answer::Wrong => (Paint::Bad, "wrong  "),
+            };
+            let problem = if row.problem.is_empty() { String::new() } else { format!(": {}", row.problem) };
             out.paint(&Line::new().add(paint, mark).plain(format!("  {}{problem}", row.what)))?;
         }
         out.line(format_args!("{}", verdict(&report)))?;
     }
-    if report.holds { Ok(()) } else { Err(CommandError::told(Exit::LogDamaged)) }
+    match report.answer {
+        Answer::Holds => Ok(()),
+        Answer::Unchecked => Err(CommandError::told(Exit::Refused)),
+        Answer::Wrong => Err(CommandError::told(Exit::LogDamaged)),
+    }
 }
 
+/// The last sentence: never more than the weakest row says.
 fn verdict(report: &VerifyReport) -> String {
     let id = &report.bubble_id;
     let lines = if report.envelopes == 1 { "1 line".to_owned() } else { format!("{} lines", report.envelopes) };
-    match (&report.certificate, report.holds) {
-        (_, false) => format!("The log of bubble {id} claims what does not hold."),
-        (None, true) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
-        (Some(certificate), true) => {
+    match (report.answer, &report.certificate) {
+        (Answer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
+        (Answer::Unchecked, _) => {
+            format!("Nothing is wrong in {lines} of bubble {id}, but the rows marked unknown cannot be checked here.")
+        }
+        (Answer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
+        (Answer::Holds, Some(certificate)) => {
             let by: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
             let tree = certificate.tree.short();
             let how = if by.is_empty() {

@@ -61,7 +61,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ViewArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.look_at(&args.bubble, "view", out)?;
+    let bubble = app.peek(&args.bubble, "view")?;
     let mut watch = Watch::new(bubble, app.engine()?.dirs, args.pane);
     if args.once || !app.terminal.stdout {
         watch.look();

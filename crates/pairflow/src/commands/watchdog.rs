@@ -86,11 +86,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
             Ok(())
         }
         _ if watched.paused => {
-            out.line(format_args!("Nobody is waited for: bubble {id} is paused."))?;
+            out.line(format_args!("No agent is waited for; bubble {id} is paused."))?;
             out.next(format_args!("pairflow resume {id}"));
             Ok(())
         }
-        _ => out.line(format_args!("Nobody is waited for: bubble {id} is {}.", watched.state)),
+        _ => out.line(format_args!("No agent is waited for; bubble {id} is {}.", watched.state)),
     }
 }
 

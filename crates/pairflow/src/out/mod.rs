@@ -1,6 +1,6 @@
 //! The only place that writes to the terminal.
 //!
-//! Results go to stdout, everything else to stderr. Every text is made safe on its way out, whoever wrote it; colours
+//! Results go to stdout, everything else to stderr. Every text is made safe on its way out, no matter who wrote it; colours
 //! are added here, after that, and only where a person looks.
 
 mod color;

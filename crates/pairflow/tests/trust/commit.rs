@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_testkit::home::{Agent, Home, write_program};
 
-use crate::support::home;
+use crate::support::{home, ready};
 
 /// A program that signs nothing, but in the form that git expects.
 const SIGNER: &str = "cat >/dev/null
@@ -80,9 +80,30 @@ fn settings_that_an_agent_writes_decide_neither_author_nor_signature() {
     assert!(home.git(&["cat-file", "commit", "bubble/b1"]).contains("gpgsig -----BEGIN PGP SIGNATURE-----"));
     assert_eq!(read(&trace(&home)), "", "no program of the repository ran");
     let changed = "the author was Ada <ada@example.org>, is Eve <eve@example.org>";
-    committed.says(changed).says("pairflow config set b1 identity=current");
+    let committed = committed.says(changed);
+    assert!(!committed.stderr.contains("identity=current"), "it is too late for that: {}", committed.stderr);
+    home.pairflow(&["config", "set", "b1", "identity=current"]).ends(1);
     shown.says("is Eve <eve@example.org>").says("pairflow config set b1 identity=current");
     assert_eq!(listed["identity_changes"][0], changed);
+}
+
+#[test]
+fn a_changed_identity_is_shown_before_the_work_is_approved() {
+    let (way_on, changed) = ("pairflow config set b1 identity=current", "the author was Ada <ada@example.org>, is Eve");
+    let home = home();
+    ready(&home, "b1");
+    home.git(&["config", "user.name", "Eve"]);
+    home.pairflow(&["status", "b1"]).ok().says("is Eve").says(way_on);
+    // Without a terminal nobody can be asked, so nothing is approved; what there is to know is shown before that.
+    let asked = home.pairflow(&["ok", "b1"]).ends(1).says(changed).says(way_on);
+    let (note, question) = (asked.stderr.find(way_on), asked.stderr.find("--yes"));
+    assert!(note.is_some() && note < question, "{}", asked.stderr);
+    assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL");
+    home.pairflow(&["approve", "b1"]).ok().says(changed).says(way_on);
+    home.pairflow(&["config", "set", "b1", "identity=current"]).ok();
+    let committed = home.pairflow(&["commit", "b1"]).ok();
+    assert!(!committed.stderr.contains("identity"), "{}", committed.stderr);
+    assert_eq!(people(&home), "Eve <ada@example.org>, Eve <ada@example.org>");
 }
 
 #[test]
@@ -132,7 +153,7 @@ fn where_git_knows_nobody_creation_warns_and_the_commit_says_who_it_takes() {
     home.pairflow(&["commit", "b1"]).says("git does not know who commits");
     home.git(&["config", "--global", "user.name", "Grace"]);
     home.git(&["config", "--global", "user.email", "grace@example.org"]);
-    home.pairflow(&["commit", "b1"]).ok().says("git says now: Grace <grace@example.org>");
+    home.pairflow(&["commit", "b1"]).ok().says("git now has Grace <grace@example.org>");
     assert_eq!(people(&home), "Grace <grace@example.org>, Grace <grace@example.org>");
 }
 

@@ -20,6 +20,9 @@ mod identity;
 mod matrix;
 mod ownership;
 mod places;
+mod shown;
 mod socket;
 mod support;
+#[path = "../verbs_support/mod.rs"]
+mod verbs_support;
 mod worktree;

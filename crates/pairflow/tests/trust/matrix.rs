@@ -1,5 +1,5 @@
-//! Whatever way a log arrives and whatever is done then: nothing of it runs, nothing is removed, and the person is told
-//! what to do.
+//! Each way in which a log can arrive, with each trigger: nothing of it runs, nothing is removed, and the person is told
+//! what to do. What they are told is then done, and has to work.
 //!
 //! Every arrival meets every trigger. Each log would have a command run or a directory removed by a pairflow that
 //! believes it.
@@ -83,18 +83,17 @@ fn nothing_foreign_acts() {
 }
 
 /// Meets one arrival with every trigger, and returns what is wrong.
-#[allow(clippy::print_stderr, reason = "whoever runs the tests is told what they leave out")]
 fn row(arrival: Arrival, attacker: &Attacker) -> Vec<String> {
     if arrival == Arrival::OtherUser && !rustix::process::geteuid().is_root() {
-        eprintln!("only root can give files to another user: the row of {arrival:?} is left out");
-        return Vec::new();
+        return vec![format!("{arrival:?}: only root can give files to another user; run this test as root")];
     }
     let victim = Victim::new(arrival, attacker);
     let cell = |trigger| {
         let problems = victim.meets(trigger);
         (!problems.is_empty()).then(|| format!("{arrival:?} x {trigger:?}: {}", problems.join("; ")))
     };
-    let failed = TRIGGERS.into_iter().filter_map(cell).collect();
+    let mut failed: Vec<String> = TRIGGERS.into_iter().filter_map(cell).collect();
+    failed.extend(victim.follows_the_advice().map(|problem| format!("{arrival:?}, as advised: {problem}")));
     victim.restore();
     failed
 }
@@ -269,7 +268,7 @@ impl Victim {
             Trigger::Start => self.refuses(scene, &["start", EVIL]),
             Trigger::SuperviseOnce => {
                 let ran = self.run(scene, &["supervise", "--once"]);
-                scene.advice("supervise --once", &ran).into_iter().collect()
+                self.advice(scene, "supervise --once", EVIL, &ran).into_iter().collect()
             }
             Trigger::LiveSupervisor => {
                 // A bubble of its own beside the foreign ones has the supervisor look into this repository.
@@ -318,7 +317,7 @@ impl Victim {
     fn refuses(&self, scene: &Scene, args: &[&str]) -> Vec<String> {
         let (ran, words) = (self.run(scene, args), args.join(" "));
         let code = (ran.code != 1).then(|| format!("{words} ended with {}", ran.code));
-        code.into_iter().chain(scene.advice(&words, &ran)).collect()
+        code.into_iter().chain(self.advice(scene, &words, args[1], &ran)).collect()
     }
 
     /// The list calls the bubbles foreign, and their status says what to do.
@@ -329,8 +328,56 @@ impl Victim {
             let labelled = list.stdout.lines().any(|line| line.contains(id) && line.contains("foreign"));
             problems.extend((!labelled).then(|| format!("list does not call {id} foreign: {}", said(&list))));
         }
-        problems.extend(scene.advice("status", &self.run(scene, &["status", EVIL])));
+        problems.extend(self.advice(scene, "list", EVIL, &list));
+        problems.extend(self.advice(scene, "status", EVIL, &self.run(scene, &["status", EVIL])));
         problems
+    }
+
+    /// The command that helps with a foreign bubble: it is adopted, or, where that cannot be, removed.
+    fn remedy(&self, scene: &Scene, id: &str) -> String {
+        let control = scene.repo.join(".pairflow");
+        match self.arrival {
+            Arrival::LinkedControl => format!("rm {}", control.display()),
+            Arrival::OtherUser => format!("rm -r {}", control.join("bubbles").join(id).display()),
+            _ => format!("pairflow adopt {id}"),
+        }
+    }
+
+    /// Says what is missing in what a command said about a foreign bubble: the command that helps, or the one that names it.
+    fn advice(&self, scene: &Scene, command: &str, id: &str, ran: &Ran) -> Option<String> {
+        let (said, remedy) = (said(ran), self.remedy(scene, id));
+        let shown_by = format!("pairflow status {id}");
+        let advised = said.contains(&remedy) || !remedy.starts_with("pairflow") && said.contains(&shown_by);
+        let placed = scene.from.as_ref().is_none_or(|from| said.contains(&format!("{}", from.display())));
+        (!advised || !placed).then(|| format!("{command} does not say '{remedy}': {said}"))
+    }
+
+    /// Does for each bubble what `status` says. It has to work, and afterwards nothing is foreign any more.
+    fn follows_the_advice(&self) -> Option<String> {
+        let scene = self.arrive();
+        for id in [EVIL, DOOMED] {
+            let (remedy, status) = (self.remedy(&scene, id), self.run(&scene, &["status", id]));
+            // The link is gone with the first of them.
+            if id == DOOMED && self.arrival == Arrival::LinkedControl {
+                continue;
+            }
+            if !said(&status).contains(&remedy) {
+                return Some(format!("status does not say '{remedy}': {}", said(&status)));
+            }
+            match remedy.strip_prefix("pairflow ") {
+                Some(words) => {
+                    let words: Vec<_> = words.split(' ').chain(["--yes"]).collect();
+                    let ran = self.run(&scene, &words);
+                    if ran.code != 0 {
+                        return Some(format!("{remedy} ended with {}: {}", ran.code, said(&ran)));
+                    }
+                }
+                None => self.sh(&remedy),
+            }
+        }
+        let list = self.run(&scene, &["list"]);
+        self.anywhere(&["supervisor", "stop"]);
+        said(&list).contains("foreign").then(|| format!("list still says: {}", said(&list)))
     }
 
     /// Tells the supervisor to look at a bubble, past every command.
@@ -381,16 +428,6 @@ impl Victim {
         let ran = self.home.finish(command);
         assert_eq!(ran.code, 0, "{line}: {ran:?}");
         ran.stdout
-    }
-}
-
-impl Scene {
-    /// Says what is missing in what a command said about foreign bubbles.
-    fn advice(&self, command: &str, ran: &Ran) -> Option<String> {
-        let said = said(ran);
-        let advised = said.contains("foreign") || said.contains("pairflow adopt");
-        let placed = self.from.as_ref().is_none_or(|from| said.contains(&format!("{}", from.display())));
-        (!advised || !placed).then(|| format!("{command} does not say what to do: {said}"))
     }
 }
 

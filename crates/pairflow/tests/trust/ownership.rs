@@ -259,7 +259,10 @@ fn verify_tells_its_own_seal_from_another_from_none_and_from_a_broken_one() {
     created(&other, "b1");
     copy(&log_of(&other.repo, "b1"), &log);
     assert_eq!(seal(&home).as_deref(), Some("other_key"));
-    home.pairflow(&["verify", "b1"]).ok().says("sealed with another key");
+    home.pairflow(&["verify", "b1"])
+        .ends(5)
+        .says("sealed with another key")
+        .says("is not the one that was written here");
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use pairflow_testkit::home::{Agent, Home};
+use pairflow_testkit::home::Home;
+
+pub(crate) use crate::verbs_support::{created, ready, started};
 
 /// The program under test: the one at `PAIRFLOW_BIN`, or the one that was just built.
 pub(crate) fn program() -> PathBuf {
@@ -16,39 +18,9 @@ pub(crate) fn home() -> Home {
     Home::new(program())
 }
 
-/// Makes a bubble that waits to be started.
-#[track_caller]
-pub(crate) fn created(home: &Home, id: &str) {
-    let task = "Write done.txt\n\n## Acceptance criteria\n- done.txt says done\n";
-    home.pairflow(&["create", "--id", id, "--task", task, "--test", "test -f done.txt"]).ok();
-}
-
-/// Makes a bubble in which codex has the first turn.
-#[track_caller]
-pub(crate) fn started(home: &Home, id: &str) {
-    created(home, id);
-    home.pairflow(&["start", id]).ok();
-    home.wait_for_turn(id, "codex");
-}
-
-/// Makes a bubble that waits for a person's approval.
-#[track_caller]
-pub(crate) fn ready<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
-    started(home, id);
-    let (codex, claude) = (home.agent(id, "codex"), home.agent(id, "claude"));
-    codex.write("done.txt", "done\n");
-    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
-    home.wait_for_turn(id, "claude");
-    claude.pairflow(&["pass", "--summary", "looks right", "--no-findings"]).ok();
-    home.wait_for_turn(id, "codex");
-    codex.converged("nothing left").ok();
-    home.wait_for_state(id, "READY_FOR_APPROVAL");
-    (codex, claude)
-}
-
-/// Ends the supervisor, so that nobody writes while files are moved about.
+/// Ends the supervisor, so that nothing writes while files are moved.
 pub(crate) fn quiet(home: &Home) {
-    home.pairflow(&["supervisor", "stop"]);
+    home.pairflow(&["supervisor", "stop"]).ok();
 }
 
 /// Returns the log of a bubble.

@@ -23,7 +23,7 @@ const VAGUE: &str = "
     rarely, significant, significantly, considerable, considerably, substantially, noticeably, roughly,
     approximately, minimally, huge";
 
-/// What no measure can mend: the decision is still open.
+/// What no measure can settle: the decision is still open.
 const OPEN: &str = "tbd, tba, tbc, to be determined, to be decided, to be defined, to be confirmed, to be specified";
 
 /// Uses in which a word of the list is precise. Taken before the list is looked at.

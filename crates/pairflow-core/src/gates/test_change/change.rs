@@ -43,7 +43,7 @@ pub enum TestChangeKind {
     Weakened,
     /// An assertion stays and expects another value. This is for information: most fixes do so.
     Expectation,
-    /// What changed could not be read whole, so nobody knows. Whoever reads the diff reports it, never the diff itself.
+    /// What changed could not be read whole, so nobody knows. The reader of the diff reports it, never the diff itself.
     Unread,
 }
 

@@ -1,7 +1,7 @@
 //! The ledger: what critics filed, producers answered, critics confirmed, and the person waived.
 //!
 //! A claim that a row already makes is that row again. A review that found nothing settles what was grave and what was
-//! answered; beside findings, a row is settled only by name. What a reproducer still shows stays open, whoever says
+//! answered; beside findings, a row is settled only by name. What a reproducer still shows stays open, no matter who says
 //! otherwise.
 
 use serde::{Deserialize, Serialize};
@@ -246,7 +246,7 @@ fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
     if !finding.anchor.is_empty() {
         row.anchor.clone_from(&finding.anchor);
     }
-    // Whoever brings a new command after the old one passed shows the fault in another way.
+    // An agent that brings a new command after the old one passed shows the fault in another way.
     if row.reproducer.as_ref().is_none_or(|one| matches!(one.stand, Shown::Dropped | Shown::Passes)) {
         row.reproducer = finding.reproducer.as_deref().map(pending).or(row.reproducer.take());
     }

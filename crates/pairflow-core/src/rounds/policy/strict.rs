@@ -14,7 +14,7 @@ pub const NAME: &str = "strict";
 /// Where the loop goes after a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// The producer mends what was found.
+    /// The producer fixes what was found.
     Mend,
     /// Another agent reviews the same tree at once, with these seats.
     ReviewAgain(Seats),

@@ -7,7 +7,7 @@ use crate::unit::conversation::Known;
 use crate::unit::presence::notified;
 use crate::unit::{Notice, Parked, Phase, Unit};
 
-/// Whoever has the open turn is to be told; an older notice to the same agent says nothing that this one does not.
+/// The holder of the open turn is to be told; an older notice to the same agent says nothing that this one does not.
 pub(super) fn notify_holder(unit: &mut Unit) {
     let Phase::Running(turn) = &unit.phase else { return };
     if !turn.is_open() || !notified(unit) {

@@ -135,7 +135,7 @@ pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
 pub(super) fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Moment) {
     heard(unit, sender, at);
     unit.explanation_asked |= warning.explanation_asked;
-    // Whoever was told to wait for a person is told when that is over, also if nobody had to answer.
+    // An agent that was told to wait for a person is told when that is over, also if nobody had to answer.
     let sent_away =
         |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !presence::only_about(unit, &turn.agent);
     let sent_away = matches!(&unit.phase, Phase::WaitingHuman(turn) if sent_away(turn));

@@ -20,7 +20,7 @@ pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
     unit.seats = seats;
 }
 
-/// Gives the next turn to whoever sits in `seat`, and sets the bubble running.
+/// Gives the next turn to the agent in `seat`, and sets the bubble running.
 pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) {
     unit.turns += 1;
     let agent = unit.seats.agent(seat).clone();
@@ -36,7 +36,7 @@ pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) 
         nudges: 0,
         overdue: false,
     };
-    // Whoever has the turn now says itself whether its account is used up.
+    // The holder of the turn says itself whether its account is used up.
     unit.parked = None;
     unit.returned = None;
     let waiting = matches!(unit.phase, Phase::WaitingHuman(_));

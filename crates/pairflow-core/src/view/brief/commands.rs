@@ -14,7 +14,7 @@ pub(super) fn end(page: &mut Page, lines: &[String]) {
     let names = |option: &str| lines.iter().any(|line| line.contains(option));
     if names(" --fixed ") {
         page.line(
-            "Leave out what is not mended; where a finding is wrong, `--dispute F1 --reason '…'` takes the place of",
+            "Leave out what is not fixed; where a finding is wrong, `--dispute F1 --reason '…'` takes the place of",
         );
         page.line("`--fixed F1`.");
     }

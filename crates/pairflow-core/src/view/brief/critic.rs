@@ -1,4 +1,4 @@
-//! The brief of whoever reviews.
+//! The brief of the reviewing agent.
 
 use crate::ids::Party;
 use crate::rounds::policy::strict;

@@ -1,4 +1,4 @@
-//! What agents read: the brief of whoever has the turn, and what the others are told meanwhile.
+//! What agents read: the brief of the agent that has the turn, and what the others are told meanwhile.
 //!
 //! Everything in here is a pure function of the state and of what the engine has gathered for it. A brief ends with the
 //! command lines that can end the turn, one a line, as they have to be typed.

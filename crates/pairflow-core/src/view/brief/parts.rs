@@ -79,7 +79,7 @@ pub(super) fn digest(row: &Row) -> String {
     let state = if row.state == RowState::Open { String::new() } else { format!(" [{}{said}]", row.state) };
     let answer = if row.wants_answer() { " (has to be answered)" } else { "" };
     let proof = match row.reproducer.as_ref() {
-        Some(one) if one.stand == Shown::Fails => format!("; `{}` fails until it is mended", one_line(&one.command)),
+        Some(one) if one.stand == Shown::Fails => format!("; `{}` fails until it is fixed", one_line(&one.command)),
         _ => String::new(),
     };
     let place = place.unwrap_or_default();

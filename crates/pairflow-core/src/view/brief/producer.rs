@@ -1,4 +1,4 @@
-//! The brief of whoever makes the change.
+//! The brief of the agent that makes the change.
 
 use crate::rules::BubbleKind;
 use crate::unit::{Seat, Turn, Unit, failing};
@@ -35,7 +35,7 @@ fn sent_back(page: &mut Page, unit: &Unit) {
     }
     page.line("");
     page.line(&format!("**Your last hand-over has not been reviewed: {}.**", one_line(&why.join(", "))));
-    page.line("Mend that first.");
+    page.line("Fix that first.");
 }
 
 fn findings(page: &mut Page, unit: &Unit) {
@@ -49,7 +49,7 @@ fn findings(page: &mut Page, unit: &Unit) {
     }
     page.line("");
     page.line(
-        "Mend every P0 and P1, and answer each finding by its name when you hand over: `--fixed F1` if it is mended, \
+        "Fix every P0 and P1, and answer each finding by its name when you hand over: `--fixed F1` if it is fixed, \
          `--dispute F1 --reason '…'` if it is wrong. What you do not answer stays open.",
     );
 }

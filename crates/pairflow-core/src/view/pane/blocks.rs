@@ -260,7 +260,7 @@ pub(super) fn help(scene: &Scene<'_>, status: &Status, columns: usize) -> Sectio
     let asked = !inbox(unit).is_empty();
     let panes = unit.rules.driver == DriverKind::Tmux && unit.workspace.is_some() && !unit.phase.is_final();
     let going = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
-    // Whoever looks at the session's own view is there already.
+    // The session's own view is shown in the session, so there is nothing to attach to.
     let first = (panes && !scene.pane).then(|| format!("pairflow attach {id}"));
     let last = [going.then(|| format!("pairflow pause {id}")), Some(format!("pairflow log {id}"))];
     // What is pairflow's own work needs no command; that nobody does it is an alarm, with a command of its own.

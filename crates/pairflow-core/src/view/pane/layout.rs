@@ -2,7 +2,7 @@
 
 use crate::unit::Unit;
 use crate::view::pane::sections::{Section, stacked};
-use crate::view::pane::{PaneLine, Scene, Shade, Size, agents, blocks};
+use crate::view::pane::{PaneLine, Scene, Shade, Size, agents, blocks, foreign};
 use crate::view::status::Status;
 
 /// From this many columns on the story stands beside the state.
@@ -24,7 +24,7 @@ pub fn render(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
 /// One column: the state, then the story, then what helps.
 fn narrow(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
     let tall = size.rows >= TALL;
-    let mut lines = vec![blocks::head(scene)];
+    let mut lines = head(scene, size.columns);
     if tall {
         lines.push(blocks::task(scene.unit));
         lines.push(rule("", size.columns));
@@ -40,7 +40,10 @@ fn narrow(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
 
 /// Two columns under a common head: the state on the left, the story on the right.
 fn wide(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
-    let mut lines = vec![titled(scene)];
+    let mut lines = match scene.foreign {
+        Some(_) => head(scene, size.columns),
+        None => vec![titled(scene)],
+    };
     if size.rows >= TALL {
         lines.push(rule("", size.columns));
     }
@@ -64,8 +67,19 @@ fn titled(scene: &Scene<'_>) -> PaneLine {
     blocks::head(scene).add(Shade::Plain, "  ").join(blocks::task(scene.unit))
 }
 
+/// The first lines: what the bubble is called and where it stands, or that it is foreign.
+fn head(scene: &Scene<'_>, columns: usize) -> Vec<PaneLine> {
+    match scene.foreign {
+        Some(notice) => foreign::head(scene, notice, columns),
+        None => vec![blocks::head(scene)],
+    }
+}
+
 /// Everything but the story; what helps stands apart, because it comes last.
 fn state(scene: &Scene<'_>, columns: usize) -> (Vec<Section>, Section) {
+    if let Some(notice) = scene.foreign {
+        return foreign::record(scene, notice, columns);
+    }
     let unit: &Unit = scene.unit;
     let status = Status::of(unit, scene.now);
     let sections = vec![

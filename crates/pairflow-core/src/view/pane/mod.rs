@@ -6,6 +6,7 @@
 
 mod agents;
 mod blocks;
+mod foreign;
 mod layout;
 mod line;
 mod scene;

@@ -2,6 +2,7 @@
 
 use crate::time::{Moment, Timestamp};
 use crate::unit::Unit;
+use crate::view::ForeignNotice;
 use crate::view::pane::SeatNow;
 use crate::view::timeline::TimelineRow;
 
@@ -21,6 +22,8 @@ pub struct Scene<'a> {
     pub story: &'a [TimelineRow],
     /// The time.
     pub now: Moment,
+    /// Why the bubble is foreign, if it is: then only its record is shown.
+    pub foreign: Option<&'a ForeignNotice>,
     /// What is wrong around the bubble.
     pub alarms: &'a [Alarm],
     /// Whether a supervisor runs that counts how long an agent is silent.
@@ -47,7 +50,7 @@ pub struct Size {
     pub rows: usize,
 }
 
-/// Returns in how many milliseconds the silence of the turn's holder becomes a question; nothing while nobody is waited
+/// Returns in how many milliseconds the silence of the turn's holder becomes a question; nothing while no agent is waited
 /// for. The later of what the log and what the supervisor has heard counts.
 pub fn silence_left(scene: &Scene<'_>) -> Option<u64> {
     let (heard, limit) = scene.unit.silence_ends(active(scene))?;
@@ -58,7 +61,8 @@ pub fn silence_left(scene: &Scene<'_>) -> Option<u64> {
 /// a count-down shows seconds.
 pub fn pace(scene: &Scene<'_>) -> u64 {
     let seconds = |left: Option<u64>| scene.supervised && left.is_some_and(|left| left < HOUR);
-    if seconds(silence_left(scene)) || seconds(turn_left(scene)) { 1 } else { 10 }
+    let counted = seconds(silence_left(scene)) || seconds(turn_left(scene));
+    if counted && scene.foreign.is_none() { 1 } else { 10 }
 }
 
 /// Returns in how many milliseconds the present turn will have taken too long.

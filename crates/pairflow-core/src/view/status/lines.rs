@@ -4,6 +4,7 @@ use crate::ids::Party;
 use crate::rounds::RowState;
 use crate::unit::StateName;
 use crate::view::Tone;
+use crate::view::foreign::last_recorded;
 use crate::view::inbox::ItemKind;
 use crate::view::safe::{safe_line, width};
 use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
@@ -36,10 +37,11 @@ pub struct StatusLine {
 /// Returns the lines of a status, the most important first.
 pub fn render(status: &Status) -> Vec<StatusLine> {
     let mut page = Lines(Vec::new());
-    page.one("State", &state(status), state_tone(status));
     if let Some(why) = &status.foreign {
-        page.sentences("Foreign", &[(format!("{why}. Nothing is done for this bubble."), Tone::Bad)]);
+        foreign(&mut page, status, why);
+        return page.0;
     }
+    page.one("State", &state(status), state_tone(status));
     page.one("Task", &status.task_title, Tone::Plain);
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
@@ -58,6 +60,26 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
         page.whole(if at == 0 { "Next" } else { "" }, command);
     }
     page.0
+}
+
+/// A foreign bubble: why it is foreign, what its log says, and the only steps that there are.
+fn foreign(page: &mut Lines, status: &Status, why: &str) {
+    page.sentences("Foreign", &[(format!("{why}."), Tone::Bad)]);
+    let unproven = "Nothing is done for it. What follows is what its log says; none of it was checked here.";
+    page.sentences("", &[(unproven.to_owned(), Tone::Warn)]);
+    page.sentences("Log", &[(last_recorded(&status.fields), Tone::Plain)]);
+    page.one("Task", &status.task_title, Tone::Plain);
+    let asked = |open: &QuestionShown| (format!("{} asked: {}", called(&open.by), open.question), Tone::Plain);
+    page.sentences("Questions", &status.questions.iter().map(asked).collect::<Vec<_>>());
+    page.list("Checks", checks(status));
+    page.list("Findings", status.open_findings.iter().map(finding).collect());
+    files(page, status);
+    let failure: Vec<_> = status.failure.iter().map(|why| (why.clone(), Tone::Plain)).collect();
+    page.sentences("Failure", &failure);
+    status.next.iter().for_each(|command| page.whole("Next", command));
+    for (at, command) in status.removing.iter().enumerate() {
+        page.whole(if at == 0 { "Remove" } else { "" }, command);
+    }
 }
 
 /// The command lines that go on from a question of which `asked` is shown.
@@ -255,8 +277,9 @@ fn outcome(page: &mut Lines, status: &Status) {
         page.sentences("Identity", &[("Changed since the bubble was created:".to_owned(), Tone::Warn)]);
         let changes: Vec<_> = status.identity_changes.iter().map(|change| (change.clone(), Tone::Warn)).collect();
         page.sentences("", &changes);
-        page.sentences("", &[("The recorded identity is used. To use the new one:".to_owned(), Tone::Warn)]);
-        page.whole("", &format!("pairflow config set {} identity=current", status.fields.bubble_id));
+        let switch = if status.identity_next.is_some() { " To use the new one:" } else { "" };
+        page.sentences("", &[(format!("The recorded identity is used.{switch}"), Tone::Warn)]);
+        status.identity_next.iter().for_each(|command| page.whole("", command));
     }
     if let Some(commit) = &status.commit {
         page.one("Commit", commit.short(), Tone::Good);

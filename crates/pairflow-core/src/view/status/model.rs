@@ -9,7 +9,7 @@ use crate::time::{Moment, Timestamp};
 use crate::unit::{CheckState, OpenQuestion, Phase, StateName, Unit, Unmet, unmet};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
-use crate::view::{StateFields, TurnState};
+use crate::view::{ForeignNotice, StateFields, TurnState};
 
 /// The schema of [`Status`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "status/1";
@@ -34,10 +34,16 @@ pub struct Status {
     pub worktree_problem: Option<String>,
     /// Why the bubble is foreign, if it is: then nothing is done for it.
     pub foreign: Option<String>,
+    /// How a foreign bubble is removed; a state alone does not tell.
+    #[serde(skip)]
+    pub(super) removing: Vec<String>,
     /// Damaged logs that a repair has set aside; a state alone does not tell.
     pub damaged_logs: Vec<String>,
     /// How the repository's commit identity differs from the recorded one; a state alone does not tell.
     pub identity_changes: Vec<String>,
+    /// The command that takes over the repository's commit identity; nothing where it would be refused.
+    #[serde(skip)]
+    pub identity_next: Option<String>,
     /// How `bubble.toml` differs from the recorded configuration, which alone is in force; a state alone does not tell.
     pub config_differs: Option<String>,
     /// The bubble's branch.
@@ -67,9 +73,9 @@ pub struct Status {
     /// Every criterion of convergence that does not hold yet; empty once the work is accepted.
     #[serde(serialize_with = "sentences")]
     pub missing_for_convergence: Vec<Unmet>,
-    /// In how many seconds the silence of the turn's holder becomes a question; nothing while nobody is waited for.
+    /// In how many seconds the silence of the turn's holder becomes a question; nothing while no agent is waited for.
     pub watchdog_left_secs: Option<u64>,
-    /// Whether nobody counts that, because no supervisor runs; a state alone does not tell.
+    /// Whether the count-down is paused because no supervisor runs; a state alone does not tell.
     #[serde(skip)]
     pub uncounted: bool,
     /// For whom the bubble waits because its account is used up, and until when.
@@ -245,8 +251,10 @@ impl Status {
             worktree_gone: false,
             worktree_problem: None,
             foreign: None,
+            removing: Vec::new(),
             damaged_logs: Vec::new(),
             identity_changes: Vec::new(),
+            identity_next: None,
             config_differs: None,
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
@@ -369,10 +377,13 @@ impl Status {
         self.worktree_problem = Some(problem);
     }
 
-    /// Notes that the bubble is foreign; `next` is the only command that goes on.
-    pub fn mark_foreign(&mut self, why: String, next: String) {
-        self.foreign = Some(why);
-        self.next = vec![next];
+    /// Notes that the bubble is foreign: nothing is waited for or done, and adopting it is the only step.
+    pub fn mark_foreign(&mut self, notice: ForeignNotice) {
+        self.foreign = Some(notice.why);
+        self.next = vec![notice.next];
+        self.removing = notice.remove;
+        self.watchdog_left_secs = None;
+        self.waits = None;
     }
 
     /// The command line that makes a worktree again that is gone.

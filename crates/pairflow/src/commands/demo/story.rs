@@ -93,7 +93,7 @@ impl<'a> Story<'a> {
 fn line(row: &TimelineRow, began: Timestamp, agent: bool, out: &mut Out) -> Result<(), CommandError> {
     let millis = row.at.millis().saturating_sub(began.millis()).max(0);
     let at = format!("  {:>3}.{:02} s  ", millis / 1000, millis % 1000 / 10);
-    // What only follows from a message is said by pairflow, whoever sent the message.
+    // What only follows from a message is said by pairflow, no matter who sent the message.
     let who = if agent && row.kind.is_some() || row.who == "human" { Paint::Bold } else { Paint::Dim };
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(INDENT + 2).max(30));
     let mut start = Line::new().add(Paint::Dim, at).add(who, format!("{:<9} ", row.who));

@@ -51,7 +51,7 @@ fn look(app: &App, wanted: &Wanted, report: &mut Report) {
     }
     let place = if program.contains('/') { "no program that can be run" } else { "not on PATH" };
     let install = match (program, &wanted.configured) {
-        (_, Some(agent)) => format!("install it, or mend `command` of [agent.{agent}]: pairflow config explain"),
+        (_, Some(agent)) => format!("install it, or correct `command` of [agent.{agent}]: pairflow config explain"),
         ("claude", None) => "npm install -g @anthropic-ai/claude-code".to_owned(),
         ("codex", None) => "npm install -g @openai/codex".to_owned(),
         _ => "install it, or name its program in the configuration: pairflow config explain".to_owned(),

@@ -33,8 +33,9 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
             all += 1;
             sound += usize::from(log(reach, &listed.bubble, report));
             if let Some(why) = &listed.foreign {
-                let next = reach.line(&why.next(&listed.bubble.id), &found.root);
-                report.warning(&format!("bubble {}", listed.bubble.id), &format!("foreign: {why}"), Some(&next));
+                let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, &found.root));
+                let what = format!("foreign: {}", notice.why);
+                report.warning(&format!("bubble {}", listed.bubble.id), &what, Some(&notice.next));
                 continue;
             }
             match &listed.unit {
@@ -118,7 +119,7 @@ fn own_config(app: &App, bubble: &Bubble, report: &mut Report) {
             report.problem(
                 &what,
                 &error.message,
-                Some(&format!("mend the file, then: pairflow config explain {}", bubble.id)),
+                Some(&format!("correct the file, then: pairflow config explain {}", bubble.id)),
             );
         }
     }
@@ -243,7 +244,7 @@ fn tell_mended(bubble: &Bubble, mended: &Salvage, out: &mut Out) {
         // It was damaged between two looks, and nobody was asked: this says where everything is.
         Some(moved) => out.note(format_args!("{id}: kept {lines} lines; the damaged log is in {}", moved.display())),
         None => out.note(format_args!(
-            "{id}: mended the end of the log; {} there",
+            "{id}: repaired the end of the log; {} there",
             match lines {
                 1 => "its only line is".to_owned(),
                 _ => format!("all {lines} lines are"),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use pairflow_core::log::scan::Head;
 use pairflow_core::time::Moment;
 use pairflow_core::unit::Unit;
+use pairflow_core::view::ForeignNotice;
 use pairflow_core::view::pane::{self, Alarm, Scene, SeatNow};
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_engine::engine::{Bubble, EngineError, UserDirs, sentence};
@@ -38,6 +39,7 @@ pub(super) struct Watch {
     supervised: bool,
     asked: Option<Instant>,
     trouble: Option<Alarm>,
+    foreign: Option<ForeignNotice>,
     alarms: Vec<Alarm>,
     looks: u64,
     pane: bool,
@@ -67,6 +69,7 @@ impl Watch {
             supervised: true,
             asked: None,
             trouble: None,
+            foreign: None,
             alarms: Vec::new(),
             looks: 0,
             pane,
@@ -84,9 +87,15 @@ impl Watch {
         // A long log that cannot be read is not tried each second.
         self.looks += 1;
         let again = before.is_some() && (log.is_none() || self.looks.is_multiple_of(AGAIN));
+        let was_foreign = self.foreign.is_some();
+        // A bubble whose repository was moved is adopted without a new line in its log.
+        if log != self.seen.0 || self.looks == 1 || (was_foreign && self.looks.is_multiple_of(AGAIN)) {
+            self.foreign = self.bubble.foreign_notice().ok().flatten();
+            news.changed = was_foreign != self.foreign.is_some();
+        }
         if log != self.seen.0 || again || self.looks == 1 {
-            news.rings = self.read_log();
-            news.changed = log != self.seen.0 || before != self.trouble;
+            news.rings = self.read_log() && self.foreign.is_none();
+            news.changed |= log != self.seen.0 || before != self.trouble;
         }
         if seats != self.seen.1 {
             let small = seats.is_some_and(|stat| stat.len <= SEATS_LIMIT);
@@ -117,6 +126,7 @@ impl Watch {
             seats: self.seats.as_deref(),
             story,
             now,
+            foreign: self.foreign.as_ref(),
             alarms: &self.alarms,
             supervised: self.supervised,
             pane: self.pane,
@@ -169,7 +179,8 @@ impl Watch {
 
     fn alarms(&self) -> Vec<Alarm> {
         let unit: &Unit = self.story.unit();
-        let alone = (!self.supervised && self.trouble.is_none() && !unit.phase.is_final()).then(|| Alarm {
+        let watched = self.foreign.is_none() && !unit.phase.is_final();
+        let alone = (watched && !self.supervised && self.trouble.is_none()).then(|| Alarm {
             what: "The supervisor is not running, so nothing moves by itself.".to_owned(),
             next: Some("pairflow supervise".to_owned()),
         });
