@@ -83,7 +83,7 @@ fn a_clean_review_and_an_approval_from_before_do_not_count() {
          #6 RUNNING claude reviewer round 3 clean: codex
          #7 READY_FOR_APPROVAL round 3 tree1
          #8 APPROVED_FOR_COMMIT tree1
-         #9 RUNNING claude implementer round 4 opening paused unchecked: test",
+         #9 RUNNING codex implementer round 4 opening paused unchecked: test",
     );
 }
 
