@@ -168,11 +168,7 @@ fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, Shown)], out: &mut Out) 
     let names: Vec<_> = foreign.iter().map(|(bubble, _)| bubble.id.as_str()).collect();
     let what = if names.len() == 1 { "bubble" } else { "bubbles" };
     let question = format!("Adopt {what} {}?", names.join(", "));
-    if args.json && !args.yes {
-        let message = format!("{question} With --json nothing is asked; add --yes.");
-        return Err(CommandError::refused(message).next(format_args!("{} --yes", app.typed)));
-    }
-    app.insist(out, args.yes, &question)
+    app.insist_unless(args.json, out, args.yes, &question)
 }
 
 fn adopt(app: &App, bubble: &Bubble, shown: &Shown) -> Result<Adopted, CommandError> {
