@@ -79,7 +79,8 @@ pub(crate) fn damage(home: &Home, bubble: &str) {
     std::fs::write(&path, bytes).unwrap();
 }
 
-/// Runs a command with a terminal of its own; each of `keys` is typed as soon as the text before it has appeared.
+/// Runs a command with a terminal of its own; each of `keys` is typed as soon as the text before it has appeared. A question
+/// that the test does not expect is answered with the end of the input, so that the test fails and does not hang.
 pub(crate) fn on_terminal(mut command: Command, keys: &[(&str, &str)]) -> (i32, String) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
@@ -92,7 +93,7 @@ pub(crate) fn on_terminal(mut command: Command, keys: &[(&str, &str)]) -> (i32, 
     drop(command);
     let mut master = File::from(master);
     let mut shown = Vec::new();
-    let mut seen = 0;
+    let (mut seen, mut answered) = (0, 0);
     let mut keys = keys.iter();
     let mut next = keys.next();
     let mut buffer = [0; 4096];
@@ -104,7 +105,12 @@ pub(crate) fn on_terminal(mut command: Command, keys: &[(&str, &str)]) -> (i32, 
             let Some(at) = text[seen..].find(before) else { break };
             seen += at + before.len();
             master.write_all(key.as_bytes()).unwrap();
+            answered += 1;
             next = keys.next();
+        }
+        while text.matches("[y/N]").count() > answered {
+            master.write_all(b"\x04").unwrap();
+            answered += 1;
         }
     }
     let code = child.wait().unwrap().code().unwrap_or(-1);
