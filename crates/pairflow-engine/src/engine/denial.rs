@@ -101,7 +101,7 @@ impl Bubble {
 fn elsewhere(id: &BubbleId, unit: &Unit, cwd: &Path, other: &str) -> Denial {
     let message = format!("this agent works in bubble {id}, and {} belongs to {other}", cwd.display());
     let own = unit.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
-    Denial::refused(message).next(format!("cd {}", quoted(own)))
+    Denial::refused(message).next(format!("cd '{}'", own.replace('\'', "'\\''")))
 }
 
 /// Whether git was asked for something that is not there or must not be, rather than failing at it.
