@@ -125,7 +125,8 @@ pub fn adopt(unit: &Unit, repo: String, reason: String, identity: Option<CommitI
 
 /// Returns the first facts of a bubble that lost lines when its log was repaired: it is taken over as it is left.
 ///
-/// The lost lines may have withdrawn what was checked, reviewed or approved before them. The agents keep their tokens.
+/// The lost lines may have withdrawn what was checked, reviewed or approved before them. The agents keep the tokens that
+/// are left; one that was made in a lost line does not count any more.
 pub fn take_up(unit: &Unit, repo: String, reason: String) -> Vec<Event> {
     let tokens = unit.tokens.iter().filter(|_| !unit.phase.is_final()).map(|(agent, hash)| {
         let fact = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: hash.clone() };

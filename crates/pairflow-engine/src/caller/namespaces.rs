@@ -71,12 +71,11 @@ impl Namespaces {
     /// Returns the namespaces of the process with this name in `/proc`; nothing if something else is mounted there, in
     /// which anything could be written.
     pub(super) fn of(process: &str) -> Option<Self> {
-        if !is_procfs() {
+        let dir = format!("/proc/{process}/ns");
+        if !is_procfs(&dir) {
             return None;
         }
-        let link = |kind: &str| {
-            std::fs::read_link(format!("/proc/{process}/ns/{kind}")).ok()?.into_os_string().into_string().ok()
-        };
+        let link = |kind: &str| std::fs::read_link(format!("{dir}/{kind}")).ok()?.into_os_string().into_string().ok();
         Some(Self { pid: link("pid")?, user: link("user")? })
     }
 
@@ -114,15 +113,15 @@ impl Namespaces {
     }
 }
 
-/// Whether `/proc` is the kernel's own. A sandbox can mount another file system there.
+/// Whether a directory below `/proc` is the kernel's own. A sandbox can mount another file system there.
 #[cfg(target_os = "linux")]
-fn is_procfs() -> bool {
-    rustix::fs::statfs("/proc").is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
+fn is_procfs(dir: &str) -> bool {
+    rustix::fs::statfs(dir).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }
 
 /// Elsewhere there are no namespaces.
 #[cfg(not(target_os = "linux"))]
-fn is_procfs() -> bool {
+fn is_procfs(_: &str) -> bool {
     false
 }
 

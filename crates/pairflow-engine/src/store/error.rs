@@ -140,6 +140,14 @@ pub enum StoreError {
         /// How many bytes its line would have.
         bytes: usize,
     },
+    /// A damaged log is too large to be repaired; nothing was changed.
+    #[error("{} has {bytes} bytes, more than a repair reads; look at it, and move it away or cut it", path.display())]
+    TooLargeToRepair {
+        /// The log.
+        path: PathBuf,
+        /// How many bytes it has.
+        bytes: u64,
+    },
     /// There is nothing to write.
     #[error("an append needs at least one event")]
     Nothing,

@@ -30,7 +30,9 @@ impl BubbleFiles {
     pub(super) fn own_dirs(&self) -> impl Iterator<Item = PathBuf> {
         let control = self.repo().join(".pairflow");
         let below = ["bubbles", "locks", "runtime", "archive"].map(|name| control.join(name));
-        std::iter::once(control).chain(below).chain(std::iter::once(self.dir.clone()))
+        let runtime = control.join("runtime").join(self.dir.file_name().unwrap_or_default());
+        let own = [self.dir.clone(), self.artifacts(), self.quarantine(), runtime];
+        std::iter::once(control).chain(below).chain(own)
     }
 
     /// Returns where the worktree of the bubble is: beside the repository, never where a log says.

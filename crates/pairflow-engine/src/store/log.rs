@@ -165,7 +165,7 @@ impl Log {
         };
         let (repo, id, name) = (self.files.repo().to_owned(), self.id.clone(), key.id().to_owned());
         let entry = Registered { repo, id, instance, first, since, key: name, moving: Vec::new() };
-        registry.register(&entry)?;
+        registry.register(&entry, None)?;
         Ok(Some(Owner { entry, sealer: Sealer::new(key, instance) }))
     }
 
@@ -208,9 +208,8 @@ impl Log {
         let head = locked.loaded().head;
         let stamped = stamp(events, at, &self.id, &head, beginning.as_ref())?;
         let owner = self.enter(key, stamped.first, head.offset)?;
+        let mut locked = locked.owned(owner);
         locked.write(stamped)?;
-        let locked = locked.owned(owner);
-        locked.save();
         Ok(locked)
     }
 

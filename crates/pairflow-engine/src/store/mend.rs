@@ -50,6 +50,9 @@ pub struct Salvage {
 /// How the names of logs begin that were set aside.
 const SET_ASIDE: &str = "transcript-";
 
+/// The longest log that a repair reads; it holds all of it. No bubble has come near to that.
+const LARGEST: u64 = 1 << 30;
+
 /// How long a repair waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -58,6 +61,9 @@ impl Log {
     ///
     /// Meant for a person who was told of the damage: acknowledged messages may be given up.
     pub fn repair(&self) -> Result<Salvage, StoreError> {
+        if let Some(why) = self.misplaced()? {
+            return Err(StoreError::Foreign { id: self.id.clone(), why });
+        }
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
@@ -103,6 +109,9 @@ impl Log {
         let mut unit = Unit::new(self.id.clone());
         let mut each = |envelope| advance(&mut unit, &envelope);
         let head = read::run(handle, damage.offset.min(len), sound, &mut each).map_err(|error| self.told(error))?.head;
+        if len > LARGEST {
+            return Err(StoreError::TooLargeToRepair { path: self.files.transcript(), bytes: len });
+        }
         let lines = copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
         let known = cache.filter(|cache| cache.is_of(stat)).map_or(0, |cache| cache.head.seq);
         let lost = u64::try_from(lines).unwrap_or(u64::MAX).max(known).saturating_sub(head.seq);

@@ -198,7 +198,7 @@ impl Log {
     pub(super) fn is_own_but_shortened(&self, handle: &dyn Handle) -> Result<bool, StoreError> {
         let Some(registry) = &self.registry else { return Ok(true) };
         let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
-        Ok(judge(registry.key()?, Known { entry, head: None }, handle)?.is_ok())
+        Ok(entry.moving.is_empty() && judge(registry.key()?, Known { entry, head: None }, handle)?.is_ok())
     }
 
     /// Says where a log comes from that is not on record here.

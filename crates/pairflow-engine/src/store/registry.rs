@@ -138,16 +138,21 @@ impl Registry {
 
     /// Records a bubble; when this returns, the record survives a power loss.
     ///
-    /// What was known of the same log is gone. The record of another log at this place is set aside.
-    pub fn register(&self, bubble: &Registered) -> Result<(), StorageError> {
+    /// `head` is the newest known end of its log; what was known of it before is gone. The record of another log at this
+    /// place is set aside.
+    pub fn register(&self, bubble: &Registered, head: Option<&Head>) -> Result<(), StorageError> {
         let path = self.record(&bubble.repo, &bubble.id, "json");
         durable::make_dirs(&*self.disk, durable::parent(&path))?;
         let other = self.find(&bubble.repo, &bubble.id)?.filter(|known| known.entry.first != bubble.first);
         other.map_or(Ok(()), |other| self.set_aside(&other))?;
         let json = serde_json::to_vec(bubble).expect("a record holds texts and numbers only");
         durable::put(&*self.disk, &path, &json)?;
-        // The note goes last: without it an older record would vouch for less than it knew.
-        self.disk.remove(&self.record(&bubble.repo, &bubble.id, "head"))?;
+        // The note goes last: without it an older record would say less than is known.
+        let note = self.record(&bubble.repo, &bubble.id, "head");
+        if let Some(head) = head {
+            return durable::put(&*self.disk, &note, &write_note(bubble, head));
+        }
+        self.disk.remove(&note)?;
         self.disk.sync_dir(durable::parent(&path))
     }
 
@@ -162,8 +167,7 @@ impl Registry {
                 self.set_aside(&Known { entry, head: *head })?;
                 continue;
             }
-            self.register(&entry)?;
-            head.iter().for_each(|head| self.note(&entry, head));
+            self.register(&entry, head.as_ref())?;
         }
         Ok(())
     }
@@ -172,8 +176,7 @@ impl Registry {
     pub fn end_move(&self, records: &[Known], here: &Path, head: &Head) -> Result<(), StorageError> {
         let Some(Known { entry, .. }) = records.first() else { return Ok(()) };
         let moved = Registered { repo: here.to_owned(), moving: Vec::new(), ..entry.clone() };
-        self.register(&moved)?;
-        self.note(&moved, head);
+        self.register(&moved, Some(head))?;
         for Known { entry, .. } in records {
             if entry.repo != here && self.is_current(entry)? {
                 self.forget(&entry.repo, &entry.id)?;
@@ -255,10 +258,7 @@ impl Registry {
         let note = self.read(&path.with_extension("head"))?.and_then(|bytes| read_note(&bytes));
         let of = |known: &Known| self.record(&known.entry.repo, &known.entry.id, "json") == path;
         let Some(Known { entry, head }) = note.filter(of) else { return Ok(None) };
-        self.register(&entry)?;
-        if let Some(head) = head {
-            self.note(&entry, &head);
-        }
+        self.register(&entry, head.as_ref())?;
         Ok(Some(entry))
     }
 
@@ -393,9 +393,9 @@ mod tests {
         let one = entry(repo.clone());
         let two = Registered { first: LineHash([3; 16]), ..one.clone() };
         let head = Head { seq: 1, offset: 2, hash: one.first, last_len: 2 };
-        registry.register(&one).unwrap();
+        registry.register(&one, None).unwrap();
         registry.note(&one, &head);
-        registry.register(&two).unwrap();
+        registry.register(&two, None).unwrap();
         assert_eq!(registry.find(&repo, &one.id).unwrap().unwrap().entry, two);
         let aside = registry.with_first(&one.id, one.first).unwrap();
         assert_eq!(aside, [Known { entry: one.clone(), head: Some(head) }]);
@@ -415,14 +415,14 @@ mod tests {
         let (repo, id): (_, BubbleId) = (dir.path().join("repo"), "b1".parse().unwrap());
         let one = entry(repo.clone());
         let known = |head| Some(Known { entry: one.clone(), head });
-        registry.register(&one).unwrap();
+        registry.register(&one, None).unwrap();
         assert_eq!(registry.find(&repo, &id).unwrap(), known(None));
         let head = Head { seq: 1, offset: 2, hash: one.first, last_len: 2 };
         registry.note(&one, &head);
         assert_eq!(registry.find(&repo, &id).unwrap(), known(Some(head)));
         assert_eq!(registry.find(dir.path(), &id).unwrap(), None);
         assert_eq!(registry.all().unwrap(), std::slice::from_ref(&one));
-        registry.register(&one).unwrap();
+        registry.register(&one, None).unwrap();
         assert_eq!(registry.find(&repo, &id).unwrap(), known(None), "an older life is forgotten");
         std::fs::write(registry.record(&repo, &id, "json"), "{\"repo\":").unwrap();
         assert_eq!(registry.find(&repo, &id).unwrap(), None);

@@ -45,7 +45,8 @@ impl Bubble {
     pub fn start(&self, rules: &Rules, hands: &Hands) -> Result<Unit, EngineError> {
         let _starting = self.starting()?;
         let before = self.load()?;
-        let unit = if before.unit.phase == Phase::Preparing {
+        let goes_on = before.unit.phase == Phase::Preparing;
+        let unit = if goes_on {
             before.unit
         } else {
             // Which work goes on here is no configuration: it was settled when the bubble was made.
@@ -56,7 +57,8 @@ impl Bubble {
         };
         // The bubble's own file says what was recorded, also what came from a flag or another file: what differs later
         // was edited.
-        if !matches!(self.file_state(&unit)?, FileState::Same) {
+        let state = self.file_state(&unit)?;
+        if matches!(state, FileState::Gone) || !(goes_on || matches!(state, FileState::Same)) {
             self.write_config(&unit)?;
         }
         let seq = before.head.seq;

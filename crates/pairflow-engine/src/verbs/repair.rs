@@ -3,7 +3,7 @@
 use pairflow_core::unit::take_up;
 
 use crate::engine::{Bubble, EngineError};
-use crate::store::Salvage;
+use crate::store::{Salvage, Standing};
 
 /// What became of a bubble whose log was repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +20,11 @@ impl Bubble {
     ///
     /// A log that is not this user's stays foreign.
     pub fn repair(&self) -> Result<Mended, EngineError> {
+        // One that cannot be judged for its damage may well be this user's.
+        let foreign = matches!(self.log().standing(), Ok(Standing::Foreign(_)));
         let salvage = self.log().repair()?;
         let fell_back = salvage.damage.is_some() && salvage.envelopes > 0;
-        if !fell_back {
+        if !fell_back || foreign {
             return Ok(Mended { salvage, paused: false });
         }
         let here = self.control.repo().display().to_string();

@@ -71,6 +71,7 @@ impl App {
             detected: &detected,
             trust: checks.trust.as_deref(),
             yes: checks.yes,
+            json: false,
             again: &self.again(),
         };
         let agreed = self.consent(out, &consent)?;

@@ -30,6 +30,8 @@ pub(crate) struct Consent<'a> {
     pub trust: Option<&'a str>,
     /// Whether the person takes the detected commands.
     pub yes: bool,
+    /// Whether a program reads the answer, so that nothing is asked.
+    pub json: bool,
     /// The command line to type again.
     pub again: &'a str,
 }
@@ -78,7 +80,7 @@ impl App {
             });
         }
         show(out, it, &engine, &commands);
-        if !self.interactive() {
+        if it.json || !self.interactive() {
             return Err(open.refusal(it));
         }
         let root = it.root.display();

@@ -97,9 +97,15 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         ask(app, &args, &foreign, out)?;
     }
     for (bubble, shown) in foreign {
-        match adopt(app, &bubble, &shown) {
-            Ok(adopted) => adoption.take(&bubble.id, adopted, args.json, out)?,
-            Err(error) => adoption.leave_out(&bubble.id, error, args.all)?,
+        match bubble.adopt(&shown) {
+            Ok(adopted) => {
+                let goes_on = adopted.moved_from.is_some() && !adopted.unit.phase.is_final();
+                adoption.take(&bubble.id, adopted, args.json, out)?;
+                if goes_on && let Err(error) = app.hands().wake_at_home(&bubble) {
+                    out.warn(format_args!("{}", CommandError::from(error).message));
+                }
+            }
+            Err(error) => adoption.leave_out(&bubble.id, error.into(), args.all)?,
         }
     }
     adoption.end(args.json, out)
@@ -169,15 +175,6 @@ fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, Shown)], out: &mut Out) 
     let what = if names.len() == 1 { "bubble" } else { "bubbles" };
     let question = format!("Adopt {what} {}?", names.join(", "));
     app.insist_unless(args.json, out, args.yes, &question)
-}
-
-fn adopt(app: &App, bubble: &Bubble, shown: &Shown) -> Result<Adopted, CommandError> {
-    let adopted = bubble.adopt(shown)?;
-    if adopted.moved_from.is_some() && !adopted.unit.phase.is_final() {
-        // It goes on where it stood.
-        app.hands().wake_at_home(bubble)?;
-    }
-    Ok(adopted)
 }
 
 /// Says where a bubble comes from, and everything that it would run.

@@ -60,6 +60,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::approved, &args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
     let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: None };
+    if let Some(notice) = bubble.identity_notice(&bubble.load()?.unit)? {
+        // How to take it over was said before the approval; after the commit it is too late for that.
+        out.warn(format_args!("{}", notice.text));
+    }
     if args.json {
         let (_, unit) = committed(app, out, &bubble, &command)?;
         return status::print_json(app, out, &bubble, &unit);
@@ -94,11 +98,8 @@ pub(crate) fn committed(
 ) -> Result<(CommitId, Unit), CommandError> {
     out.progress(format_args!("committing the approved tree of {} …", bubble.id));
     warn_of_hooks(out, bubble, command)?;
-    let made = bubble.commit(command, &app.hands());
+    let made = bubble.commit(command, &app.hands())?;
     let unit = bubble.load()?.unit;
-    // Told of the state after the attempt: once the commit is made, its identity cannot be changed here any more.
-    tell_identity(out, bubble, &unit)?;
-    let made = made?;
     // What cannot be compared any more has no later edits that could be reported.
     let later = seen(bubble, &unit).map(|seen| seen.differing).unwrap_or_default();
     if !later.is_empty() {

@@ -85,12 +85,17 @@ fn ask(app: &App, out: &mut Out, root: &Path, detected: &Detected, yes: bool) ->
     let any = !layers.commands().is_empty();
     if any {
         let purpose = Purpose::Trust;
-        let consent = Consent { purpose, root, layers: &layers, detected, trust: None, yes, again: &again };
+        let consent =
+            Consent { purpose, root, layers: &layers, detected, trust: None, yes, json: false, again: &again };
         app.show_detected(out, &consent)?;
     }
     let file = root.join("pairflow.toml");
-    let question = if any { "Write these commands to {} and trust them?" } else { "Write {}, without any command?" };
-    app.insist(out, yes, &question.replace("{}", &file.display().to_string()))
+    let file = file.display();
+    let question = match any {
+        true => format!("Write these commands to {file} and trust them?"),
+        false => format!("Write {file}, without any command?"),
+    };
+    app.insist(out, yes, &question)
 }
 
 /// A repository that has its pairflow.toml is prepared; what is left is to trust its commands.
@@ -106,7 +111,7 @@ fn trust_existing(app: &App, out: &mut Out, root: &Path, trust: Option<&str>) ->
     let purpose = Purpose::Trust;
     app.consent(
         out,
-        &Consent { purpose, root, layers: &layers, detected: &detected, trust, yes: false, again: &again },
+        &Consent { purpose, root, layers: &layers, detected: &detected, trust, yes: false, json: false, again: &again },
     )?;
     out.line(format_args!("{} is there already and was not changed; its commands are trusted now", file.display()))?;
     out.next(format_args!("pairflow new \"what to do\""));

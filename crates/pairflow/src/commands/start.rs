@@ -160,6 +160,7 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
             detected: &Detected::default(),
             trust: chosen.trust.as_deref(),
             yes: false,
+            json: chosen.json,
             again: &chosen.again,
         },
     )?;

@@ -120,6 +120,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         detected: &detected,
         trust,
         yes: false,
+        json: args.json,
         again: &again,
     };
     if args.json {

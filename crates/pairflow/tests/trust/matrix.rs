@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::agents::eventually;
 use crate::evil::{Attacker, DOOMED, EVIL, canary, len_before_workspace, roll_back, transcript};
-use crate::support::home;
+use crate::support::{home, insist_on_root};
 
 /// How a log arrives in a repository of the victim's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +72,7 @@ const NOBODY: u32 = 65_534;
 
 #[test]
 fn nothing_foreign_acts() {
+    insist_on_root();
     let attacker = Attacker::new();
     let failed: Vec<String> = std::thread::scope(|scope| {
         let attacker = &attacker;
@@ -84,9 +85,6 @@ fn nothing_foreign_acts() {
 
 /// Meets one arrival with every trigger, and returns what is wrong.
 fn row(arrival: Arrival, attacker: &Attacker) -> Vec<String> {
-    if arrival == Arrival::OtherUser && !rustix::process::geteuid().is_root() {
-        return vec![format!("{arrival:?}: only root can give files to another user; run this test as root")];
-    }
     let victim = Victim::new(arrival, attacker);
     let cell = |trigger| {
         let problems = victim.meets(trigger);
@@ -333,21 +331,20 @@ impl Victim {
         problems
     }
 
-    /// The command that helps with a foreign bubble: it is adopted, or, where that cannot be, removed.
+    /// The command that helps with a foreign bubble: it is adopted, or, where that cannot be, left behind.
     fn remedy(&self, scene: &Scene, id: &str) -> String {
         let control = scene.repo.join(".pairflow");
         match self.arrival {
-            Arrival::LinkedControl => format!("rm {}", control.display()),
-            Arrival::OtherUser => format!("rm -r {}", control.join("bubbles").join(id).display()),
+            Arrival::LinkedControl => format!("mv {0} {0}.old", control.display()),
+            Arrival::OtherUser => format!("git clone {} YOUR-CLONE", scene.repo.display()),
             _ => format!("pairflow adopt {id}"),
         }
     }
 
-    /// Says what is missing in what a command said about a foreign bubble: the command that helps, or the one that names it.
+    /// Says what is missing in what a command said about a foreign bubble: the command that helps, and where it comes from.
     fn advice(&self, scene: &Scene, command: &str, id: &str, ran: &Ran) -> Option<String> {
         let (said, remedy) = (said(ran), self.remedy(scene, id));
-        let shown_by = format!("pairflow status {id}");
-        let advised = said.contains(&remedy) || !remedy.starts_with("pairflow") && said.contains(&shown_by);
+        let advised = said.contains(&remedy);
         let placed = scene.from.as_ref().is_none_or(|from| said.contains(&format!("{}", from.display())));
         (!advised || !placed).then(|| format!("{command} does not say '{remedy}': {said}"))
     }
@@ -357,8 +354,8 @@ impl Victim {
         let scene = self.arrive();
         for id in [EVIL, DOOMED] {
             let (remedy, status) = (self.remedy(&scene, id), self.run(&scene, &["status", id]));
-            // The link is gone with the first of them.
-            if id == DOOMED && self.arrival == Arrival::LinkedControl {
+            // One step is for both.
+            if id == DOOMED && !remedy.starts_with("pairflow ") {
                 continue;
             }
             if !said(&status).contains(&remedy) {
@@ -375,7 +372,8 @@ impl Victim {
                 None => self.sh(&remedy),
             }
         }
-        let list = self.run(&scene, &["list"]);
+        let here = if self.arrival == Arrival::OtherUser { self.root.join("YOUR-CLONE") } else { scene.repo };
+        let list = self.home.pairflow_in(&here, &["list"]);
         self.anywhere(&["supervisor", "stop"]);
         said(&list).contains("foreign").then(|| format!("list still says: {}", said(&list)))
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use pairflow_testkit::home::Home;
 
-use crate::support::{created, home, log_of, quiet, started};
+use crate::support::{created, home, insist_on_root, log_of, quiet, started};
 
 /// A user that no test runs as.
 const NOBODY: u32 = 65_534;
@@ -19,16 +19,9 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
-/// Whether files can be given to another user. Without that right there is nothing to test.
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
 #[test]
 fn a_directory_of_another_user_makes_the_bubble_foreign_and_is_named() {
-    if !is_root() {
-        return;
-    }
+    insist_on_root();
     let home = home();
     created(&home, "b1");
     let clone = format!("git clone {} YOUR-CLONE", home.repo.display());
@@ -69,14 +62,13 @@ fn a_state_directory_that_others_can_write_to_is_refused_with_the_command_that_c
 
 #[test]
 fn a_state_directory_that_is_anothers_or_none_is_refused_and_one_behind_a_link_is_used() {
+    insist_on_root();
     let home = home();
     created(&home, "b1");
     let (state, aside) = (state(&home), home.root().join("aside"));
-    if is_root() {
-        chown(&state, Some(NOBODY), None).unwrap();
-        home.pairflow(&["start", "b1"]).ends(1).says("belongs to another user").says("XDG_STATE_HOME");
-        chown(&state, Some(0), None).unwrap();
-    }
+    chown(&state, Some(NOBODY), None).unwrap();
+    home.pairflow(&["start", "b1"]).ends(1).says("belongs to another user").says("XDG_STATE_HOME");
+    chown(&state, Some(0), None).unwrap();
     std::fs::rename(&state, &aside).unwrap();
     std::fs::write(&state, "").unwrap();
     home.pairflow(&["start", "b1"]).ends(3).says("is not a directory").says("move that file away");
@@ -172,4 +164,27 @@ fn a_command_that_is_recorded_says_so_when_no_supervisor_can_be_started() {
     let failed = home.pairflow(&["pause", "b1"]).ends(3).says("bubble b1 is recorded, but not carried out");
     failed.says(&log.display().to_string()).says("pairflow supervise --once");
     assert_eq!(home.status("b1")["paused"], true);
+}
+
+#[test]
+fn a_repair_writes_nothing_through_a_link_in_the_bubbles_directory() {
+    let home = home();
+    let other = crate::support::home();
+    started(&other, "b1");
+    quiet(&other);
+    let (dir, target) = (home.repo.join(".pairflow/bubbles/b1"), home.root().join("target"));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::create_dir_all(&target).unwrap();
+    let text = std::fs::read_to_string(log_of(&other.repo, "b1")).unwrap();
+    std::fs::write(log_of(&home.repo, "b1"), text.replacen("\"seq\":2", "\"seq\":7", 1)).unwrap();
+    for name in ["quarantine", "artifacts"] {
+        symlink(&target, dir.join(name)).unwrap();
+        let next = format!("mv {0} {0}.old", dir.join(name).display());
+        home.pairflow(&["doctor", "--repair", "--yes"]);
+        home.pairflow(&["adopt", "b1", "--yes"]).ends(1).says(&next);
+        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{name} was followed");
+        std::fs::remove_file(dir.join(name)).unwrap();
+    }
+    home.pairflow(&["doctor", "--repair", "--yes"]).says("the damaged log is in");
+    home.pairflow(&["adopt", "b1", "--yes"]).ok();
 }

@@ -63,7 +63,7 @@ fn a_foreign_bubble_is_shown_as_a_record_without_anything_to_do_but_adopt_or_rem
     shows_a_record_only(&status);
     assert!(status.stdout.starts_with("Foreign      it is a copy of the bubble in "), "{}", status.stdout);
     let status = status.says("It ends in state RUNNING, in round 1; codex had the turn");
-    assert_eq!(lines(&status, "Adopt"), ["pairflow adopt b1"]);
+    assert_eq!(lines(&status, "Next"), ["pairflow adopt b1"]);
     for size in [["--width", "80"], ["--width", "160"]] {
         let view = run(&[&["view", "b1", "--once", "--height", "30"], &size[..]].concat());
         shows_a_record_only(&view);

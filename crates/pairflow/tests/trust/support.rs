@@ -53,3 +53,9 @@ pub(crate) fn within<T>(limit: Duration, mut found: impl FnMut() -> Option<T>) -
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// Fails where files cannot be given to another user: a test that needs that must not pass without it.
+#[track_caller]
+pub(crate) fn insist_on_root() {
+    assert!(rustix::process::geteuid().is_root(), "only root can give files to another user; run this test as root");
+}

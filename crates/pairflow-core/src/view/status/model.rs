@@ -377,7 +377,7 @@ impl Status {
         self.worktree_problem = Some(problem);
     }
 
-    /// Notes that the bubble is foreign: nothing is waited for or done, and adopting it is the only step.
+    /// Notes that the bubble is foreign: nothing is waited for or done, and there is one step that goes on.
     pub fn mark_foreign(&mut self, notice: ForeignNotice) {
         self.foreign = Some(notice.why);
         self.next = vec![notice.next];

@@ -183,10 +183,7 @@ fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) 
         states("; it was", before, "will be", prospect.state),
     );
     app.insist(out, yes, &question)?;
-    let Mended { salvage, paused } = match foreign {
-        true => Mended { salvage: bubble.log().repair().map_err(EngineError::from)?, paused: false },
-        false => bubble.repair()?,
-    };
+    let Mended { salvage, paused } = bubble.repair()?;
     let Some(moved) = &salvage.moved else { return Ok(()) };
     let moved = moved.display();
     if salvage.envelopes == 0 {
