@@ -292,7 +292,7 @@ fn an_agent_in_the_persons_own_checkout_is_sent_to_its_worktree() {
     let codex = home.agent("b1", "codex");
     let mut pass = codex.command(&["pass", "--summary", "did it"]);
     pass.current_dir(&home.repo);
-    let own = format!("cd {}", codex.worktree.display());
+    let own = format!("cd '{}'", codex.worktree.display());
     home.finish(pass).ends(1).says("belongs to the person's own checkout").says(&own);
     assert_eq!(home.status("b1")["round"], 1);
     codex.write("done.txt", "done\n");
