@@ -124,8 +124,11 @@ impl Workspace {
         match (forth, back) {
             (true, true) => Ok(()),
             (false, _) if !(back && bare) => {
-                let named = named.map_or("nothing".to_owned(), |named| named.display().to_string());
-                let why = format!("its .git file names {named}, not {}", self.git_dir.display());
+                let why = match named {
+                    Some(named) => format!("its .git file names {}, not {}", named.display(), self.git_dir.display()),
+                    None if dot_git.is_dir() => "it is a repository of its own".to_owned(),
+                    None => "its .git file names no repository".to_owned(),
+                };
                 Err(GitError::NotOurs { path: self.path.clone(), why })
             }
             _ => Err(GitError::Unlinked { path: self.path.clone(), git_dir: self.git_dir.clone(), named: forth }),

@@ -34,6 +34,9 @@ pub(super) enum By {
     NoOne,
 }
 
+/// No state is larger; what is, was not written by pairflow and is not read.
+pub(super) const MOST_BYTES: u64 = 64 << 20;
+
 /// The number of the cache's own format.
 const FORMAT: u32 = 4;
 /// A state is only as good as the rules that made it.

@@ -359,6 +359,9 @@ impl Log {
     pub(super) fn cache(&self) -> Result<Option<Cache>, StorageError> {
         let path = self.files.state();
         let stat = self.disk.stat(&path).ok().flatten();
+        if stat.is_some_and(|stat| stat.len > cache::MOST_BYTES) {
+            return Ok(None);
+        }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, cache)) = known.as_ref().filter(|(then, _)| Some(*then) == stat) {
             return Ok(Some(cache.clone()));

@@ -41,6 +41,7 @@ impl Log {
         match self.disk.stat(&path)? {
             None => Ok(CacheStand::Absent),
             Some(stat) if stat.kind != FileKind::File => Ok(CacheStand::Wrong("it is no file")),
+            Some(stat) if stat.len > cache::MOST_BYTES => Ok(CacheStand::Wrong("it is larger than any state")),
             Some(_) => {
                 let (bytes, by) = (self.disk.read(&path)?, self.believed()?);
                 Ok(bytes.map_or(CacheStand::Absent, |bytes| cache::judge(&bytes, &self.id, &by)))

@@ -15,6 +15,9 @@ use crate::regular::{self, Links};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealDisk;
 
+/// The largest file that is read at once; every one of ours is much smaller.
+const MOST_BYTES: u64 = 256 << 20;
+
 /// How long to wait between two looks at a lock that is held: at first, and at most.
 const WAITS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
 
@@ -34,9 +37,12 @@ impl Storage for RealDisk {
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
         let read = || {
-            let Some(mut file) = optional(plain(path, OpenOptions::new().read(true)))? else { return Ok(None) };
+            let Some(file) = optional(plain(path, OpenOptions::new().read(true)))? else { return Ok(None) };
             let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
+            file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > MOST_BYTES {
+                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than any file of pairflow"));
+            }
             Ok(Some(bytes))
         };
         read().map_err(|e| StorageError::new("read", path, e))

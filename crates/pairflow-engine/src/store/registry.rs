@@ -21,6 +21,9 @@ use super::storage::{FileKind, LockMode, Storage, StorageError};
 /// How long the making of a key waits for another process that makes it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// No record and no key is larger.
+const MOST_BYTES: u64 = 64 << 10;
+
 /// The bubbles of one user on one machine.
 #[derive(Clone)]
 pub struct Registry {
@@ -271,9 +274,11 @@ impl Registry {
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
         match self.disk.stat(path)? {
             None => Ok(None),
-            Some(stat) if stat.kind == FileKind::File && stat.own => self.disk.read(path),
-            Some(_) => {
-                let why = "it is not a regular file of yours; move it away, then run the command again";
+            Some(stat) if stat.kind == FileKind::File && stat.own && stat.len <= MOST_BYTES => self.disk.read(path),
+            Some(stat) => {
+                let large = stat.kind == FileKind::File && stat.own;
+                let what = if large { "far larger than pairflow writes it" } else { "not a regular file of yours" };
+                let why = format!("it is {what}; move it away, then run the command again");
                 Err(StorageError::new("use", path, std::io::Error::new(std::io::ErrorKind::PermissionDenied, why)))
             }
         }

@@ -3,7 +3,7 @@
 use super::Hands;
 use super::stop::PATIENCE;
 use crate::engine::{Bubble, EngineError};
-use crate::git::Repo;
+use crate::git::{Repo, Workspace};
 use crate::store::StoreError;
 use crate::workspace::{Archived, DeleteRequest, delete, release};
 
@@ -11,12 +11,14 @@ impl Bubble {
     /// Stops the bubble if it is still going, archives it, and removes worktree, branch and directory.
     pub fn delete(&self, hands: &Hands) -> Result<Archived, EngineError> {
         let unit = self.durable()?.unit;
+        let workspace = unit.workspace.is_some().then(|| self.workspace(&unit)).transpose()?;
+        // Before the bubble is stopped for good.
+        workspace.as_ref().map_or(Ok(()), Workspace::removable)?;
         if !unit.phase.is_final() {
             self.stop("deleted".to_owned(), hands)?;
         }
         self.nothing_runs(hands)?;
         let repo = Repo::locate(self.control.repo())?;
-        let workspace = unit.workspace.is_some().then(|| self.workspace(&unit)).transpose()?;
         let archived = delete(&DeleteRequest {
             repo: &repo,
             id: &self.id,

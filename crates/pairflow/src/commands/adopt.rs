@@ -191,7 +191,9 @@ fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
     if let Foreign::Moved { from } = why {
         let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(here));
         lines.push(format!("  It is yours. Its repository was {}; now it is {}", from.display(), here.display()));
-        lines.push(format!("  Its worktree is moved from {} to {}", old.display(), new.display()));
+        if unit.workspace.is_some() {
+            lines.push(format!("  Its worktree is moved from {} to {}", old.display(), new.display()));
+        }
         return lines;
     }
     lines.push(format!("  It is foreign: {why}"));
@@ -199,7 +201,8 @@ fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
     lines.push(format!("  Worktree: {}", bubble.worktree_for(here).display()));
     if !unit.phase.is_final() {
         let rest = "What was checked, reviewed, waived, asked or approved so far will not count";
-        lines.push(format!("  {rest}, and nothing runs until you resume it."));
+        let verb = if unit.workspace.is_some() { "resume" } else { "start" };
+        lines.push(format!("  {rest}, and nothing runs until you {verb} it."));
     }
     lines
 }
@@ -237,7 +240,8 @@ fn would_run(unit: &Unit) -> Vec<String> {
 
 fn tell(id: &BubbleId, unit: &Unit, moved: bool, out: &mut Out) -> Result<(), CommandError> {
     if moved {
-        out.line(format_args!("Bubble {id} is on record here now, with its worktree"))?;
+        let worktree = if unit.workspace.is_some() { ", with its worktree" } else { "" };
+        out.line(format_args!("Bubble {id} is on record here now{worktree}"))?;
         out.next(format_args!("pairflow status {id}"));
         return Ok(());
     }

@@ -73,3 +73,15 @@ fn an_approval_does_not_come_back_with_an_older_log() {
     let status = home.status("b1");
     assert_eq!((status["state"].as_str(), status["paused"].as_bool()), (Some("RUNNING"), Some(true)));
 }
+
+#[test]
+fn a_state_of_any_size_holds_nothing_up() {
+    let home = home();
+    created(&home, "b1");
+    let state = std::fs::OpenOptions::new().write(true).open(state_of(&home, "b1")).unwrap();
+    state.set_len(100 << 30).unwrap();
+    home.pairflow(&["verify", "b1"]).ends(5).says("it is larger than any state");
+    home.pairflow(&["list"]).ok().says("CREATED");
+    home.pairflow(&["start", "b1"]).ok();
+    home.pairflow(&["verify", "b1"]).ok();
+}

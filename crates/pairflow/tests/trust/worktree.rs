@@ -42,6 +42,7 @@ fn what_only_lies_in_the_place_of_a_worktree_is_not_removed() {
     let refused = |what: &str| {
         home.pairflow(&["delete", "b1", "--yes"]).ends(3).says("is not the worktree of this bubble");
         assert!(worktree.join("precious.txt").exists(), "{what} was removed");
+        assert_eq!(home.status("b1")["state"], "RUNNING", "it was stopped, though it cannot be deleted");
     };
     // A repository of its own.
     std::fs::create_dir_all(&worktree).unwrap();
