@@ -48,6 +48,11 @@ pub fn open_own(path: &Path) -> io::Result<File> {
 
 /// Opens a regular file as `options` say.
 pub fn open_with(path: &Path, options: &mut OpenOptions, links: Links) -> io::Result<File> {
+    opened(path, options, links).map(|(file, _)| file)
+}
+
+/// Opens a regular file, and says how long it is.
+fn opened(path: &Path, options: &mut OpenOptions, links: Links) -> io::Result<(File, u64)> {
     let refused = || io::Error::new(ErrorKind::InvalidInput, NOT_REGULAR);
     let follow = match links {
         Links::Follow => OFlags::empty(),
@@ -59,7 +64,8 @@ pub fn open_with(path: &Path, options: &mut OpenOptions, links: Links) -> io::Re
         Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() => refused(),
         _ => error,
     })?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(refused()) }
+    let meta = file.metadata()?;
+    if meta.is_file() { Ok((file, meta.len())) } else { Err(refused()) }
 }
 
 /// Opens a directory, to sync it.
@@ -91,9 +97,21 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Returns the content of a file of at most `limit` bytes; a longer one is an error.
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_at(path, limit, Links::Follow)
+}
+
+/// Returns the content of a file of at most `limit` bytes, as it was opened; a longer one is an error. Links are
+/// followed or refused, as `links` says.
+pub fn read_at(path: &Path, limit: u64, links: Links) -> io::Result<Vec<u8>> {
+    let (file, len) = opened(path, OpenOptions::new().read(true), links)?;
+    // A file of the kernel has no length before it is read.
+    let most = if len == 0 { limit.saturating_add(1) } else { len };
     let mut bytes = Vec::new();
-    open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
+    if len <= limit {
+        bytes.reserve_exact(usize::try_from(len).unwrap_or_default());
+        file.take(most).read_to_end(&mut bytes)?;
+    }
+    if len.max(bytes.len() as u64) > limit {
         let message = format!("it is larger than {limit} bytes");
         return Err(io::Error::new(ErrorKind::FileTooLarge, message));
     }

@@ -1,9 +1,10 @@
 //! The disk of the machine: files that only their owner may read, and the kernel's own locks.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -36,16 +37,7 @@ impl Storage for RealDisk {
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
-        let read = || {
-            let Some(file) = optional(plain(path, OpenOptions::new().read(true)))? else { return Ok(None) };
-            let mut bytes = Vec::new();
-            file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > MOST_BYTES {
-                return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than any file of pairflow"));
-            }
-            Ok(Some(bytes))
-        };
-        read().map_err(|e| StorageError::new("read", path, e))
+        optional(regular::read_at(path, MOST_BYTES, Links::Refuse)).map_err(|e| StorageError::new("read", path, e))
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
@@ -239,6 +231,12 @@ fn optional<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
+/// Returns the user that this process acts as; it never changes.
+fn user() -> u32 {
+    static USER: OnceLock<u32> = OnceLock::new();
+    *USER.get_or_init(|| rustix::process::geteuid().as_raw())
+}
+
 fn stat(meta: &fs::Metadata) -> Stat {
     let kind = meta.file_type();
     let kind = match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
@@ -254,7 +252,7 @@ fn stat(meta: &fs::Metadata) -> Stat {
         mtime_ns: nanos(meta.mtime(), meta.mtime_nsec()),
         ctime_ns: nanos(meta.ctime(), meta.ctime_nsec()),
         ino: meta.ino(),
-        own: meta.uid() == rustix::process::geteuid().as_raw(),
+        own: meta.uid() == user(),
         shared: meta.mode() & 0o022 != 0,
     }
 }

@@ -5,7 +5,7 @@
 //! has to make room for one of another log is set aside, not lost. Nothing here decides whose a log is; see `ownership`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pairflow_core::hash::{hex, sha256};
@@ -16,7 +16,7 @@ use pairflow_core::log::seal::SealKey;
 use serde::{Deserialize, Serialize};
 
 use super::durable;
-use super::storage::{FileKind, LockMode, Storage, StorageError};
+use super::storage::{FileKind, LockMode, Stat, Storage, StorageError};
 
 /// How long the making of a key waits for another process that makes it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,6 +29,8 @@ const MOST_BYTES: u64 = 64 << 10;
 pub struct Registry {
     disk: Arc<dyn Storage>,
     state: PathBuf,
+    /// The key as it was last read, with what was known of its file: the same file is not read twice.
+    known: Arc<Mutex<Option<(Stat, SealKey)>>>,
 }
 
 /// One bubble of this user.
@@ -64,20 +66,27 @@ pub struct Known {
 impl Registry {
     /// Names the registry in the state directory `state`.
     pub fn new(disk: Arc<dyn Storage>, state: PathBuf) -> Self {
-        Self { disk, state }
+        Self { disk, state, known: Arc::default() }
     }
 
     /// Returns the user's key; nothing if there is none yet.
     pub fn key(&self) -> Result<Option<SealKey>, StorageError> {
         let path = self.key_path();
-        let Some(bytes) = self.read(&path)? else { return Ok(None) };
+        let stat = self.disk.stat(&path)?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, key)) = known.as_ref().filter(|(then, _)| Some(*then) == stat) {
+            return Ok(Some(key.clone()));
+        }
+        let Some((stat, bytes)) = stat.zip(self.read_as(&path, stat)?) else { return Ok(None) };
         let text = String::from_utf8_lossy(&bytes);
         let unusable = || {
             let why =
                 "it is not a key of pairflow; restore it from a backup, or move it away and run 'pairflow adopt --all'";
             StorageError::new("use", &path, std::io::Error::new(std::io::ErrorKind::InvalidData, why))
         };
-        secret_of(text.trim_end()).map(SealKey::new).map(Some).ok_or_else(unusable)
+        let key = secret_of(text.trim_end()).map(SealKey::new).ok_or_else(unusable)?;
+        *known = Some((stat, key.clone()));
+        Ok(Some(key))
     }
 
     /// Returns the user's key, which is made if there is none yet.
@@ -272,7 +281,12 @@ impl Registry {
 
     /// Reads a file of this user; one that belongs to somebody else is refused.
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
-        match self.disk.stat(path)? {
+        self.read_as(path, self.disk.stat(path)?)
+    }
+
+    /// The same, for a file that was looked at already.
+    fn read_as(&self, path: &Path, stat: Option<Stat>) -> Result<Option<Vec<u8>>, StorageError> {
+        match stat {
             None => Ok(None),
             Some(stat) if stat.kind == FileKind::File && stat.own && stat.len <= MOST_BYTES => self.disk.read(path),
             Some(stat) => {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use pairflow_engine::clock::Clock;
 use pairflow_engine::store::Storage;
+use pairflow_engine::verbs::Place;
 
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -28,6 +29,8 @@ pub struct App {
     pub(crate) typed: String,
     /// The repository that is meant, if it is not the one around the current directory.
     pub(crate) there: OnceCell<PathBuf>,
+    /// The last place that was looked for, and what is there.
+    pub(crate) located: RefCell<Option<(PathBuf, Place)>>,
     cwd: Option<PathBuf>,
 }
 
@@ -46,6 +49,7 @@ impl App {
             given: Vec::new(),
             typed: String::new(),
             there: OnceCell::new(),
+            located: RefCell::default(),
             cwd: world.cwd,
         };
         (app, out)

@@ -38,7 +38,12 @@ impl App {
                 None => self.cwd()?.to_owned(),
             },
         };
-        Ok(locate(&path)?)
+        if let Some((_, place)) = self.located.borrow().as_ref().filter(|(then, _)| *then == path) {
+            return Ok(place.clone());
+        }
+        let place = locate(&path)?;
+        *self.located.borrow_mut() = Some((path, place.clone()));
+        Ok(place)
     }
 
     /// Returns where the agent that is calling works, by its environment; nothing for a person.
@@ -132,7 +137,8 @@ impl App {
 
     /// Warns of a repository whose commits carry pairflow's own files: each clone of it gets foreign logs.
     pub(crate) fn warn_of_tracked(&self, group: Group, named: Option<&Path>, out: &mut Out) {
-        let about_bubbles = matches!(group, Group::Daily | Group::Operator | Group::Agent);
+        // It is for people to know; agents cannot change it.
+        let about_bubbles = matches!(group, Group::Daily | Group::Operator);
         let Some(place) = about_bubbles.then(|| self.place(named).ok()).flatten() else { return };
         if self.engine().is_ok_and(|engine| engine.tracks_control(&place.repo)) {
             out.warn(format_args!("{TRACKED}"));
