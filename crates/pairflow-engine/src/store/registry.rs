@@ -222,47 +222,39 @@ impl Registry {
 
     /// Returns every bubble on record, by repository and name. Records that cannot be read are passed over.
     pub fn all(&self) -> Result<Vec<Registered>, StorageError> {
-        let mut found = Vec::new();
-        for dir in self.disk.list_dir(&self.bubbles())? {
-            let dir = self.bubbles().join(dir);
-            // Whatever else lies there hides no bubble.
-            let names = self.disk.list_dir(&dir).unwrap_or_default();
-            for name in names.iter().filter(|name| !name.starts_with('.') && name.ends_with(".json")) {
-                let bytes = self.disk.read(&dir.join(name)).unwrap_or_default();
-                found.extend(bytes.and_then(|bytes| serde_json::from_slice::<Registered>(&bytes).ok()));
-            }
-        }
+        let mut found: Vec<_> = self.records()?.iter().flatten().filter_map(|path| self.parsed(path)).collect();
         found.sort_by(|a, b| (&a.repo, &a.id).cmp(&(&b.repo, &b.id)));
         Ok(found)
     }
 
     /// Returns every repository with a bubble on record; one record of each is read.
     pub fn repositories(&self) -> Result<Vec<PathBuf>, StorageError> {
-        let mut found = Vec::new();
-        for dir in self.disk.list_dir(&self.bubbles())? {
-            let dir = self.bubbles().join(dir);
-            let names = self.disk.list_dir(&dir).unwrap_or_default();
-            let records = names.iter().filter(|name| !name.starts_with('.') && name.ends_with(".json"));
-            let mut records = records.filter_map(|name| self.disk.read(&dir.join(name)).ok().flatten());
-            found.extend(records.find_map(|bytes| Some(serde_json::from_slice::<Registered>(&bytes).ok()?.repo)));
-        }
+        let records = self.records()?;
+        let first = |of_one: &Vec<PathBuf>| of_one.iter().find_map(|path| Some(self.parsed(path)?.repo));
+        let mut found: Vec<_> = records.iter().filter_map(first).collect();
         found.sort();
         Ok(found)
     }
 
     /// Returns the records that cannot be read.
     pub fn damaged(&self) -> Result<Vec<PathBuf>, StorageError> {
-        let mut found = Vec::new();
-        for dir in self.disk.list_dir(&self.bubbles())? {
+        Ok(self.records()?.into_iter().flatten().filter(|path| self.parsed(path).is_none()).collect())
+    }
+
+    /// Returns the files of all records, those of one repository together. What else lies there hides no bubble.
+    fn records(&self) -> Result<Vec<Vec<PathBuf>>, StorageError> {
+        let is_record = |name: &String| !name.starts_with('.') && name.ends_with(".json");
+        let of_one = |dir: String| {
             let dir = self.bubbles().join(dir);
             let names = self.disk.list_dir(&dir).unwrap_or_default();
-            let records = names.iter().filter(|name| !name.starts_with('.') && name.ends_with(".json"));
-            found.extend(records.map(|name| dir.join(name)).filter(|path| {
-                let bytes = self.read(path).ok().flatten();
-                bytes.and_then(|bytes| serde_json::from_slice::<Registered>(&bytes).ok()).is_none()
-            }));
-        }
-        Ok(found)
+            names.iter().filter(|name| is_record(name)).map(|name| dir.join(name)).collect()
+        };
+        Ok(self.disk.list_dir(&self.bubbles())?.into_iter().map(of_one).collect())
+    }
+
+    /// Reads a record; nothing if that is not possible.
+    fn parsed(&self, path: &Path) -> Option<Registered> {
+        serde_json::from_slice(&self.read(path).ok()??).ok()
     }
 
     /// Writes the damaged record at `path` again, from the note beside it. Returns the bubble; nothing without a note.

@@ -34,5 +34,5 @@ pub use loop_verbs::{InConflict, Resumed};
 pub use merge::{MergeEnd, merge};
 pub use open::{Opened, open};
 pub(crate) use prd::Document;
-pub use repair::Mended;
+pub use repair::RepairOutcome;
 pub use verify::{Answer, Sealed, VerifyReport, VerifyRow, verify};

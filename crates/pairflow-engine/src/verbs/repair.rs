@@ -7,7 +7,7 @@ use crate::store::{Salvage, Standing};
 
 /// What became of a bubble whose log was repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct RepairOutcome {
     /// What was kept, and what was given up.
     pub salvage: Salvage,
     /// Whether it was paused: it has fallen back behind what people saw of it last, so they decide.
@@ -19,17 +19,17 @@ impl Bubble {
     /// may have been withdrawn in the lines that are lost.
     ///
     /// A log that is not this user's stays foreign.
-    pub fn repair(&self) -> Result<Mended, EngineError> {
+    pub fn repair(&self) -> Result<RepairOutcome, EngineError> {
         // One that cannot be judged for its damage may well be this user's.
         let foreign = matches!(self.log().standing(), Ok(Standing::Foreign(_)));
         let salvage = self.log().repair()?;
         let fell_back = salvage.damage.is_some() && salvage.envelopes > 0;
         if !fell_back || foreign {
-            return Ok(Mended { salvage, paused: false });
+            return Ok(RepairOutcome { salvage, paused: false });
         }
         let here = self.control.repo().display().to_string();
         let reason = "the log was repaired, and lines of it were given up".to_owned();
         let taken = self.log().take_up(|unit| take_up(unit, here, reason), self.engine.clock.now())?;
-        Ok(Mended { salvage, paused: taken.is_some_and(|locked| locked.into_loaded().unit.paused) })
+        Ok(RepairOutcome { salvage, paused: taken.is_some_and(|locked| locked.into_loaded().unit.paused) })
     }
 }

@@ -162,7 +162,7 @@ fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
             let back = format!("{}\n", to.join(".git").display());
             std::fs::write(record.join("gitdir"), back).expect("a home is writable");
         }
-        // Two may pay the same debt at the same time; whoever comes second finds it there.
+        // Two may pay the same debt at the same time; the second one finds it there.
         if std::fs::rename(&aside, to).is_err() {
             let _ = std::fs::remove_dir_all(&aside);
         }

@@ -177,7 +177,7 @@ fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError>
     tell(out, &bubble, &changes, args.json)
 }
 
-/// Shows what an edited `bubble.toml` changes; refuses what cannot change, so that nobody is asked about it.
+/// Shows what an edited `bubble.toml` changes; refuses what cannot change before any question.
 pub(crate) fn show_edit(out: &mut Out, bubble: &Bubble, unit: &Unit, edit: &Edit) -> Result<(), CommandError> {
     bubble.allow(unit, &Command::Configure { rules: Box::new(edit.rules.clone()) })?;
     out.note(format_args!("bubble.toml changes the configuration of bubble {}", bubble.id));

@@ -8,7 +8,7 @@ use pairflow_engine::engine::{Bubble, EngineError, Listed};
 use pairflow_engine::git::GitError;
 use pairflow_engine::store::{CacheStand, Foreign, Salvage, StoreError};
 use pairflow_engine::supervise::Client;
-use pairflow_engine::verbs::Mended;
+use pairflow_engine::verbs::RepairOutcome;
 
 use super::report::{Report, counted};
 use crate::app::{App, Reach, fits, quoted};
@@ -183,7 +183,7 @@ fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) 
         states("; it was", before, "will be", prospect.state),
     );
     app.insist(out, yes, &question)?;
-    let Mended { salvage, paused } = bubble.repair()?;
+    let RepairOutcome { salvage, paused } = bubble.repair()?;
     let Some(moved) = &salvage.moved else { return Ok(()) };
     let moved = moved.display();
     if salvage.envelopes == 0 {
