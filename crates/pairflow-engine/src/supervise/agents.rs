@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::unit::{Command, Effect, Phase, Turn};
+use pairflow_core::unit::{Command, Effect, Phase, Turn, Unit, owed};
 
 use super::entry::Playing;
 use super::run::{Message, Supervisor};
@@ -14,12 +14,9 @@ use crate::process::Ran;
 impl Supervisor {
     /// Starts the agent whose turn is open, and ends any other.
     pub(super) fn keep_agent(&mut self, key: &Path, settled: &Settled) -> Result<(), EngineError> {
-        let wanted = settled.left.iter().find_map(|effect| match effect {
-            Effect::RunAgent { turn, nth, .. } => Some((*turn, *nth)),
-            _ => None,
-        });
+        let wanted = agent_owed(&settled.left);
         let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
-        let (Some((number, nth)), Phase::Running(turn)) = (wanted, &settled.unit.phase) else {
+        let Some((number, nth)) = wanted else {
             // An agent that has just handed over ends by itself; one that is not wanted any more is ended.
             if settled.unit.paused || settled.unit.phase.is_final() {
                 entry.end_agent();
@@ -34,7 +31,14 @@ impl Supervisor {
             return Ok(());
         }
         let bubble = entry.bubble.clone();
-        match self.start(&bubble, settled, turn, nth) {
+        // What the worker saw may be over by now: an agent that ended since then was reported, and is not started again
+        // in that turn. Whatever changed the log brings the next look.
+        let unit = bubble.durable()?.unit;
+        let Phase::Running(turn) = &unit.phase else { return Ok(()) };
+        if agent_owed(&owed(&unit)) != wanted {
+            return Ok(());
+        }
+        match self.start(&bubble, &unit, turn, nth) {
             Ok(playing) => {
                 if let Some(entry) = self.entries.get_mut(key) {
                     entry.agent = playing;
@@ -46,14 +50,7 @@ impl Supervisor {
         }
     }
 
-    fn start(
-        &mut self,
-        bubble: &Bubble,
-        settled: &Settled,
-        turn: &Turn,
-        nth: u32,
-    ) -> Result<Option<Playing>, EngineError> {
-        let unit = &settled.unit;
+    fn start(&mut self, bubble: &Bubble, unit: &Unit, turn: &Turn, nth: u32) -> Result<Option<Playing>, EngineError> {
         // Between the answer of a person and this start, the brief may not have been written yet.
         bubble.write_brief(unit)?;
         let (token, _) = bubble.mint(&turn.agent)?;
@@ -120,6 +117,14 @@ impl Supervisor {
         }
         self.look(key);
     }
+}
+
+/// The agent that has to run, if one has to: its turn, and which of its turns that is.
+fn agent_owed(effects: &[Effect]) -> Option<(u32, u32)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::RunAgent { turn, nth, .. } => Some((*turn, *nth)),
+        _ => None,
+    })
 }
 
 /// Records that an agent has ended; what a person or the agent itself did meanwhile counts more.
