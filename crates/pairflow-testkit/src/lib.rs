@@ -10,3 +10,4 @@ pub mod model;
 pub mod pair;
 pub mod script;
 pub mod sim;
+pub mod wait;

@@ -5,24 +5,16 @@ use super::tree::{File, Problem, Rust, Tree};
 
 /// Files whose tests may sleep, each with the reason.
 const MAY_SLEEP: &[(&str, &str)] = &[
-    ("crates/pairflow/tests/daily_support/mod.rs", "looks again for the end of processes, with a deadline"),
-    ("crates/pairflow-testkit/src/clis/hooks.rs", "looks again for a hook's event, with a deadline"),
-    ("crates/pairflow-testkit/src/clis/panes.rs", "looks again for the end of a pane's program, with a deadline"),
-    ("crates/pairflow-testkit/src/pair/place.rs", "looks again for a bubble's state, with a deadline"),
-    ("crates/pairflow-testkit/src/home/place.rs", "looks again for a bubble's state, with a deadline"),
+    ("crates/pairflow-testkit/src/wait.rs", "the one place where tests wait, with a deadline"),
+    (
+        "crates/pairflow-testkit/src/clis/panes.rs",
+        "a program takes an Enter that follows a paste at once for a line break",
+    ),
     (
         "crates/pairflow-testkit/src/kill/random.rs",
         "a process is killed after a time of chance, or once its file has grown",
     ),
-    ("crates/pairflow/tests/faults_support/disk.rs", "a process waits for the test that holds it, with a deadline"),
-    ("crates/pairflow/tests/faults_support/mod.rs", "looks again for what it waits for, with a deadline"),
-    (
-        "crates/pairflow/tests/interactive_panes_support/machine.rs",
-        "looks again for what it waits for, with a deadline",
-    ),
-    ("crates/pairflow/tests/trust/agents.rs", "looks again for what it waits for, with a deadline"),
-    ("crates/pairflow/tests/trust/support.rs", "looks again for what it waits for, with a deadline"),
-    ("crates/pairflow/tests/real_specs_support/mod.rs", "looks again at a real program, with a deadline"),
+    ("crates/pairflow/tests/it/support/faults/disk.rs", "a process waits for the test that holds it, with a deadline"),
 ];
 
 /// Reports `#[ignore]` anywhere and sleeps in test code.

@@ -106,7 +106,7 @@ fn suggestion(path: &str, tests: &[String]) -> String {
     same.map(|test| format!("; did you mean `{test}`?")).unwrap_or_default()
 }
 
-/// Every test by crate, named as cargo names it, with the file's name in front for a file of integration tests.
+/// Every test by crate, named as cargo names it.
 fn all_tests(tree: &Tree) -> BTreeMap<&str, Vec<String>> {
     let mut tests: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (file, rust) in tree.rust() {
@@ -119,8 +119,9 @@ fn all_tests(tree: &Tree) -> BTreeMap<&str, Vec<String>> {
 fn module_path(path: &str) -> Vec<String> {
     let inside =
         ["/src/", "/tests/", "/benches/"].iter().find_map(|part| path.split_once(part)).map_or(path, |(_, p)| p);
-    let parts = inside.trim_end_matches(".rs").split('/').map(str::to_owned);
-    let mut parts: Vec<String> = parts.collect();
+    // `tests/it` is the root of the crate's one program of integration tests.
+    let inside = inside.strip_prefix("it/").unwrap_or(inside);
+    let mut parts: Vec<String> = inside.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
     if matches!(parts.last().map(String::as_str), Some("mod" | "lib" | "main")) {
         parts.pop();
     }
@@ -164,7 +165,7 @@ mod tests {
         Tree::of(&[
             ("crates/pairflow-core/src/unit/seat.rs", unit),
             ("crates/pairflow-core/src/unit/mod.rs", unit),
-            ("crates/pairflow/tests/demo.rs", "//! A.\n#[test]\nfn runs() {}"),
+            ("crates/pairflow/tests/it/demo.rs", "//! A.\n#[test]\nfn runs() {}"),
             ("docs/requirements.toml", table),
         ])
     }

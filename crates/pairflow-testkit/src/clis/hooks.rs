@@ -1,14 +1,10 @@
 //! Hooks that write down what the CLIs tell them: one file an event, in one form for both.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait before looking again.
-const PAUSE: Duration = Duration::from_millis(20);
+use crate::wait::{PATIENCE, within};
 
 /// The events that both CLIs know. Codex says `SessionStart` only with the first prompt.
 const EVENTS: [&str; 6] =
@@ -48,18 +44,9 @@ impl HookLog {
 
     /// Waits until `done` says yes to the events so far, and returns them. If it never does, they are the error.
     pub fn wait_for(&self, done: impl Fn(&[Value]) -> bool) -> Result<Vec<Value>, Vec<Value>> {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            // A directory that cannot be read has no events, and the deadline says so.
-            let events = self.events().unwrap_or_default();
-            if done(&events) {
-                return Ok(events);
-            }
-            if Instant::now() >= until {
-                return Err(events);
-            }
-            std::thread::sleep(PAUSE);
-        }
+        // A directory that cannot be read has no events, and the deadline says so.
+        let events = || self.events().unwrap_or_default();
+        within(PATIENCE, || Some(events()).filter(|events| done(events))).ok_or_else(events)
     }
 
     /// Writes under a hidden name first, so that nobody reads half an event.

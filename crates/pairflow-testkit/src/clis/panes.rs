@@ -4,14 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::wait::within;
+
 /// How long a program may take to end after its pane is gone.
 const LAST_WORDS: Duration = Duration::from_secs(10);
-/// How long to wait before looking again.
-const PAUSE: Duration = Duration::from_millis(20);
 /// How long to wait after a paste: Codex takes an Enter that comes with it for a line break.
 const AFTER_PASTE: Duration = Duration::from_millis(300);
 
@@ -99,14 +99,9 @@ impl Drop for Panes {
 
 /// Waits until a process has ended, and kills it if it does not want to.
 fn wait_for_end(pid: &str) {
-    let until = Instant::now() + LAST_WORDS;
-    while runs(pid) {
-        if Instant::now() >= until {
-            let pid = pid.parse().ok().and_then(Pid::from_raw);
-            let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
-            return;
-        }
-        std::thread::sleep(PAUSE);
+    if within(LAST_WORDS, || (!runs(pid)).then_some(())).is_none() {
+        let pid = pid.parse().ok().and_then(Pid::from_raw);
+        let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
     }
 }
 

@@ -3,10 +3,12 @@
 
 mod agent;
 mod place;
+mod processes;
 mod program;
 mod ran;
 
 pub use agent::Agent;
 pub use place::Home;
+pub use processes::{processes_in, processes_of};
 pub use program::write_program;
 pub use ran::Ran;

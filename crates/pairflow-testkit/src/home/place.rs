@@ -2,17 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{Agent, Ran, write_program};
-
-/// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait before looking again.
-const PAUSE: Duration = Duration::from_millis(10);
+use crate::wait::following;
 
 /// A temporary home with a repository of one commit on `main`, in which agents join by themselves unless a test says
 /// otherwise. Dropping it stops its supervisor.
@@ -131,17 +126,22 @@ impl Home {
         self.pairflow(&["status", bubble, "--json"]).ok().json()
     }
 
+    /// Returns the path of a bubble's log.
+    pub fn log(&self, bubble: &str) -> PathBuf {
+        self.file(bubble, "transcript.ndjson")
+    }
+
+    /// Returns the path of a file of a bubble.
+    pub fn file(&self, bubble: &str, name: &str) -> PathBuf {
+        self.repo.join(".pairflow/bubbles").join(bubble).join(name)
+    }
+
     /// Waits until `done` says yes to `status --json` of a bubble, and returns that status.
     #[track_caller]
     pub fn wait_for(&self, bubble: &str, done: impl Fn(&Value) -> bool) -> Value {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let status = self.status(bubble);
-            if done(&status) {
-                return status;
-            }
-            assert!(Instant::now() < until, "{bubble} never came that far:\n{status:#}");
-            std::thread::sleep(PAUSE);
+        match following(&self.log(bubble), || Some(self.status(bubble)).filter(|status| done(status))) {
+            Some(status) => status,
+            None => panic!("{bubble} never came that far:\n{:#}", self.status(bubble)),
         }
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -11,13 +10,9 @@ use tempfile::TempDir;
 use super::minds::Minds;
 use super::transcript::Transcript;
 use crate::clis::{AgentHome, agent_clis};
-use crate::home::{Home, Ran};
+use crate::home::{Home, Ran, processes_of};
 use crate::model::{Kind, Mock};
-
-/// How long a bubble may take for the next thing that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// How long to wait before looking again.
-const PAUSE: Duration = Duration::from_millis(50);
+use crate::wait::following;
 
 /// A home with both real CLIs and a mock model.
 pub struct Pair {
@@ -68,16 +63,12 @@ impl Pair {
     /// Waits until `done` says yes to the status of a bubble.
     #[track_caller]
     pub fn wait_for(&self, bubble: &str, what: &str, done: impl Fn(&Value) -> bool) -> Value {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let status = self.home.status(bubble);
-            if done(&status) {
-                return status;
-            }
-            let log = || self.home.pairflow(&["log", bubble]).stdout;
-            assert!(Instant::now() < until, "never saw {what}:\n{status:#}\n{}\n{}", log(), self.screens(bubble));
-            std::thread::sleep(PAUSE);
-        }
+        let look = || Some(self.home.status(bubble)).filter(|status| done(status));
+        let Some(status) = following(&self.home.log(bubble), look) else {
+            let (status, log) = (self.home.status(bubble), self.home.pairflow(&["log", bubble]).stdout);
+            panic!("never saw {what}:\n{status:#}\n{log}\n{}", self.screens(bubble))
+        };
+        status
     }
 
     /// Waits until a bubble is in `state`.
@@ -115,23 +106,13 @@ impl Pair {
     /// Returns the log of a bubble, as it is on the disk.
     #[track_caller]
     pub fn transcript(&self, bubble: &str) -> Transcript {
-        let log = self.home.repo.join(format!(".pairflow/bubbles/{bubble}/transcript.ndjson"));
+        let log = self.home.log(bubble);
         Transcript::read(std::fs::read(&log).unwrap_or_else(|error| panic!("cannot read {}: {error}", log.display())))
     }
 
     /// Returns the processes that still have the bubble in their environment.
     pub fn processes(&self, bubble: &str) -> Vec<String> {
-        let (repo, id) = (format!("PAIRFLOW_REPO={}", self.home.repo.display()), format!("PAIRFLOW_BUBBLE={bubble}"));
-        let ours = |environ: &[u8]| {
-            let mut variables = environ.split(|byte| *byte == 0);
-            variables.clone().any(|one| one == repo.as_bytes()) && variables.any(|one| one == id.as_bytes())
-        };
-        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let left = all.filter(|entry| std::fs::read(entry.path().join("environ")).is_ok_and(|bytes| ours(&bytes)));
-        let line = |path: PathBuf| {
-            String::from_utf8_lossy(&std::fs::read(path.join("cmdline")).unwrap_or_default()).into_owned()
-        };
-        left.map(|entry| line(entry.path())).collect()
+        processes_of(&self.home.repo, bubble)
     }
 
     /// Returns what the models were asked to act on.

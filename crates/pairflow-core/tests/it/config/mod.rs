@@ -1,0 +1,4 @@
+//! Configuration: layers, sources, errors with their place.
+
+mod interactive;
+mod layers;

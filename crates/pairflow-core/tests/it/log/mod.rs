@@ -1,0 +1,4 @@
+//! The log: single lines and whole files.
+
+mod line;
+mod scan;

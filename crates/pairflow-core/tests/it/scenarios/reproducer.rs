@@ -1,0 +1,202 @@
+//! Findings that bring a command which fails: then pairflow, not a critic, says when they are fixed.
+
+use pairflow_core::facts::Outcome;
+use pairflow_core::log::{Body, Evidence};
+use pairflow_core::rounds::{REPRODUCERS, Shown};
+use pairflow_testkit::script::{Play, check, play};
+
+use super::ledger::rows;
+
+fn proven(rest: &str) -> Play {
+    play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'\n{rest}"))
+}
+
+fn notes(play: &Play) -> Vec<&str> {
+    play.unit.ledger.rows[0].history.iter().map(|change| change.note.as_str()).filter(|note| !note.is_empty()).collect()
+}
+
+#[test]
+fn a_reproducer_that_does_not_fail_when_it_is_filed_is_dropped_and_marked() {
+    let play = play(
+        "F1 reproducer passes
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro'",
+    );
+    assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "the finding itself stays");
+    assert_eq!(play.unit.ledger.rows[0].reproducer.as_ref().unwrap().stand, Shown::Dropped);
+    assert_eq!(notes(&play), ["its reproducer did not fail, so it counts no more"]);
+    let runs = play.log.iter().filter(|one| matches!(one.event.body, Body::Evidence(Evidence::Reproduced { .. })));
+    assert_eq!(runs.count(), 1, "it is run once and never again");
+}
+
+#[test]
+fn pairflow_closes_the_row_when_its_reproducer_passes() {
+    let play = proven("codex edits a.rs\nF1 reproducer passes\ncodex: pass");
+    assert_eq!(rows(&play), ["F1 P1 no rollback: fixed, closed"]);
+    assert_eq!(notes(&play), ["its reproducer passes now"]);
+    assert_eq!(play.unit.ledger.rows[0].history.last().unwrap().by.to_string(), "orchestrator");
+}
+
+#[test]
+fn a_row_that_is_said_to_be_fixed_is_reopened_while_its_reproducer_fails() {
+    let play = proven("codex edits a.rs\ncodex: pass fixes F1");
+    assert_eq!(rows(&play), ["F1 P1 no rollback: reopened"]);
+    assert_eq!(notes(&play), ["its reproducer still fails"]);
+}
+
+#[test]
+fn a_closed_row_is_reopened_when_its_reproducer_fails_on_a_later_tree() {
+    let play = proven(
+        "codex edits a.rs
+         F1 reproducer passes
+         codex: pass
+         claude: pass P1 'leaks memory'
+         human: reply continue
+         codex edits a.rs
+         F1 reproducer fails
+         codex: pass fixes F2",
+    );
+    assert_eq!(rows(&play), ["F1 P1 no rollback: reopened", "F2 P1 leaks memory: fixed"]);
+    assert_eq!(notes(&play), ["its reproducer passes now", "its reproducer still fails"]);
+}
+
+#[test]
+fn no_critic_confirms_a_row_whose_reproducer_fails() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro'
+         codex edits a.rs
+         codex: pass fixes F1
+         codex: pass 'it is fixed' fixes F1
+         codex: pass 'it really is' fixes F1
+         codex: pass 'I say so' fixes F1
+         claude: pass clean confirms F1
+         claude: pass clean
+         codex: pass 'one'
+         codex: pass 'two'
+         codex: pass 'three'
+         codex: pass 'four'
+         claude: converged",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
+         #5 RUNNING codex implementer round 2 open: F1 P1 no rollback [fixed]
+         #6 RUNNING codex implementer round 2 open: F1 P1 no rollback [fixed]
+         #7 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed]
+         refused: F1 has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does
+         #8 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]
+         #9 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]
+         #10 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]
+         #11 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]
+         #12 RUNNING claude reviewer round 3 open: F1 P1 no rollback [fixed]
+         refused: not converged yet: open P0/P1 findings: F1 P1 no rollback; a second clean review of this tree by another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history)",
+    );
+}
+
+#[test]
+fn a_reproducer_that_cannot_be_run_is_tried_three_times_then_dropped_and_marked() {
+    let play = play(
+        "F1 reproducer cannot run
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro'",
+    );
+    let tried = play.log.iter().filter(|one| match &one.event.body {
+        Body::Evidence(Evidence::Reproduced { receipt, .. }) => {
+            matches!(receipt.outcome, Outcome::CouldNotCheck { .. })
+        }
+        _ => false,
+    });
+    assert_eq!(tried.count(), 3);
+    assert_eq!(notes(&play), ["its reproducer could not be run, so it counts no more"]);
+    assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "neither a pass nor a proof: the critic decides again");
+    assert!(play.unit.questions.is_empty(), "nobody is asked about it");
+}
+
+#[test]
+fn the_tries_of_a_reproducer_are_not_those_of_a_check() {
+    let play = play(
+        "given checks test, lint
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro'
+         codex edits a.rs
+         F1 reproducer cannot run
+         lint cannot run
+         codex: pass
+         human: reply accept",
+    );
+    assert_eq!(play.unit.not_available, ["lint"], "a person speaks of checks only");
+    assert_eq!(notes(&play), ["its reproducer could not be run on this tree"]);
+}
+
+#[test]
+fn a_reproducer_that_showed_the_fault_still_counts_where_it_cannot_be_run() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro'
+         codex edits a.rs
+         F1 reproducer cannot run
+         codex: pass fixes F1
+         claude: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed]
+         #5 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]",
+    );
+}
+
+#[test]
+fn the_turn_opens_only_when_every_reproducer_has_been_run() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro' (hold)
+         step
+         codex: pass 'at once' (hold)
+         step
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 closing open: F1 P1 no rollback
+         #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
+         refused: codex's turn is still opening: the reproducer of F1 has not finished
+         #5 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
+         #6 RUNNING codex implementer round 2 open: F1 P1 no rollback",
+    );
+}
+
+#[test]
+fn a_waived_row_is_not_run_any_more() {
+    let play = proven("human: waive F1 'we live with it'\ncodex edits a.rs\ncodex: pass");
+    let runs = play.log.iter().filter(|one| matches!(one.event.body, Body::Evidence(Evidence::Reproduced { .. })));
+    assert_eq!((runs.count(), rows(&play)), (1, vec!["F1 P1 no rollback: waived, closed".to_owned()]));
+}
+
+#[test]
+fn closed_rows_never_take_the_place_of_open_ones_when_there_are_many_reproducers() {
+    let many = |from: usize, count: usize| {
+        let one = |n: usize| {
+            format!("P1 '{}' by './repro'", "abcdefghij".chars().nth(n % 10).unwrap().to_string().repeat(n / 10 + 2))
+        };
+        (from..from + count).map(one).collect::<Vec<_>>().join(" ")
+    };
+    let mut play = play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass {}", many(0, REPRODUCERS + 5)));
+    play.line("codex edits a.rs");
+    for n in 1..=REPRODUCERS + 5 {
+        play.line(&format!("F{n} reproducer passes"));
+    }
+    play.line("codex: pass");
+    assert!(play.unit.ledger.open().next().is_none(), "{:?}", rows(&play));
+}

@@ -1,0 +1,8 @@
+//! What people and programs are shown.
+
+mod all;
+mod brief;
+mod export;
+mod notify;
+mod pane;
+mod status_questions;

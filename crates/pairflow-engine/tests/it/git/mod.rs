@@ -1,0 +1,7 @@
+//! Repositories and worktrees: snapshots, commits, and settings that must not count.
+
+mod commit;
+mod evil;
+mod snapshot;
+mod trust;
+mod workspace;

@@ -1,0 +1,4 @@
+//! Process groups and what outlives them.
+
+mod groups;
+mod orphans;

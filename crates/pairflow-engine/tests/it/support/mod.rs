@@ -1,0 +1,4 @@
+//! What the tests share.
+
+pub(crate) mod git;
+pub(crate) mod tmux;

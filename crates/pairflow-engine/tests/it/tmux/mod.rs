@@ -1,0 +1,6 @@
+//! The wrapper around tmux.
+
+mod config;
+mod input;
+mod panes;
+mod session;

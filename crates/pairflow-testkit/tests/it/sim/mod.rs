@@ -1,0 +1,4 @@
+//! Simulated lives.
+
+mod durable;
+mod lives;

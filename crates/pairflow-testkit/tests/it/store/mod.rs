@@ -1,0 +1,8 @@
+//! The store on simulated and real disks.
+
+mod cache;
+mod faults;
+mod power_loss;
+mod real_disk;
+mod repair;
+mod tails;

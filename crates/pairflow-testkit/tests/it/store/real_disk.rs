@@ -1,0 +1,253 @@
+//! The store on the machine's own disk: modes, kernel locks, links, many writers, artifacts.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pairflow_engine::store::storage::LockMode;
+use pairflow_engine::store::{
+    ArtifactError, Artifacts, BubbleFiles, Log, RealDisk, Repaired, Source, Storage, StoreError,
+};
+
+use crate::support::store::{NOW, agree, bubble, goes_on, moment, question};
+
+fn real_log(root: &Path) -> Log {
+    Log::new(Arc::new(RealDisk), BubbleFiles::new(&root.join(".pairflow"), &bubble()), bubble())
+}
+
+fn created(root: &Path) -> Log {
+    let log = real_log(root);
+    drop(log.create(&[question("first")], moment(0)).unwrap());
+    log
+}
+
+#[test]
+fn a_log_is_written_read_torn_and_mended() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    assert_eq!(log.load().unwrap().from, Source::Cache);
+    let added = log.lock(NOW).unwrap().append(&[question("a"), question("b")], moment(1)).unwrap();
+    assert_eq!(added.iter().map(|envelope| envelope.seq).collect::<Vec<_>>(), [2, 3]);
+    let path = log.files().transcript();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend_from_slice(b"{\"seq\":4,");
+    fs::write(&path, &bytes).unwrap();
+    assert!(matches!(log.verify(), Err(StoreError::Torn { len: 9, .. })));
+    let locked = log.lock(NOW).unwrap();
+    let Some(Repaired::SetAside { kept, .. }) = locked.repaired() else { panic!("a torn tail is set aside") };
+    assert_eq!(fs::read(kept).unwrap(), b"{\"seq\":4,");
+    drop(locked);
+    goes_on(&log, &log.envelopes().unwrap());
+}
+
+#[test]
+fn files_and_directories_are_the_owners_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    log.project("inbox.ndjson", b"").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let files = log.files();
+    for file in [files.transcript(), files.state(), files.inbox(), files.lock.clone()] {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    for dir in [files.dir.clone(), files.artifacts(), dir.path().join(".pairflow")] {
+        assert_eq!(mode(&dir), 0o700, "{}", dir.display());
+    }
+    let strays = fs::read_dir(&files.dir)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".tmp"));
+    assert_eq!(strays.count(), 0);
+}
+
+#[test]
+fn an_untouched_log_is_not_read_and_a_touched_one_is_read_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    assert_eq!(log.load().unwrap().from, Source::Cache);
+    let path = log.files().transcript();
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes).unwrap();
+    // Clocks of file systems are coarse: what is done at once may look as if it was done before.
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_modified(later).unwrap();
+    assert_eq!(log.load().unwrap().from, Source::Log);
+    log.refresh().unwrap();
+    assert_eq!(log.load().unwrap().from, Source::Cache);
+}
+
+#[test]
+fn the_lock_names_its_holder_and_waits_no_longer_than_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    let held = log.lock(NOW).unwrap();
+    let before = Instant::now();
+    let error = log.lock(Duration::from_millis(30)).unwrap_err();
+    assert!(before.elapsed() >= Duration::from_millis(30));
+    let StoreError::Busy { holder, .. } = &error else { panic!("{error}") };
+    if Path::new("/proc/locks").exists() {
+        assert_eq!(*holder, Some(std::process::id()));
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())));
+    }
+    drop(held);
+    log.lock(NOW).unwrap();
+}
+
+#[test]
+fn a_lock_file_that_was_replaced_by_hand_does_not_let_two_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.lock");
+    let first = RealDisk.lock(&path, LockMode::Exclusive, NOW).unwrap().unwrap();
+    let old = fs::metadata(&path).unwrap().ino();
+    fs::remove_file(&path).unwrap();
+    let second = RealDisk.lock(&path, LockMode::Exclusive, NOW).unwrap().unwrap();
+    assert_ne!(fs::metadata(&path).unwrap().ino(), old);
+    assert!(RealDisk.lock(&path, LockMode::Exclusive, NOW).unwrap().is_none());
+    drop((first, second));
+    let shared = RealDisk.lock(&path, LockMode::Shared, NOW).unwrap().unwrap();
+    let also = RealDisk.lock(&path, LockMode::Shared, NOW).unwrap().unwrap();
+    assert!(RealDisk.lock(&path, LockMode::Exclusive, NOW).unwrap().is_none());
+    drop((shared, also));
+}
+
+#[test]
+fn many_writers_and_readers_make_one_log_without_gaps() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    std::thread::scope(|scope| {
+        for writer in 0..6 {
+            let log = log.clone();
+            scope.spawn(move || {
+                for n in 0..15 {
+                    let text = format!("writer {writer}, message {n}");
+                    let mut locked = log.lock(Duration::from_secs(60)).unwrap();
+                    locked.append(&[question(&text), question("more")], moment(n)).unwrap();
+                }
+            });
+        }
+        for _ in 0..2 {
+            let log = log.clone();
+            scope.spawn(move || {
+                let mut seen = 0;
+                while seen < 1 + 6 * 15 * 2 {
+                    let now = log.load().unwrap().head.seq;
+                    assert!(now >= seen, "a reader saw the log shrink");
+                    seen = now;
+                }
+            });
+        }
+    });
+    assert_eq!(agree(&log).unwrap().len(), 1 + 6 * 15 * 2);
+    log.verify().unwrap();
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    let secret = dir.path().join("secret");
+    fs::write(&secret, "secret").unwrap();
+    fs::remove_file(log.files().state()).unwrap();
+    symlink(&secret, log.files().state()).unwrap();
+    log.refresh().unwrap();
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
+    assert!(fs::symlink_metadata(log.files().state()).unwrap().is_file(), "the link was replaced by the cache");
+    fs::remove_file(log.files().transcript()).unwrap();
+    symlink(&secret, log.files().transcript()).unwrap();
+    assert!(log.load().is_err());
+    assert!(log.lock(NOW).is_err());
+    assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
+}
+
+#[test]
+fn projections_cannot_leave_their_directory_or_replace_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    for name in ["", "..", ".hidden", "../x", "a/b", "/etc/passwd", "transcript.ndjson", "state.json", "a\0b"] {
+        assert!(matches!(log.project(name, b"x"), Err(StoreError::BadName { .. })), "{name:?}");
+    }
+    log.project("inbox.ndjson", b"one\n").unwrap();
+    log.project("inbox.ndjson", b"two\n").unwrap();
+    assert_eq!(fs::read(log.files().inbox()).unwrap(), b"two\n");
+}
+
+#[test]
+fn an_artifact_named_by_its_hash_is_written_once_and_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let artifacts = created(dir.path()).artifacts();
+    let name = artifacts.put_hashed("receipts", "txt", b"all green\n").unwrap();
+    assert_eq!(name, "receipts/1eef57a46547bb733838e27741c428a371e0c7d37124c9dec3e7fad74b03f01d.txt");
+    let path = artifacts.resolve(&format!("artifact://{name}")).unwrap();
+    let written = fs::metadata(&path).unwrap().ino();
+    assert_eq!(artifacts.put_hashed("receipts", "txt", b"all green\n").unwrap(), name);
+    assert_eq!(fs::metadata(&path).unwrap().ino(), written, "it was there already");
+    artifacts.check(&name).unwrap();
+    fs::write(&path, "all red\n").unwrap();
+    assert!(matches!(artifacts.check(&name), Err(ArtifactError::Changed { .. })));
+    artifacts.put_hashed("receipts", "txt", b"all green\n").unwrap();
+    artifacts.check(&name).unwrap();
+    artifacts.put("done-package.md", b"# Done").unwrap();
+    assert!(matches!(artifacts.check("done-package.md"), Err(ArtifactError::NotHashed { .. })));
+    assert!(matches!(artifacts.check(&name.replace('a', "b")), Err(ArtifactError::Missing { .. })));
+}
+
+#[test]
+fn a_reference_leads_to_a_plain_file_beneath_the_artifacts_or_nowhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    let artifacts: Artifacts = log.artifacts();
+    artifacts.put("round-003.diff", b"diff").unwrap();
+    artifacts.put("messages/001-codex-pass.md", b"hello").unwrap();
+    let home = log.files().artifacts();
+    let resolved = |reference: &str| artifacts.resolve(reference);
+    assert_eq!(resolved("artifact://round-003.diff").unwrap(), home.join("round-003.diff"));
+    assert_eq!(resolved("artifact://diff/round-3.patch").unwrap(), home.join("round-003.diff"));
+    assert_eq!(resolved("artifact://messages/001-codex-pass.md").unwrap(), home.join("messages/001-codex-pass.md"));
+    let long = format!("artifact://{}", "x".repeat(4096));
+    let bad = [
+        "..",
+        "../state.json",
+        "a/../../state.json",
+        "/etc/passwd",
+        "",
+        ".",
+        "a//b",
+        ".hidden",
+        "-rf",
+        "a\0b",
+        "%2e%2e/x",
+        "a\\b",
+        "ü",
+        "a b",
+    ];
+    for name in bad.map(|name| format!("artifact://{name}")).iter().chain([&long]) {
+        assert!(matches!(resolved(name), Err(ArtifactError::BadName { .. })), "{name:?}");
+    }
+    for other in ["round-003.diff", "file:///etc/passwd", "ARTIFACT://x", " artifact://x"] {
+        assert!(matches!(resolved(other), Err(ArtifactError::NotAReference { .. })), "{other:?}");
+    }
+    assert!(matches!(resolved("artifact://round-009.diff"), Err(ArtifactError::Missing { .. })));
+    assert!(matches!(resolved("artifact://messages"), Err(ArtifactError::NotPlain { .. })));
+}
+
+#[test]
+fn a_link_among_the_artifacts_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = created(dir.path());
+    let artifacts = log.artifacts();
+    let outside = dir.path().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret.txt"), "secret").unwrap();
+    symlink(&outside, log.files().artifacts().join("messages")).unwrap();
+    symlink(outside.join("secret.txt"), log.files().artifacts().join("round-001.diff")).unwrap();
+    for name in ["messages/secret.txt", "round-001.diff", "messages/new.txt"] {
+        assert!(
+            matches!(artifacts.resolve(&format!("artifact://{name}")), Err(ArtifactError::NotPlain { .. })),
+            "{name}"
+        );
+        assert!(matches!(artifacts.put(name, b"x"), Err(ArtifactError::NotPlain { .. })), "{name}");
+        assert!(matches!(artifacts.read(name), Err(ArtifactError::NotPlain { .. })), "{name}");
+    }
+    assert_eq!(fs::read_to_string(outside.join("secret.txt")).unwrap(), "secret");
+}

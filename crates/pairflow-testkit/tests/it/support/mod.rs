@@ -1,0 +1,5 @@
+//! What the tests share.
+
+pub(crate) mod model;
+pub(crate) mod real_clis;
+pub(crate) mod store;

@@ -1,0 +1,179 @@
+//! Document bubbles: judged by pairflow's own checks, reviewed in steps, understood by the person; and the
+//! implementation that follows an approved document.
+
+use pairflow_testkit::home::{Agent, Home};
+use serde_json::Value;
+
+use crate::support::bubbles::home;
+
+const GOOD: &str = "# Retry\n\n## Scope\n- Downloads of the nightly job.\n\n## Non-goals\n- Uploads.\n\n\
+    ## Requirements\n- R1: A download that fails is tried up to 4 times.\n\n\
+    ## Acceptance criteria\n- AC1 (R1): With 3 failures in a row the document is printed.\n\n\
+    ## Risks\n- A server that hangs holds the job for 30 s.\n\n## Rollout\n- One week on the test machine.\n";
+
+const STEPS: [&str; 6] = [
+    "--step",
+    "contradictions=none between scope, requirements and criteria",
+    "--step",
+    "dry-run=a loop around the download; nothing blocks it",
+    "--step",
+    "adversarial=a hanging server is named as a risk",
+];
+
+fn document_bubble<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
+    home.pairflow(&["create", "--id", id, "--task", "Write the PRD", "--kind", "document"]).ok();
+    home.pairflow(&["start", id]).ok();
+    home.wait_for_turn(id, "codex");
+    (home.agent(id, "codex"), home.agent(id, "claude"))
+}
+
+fn stands(status: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    status["checks"].as_array().unwrap().iter().map(|one| (text(&one["check"]), text(&one["stand"]))).collect()
+}
+
+fn review(agent: &Agent<'_>, findings: &[&str]) -> pairflow_testkit::home::Ran {
+    let args: Vec<&str> = ["pass", "--summary", "read"].iter().chain(&STEPS).chain(findings).copied().collect();
+    agent.pairflow(&args)
+}
+
+#[test]
+fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
+    let home = home();
+    let (codex, claude) = document_bubble(&home, "prd");
+    codex.write("docs/prd.md", &GOOD.replace("## Rollout", "## Later"));
+    codex.pairflow(&["pass", "--summary", "first draft"]).ok();
+    // What a check shows goes back before anyone reviews it.
+    let status = home.wait_for_turn("prd", "codex");
+    assert_eq!(stands(&status)[0], ("document:completeness".to_owned(), "failed".to_owned()));
+    let brief = std::fs::read_to_string(codex.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+    assert!(brief.to_lowercase().contains("rollout"), "{brief}");
+    codex.write("docs/prd.md", &format!("{GOOD}\n"));
+    codex.pairflow(&["pass", "--summary", "second draft"]).ok();
+    home.wait_for_turn("prd", "claude");
+    let brief = std::fs::read_to_string(claude.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+    assert!(brief.contains("--step"), "{brief}");
+
+    claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ends(1).says("contradictions, dry-run, adversarial");
+    review(&claude, &["--finding", "P1:no rollout"]).ok();
+    home.wait_for_turn("prd", "codex");
+    codex.write("docs/prd.md", GOOD);
+    codex.pairflow(&["pass", "--summary", "with a rollout", "--fixed", "F1"]).ok();
+    let status = home.wait_for_turn("prd", "claude");
+    assert!(stands(&status).iter().all(|(_, stand)| stand == "passed"), "{status:#}");
+    review(&claude, &["--no-findings"]).ok();
+    home.wait_for_turn("prd", "codex");
+    let refused = codex.converged("done").ends(1).says("understood");
+    let line = "pairflow pass --summary '…' --no-findings --step contradictions='…' --step dry-run='…'";
+    assert!(refused.stderr.contains(line), "{}", refused.stderr);
+    review(&codex, &["--no-findings"]).ok();
+
+    home.wait_for_state("prd", "WAITING_HUMAN");
+    home.pairflow(&["approve", "prd"]).ends(1);
+    home.pairflow(&["inbox", "prd"]).ok().says("--decision accept");
+    home.pairflow(&["reply", "prd", "--message", "what is the test machine?"]).ok();
+    home.wait_for_turn("prd", "claude");
+    let asked = std::fs::read_to_string(home.agent("prd", "claude").var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+    assert!(asked.contains("what is the test machine?"), "{asked}");
+    let (codex, claude) = (home.agent("prd", "codex"), home.agent("prd", "claude"));
+    claude.write("docs/prd.md", &GOOD.replace("the test machine", "the test machine in the office"));
+    claude.pairflow(&["pass", "--summary", "said which one"]).ok();
+    home.wait_for_turn("prd", "codex");
+    review(&codex, &["--no-findings"]).ok();
+    home.wait_for_turn("prd", "claude");
+    review(&claude, &["--no-findings"]).ok();
+    home.wait_for_state("prd", "WAITING_HUMAN");
+    home.pairflow(&["reply", "prd", "--decision", "accept"]).ok();
+    home.wait_for_state("prd", "READY_FOR_APPROVAL");
+    home.pairflow(&["verify", "prd"]).ok();
+}
+
+#[test]
+fn a_document_check_can_be_waived_by_the_person_only() {
+    let home = home();
+    let (codex, claude) = document_bubble(&home, "prd");
+    codex.write(
+        "docs/prd.md",
+        &GOOD
+            .replace("\n\n## Risks", "\n- AC2 (R2): The page feels fast.\n\n## Risks")
+            .replace("\n\n## Acceptance", "\n- R2: The page is fast.\n\n## Acceptance"),
+    );
+    codex.pairflow(&["pass", "--summary", "draft"]).ok();
+    let status = home.wait_for_turn("prd", "codex");
+    assert!(stands(&status).contains(&("document:ambiguity".to_owned(), "failed".to_owned())), "{status:#}");
+    claude.pairflow(&["waive", "--id", "prd", "document:ambiguity", "--reason", "x"]).ends(77);
+    home.pairflow(&["waive", "--id", "prd", "document:ambiguity", "--reason", "meant to be open"]).ok();
+    codex.pairflow(&["pass", "--summary", "as it is"]).ok();
+    let status = home.wait_for_turn("prd", "claude");
+    assert!(stands(&status).contains(&("document:ambiguity".to_owned(), "waived".to_owned())), "{status:#}");
+}
+
+#[test]
+fn an_implementation_follows_an_approved_document_that_is_pinned_by_its_hash() {
+    let home = home();
+    home.commit("docs/prd.md", GOOD, "the document");
+    let make = |id: &str, prd: &[&str]| {
+        let args = ["create", "--id", id, "--task", "x", "--test", "true", "--kind", "implementation"];
+        home.pairflow(&[&args[..], prd].concat())
+    };
+    make("i1", &[]).ends(2).says("--prd");
+    make("i2", &["--prd", "docs/none.md"]).ends(3).says("docs/none.md");
+    make("i3", &["--prd", "docs/prd.md"]).ok();
+    let first = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/i3/transcript.ndjson")).unwrap();
+    assert!(first.contains("\"source\":\"docs/prd.md\""), "{first}");
+    assert!(first.contains("[\"docs/prd.md\",\""), "the document is pinned by its hash: {first}");
+    home.pairflow(&["start", "i3"]).ok();
+    home.wait_for_turn("i3", "codex");
+    let agent = home.agent("i3", "codex");
+    agent.write("docs/prd.md", "# Easier\n");
+    agent.pairflow(&["pass", "--summary", "made the document fit the code"]).ok();
+    let status = home.wait_for_turn("i3", "claude");
+    assert_eq!(status["snapshot"]["out_of_scope"], serde_json::json!(["docs/prd.md"]), "{status:#}");
+    home.pairflow(&["verify", "i3"]).ends(5).says("has a docs/prd.md that was changed");
+    let (codex, _) = document_bubble(&home, "prd");
+    make("i4", &["--prd", "prd"]).ends(1).says("not approved");
+    drop(codex);
+    home.pairflow(&["create", "--id", "both", "--task", "x", "--kind", "document", "--prd", "prd"]).ends(2).says("prd");
+}
+
+#[test]
+fn an_approved_document_that_is_nowhere_else_can_be_read_and_is_compared_by_verify() {
+    let home = home();
+    home.commit("docs/old.md", "# Old\n", "another document");
+    let (codex, claude) = document_bubble(&home, "prd");
+    codex.write("docs/prd.md", GOOD);
+    codex.pairflow(&["pass", "--summary", "draft"]).ok();
+    home.wait_for_turn("prd", "claude");
+    review(&claude, &["--no-findings"]).ok();
+    home.wait_for_turn("prd", "codex");
+    review(&codex, &["--no-findings"]).ok();
+    home.wait_for_state("prd", "WAITING_HUMAN");
+    home.pairflow(&["reply", "prd", "--decision", "accept"]).ok();
+    home.wait_for_state("prd", "READY_FOR_APPROVAL");
+    home.pairflow(&["approve", "prd"]).ok();
+
+    let args = ["create", "--id", "i1", "--task", "x", "--test", "true", "--kind", "implementation", "--prd", "prd"];
+    home.pairflow(&args).ok();
+    home.pairflow(&["start", "i1"]).ok();
+    home.wait_for_turn("i1", "codex");
+    let (codex, claude) = (home.agent("i1", "codex"), home.agent("i1", "claude"));
+    assert!(!codex.worktree.join("docs/prd.md").exists(), "nobody has merged it");
+    let named = |agent: &Agent<'_>| {
+        let brief = std::fs::read_to_string(agent.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+        let path = brief.lines().find(|line| line.contains("/artifacts/prd/")).map(str::trim);
+        std::path::PathBuf::from(path.unwrap_or_else(|| panic!("no path of the document in {brief}")))
+    };
+    assert_eq!(std::fs::read_to_string(named(&codex)).unwrap(), GOOD);
+    codex.write("code.txt", "x\n");
+    codex.pairflow(&["pass", "--summary", "x"]).ok();
+    home.wait_for_turn("i1", "claude");
+    let copy = named(&claude);
+    home.pairflow(&["verify", "i1"]).ok().says("document docs/prd.md");
+
+    std::fs::write(&copy, "# Easier\n").unwrap();
+    home.pairflow(&["verify", "i1"]).ends(5).says("document docs/prd.md").says("has been changed");
+    std::fs::remove_file(&copy).unwrap();
+    home.pairflow(&["verify", "i1"]).ok();
+    home.pairflow(&["stop", "prd", "--yes"]).ok();
+    home.pairflow(&["verify", "i1"]).ends(5).says("docs/prd.md").says("is gone");
+}

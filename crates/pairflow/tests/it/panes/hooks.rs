@@ -1,0 +1,166 @@
+//! The tmux driver with toy agents: what their hooks bring about.
+
+use std::time::{Duration, Instant};
+
+use pairflow_testkit::home::write_program;
+use pairflow_testkit::wait::eventually_or;
+
+use crate::support::panes::{Machine, Own};
+
+/// How long something that must not happen is waited for: longer than the stage takes to look again.
+const HOLD: Duration = Duration::from_secs(4);
+
+/// Insists that `what` holds for a while.
+#[track_caller]
+fn stays(bubble: &Own<'_>, what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + HOLD;
+    while Instant::now() < until {
+        assert!(holds(), "{what}:\n{}", bubble.everything());
+    }
+}
+
+/// Types a line into a pane, as a person does.
+fn types(bubble: &Own<'_>, agent: &str, line: &str) {
+    bubble.tmux(&["send-keys", "-t", &bubble.pane(agent), "-l", line]).unwrap();
+    bubble.tmux(&["send-keys", "-t", &bubble.pane(agent), "Enter"]).unwrap();
+}
+
+/// Returns how many notices were sent to `agent`, with the attempts.
+fn sent(bubble: &Own<'_>, agent: &str) -> usize {
+    let log = std::fs::read_to_string(bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id)));
+    let lines = log.unwrap();
+    // A line that is being appended right now is not there yet.
+    let whole = lines.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    let lines = whole.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let mine = |event: &serde_json::Value| {
+        let text = event.to_string();
+        text.contains("\"DELIVERY\"")
+            && text.contains("\"acknowledged\":false")
+            && text.contains(&format!("\"{agent}\""))
+    };
+    lines.filter(mine).count()
+}
+
+#[test]
+fn a_notice_waits_until_a_busy_program_has_stopped() {
+    let play = r#"
+act() {
+  case $seat-$round in
+    implementer-1) echo one >work.txt; pairflow pass --summary 'first cut' ;;
+    reviewer-1) gate go; pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
+    implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
+    *) pairflow pass --summary 'all is well' --no-findings ;;
+  esac
+}
+person() { hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"ls"}'; gate free; }
+"#;
+    let machine = Machine::new(play, "");
+    let bubble = machine.start("busy");
+    bubble.wait_for_note("claude", 1);
+    types(&bubble, "codex", "what do you think of it?");
+    assert_eq!(bubble.wait_for_note("codex", 1).number, None);
+    let busy = |session: &serde_json::Value| {
+        session["agents"].as_array().unwrap().iter().any(|agent| agent["agent"] == "codex" && agent["status"] == "busy")
+    };
+    eventually_or("a busy program", || bubble.everything(), || bubble.session().filter(busy));
+    let before = sent(&bubble, "codex");
+    machine.open("go");
+    bubble.wait("the next turn", |status| {
+        status["round"] == 2 && status["active_agent"] == "codex" && status["turn_state"] == "open"
+    });
+    stays(&bubble, "nothing is typed into a busy program", || sent(&bubble, "codex") == before);
+    machine.open("free");
+    assert_eq!(bubble.wait_for_note("codex", 2).round, Some(2));
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}
+
+#[test]
+fn a_notice_that_nobody_takes_is_sent_three_times_and_then_asked_about_once() {
+    // From its second turn on the implementer is deaf: it reports nothing and does nothing.
+    let play = r#"
+act() {
+  case $seat-$round in
+    implementer-1) echo one >work.txt; pairflow pass --summary 'first cut' ;;
+    *) pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
+  esac
+}
+eval "heard_$(declare -f take)"
+take() { if [[ $1 == *'Round 2: you are the implementer'* ]]; then echo "$1" >>"$given"; else heard_take "$1"; fi; }
+"#;
+    let machine = Machine::new("", "");
+    let toy = std::fs::read_to_string(machine.beside("toy")).unwrap();
+    let (head, tail) = toy.split_once("\nbegun\n").unwrap();
+    write_program(&machine.beside("toy"), &format!("{head}\n{play}\nbegun\n{tail}"));
+    let bubble = machine.start("deaf");
+    let question = bubble.wait_for_question("pane");
+    assert!(question.contains("did not reach codex"), "{question}");
+    let given = String::from_utf8(bubble.given("codex")).unwrap();
+    assert_eq!(given.matches("Round 2: you are the implementer").count(), 3, "{given}");
+    assert_eq!(bubble.questions(), 1);
+    bubble.stop();
+}
+
+#[test]
+fn a_program_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked() {
+    let machine = Machine::new("act() { :; }", "");
+    let bubble = machine.start("idle");
+    let question = bubble.wait_for_question("watchdog");
+    assert!(question.contains("codex has stopped without handing over"), "{question}");
+    let stops = bubble.stops("codex");
+    assert_eq!(stops.len(), 2, "{stops:?}");
+    for stop in &stops {
+        assert_eq!(stop["decision"], "block", "{stop}");
+        let reason = stop["reason"].as_str().unwrap();
+        assert!(reason.contains("pairflow bubble idle") && reason.contains("pairflow brief"), "{reason}");
+    }
+    // A person talks to it: it may stop after that as often as it likes, and is back at work.
+    types(&bubble, "codex", "how is it going?");
+    assert_eq!(bubble.wait_for_note("codex", 1).number, None);
+    eventually_or("the withdrawal", || bubble.everything(), || (bubble.questions() == 0).then_some(()));
+    stays(&bubble, "nobody is reminded after a person's words", || bubble.stops("codex").len() == 2);
+    assert!(bubble.stops("claude").is_empty(), "it has no turn");
+    bubble.stop();
+}
+
+#[test]
+fn nobody_is_reminded_in_a_paused_bubble() {
+    let machine = Machine::new("act() { gate go; }\nperson() { touch \"$here/person\"; }", "");
+    let bubble = machine.start("paused");
+    bubble.wait_for_note("codex", 0);
+    bubble.run("pause", &[]).ok();
+    machine.open("go");
+    // What is typed now is read once the turn has stopped.
+    types(&bubble, "codex", "are you still there?");
+    let stopped = || machine.beside("person").exists().then_some(());
+    eventually_or("the end of the turn", || bubble.everything(), stopped);
+    assert_eq!((bubble.stops("codex").len(), bubble.questions()), (0, 0), "{}", bubble.everything());
+    bubble.stop();
+}
+
+#[test]
+fn a_permission_is_asked_for_and_the_question_withdrawn_with_the_next_sign_of_work() {
+    let play = r#"
+act() {
+  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  # Claude Code shows its dialog while its hook waits, and the hook outlives the answer.
+  hook PermissionRequest ',"tool_name":"Bash","tool_input":{"command":"rm -rf build"}' >"$here/told" &
+  gate answered
+  hook PostToolUse ',"tool_name":"Bash","tool_input":{"command":"rm -rf build"}'
+  gate go
+  echo one >work.txt
+  pairflow pass --summary 'worked on it'
+}
+"#;
+    let machine = Machine::new(play, "");
+    let bubble = machine.start("permission");
+    let question = bubble.wait_for_question("permission");
+    assert!(question.contains("codex asks for a permission") && question.contains("Bash rm -rf build"), "{question}");
+    assert_eq!(bubble.questions(), 1);
+    machine.open("answered");
+    eventually_or("the withdrawal", || bubble.everything(), || (bubble.questions() == 0).then_some(()));
+    assert_eq!(std::fs::read_to_string(machine.beside("told")).unwrap(), "", "it was answered in the pane");
+    machine.open("go");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    bubble.stop();
+}

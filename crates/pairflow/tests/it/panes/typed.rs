@@ -1,0 +1,142 @@
+//! The tmux driver with toy agents that take no prompt with their start: everything is typed, once, whoever supervises.
+
+use pairflow_testkit::wait::eventually_or;
+
+use crate::support::panes::{Machine, Own};
+
+/// `plain` finds no prompt among its arguments; the implementer's first turn waits for a file.
+const PLAY: &str = r#"
+if [ "$agent" = plain ]; then set --; echo $$ >>"$here/plain.pids"; fi
+act() {
+  if [ "$seat" = implementer ]; then gate "implementer-$round"; echo "$round" >work.txt; pairflow pass --summary 'done';
+  else pairflow pass --summary 'read it' --no-findings; fi
+}
+"#;
+/// `plain` says that it is there once the file `there` is.
+const SLOW: &str = r#"begun() { [ "$agent" = plain ] && gate there; hook SessionStart; }"#;
+/// `plain` has no hooks.
+const MUTE: &str = r#"if [ "$agent" = plain ]; then hook() { :; }; fi"#;
+
+/// A machine with the agent `plain`, which has everything typed; `hooks` are those that it understands.
+fn machine(play: &str, hooks: &str, config: &str) -> Machine {
+    let machine = Machine::new(&format!("{PLAY}\n{play}"), config);
+    let file = machine.home.root().join("config/pairflow/config.toml");
+    let toy = machine.beside("toy").display().to_string();
+    let plain = format!("[agent.plain]\ncommand = [\"{toy}\"]\nprompt = \"paste\"\nhooks = \"{hooks}\"\n");
+    std::fs::write(&file, std::fs::read_to_string(&file).unwrap() + &plain).unwrap();
+    machine
+}
+
+/// Starts the bubble `id` with these two agents.
+#[track_caller]
+fn start<'a>(machine: &'a Machine, id: &str, pair: &str) -> Own<'a> {
+    let words = ["--task", "Write work.txt", "--pair", pair, "--test", "true", "--yes", "--start"];
+    machine.home.pairflow(&[&["create", "--id", id][..], &words].concat()).ok();
+    Own { machine, repo: machine.home.repo.clone(), id: id.to_owned() }
+}
+
+/// Ends the supervisor without a warning.
+fn kill_supervisor(machine: &Machine) {
+    let said = machine.home.pairflow(&["supervise"]).ok().stdout;
+    let pid = said.trim().rsplit(' ').next().unwrap().to_owned();
+    assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success(), "{said}");
+    let alive = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    eventually_or("the end of the supervisor", String::new, || (!alive()).then_some(()));
+}
+
+/// Returns the lines that were typed into the program of `agent`.
+fn lines(bubble: &Own<'_>, agent: &str) -> Vec<String> {
+    String::from_utf8(bubble.given(agent)).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn log(bubble: &Own<'_>) -> String {
+    let log = bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id));
+    std::fs::read_to_string(log).unwrap_or_default()
+}
+
+/// Whether the log says that `agent` has a program.
+fn has_program(bubble: &Own<'_>, agent: &str) -> Option<()> {
+    let log = log(bubble);
+    let mine = |line: &&str| line.contains("agent_session") && line.contains(&format!("\"{agent}\""));
+    log.lines().find(mine).map(drop)
+}
+
+#[test]
+fn the_briefing_of_a_program_that_takes_none_with_its_start_is_typed_once() {
+    for hooks in ["none", "claude"] {
+        let machine =
+            machine(if hooks == "claude" { "" } else { MUTE }, hooks, "reviewer_context_mode = \"persistent\"");
+        let bubble = start(&machine, "briefed", "codex,plain");
+        let briefing = bubble.wait_for_note("plain", 0);
+        assert_eq!((briefing.number, briefing.seat.as_str()), (Some(0), "-"), "{}", bubble.everything());
+        machine.open("implementer-1");
+        bubble.wait_for_state("READY_FOR_APPROVAL");
+        let notes = bubble.notes("plain");
+        assert!(notes.iter().all(|note| note.pid == briefing.pid), "{notes:?}");
+        let lines = lines(&bubble, "plain");
+        let starts = ["[pairflow 0] You take part in bubble briefed.", "[pairflow 2] Round 1: you are the reviewer of"];
+        assert_eq!(lines.len(), 2, "each in a line of its own: {lines:?}");
+        assert!(lines.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{lines:?}");
+        bubble.stop();
+    }
+}
+
+#[test]
+fn a_turn_that_comes_before_the_briefing_takes_its_place() {
+    // The program says that it is there only after the turn has come to it.
+    let machine = machine(SLOW, "claude", "reviewer_context_mode = \"persistent\"");
+    machine.open("implementer-1");
+    let bubble = start(&machine, "overtaken", "codex,plain");
+    bubble.wait("the review", |status| status["active_agent"] == "plain" && status["turn_state"] == "open");
+    machine.open("there");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    let lines = lines(&bubble, "plain");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].starts_with("[pairflow 2] Round 1: you are the reviewer"), "{lines:?}");
+    bubble.stop();
+}
+
+#[test]
+fn a_notice_that_a_killed_supervisor_had_not_typed_is_typed_once_by_the_next() {
+    for hooks in ["none", "claude"] {
+        // One with hooks is not typed into before it says that it is there, so there is time to kill.
+        let machine = machine(if hooks == "claude" { SLOW } else { MUTE }, hooks, "");
+        let bubble = start(&machine, "untyped", "plain,claude");
+        eventually_or("the program", || bubble.everything(), || has_program(&bubble, "plain"));
+        kill_supervisor(&machine);
+        machine.home.pairflow(&["supervise"]).ok();
+        machine.open("there");
+        let first = bubble.wait_for_note("plain", 0);
+        assert_eq!(first.number, Some(1), "{}", bubble.everything());
+        let pids = std::fs::read_to_string(machine.beside("plain.pids")).unwrap();
+        assert_eq!(pids.trim(), first.pid.to_string(), "it is the program that the first supervisor started");
+        // Whoever comes after that has nothing to type any more.
+        kill_supervisor(&machine);
+        machine.home.pairflow(&["supervise"]).ok();
+        machine.open("implementer-1");
+        bubble.wait_for_state("READY_FOR_APPROVAL");
+        let lines = lines(&bubble, "plain");
+        let ours = lines.iter().filter(|line| line.starts_with("[pairflow 1]")).count();
+        assert_eq!(ours, 1, "{lines:?}");
+        let log = log(&bubble);
+        let again = log.lines().filter(|line| line.contains("\"notice\":1,") && line.contains("\"attempt\":2")).count();
+        assert_eq!(again, 0, "it was sent once: {log}");
+        bubble.stop();
+    }
+}
+
+#[test]
+fn a_briefing_that_a_killed_supervisor_had_not_typed_is_typed_once_by_the_next() {
+    let machine = machine(SLOW, "claude", "");
+    let bubble = start(&machine, "unbriefed", "codex,plain");
+    eventually_or("the program", || bubble.everything(), || has_program(&bubble, "plain"));
+    kill_supervisor(&machine);
+    machine.home.pairflow(&["supervise"]).ok();
+    machine.open("there");
+    assert_eq!(bubble.wait_for_note("plain", 0).number, Some(0), "{}", bubble.everything());
+    machine.open("implementer-1");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    let lines = lines(&bubble, "plain");
+    assert_eq!(lines.iter().filter(|line| line.starts_with("[pairflow 0]")).count(), 1, "{lines:?}");
+    bubble.stop();
+}

@@ -1,0 +1,67 @@
+//! A home for the program under test, and bubbles at the points where tests begin. Their check is `test -f done.txt`.
+
+use std::path::PathBuf;
+
+use pairflow_testkit::home::{Agent, Home};
+
+/// The program under test: the one at `PAIRFLOW_BIN`, such as an older build, or the one that was just built.
+pub(crate) fn program() -> PathBuf {
+    std::env::var_os("PAIRFLOW_BIN").map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_pairflow")), PathBuf::from)
+}
+
+/// Makes a home for the program under test.
+pub(crate) fn home() -> Home {
+    Home::new(program())
+}
+
+/// Ends the supervisor, so that nothing but the test touches the bubbles.
+#[track_caller]
+pub(crate) fn quiet(home: &Home) {
+    home.pairflow(&["supervisor", "stop"]).ok();
+}
+
+/// Makes a bubble that waits to be started.
+#[track_caller]
+pub(crate) fn created(home: &Home, id: &str) {
+    let task = "Write done.txt\n\n## Acceptance criteria\n- done.txt says done\n";
+    home.pairflow(&["create", "--id", id, "--task", task, "--test", "test -f done.txt"]).ok();
+}
+
+/// Makes a bubble in which codex has the first turn.
+#[track_caller]
+pub(crate) fn started(home: &Home, id: &str) {
+    created(home, id);
+    home.pairflow(&["start", id]).ok();
+    home.wait_for_turn(id, "codex");
+}
+
+/// Makes a bubble that codex has handed over once, and lets both agents join.
+#[track_caller]
+pub(crate) fn handed_over<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
+    started(home, id);
+    let (codex, claude) = (home.agent(id, "codex"), home.agent(id, "claude"));
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn(id, "claude");
+    (codex, claude)
+}
+
+/// Makes a bubble that waits for a person's approval.
+#[track_caller]
+pub(crate) fn ready<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
+    let (codex, claude) = handed_over(home, id);
+    claude.pairflow(&["pass", "--summary", "looks right", "--no-findings"]).ok();
+    home.wait_for_turn(id, "codex");
+    codex.converged("nothing left").ok();
+    home.wait_for_state(id, "READY_FOR_APPROVAL");
+    (codex, claude)
+}
+
+/// Makes a bubble that is committed.
+#[track_caller]
+pub(crate) fn done(home: &Home, id: &str) {
+    ready(home, id);
+    home.pairflow(&["approve", id]).ok();
+    home.pairflow(&["commit", id]).ok();
+    home.wait_for_state(id, "DONE");
+}

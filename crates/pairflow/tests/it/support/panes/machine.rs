@@ -1,0 +1,95 @@
+//! The machine: a home, the toy, and the repositories.
+
+use std::path::{Path, PathBuf};
+
+use pairflow_testkit::home::{Home, write_program};
+
+use super::bubble::Own;
+
+/// The script that stands in for both agent CLIs.
+const TOY: &str = include_str!("toy.sh");
+
+/// A play with one finding: four turns and the second review.
+pub(crate) const PLAY_FINDING: &str = r#"
+act() {
+  case $seat-$round in
+    implementer-1) briefed; echo one >work.txt; pairflow pass --summary 'first cut' ;;
+    reviewer-1) pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
+    implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
+    *) pairflow pass --summary 'all is well' --no-findings ;;
+  esac
+}
+"#;
+
+/// A home whose agents `codex` and `claude` are toys.
+pub(crate) struct Machine {
+    /// The home of pairflow and its first repository.
+    pub home: Home,
+    /// Every repository with bubbles.
+    repos: std::sync::Mutex<Vec<PathBuf>>,
+}
+
+impl Machine {
+    /// Makes a machine. `play` is bash and changes what the toys do; `config` is added to the person's configuration.
+    pub(crate) fn new(play: &str, config: &str) -> Self {
+        let home = Home::new(env!("CARGO_BIN_EXE_pairflow"));
+        let dir = home.root().join("toy");
+        for name in ["notes", "given"] {
+            std::fs::create_dir_all(dir.join(name)).unwrap();
+        }
+        write_program(&dir.join("toy"), TOY);
+        std::fs::write(dir.join("play"), play).unwrap();
+        let toy = dir.join("toy").display().to_string();
+        let agents = ["codex", "claude"].map(|agent| format!("[agent.{agent}]\ncommand = [\"{toy}\"]\n")).concat();
+        let config = format!("driver = \"tmux\"\n{config}\n{agents}[notifications]\nenabled = false\n");
+        std::fs::write(home.root().join("config/pairflow/config.toml"), config).unwrap();
+        Self { repos: std::sync::Mutex::new(vec![home.repo.clone()]), home }
+    }
+
+    /// Returns a file beside the toy.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.home.root().canonicalize().unwrap().join("toy").join(name)
+    }
+
+    /// Makes a file beside the toy, for which toys wait.
+    pub(crate) fn open(&self, gate: &str) {
+        std::fs::write(self.beside(gate), "").unwrap();
+    }
+
+    /// Makes a further repository.
+    pub(crate) fn repo(&self, name: &str) -> PathBuf {
+        let repo = self.home.repo.with_file_name(name);
+        std::fs::create_dir_all(&repo).unwrap();
+        self.home.git_in(&repo, &["init", "--quiet", "--initial-branch=main"]);
+        self.home.git_in(&repo, &["commit", "--quiet", "--allow-empty", "-m", "first commit"]);
+        self.repos.lock().unwrap().push(repo.clone());
+        repo
+    }
+
+    /// Makes a bubble in the first repository and starts it.
+    #[track_caller]
+    pub(crate) fn start(&self, id: &str) -> Own<'_> {
+        self.start_in(&self.home.repo, id, "Write work.txt")
+    }
+
+    /// Makes a bubble and starts it.
+    #[track_caller]
+    pub(crate) fn start_in(&self, repo: &Path, id: &str, task: &str) -> Own<'_> {
+        let create = ["create", "--id", id, "--task", task, "--test", "true", "--yes", "--start"];
+        self.home.pairflow_in(repo, &create).ok();
+        Own { machine: self, repo: repo.to_owned(), id: id.to_owned() }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Panes outlive a supervisor on purpose, but not the machine that they belong to.
+        for repo in self.repos.lock().unwrap().iter() {
+            let bubbles = std::fs::read_dir(repo.join(".pairflow/bubbles")).into_iter().flatten().flatten();
+            for bubble in bubbles {
+                let id = bubble.file_name().to_string_lossy().into_owned();
+                let _ = self.home.command(&["stop", &id, "--yes"]).current_dir(repo).output();
+            }
+        }
+    }
+}

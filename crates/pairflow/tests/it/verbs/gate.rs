@@ -1,0 +1,128 @@
+//! The person's side of the gate: inbox, reply, approve, request-rework and commit.
+
+use serde_json::json;
+
+use crate::support::bubbles::{created, handed_over, home, ready, started};
+
+#[test]
+fn an_empty_inbox_says_so() {
+    let home = home();
+    created(&home, "b1");
+    home.pairflow(&["inbox", "b1"]).ok().says("Nothing waits for you in bubble b1");
+    assert_eq!(home.pairflow(&["inbox", "b1", "--json"]).ok().json()["items"], json!([]));
+    home.pairflow(&["inbox", "nope"]).ends(1);
+}
+
+#[test]
+fn a_question_is_asked_shown_and_answered_and_the_turn_goes_on() {
+    let home = home();
+    started(&home, "b1");
+    let codex = home.agent("b1", "codex");
+    codex.pairflow(&["ask-human", "--question", "May the API change?"]).ok().says("Asked as msg_");
+    assert_eq!(home.status("b1")["state"], "WAITING_HUMAN");
+    let item = home.pairflow(&["inbox", "b1", "--json"]).ok().json()["items"][0].clone();
+    assert_eq!((&item["kind"], &item["by"]), (&json!("question"), &json!("codex")));
+    home.pairflow(&["inbox"]).ok().says("codex asks: May the API change?").says("pairflow reply b1");
+    codex.pairflow(&["pass", "--summary", "anyway"]).ends(1).says("a person is asked first");
+    home.pairflow(&["resume", "b1"]).ends(1).says("a person is asked first");
+    home.pairflow(&["reply", "b1", "--message", "no", "--decision", "accept"]).ends(1).says("in words");
+    home.pairflow(&["reply", "b1", "--message", "no"]).ok().says("codex goes on in bubble b1");
+    home.wait_for_turn("b1", "codex");
+    home.pairflow(&["reply", "b1", "--message", "again"]).ends(1).says("no question is open");
+}
+
+#[test]
+fn of_several_questions_one_has_to_be_named() {
+    let home = home();
+    started(&home, "b1");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    codex.pairflow(&["ask-human", "--question", "first?"]).ok();
+    claude.pairflow(&["ask-human", "--question", "second?"]).ok();
+    home.pairflow(&["reply", "b1", "--message", "yes"]).ends(1).says("2 questions are open").says("--question msg_");
+    let items = home.pairflow(&["inbox", "b1", "--json"]).ok().json()["items"].clone();
+    let id = items[1]["id"].as_str().unwrap();
+    home.pairflow(&["reply", "b1", "--message", "yes", "--question", id]).ok().says("1 more to answer");
+    home.pairflow(&["reply", "b1", "--message", "yes", "--question", id]).ends(1).says("is not an open question");
+    home.pairflow(&["reply", "b1", "--message", "yes"]).ok();
+    assert_eq!(home.status("b1")["state"], "RUNNING");
+}
+
+#[test]
+fn approve_needs_a_package() {
+    let home = home();
+    created(&home, "b1");
+    home.pairflow(&["approve", "b1"]).ends(1).says("the bubble is CREATED");
+    home.pairflow(&["start", "b1"]).ok();
+    home.pairflow(&["approve", "b1"]).ends(1).says("RUNNING");
+    home.pairflow(&["commit", "b1"]).ends(1).says("RUNNING");
+    home.pairflow(&["request-rework", "b1", "--message", "x"]).ends(1).says("RUNNING");
+    home.pairflow(&["approve", "nope"]).ends(1).says("there is no bubble 'nope'");
+}
+
+#[test]
+fn approve_refuses_a_worktree_that_is_not_what_was_reviewed() {
+    let home = home();
+    let (codex, _) = ready(&home, "b1");
+    codex.write("late.txt", "sneaked in\n");
+    home.pairflow(&["approve", "b1"]).ends(1).says("late.txt").says("pairflow request-rework b1");
+    std::fs::remove_file(codex.worktree.join("late.txt")).unwrap();
+    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1"]).ends(1).says("APPROVED_FOR_COMMIT");
+}
+
+#[test]
+fn edits_after_the_approval_are_not_committed_but_reported() {
+    let home = home();
+    let (codex, _) = ready(&home, "b1");
+    home.pairflow(&["approve", "b1"]).ok();
+    codex.write("late.txt", "sneaked in\n");
+    let hooks = home.repo.join(".git/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    pairflow_testkit::home::write_program(&hooks.join("pre-commit"), "#!/bin/sh\nexit 1\n");
+    home.pairflow(&["commit", "b1", "-m", "My own words"])
+        .ok()
+        .says("uncommitted: late.txt")
+        .says("hooks were not run");
+    assert_eq!(home.git(&["log", "-1", "--format=%s", "bubble/b1"]), "My own words");
+    assert_eq!(home.git(&["ls-tree", "--name-only", "bubble/b1"]), "README.md\ndone.txt");
+    assert!(codex.worktree.join("late.txt").exists());
+    home.pairflow(&["commit", "b1"]).ends(1).says("DONE");
+}
+
+#[test]
+fn rework_sends_the_work_back_also_after_the_approval() {
+    let home = home();
+    ready(&home, "b1");
+    home.pairflow(&["request-rework", "b1", "--message", "x", "--finding", "F9"]).ends(1).says("F9");
+    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["request-rework", "b1", "--message", "handle the empty list"]).ok().says("as implementer");
+    let status = home.wait_for("b1", |status| status["turn_state"] == "open");
+    assert_eq!((&status["state"], &status["active_role"]), (&json!("RUNNING"), &json!("implementer")));
+    let holder = status["active_agent"].as_str().unwrap();
+    let brief = home.repo.join(format!(".pairflow/bubbles/b1/artifacts/brief-{holder}.md"));
+    assert!(std::fs::read_to_string(brief).unwrap().contains("handle the empty list"));
+}
+
+#[test]
+fn files_out_of_scope_block_the_commit_unless_a_reason_is_given() {
+    let home = home();
+    home.commit("pairflow.toml", "[scope]\ndeny = [\"done.txt\"]\n", "configuration");
+    ready(&home, "b1");
+    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["commit", "b1"]).ends(1).says("done.txt").says("--override-scope --reason");
+    home.pairflow(&["commit", "b1", "--override-scope"]).ends(2);
+    home.pairflow(&["commit", "b1", "--override-scope", "--reason", "it had to be"]).ok();
+}
+
+#[test]
+fn a_tie_break_is_decided_by_the_person() {
+    let home = home();
+    home.commit("pairflow.toml", "max_rounds = 1\n", "configuration");
+    let (_, claude) = handed_over(&home, "b1");
+    claude.pairflow(&["pass", "--summary", "no", "--finding", "P1:wrong"]).ok();
+    home.wait_for_state("b1", "WAITING_HUMAN");
+    home.pairflow(&["inbox", "b1"]).ok().says("--decision accept").says("--decision continue");
+    home.pairflow(&["resume", "b1"]).ends(1);
+    home.pairflow(&["reply", "b1", "--decision", "accept"]).ok().says("READY_FOR_APPROVAL");
+    home.pairflow(&["verify", "b1"]).ok();
+}

@@ -1,0 +1,12 @@
+//! The verbs of people and agents, one by one.
+
+mod agents;
+mod create;
+mod gate;
+mod journey;
+mod json;
+mod life;
+mod permission_shown;
+mod reads;
+mod terminal;
+mod view;
