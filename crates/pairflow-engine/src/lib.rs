@@ -10,6 +10,7 @@ pub mod detect;
 pub mod driver;
 pub mod engine;
 pub mod git;
+pub mod limits;
 pub mod local_socket;
 pub mod notify;
 pub mod perform;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pairflow_engine::clock::{Clock, SystemClock};
+use pairflow_engine::limits::Limits;
 use pairflow_engine::store::{RealDisk, Storage};
 
 /// What the process was given by its parent.
@@ -30,6 +31,8 @@ pub struct World {
     pub disk: Arc<dyn Storage>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
+    /// How long things may take.
+    pub limits: Limits,
     /// The program itself, to start it as a supervisor.
     pub program: Option<PathBuf>,
 }
@@ -69,7 +72,25 @@ impl World {
             terminal: Terminal::real(),
             disk: Arc::new(RealDisk),
             clock: Arc::new(SystemClock),
+            limits: Limits::default(),
             program: std::env::current_exe().ok(),
+        }
+    }
+
+    /// Returns a world with a disk and a clock and nothing else, to be filled by a test.
+    pub fn empty() -> Self {
+        Self {
+            args: Vec::new(),
+            env: Env::Fixed(BTreeMap::new()),
+            cwd: None,
+            stdin: Box::new(io::empty()),
+            stdout: Box::new(io::sink()),
+            stderr: Box::new(io::sink()),
+            terminal: Terminal::default(),
+            disk: Arc::new(RealDisk),
+            clock: Arc::new(SystemClock),
+            limits: Limits::default(),
+            program: None,
         }
     }
 }

@@ -7,9 +7,10 @@ use pairflow_core::ids::BubbleId;
 
 use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};
+use crate::limits::Limits;
 use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError, insist_private};
 
-/// What every command needs: a disk, a clock, and the user's directories.
+/// What every command needs: a disk, a clock, the user's directories, and how long things may take.
 #[derive(Clone)]
 pub struct Engine {
     /// Where the logs are kept.
@@ -18,6 +19,8 @@ pub struct Engine {
     pub clock: Arc<dyn Clock>,
     /// The user's directories.
     pub dirs: UserDirs,
+    /// How long things may take.
+    pub limits: Limits,
 }
 
 /// One bubble of one repository.
@@ -32,6 +35,11 @@ pub struct Bubble {
 }
 
 impl Engine {
+    /// Makes an engine with the usual limits.
+    pub fn new(disk: Arc<dyn Storage>, clock: Arc<dyn Clock>, dirs: UserDirs) -> Self {
+        Self { disk, clock, dirs, limits: Limits::default() }
+    }
+
     /// Returns the bubble called `id` of the repository at `repo`, to act for it: it has to be this user's.
     pub fn bubble(&self, repo: &Path, id: &BubbleId) -> Result<Bubble, EngineError> {
         let bubble = self.look_at(repo, id)?;

@@ -10,8 +10,6 @@ use crate::engine::Denial;
 use crate::local_socket::{LONGEST, Lines, dial, write};
 use crate::verbs::{AgentSays, Heard};
 
-/// How long a verb calls a supervisor that is not there: it may be starting again.
-const CALL: Duration = Duration::from_secs(10);
 /// How long a verb waits for its answer.
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long an event that must not get lost calls a supervisor that is not there.
@@ -30,6 +28,8 @@ pub struct Words<'a> {
     pub id: Option<&'a str>,
     /// Where the caller is.
     pub cwd: Option<&'a Path>,
+    /// How long a supervisor is called that is not there: it may be starting again.
+    pub patience: Duration,
 }
 
 /// Why a verb did not come through.
@@ -58,7 +58,8 @@ pub enum Lost {
 pub fn say(socket: &Path, words: Words<'_>) -> Result<Heard, Lost> {
     let cwd = words.cwd.and_then(Path::to_str).map(str::to_owned);
     let mut request = Request { said: Some(words.said), id: words.id.map(str::to_owned), cwd, ..Request::default() };
-    let mut until = Instant::now() + CALL;
+    let patience = words.patience;
+    let mut until = Instant::now() + patience;
     loop {
         let (taken, broken) = match say_once(socket, &request) {
             Ok(reply) => return reply.map_err(Lost::Denied),
@@ -66,7 +67,7 @@ pub fn say(socket: &Path, words: Words<'_>) -> Result<Heard, Lost> {
         };
         if taken.is_some() && request.since.is_none() {
             // It was there a moment ago: the next one has the whole time to come.
-            until = Instant::now() + CALL;
+            until = Instant::now() + patience;
         }
         request.since = request.since.or(taken);
         let again = matches!(

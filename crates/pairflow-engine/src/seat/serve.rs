@@ -21,8 +21,6 @@ use crate::local_socket::{Lines, write};
 use crate::supervise::Client;
 use crate::verbs::{AgentSays, Heard};
 
-/// How long a caller may take to say what it wants.
-const LISTEN: Duration = Duration::from_secs(5);
 /// How much longer than the hook itself its event is kept.
 const LONGER: Duration = Duration::from_secs(1);
 /// How often it is looked whether the hook is still there.
@@ -44,7 +42,7 @@ impl Seat {
     pub(super) fn serve(&self, stream: &UnixStream) {
         // Looked at before it can say anything: it may be gone right after that.
         let Some(caller) = Caller::at(stream) else { return };
-        let request = match Lines::new(stream, LISTEN).read::<Request>() {
+        let request = match Lines::new(stream, self.bubble.engine.limits.seat_request).read::<Request>() {
             Ok(request) => request,
             Err(error) => {
                 if error.kind() == ErrorKind::InvalidData {
@@ -87,7 +85,7 @@ impl Seat {
             Ok(None) => return,
             Ok(Some(heard)) => {
                 // It would be seen anyway, were files watched everywhere.
-                if let Some(line) = Client::new(&self.bubble.engine.dirs).call() {
+                if let Some(line) = Client::new(&self.bubble.engine).call() {
                     line.wake(&self.bubble);
                 }
                 Reply::Heard(Box::new(heard))

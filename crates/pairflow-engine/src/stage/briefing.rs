@@ -12,7 +12,7 @@ use super::notice;
 use super::play::{Play, StageError};
 use super::seat::{Telling, Way};
 use super::sight::Sight;
-use super::tell::{ENTERS, LOOK};
+use super::tell::ENTERS;
 use crate::tmux::PaneId;
 
 /// What stands for a number where a notice has one.
@@ -22,13 +22,15 @@ impl Play {
     /// Brings the briefing to the agents that wait for their first turn; no other notice is on its way to them.
     pub(super) fn brief(&mut self, unit: &Unit, turn: &Turn) -> Result<(), StageError> {
         let others = unit.rules.agents.all().filter(|agent| **agent != turn.agent);
+        let limits = self.limits();
         for agent in others {
             let pane = self.living(agent);
             let seat = self.seat(agent);
             seat.waiting = None;
             let now = Instant::now();
             let to_type = seat.kept.untyped == Some(BRIEFING);
-            let first = Telling { notice: BRIEFING, by: Way::Type, at: now, entered: 0, look: now + LOOK };
+            let first =
+                Telling { notice: BRIEFING, by: Way::Type, at: now, entered: 0, look: now + limits.screen_look };
             let telling = seat.telling.take().filter(|telling| telling.notice == BRIEFING);
             let Some(telling) = telling.or(to_type.then_some(first)) else { continue };
             let Some(pane) = pane else { continue };
@@ -36,7 +38,7 @@ impl Play {
                 seat.telling = Some(telling);
                 continue;
             }
-            let next = Telling { look: now + LOOK, ..telling };
+            let next = Telling { look: now + limits.screen_look, ..telling };
             let left = match next.by {
                 Way::Type => self.type_briefing(agent, &pane, next)?,
                 Way::Start | Way::Paste => self.press_again(agent, &pane, next)?,
@@ -53,7 +55,8 @@ impl Play {
         pane: &PaneId,
         telling: Telling,
     ) -> Result<Option<Telling>, StageError> {
-        if self.seat(agent).still_starts(&telling) {
+        let limits = self.limits();
+        if self.seat(agent).still_starts(&telling, limits) {
             return Ok(Some(telling));
         }
         let text = notice::standby(&self.bubble().id, &self.bubble().briefing(agent));

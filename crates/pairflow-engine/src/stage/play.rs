@@ -14,8 +14,8 @@ use super::overview::{self, Shown};
 use super::permission::Held;
 use super::room::Room;
 use super::seat::{SeatNow, Status};
-use super::tell::LOOK;
 use crate::engine::{Bubble, EngineError};
+use crate::limits::Limits;
 use crate::process::environment;
 use crate::seat::{SeatCall, SeatSocket, seat_path};
 use crate::store::StoreError;
@@ -260,8 +260,8 @@ impl Play {
     fn due(&self) -> Option<Instant> {
         let (stepped, told) = self.stepped;
         // Nothing is told in a pause or while a person is asked; and what a step has left as it was waits for a while.
-        let seats = self.seats.values().filter(|_| told).filter_map(SeatNow::due).min();
-        let seats = seats.map(|at| if at <= stepped { stepped + LOOK } else { at });
+        let seats = self.seats.values().filter(|_| told).filter_map(|seat| seat.due(self.limits())).min();
+        let seats = seats.map(|at| if at <= stepped { stepped + self.limits().screen_look } else { at });
         let due = match self.retry {
             Some(retry) => Some(seats.map_or(retry, |at| at.max(retry))),
             None => seats.into_iter().chain(self.vigil_due(stepped)).min(),
@@ -302,6 +302,10 @@ impl Play {
 
     pub(super) fn bubble(&self) -> &Arc<Bubble> {
         &self.props.bubble
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        self.bubble().engine.limits
     }
 
     pub(super) fn seat(&mut self, agent: &AgentId) -> &mut SeatNow {

@@ -1,7 +1,7 @@
 //! What a pane shows right now, as far as it says whether anything may be typed there: only where a prompt is known to
 //! wait, if it is known how that looks.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::QuestionKind;
@@ -9,15 +9,13 @@ use pairflow_core::unit::{Command, Hindrance};
 
 use super::play::{Play, StageError};
 use super::seat::{Kept, SeatNow, Status};
-use super::tell::LOOK;
 use crate::driver::{Dialog, Screen, dialog_on};
+use crate::limits::Limits;
 use crate::tmux::PaneId;
 
 /// How many lines from its end a screen is looked at. Both programs show dialogs, and that they work, down there; what
 /// stands above can be anybody's words.
 const FOOT: usize = 25;
-/// How long a screen may show something unknown before a person is asked: a program that starts draws for a while.
-const STRANGE: Duration = Duration::from_secs(60);
 /// What a person is told of it.
 const UNKNOWN: &str = "something that pairflow does not know, where no prompt waits";
 
@@ -60,18 +58,18 @@ impl Kept {
 impl SeatNow {
     /// Whether the program still waits for a person, though no dialog is on its screen. There is no event for a dialog
     /// that was left with Esc; so one that has not been there for a while is over, if its end would be seen.
-    fn still_blocked(&mut self, now: Instant) -> bool {
+    fn still_blocked(&mut self, now: Instant, limits: Limits) -> bool {
         match self.status {
             Status::Permission if self.kept.dialogs.is_empty() && self.kept.composer.is_none() => true,
             // A hook says that there will be a dialog a moment before there is one.
-            Status::Permission => now - *self.clear.get_or_insert(now) < LOOK,
+            Status::Permission => now - *self.clear.get_or_insert(now) < limits.screen_look,
             _ => false,
         }
     }
 
     /// Whether something unknown has been on the screen for long; then that is counted anew.
-    fn is_strange(&mut self, now: Instant) -> bool {
-        let long = now - *self.strange.get_or_insert(now) >= STRANGE;
+    fn is_strange(&mut self, now: Instant, limits: Limits) -> bool {
+        let long = now - *self.strange.get_or_insert(now) >= limits.unknown_screen;
         if long {
             self.strange = None;
         }
@@ -84,7 +82,7 @@ impl Play {
     pub(super) fn sight(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Sight, StageError> {
         let screen = self.screen(agent, pane)?;
         let held = self.holds_for(agent);
-        let now = self.bubble().engine.clock.now().ts;
+        let (now, limits) = (self.bubble().engine.clock.now().ts, self.limits());
         let seat = self.seat(agent);
         let shown = seat.kept.shown(&screen, seat.is_blocked());
         if held || shown != Shown::Prompt {
@@ -95,7 +93,7 @@ impl Play {
                 Shown::Unknown | Shown::Prompt => Sight::Blocked,
             });
         }
-        if seat.still_blocked(Instant::now()) {
+        if seat.still_blocked(Instant::now(), limits) {
             return Ok(Sight::Blocked);
         }
         (seat.clear, seat.strange) = (None, None);
@@ -108,12 +106,15 @@ impl Play {
     /// Looks at a pane and returns the end of its screen if nothing there waits for a person. A person is asked about a
     /// dialog, and about what stays unknown.
     pub(super) fn free_screen(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<String>, StageError> {
+        let limits = self.limits();
         match self.sight(agent, pane)? {
             Sight::Free(screen) => return Ok(Some(screen)),
             Sight::Dialog(dialog) if !self.holds_for(agent) => {
                 self.found(agent, format!("{} ({})", dialog.name, dialog.advice));
             }
-            Sight::Unknown if self.seat(agent).is_strange(Instant::now()) => self.found(agent, UNKNOWN.to_owned()),
+            Sight::Unknown if self.seat(agent).is_strange(Instant::now(), limits) => {
+                self.found(agent, UNKNOWN.to_owned())
+            }
             Sight::Dialog(_) | Sight::Blocked | Sight::Unknown => {}
         }
         Ok(None)
@@ -165,6 +166,8 @@ fn foot(screen: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::driver::Composer;
 
@@ -210,20 +213,25 @@ mod tests {
     #[test]
     fn a_permission_is_over_when_no_dialog_was_seen_for_a_while_if_its_end_would_be_seen() {
         let now = Instant::now();
-        let (soon, late) = (now + LOOK - Duration::from_millis(1), now + LOOK);
+        let look = Limits::default().screen_look;
+        let (soon, late) = (now + look - Duration::from_millis(1), now + look);
         let mut seat = SeatNow { status: Status::Permission, ..SeatNow::default() };
-        assert!([now, soon, late].iter().all(|at| seat.still_blocked(*at)), "nobody knows its dialogs, or its prompt");
+        assert!(
+            [now, soon, late].iter().all(|at| seat.still_blocked(*at, Limits::default())),
+            "nobody knows its dialogs, or its prompt"
+        );
         seat.kept = kept(true);
-        assert_eq!([now, soon, late].map(|at| seat.still_blocked(at)), [true, true, false]);
+        assert_eq!([now, soon, late].map(|at| seat.still_blocked(at, Limits::default())), [true, true, false]);
         seat.status = Status::Dialog;
-        assert!(!seat.still_blocked(now), "it was seen on the screen, and is not there any more");
+        assert!(!seat.still_blocked(now, Limits::default()), "it was seen on the screen, and is not there any more");
     }
 
     #[test]
     fn what_is_unknown_for_a_minute_is_strange_once_a_minute() {
         let now = Instant::now();
         let mut seat = SeatNow::default();
-        let strange = [0, 2, 59, 60, 62, 121, 122].map(|secs| seat.is_strange(now + Duration::from_secs(secs)));
+        let strange = [0, 2, 59, 60, 62, 121, 122]
+            .map(|secs| seat.is_strange(now + Duration::from_secs(secs), Limits::default()));
         assert_eq!(strange, [false, false, false, true, false, false, true]);
     }
 }

@@ -10,16 +10,11 @@ use super::notice;
 use super::play::{Play, StageError};
 use super::seat::{SeatNow, Status, Telling, Way};
 use super::sight::Sight;
+use crate::limits::Limits;
 use crate::tmux::PaneId;
 
 /// Codex takes an Enter that follows a burst of keys for a line break.
 const BEFORE_ENTER: Duration = Duration::from_millis(250);
-/// How often a screen is looked at while a notice is on its way.
-pub(super) const LOOK: Duration = Duration::from_secs(2);
-/// How long a notice that was pasted, or came with the start, may take to be acknowledged by a program that is not busy.
-const PATIENCE: (Duration, Duration) = (Duration::from_secs(12), Duration::from_secs(60));
-/// How long a busy program is waited for before a notice is put into its queue, if it is quiet, and at most.
-const BUSY: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(120));
 /// How often Enter is pressed for one paste.
 pub(super) const ENTERS: u32 = 3;
 /// What both programs show while they work.
@@ -27,16 +22,16 @@ pub(super) const AT_WORK: &str = "esc to interrupt";
 
 impl SeatNow {
     /// When there is something to do for this seat without a cue.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(super) fn due(&self, limits: Limits) -> Option<Instant> {
         let followed = |telling: &&Telling| self.kept.hooks || telling.by == Way::Type || telling.is_unsent();
         let told = self.telling.as_ref().filter(followed).map(|telling| telling.look);
-        let waits = self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + LOOK);
+        let waits = self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + limits.screen_look);
         told.or(waits).into_iter().chain(self.record_due()).min()
     }
 
     /// Whether a program that is to be typed into has not said yet that it is there, though it will.
-    pub(super) fn still_starts(&self, telling: &Telling) -> bool {
-        self.kept.hooks && self.status == Status::Starting && telling.at.elapsed() < BUSY.0
+    pub(super) fn still_starts(&self, telling: &Telling, limits: Limits) -> bool {
+        self.kept.hooks && self.status == Status::Starting && telling.at.elapsed() < limits.busy_quiet
     }
 }
 
@@ -63,7 +58,8 @@ impl Play {
             None => {
                 // An earlier supervisor sent it; the agent may have it for long.
                 let now = Instant::now();
-                let way = Telling { notice: notice.number, by: Way::Paste, at: now, entered: ENTERS, look: now + LOOK };
+                let look = now + self.limits().screen_look;
+                let way = Telling { notice: notice.number, by: Way::Paste, at: now, entered: ENTERS, look };
                 self.seat(agent).telling = Some(way);
                 Ok(())
             }
@@ -82,7 +78,7 @@ impl Play {
         }
         let by = if self.start_for(unit, turn, notice)? { Way::Start } else { Way::Type };
         let now = Instant::now();
-        let telling = Telling { notice: notice.number, by, at: now, entered: 0, look: now + LOOK };
+        let telling = Telling { notice: notice.number, by, at: now, entered: 0, look: now + self.limits().screen_look };
         let seat = self.seat(&turn.agent);
         (seat.telling, seat.strange) = (Some(telling), None);
         Ok(())
@@ -97,35 +93,41 @@ impl Play {
             return Ok(());
         }
         let now = Instant::now();
-        let telling = Telling { notice: notice.number, by: Way::Type, at: now, entered: 0, look: now + LOOK };
+        let telling = Telling {
+            notice: notice.number,
+            by: Way::Type,
+            at: now,
+            entered: 0,
+            look: now + self.limits().screen_look,
+        };
         self.seat(&notice.agent).telling = Some(telling);
         Ok(())
     }
 
     /// Types the first prompt of a program that took none with its start, once it says that it is there, or after a while.
     fn type_first(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
-        let now = Instant::now();
+        let (now, limits) = (Instant::now(), self.limits());
         let seat = self.seat(&turn.agent);
         let Some(telling) = seat.telling.as_mut().filter(|telling| now >= telling.look) else { return Ok(()) };
-        telling.look = now + LOOK;
+        telling.look = now + limits.screen_look;
         let telling = telling.clone();
-        if seat.still_starts(&telling) || self.free_screen(&turn.agent, pane)?.is_none() {
+        if seat.still_starts(&telling, limits) || self.free_screen(&turn.agent, pane)?.is_none() {
             return Ok(());
         }
         self.put_in(unit, turn, notice, pane)
     }
 
     fn paste(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
-        let now = Instant::now();
+        let (now, limits) = (Instant::now(), self.limits());
         let seat = self.seat(&turn.agent);
         let since = *seat.waiting.get_or_insert(now);
-        let just_briefed = seat.briefed.is_some_and(|at| now - at < LOOK);
+        let just_briefed = seat.briefed.is_some_and(|at| now - at < limits.screen_look);
         if just_briefed {
             return Ok(());
         }
-        let quiet = seat.heard.is_none_or(|heard| now - heard >= BUSY.0);
+        let quiet = seat.heard.is_none_or(|heard| now - heard >= limits.busy_quiet);
         let busy = matches!(seat.status, Status::Busy | Status::Starting) && seat.kept.hooks;
-        if busy && !quiet && now - since < BUSY.1 {
+        if busy && !quiet && now - since < limits.busy_most {
             return Ok(());
         }
         if self.free_screen(&turn.agent, pane)?.is_none() {
@@ -142,10 +144,11 @@ impl Play {
         let text = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
         let Some(entered) = self.type_in(&turn.agent, pane, &text)? else { return Ok(()) };
         let now = Instant::now();
+        let look = now + self.limits().screen_look;
         let seat = self.seat(&turn.agent);
         seat.waiting = None;
         let (number, by) = (notice.number, Way::Paste);
-        seat.telling = Some(Telling { notice: number, by, at: now, entered, look: now + LOOK });
+        seat.telling = Some(Telling { notice: number, by, at: now, entered, look });
         Ok(())
     }
 
@@ -180,7 +183,9 @@ impl Play {
         if now < telling.look || !(hooks || telling.is_unsent()) {
             return Ok(());
         }
-        let mut next = Telling { look: now + LOOK, ..telling.clone() };
+        let limits = self.limits();
+        let patience = if telling.by == Way::Start { limits.notice_started } else { limits.notice_pasted };
+        let mut next = Telling { look: now + limits.screen_look, ..telling.clone() };
         if self.has_read(notice) {
             self.report(&Command::Acknowledged { agent: agent.clone(), notice: notice.number });
             return Ok(());
@@ -195,7 +200,7 @@ impl Play {
         let typed = screen.contains(&notice::mark(notice.number));
         if telling.by == Way::Paste && typed && telling.entered < ENTERS {
             next.entered += u32::from(self.press(agent, pane)?);
-        } else if hooks && now - telling.at >= if telling.by == Way::Start { PATIENCE.1 } else { PATIENCE.0 } {
+        } else if hooks && now - telling.at >= patience {
             return self.again(unit, notice, pane);
         }
         self.seat(agent).telling = Some(next);

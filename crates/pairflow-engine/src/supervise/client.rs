@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::lock;
 use super::socket::{Ask, Refused, socket_path};
-use crate::engine::{Bubble, EngineError, UserDirs};
+use crate::engine::{Bubble, Engine, EngineError, UserDirs};
+use crate::limits::Limits;
 use crate::local_socket::{Lines, dial, write};
 
 /// How long to wait before looking again.
@@ -73,12 +74,13 @@ enum Answer {
 /// A way to reach the supervisor.
 pub struct Client<'a> {
     dirs: &'a UserDirs,
+    limits: Limits,
 }
 
 impl<'a> Client<'a> {
-    /// Names the supervisor of the user with these directories.
-    pub fn new(dirs: &'a UserDirs) -> Self {
-        Self { dirs }
+    /// Names the supervisor of the engine's user.
+    pub fn new(engine: &'a Engine) -> Self {
+        Self { dirs: &engine.dirs, limits: engine.limits }
     }
 
     /// Opens a line to the supervisor; nothing if there is none.
@@ -93,7 +95,7 @@ impl<'a> Client<'a> {
             _ => NoReply::Absent,
         })?;
         write(&stream, ask).map_err(|_| NoReply::Silent)?;
-        match Lines::new(&stream, lock::answer_limit()).read() {
+        match Lines::new(&stream, lock::answer_limit(self.limits)).read() {
             Ok(Answer::Reply(reply)) => Ok(reply),
             Ok(Answer::Refused(Refused { error })) => Err(NoReply::Refused(error)),
             Err(_) => Err(NoReply::Silent),
@@ -107,7 +109,7 @@ impl<'a> Client<'a> {
 
     /// Finds out how the supervisor is. One that is starting or ending has a moment to answer or to be gone.
     pub fn health(&self) -> Health {
-        let until = Instant::now() + lock::answer_limit();
+        let until = Instant::now() + lock::answer_limit(self.limits);
         loop {
             match self.ask(&Ask::Status) {
                 Ok(reply) => return Health::Answers(reply),
@@ -120,7 +122,7 @@ impl<'a> Client<'a> {
 
     /// Ends the supervisor and returns once it is gone, at the latest after `patience`. One that hangs is ended by force.
     pub fn stop(&self, patience: Duration) -> Result<Stopped, EngineError> {
-        let until = Instant::now() + lock::limit();
+        let until = Instant::now() + self.limits.hung_supervisor;
         loop {
             match self.ask(&Ask::Stop) {
                 Ok(reply) => {

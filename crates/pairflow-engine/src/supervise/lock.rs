@@ -13,17 +13,12 @@ use serde::{Deserialize, Serialize};
 use super::client::Client;
 use super::socket::Ask;
 use crate::caller::Namespaces;
-use crate::engine::{EngineError, UserDirs};
+use crate::engine::{Engine, EngineError, UserDirs};
+use crate::limits::Limits;
 use crate::process::Identity;
 use crate::regular;
 use crate::store::lock_holders;
 
-/// Shortens, for tests, how long a supervisor may hang: milliseconds.
-const LIMIT_VARIABLE: &str = "PAIRFLOW_SUPERVISOR_LIMIT_MS";
-/// How long a supervisor may hold its lock without answering.
-const LIMIT: Duration = Duration::from_secs(30);
-/// The shortest limit that can be set: a supervisor on a busy machine answers within it.
-const SHORTEST: Duration = Duration::from_secs(1);
 /// How long one answer may take.
 const ANSWER: Duration = Duration::from_secs(6);
 /// How long to wait before looking again.
@@ -42,24 +37,14 @@ struct Holder {
     namespaces: Option<Namespaces>,
 }
 
-/// How long a supervisor may hold its lock without answering before it is replaced.
-pub(super) fn limit() -> Duration {
-    limit_of(std::env::var(LIMIT_VARIABLE).ok().as_deref())
-}
-
-/// The limit that a text sets. One that is no number sets none, and one that a busy supervisor could miss is raised.
-fn limit_of(text: Option<&str>) -> Duration {
-    let set = text.and_then(|text| text.parse().ok()).map(Duration::from_millis);
-    set.map_or(LIMIT, |set| set.clamp(SHORTEST, LIMIT))
-}
-
 /// How long an answer is waited for.
-pub(super) fn answer_limit() -> Duration {
-    ANSWER.min(limit())
+pub(super) fn answer_limit(limits: Limits) -> Duration {
+    ANSWER.min(limits.hung_supervisor)
 }
 
 /// Takes the lock. A supervisor that is ending frees it soon; one that hangs is replaced.
-pub(super) fn take(dirs: &UserDirs, say: &dyn Fn(&str)) -> Result<File, EngineError> {
+pub(super) fn take(engine: &Engine, say: &dyn Fn(&str)) -> Result<File, EngineError> {
+    let (dirs, limit) = (&engine.dirs, engine.limits.hung_supervisor);
     let failed = |error| EngineError::world("cannot open the supervisor's lock", error);
     let mut file = regular::open_to_lock(&path(dirs)).map_err(failed)?;
     let mut silent = (holder(dirs), Instant::now());
@@ -69,15 +54,15 @@ pub(super) fn take(dirs: &UserDirs, say: &dyn Fn(&str)) -> Result<File, EngineEr
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Err(TryLockError::WouldBlock) => {}
         }
-        if Client::new(dirs).ask(&Ask::Status).is_ok() {
+        if Client::new(engine).ask(&Ask::Status).is_ok() {
             return Err(EngineError::BadInput("a supervisor is already running".to_owned()));
         }
         let now = holder(dirs);
         if now != silent.0 {
             silent = (now, Instant::now());
-        } else if silent.1.elapsed() >= limit() {
+        } else if silent.1.elapsed() >= limit {
             let pid = end(dirs)?;
-            say(&format!("the supervisor, process {pid}, did not answer for {} s and was ended", limit().as_secs()));
+            say(&format!("the supervisor, process {pid}, did not answer for {} s and was ended", limit.as_secs()));
             silent.1 = Instant::now();
         }
         std::thread::sleep(PAUSE);
@@ -128,17 +113,4 @@ fn holder(dirs: &UserDirs) -> Option<Holder> {
 
 fn path(dirs: &UserDirs) -> PathBuf {
     dirs.runtime.join("supervisor.lock")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_limit_that_would_end_a_healthy_supervisor_cannot_be_set() {
-        for (text, secs) in [(None, 30), (Some("0"), 1), (Some("-1"), 30), (Some("2000"), 2), (Some("9999999999"), 30)]
-        {
-            assert_eq!(limit_of(text), Duration::from_secs(secs), "{text:?}");
-        }
-    }
 }

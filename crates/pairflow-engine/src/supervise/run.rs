@@ -22,9 +22,6 @@ use crate::local_socket::{Server, private_dir};
 use crate::perform::Settled;
 use crate::process::Ran;
 
-/// How long a supervisor without any bubble stays.
-const LONELY: Duration = Duration::from_secs(30);
-
 /// How long it waits at its end for what it has started.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
@@ -86,7 +83,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     private_dir(&dirs.runtime).map_err(world("cannot make the supervisor's directory"))?;
     Namespaces::insist(&dirs).map_err(|elsewhere| EngineError::BadInput(elsewhere.to_string()))?;
     setup.engine.insist_private()?;
-    let lock = lock::take(&dirs, &*setup.say)?;
+    let lock = lock::take(&setup.engine, &*setup.say)?;
     private_dir(&dirs.state)
         .and_then(|()| Namespaces::record(&dirs))
         .map_err(world("cannot write the supervisor's namespaces"))?;
@@ -124,7 +121,7 @@ impl Supervisor {
             if !self.is_lonely() {
                 lonely_since = Instant::now();
             }
-            let lonely = self.is_lonely().then(|| lonely_since + LONELY);
+            let lonely = self.is_lonely().then(|| lonely_since + self.setup.engine.limits.idle_supervisor);
             let due = self.entries.values().filter_map(Entry::due).chain(self.search).chain(lonely).min();
             let message = match due {
                 None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),

@@ -6,10 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::client::{Client, NoReply};
-use super::lock;
 use super::socket::Ask;
 use crate::caller::Namespaces;
-use crate::engine::{EngineError, UserDirs};
+use crate::engine::{Engine, EngineError, UserDirs};
 use crate::local_socket::private_dir;
 use crate::store::storage::cause;
 
@@ -23,9 +22,9 @@ const LONGEST_LOG: u64 = 1024 * 1024;
 /// Starts a supervisor in the background, detached from this terminal, and waits until it answers.
 ///
 /// One that hangs is replaced by the new one, after its time limit.
-pub fn spawn(dirs: &UserDirs, program: &Path) -> Result<(), EngineError> {
-    let client = Client::new(dirs);
-    let until = Instant::now() + lock::limit() + PATIENCE;
+pub fn spawn(engine: &Engine, program: &Path) -> Result<(), EngineError> {
+    let (client, dirs) = (Client::new(engine), &engine.dirs);
+    let until = Instant::now() + engine.limits.hung_supervisor + PATIENCE;
     let mut child: Option<Child> = None;
     let mut tries = 0;
     // An answer counts, not an open socket: a process that was just killed still has one.

@@ -43,17 +43,17 @@ impl Hands {
     pub fn announce(&self, bubble: &Bubble) {
         if matches!(self, Self::Supervisor(_)) {
             // One that is not there yet is started in this environment.
-            let _ = Client::new(&bubble.engine.dirs).wake_at_home(bubble);
+            let _ = Client::new(&bubble.engine).wake_at_home(bubble);
         }
     }
 
     fn call(&self, bubble: &Bubble, wake: impl Fn(&Client<'_>) -> Result<Reply, NoReply>) -> Result<(), EngineError> {
         match self {
             Self::Supervisor(program) => {
-                let dirs = &bubble.engine.dirs;
+                let engine = &bubble.engine;
                 for _ in 0..CALLS {
-                    spawn(dirs, program).map_err(|error| recorded(bubble, error))?;
-                    match wake(&Client::new(dirs)) {
+                    spawn(engine, program).map_err(|error| recorded(bubble, error))?;
+                    match wake(&Client::new(engine)) {
                         Ok(_) => return Ok(()),
                         Err(NoReply::Refused(sentence)) => return Err(EngineError::Effect(sentence)),
                         // It is ending, or ended between the two calls; the next one takes its place.

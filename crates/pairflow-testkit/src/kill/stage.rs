@@ -46,7 +46,7 @@ impl Stage {
             Some(OsString::from(root.join(below)))
         };
         let dirs = UserDirs::find(dir).ok_or("a home has all directories")?;
-        let engine = Engine { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), dirs };
+        let engine = Engine::new(Arc::new(RealDisk), Arc::new(SystemClock), dirs);
         let workspace = worktree(&home, &root);
         let doorman = Doorman::new(engine.clone(), workspace.clone()).map_err(|error| error.to_string())?;
         Ok(Self { _doorman: doorman, home, engine, workspace, made: AtomicU64::new(0) })

@@ -112,7 +112,7 @@ impl Machine {
     fn engine(&self, disk: Arc<dyn Storage>) -> Engine {
         let home = || PathBuf::from("/home");
         let dirs = UserDirs { runtime: home(), state: home(), config: home() };
-        Engine { disk, clock: self.clock.clone(), dirs }
+        Engine::new(disk, self.clock.clone(), dirs)
     }
 
     /// Returns the log as a process on this disk would have it.

@@ -56,25 +56,12 @@ impl fmt::Display for AgentCaller {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
-    use crate::world::{Env, Terminal, World};
+    use crate::world::{Env, World};
 
     fn app(variables: &[(&str, &str)]) -> App {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
-        let world = World {
-            args: Vec::new(),
-            env: Env::Fixed(variables.collect()),
-            cwd: None,
-            stdin: Box::new(io::empty()),
-            stdout: Box::new(io::sink()),
-            stderr: Box::new(io::sink()),
-            terminal: Terminal::default(),
-            disk: std::sync::Arc::new(pairflow_engine::store::RealDisk),
-            clock: std::sync::Arc::new(pairflow_engine::clock::SystemClock),
-            program: None,
-        };
+        let world = World { env: Env::Fixed(variables.collect()), ..World::empty() };
         App::split(world).0
     }
 

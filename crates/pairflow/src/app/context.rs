@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pairflow_engine::clock::Clock;
+use pairflow_engine::limits::Limits;
 use pairflow_engine::store::Storage;
 use pairflow_engine::verbs::Place;
 
@@ -22,6 +23,7 @@ pub struct App {
     pub(crate) stdin: RefCell<Box<dyn Read>>,
     pub(crate) disk: Arc<dyn Storage>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
     pub(crate) program: Option<PathBuf>,
     /// What the command was given on the command line, without its verb.
     pub(crate) given: Vec<String>,
@@ -45,6 +47,7 @@ impl App {
             stdin,
             disk: world.disk,
             clock: world.clock,
+            limits: world.limits,
             program: world.program,
             given: Vec::new(),
             typed: String::new(),

@@ -26,7 +26,7 @@ impl App {
         let dirs = UserDirs::find(|name| self.env.get(name)).ok_or_else(|| {
             CommandError::world("HOME is not set, so there is no place for pairflow's own files.").next("export HOME=~")
         })?;
-        Ok(Engine { disk: self.disk.clone(), clock: self.clock.clone(), dirs })
+        Ok(Engine { limits: self.limits, ..Engine::new(self.disk.clone(), self.clock.clone(), dirs) })
     }
 
     /// Finds the repository: the one that was named, else an agent's own, else the one around the current directory.
@@ -166,7 +166,7 @@ impl App {
 
     /// Whether a supervisor is there.
     pub fn supervised(&self) -> Result<bool, CommandError> {
-        Ok(Client::new(&self.engine()?.dirs).is_there())
+        Ok(Client::new(&self.engine()?).is_there())
     }
 }
 

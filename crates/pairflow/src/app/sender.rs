@@ -1,6 +1,7 @@
 //! The sender of an agent's verb: proven by a token and writing itself, or behind the socket of its seat.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::unit::Refusal;
@@ -37,6 +38,7 @@ pub struct Seated {
     socket: PathBuf,
     id: Option<String>,
     cwd: Option<PathBuf>,
+    patience: Duration,
 }
 
 impl App {
@@ -51,7 +53,8 @@ impl App {
         match caller.socket.clone() {
             Some(socket) => {
                 let id = caller.bubble.or_else(|| named.map(str::to_owned));
-                Ok(Sender::Seat(Seated { socket, id, cwd: self.cwd().ok().map(PathBuf::from) }))
+                let (cwd, patience) = (self.cwd().ok().map(PathBuf::from), self.limits.seat_call);
+                Ok(Sender::Seat(Seated { socket, id, cwd, patience }))
             }
             None => self.prove(&caller).map(|proven| Sender::Own(Box::new(proven))),
         }
@@ -76,7 +79,7 @@ impl App {
         if let Some(denial) = bubble.misplaced(&unit, self.cwd()?) {
             return Err(denial.into());
         }
-        let line = Client::new(&engine.dirs).call();
+        let line = Client::new(&engine).call();
         Ok(Proven { bubble, agent, line })
     }
 }
@@ -111,7 +114,7 @@ impl Proven {
     /// everywhere.
     fn wake(&self) {
         if self.line.as_ref().is_some_and(|line| !line.wake(&self.bubble))
-            && let Some(line) = Client::new(&self.bubble.engine.dirs).call()
+            && let Some(line) = Client::new(&self.bubble.engine).call()
         {
             // The first line was hung up while the turn was waited for; a supervisor that ended needs no call.
             line.wake(&self.bubble);
@@ -133,7 +136,7 @@ impl Proven {
 
 impl Seated {
     fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
-        let words = Words { said, id: self.id.as_deref(), cwd: self.cwd.as_deref() };
+        let words = Words { said, id: self.id.as_deref(), cwd: self.cwd.as_deref(), patience: self.patience };
         say(&self.socket, words).map_err(|lost| self.told(lost))
     }
 

@@ -120,23 +120,13 @@ fn cannot_read(name: &str, error: &io::Error) -> CommandError {
 mod tests {
     use super::*;
     use crate::exit::Exit;
-    use crate::world::{Env, Terminal, World};
+    use crate::world::World;
 
     const NEW: &str = "pairflow new";
 
     fn app(cwd: &Path, stdin: &[u8]) -> App {
-        let world = World {
-            args: Vec::new(),
-            env: Env::Fixed(Default::default()),
-            cwd: Some(cwd.to_owned()),
-            stdin: Box::new(io::Cursor::new(stdin.to_vec())),
-            stdout: Box::new(io::sink()),
-            stderr: Box::new(io::sink()),
-            terminal: Terminal::default(),
-            disk: std::sync::Arc::new(pairflow_engine::store::RealDisk),
-            clock: std::sync::Arc::new(pairflow_engine::clock::SystemClock),
-            program: None,
-        };
+        let stdin = Box::new(io::Cursor::new(stdin.to_vec()));
+        let world = World { cwd: Some(cwd.to_owned()), stdin, ..World::empty() };
         App::split(world).0
     }
 

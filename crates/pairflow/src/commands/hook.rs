@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_engine::process::MARK;
@@ -20,8 +20,6 @@ use crate::table::{CommandEntry, Group, anyone};
 
 /// How much of the input is looked at, in bytes.
 const LOOKED_AT: usize = 1024 * 1024;
-/// How long the CLI may take to say all of it.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Report an event of an agent's CLI
 ///
@@ -72,7 +70,7 @@ fn input(app: &App) -> Vec<u8> {
     let mut stdin = app.stdin.borrow_mut();
     // As large as this, nothing is left behind in a buffer that polling does not see.
     let mut part = vec![0; 64 * 1024];
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + app.limits.hook_input;
     while app.stdin_is_ready(until) {
         match stdin.read(&mut part) {
             Ok(0) | Err(_) => break,

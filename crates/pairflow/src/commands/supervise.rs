@@ -62,9 +62,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if args.foreground || args.detached {
         return stay(app);
     }
-    let dirs = app.engine()?.dirs;
-    spawn(&dirs, &app.program()?)?;
-    let pid = Client::new(&dirs).ask(&Ask::Status).map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
+    let engine = app.engine()?;
+    spawn(&engine, &app.program()?)?;
+    let pid = Client::new(&engine).ask(&Ask::Status).map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
     out.line(format_args!("The supervisor runs in the background as process {pid}"))
 }
 
@@ -84,7 +84,7 @@ fn stay(app: &App) -> Result<(), CommandError> {
 fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandError> {
     let engine = app.engine()?;
     let root = app.place(repo)?.repo.root;
-    if let Ok(reply) = Client::new(&engine.dirs).ask(&Ask::Status) {
+    if let Ok(reply) = Client::new(&engine).ask(&Ask::Status) {
         wake_all(&engine, &root)?;
         return out.line(format_args!("A supervisor runs already, as process {}; it was told to look.", reply.pid));
     }
@@ -128,7 +128,7 @@ fn tell(out: &mut Out, id: &str, state: &str, rows: &[TimelineRow]) -> Result<()
 fn wake_all(engine: &Engine, root: &Path) -> Result<(), CommandError> {
     for listed in engine.list(root)?.into_iter().filter(|listed| listed.foreign.is_none()) {
         // A bubble that cannot be woken now is looked at when it is due.
-        let _ = Client::new(&engine.dirs).wake(&listed.bubble);
+        let _ = Client::new(engine).wake(&listed.bubble);
     }
     Ok(())
 }

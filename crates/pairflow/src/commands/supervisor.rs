@@ -90,8 +90,8 @@ impl Shown {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = SupervisorArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let dirs = app.engine()?.dirs;
-    let client = Client::new(&dirs);
+    let engine = app.engine()?;
+    let client = Client::new(&engine);
     match args.command {
         SupervisorCommand::Status { json } => {
             let health = client.health();

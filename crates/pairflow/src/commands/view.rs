@@ -62,7 +62,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ViewArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.peek(&args.bubble, "view")?;
-    let mut watch = Watch::new(bubble, app.engine()?.dirs, args.pane);
+    let mut watch = Watch::new(bubble, args.pane);
     if args.once || !app.terminal.stdout {
         watch.look();
         watch.ask_for_supervisor();

@@ -51,7 +51,7 @@ impl Stage {
         let env = environment(app, &root);
         let find = |name: &str| env.iter().find(|(one, _)| *one == name).map(|(_, value)| value.clone());
         let dirs = UserDirs::find(find).expect("the demo's environment has a home");
-        let engine = Engine { disk: app.disk.clone(), clock: app.clock.clone(), dirs };
+        let engine = Engine { limits: app.limits, ..Engine::new(app.disk.clone(), app.clock.clone(), dirs) };
         let program = app.program()?;
         // From here on the janitor is there: nothing is left behind, not even after a signal.
         let janitor = hire(&program, &env, if keep { Path::new("") } else { &root })?;

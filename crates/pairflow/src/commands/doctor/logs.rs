@@ -139,7 +139,7 @@ pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Resu
                 // An adoption does that for a foreign log.
                 Err(StoreError::Torn { .. } | StoreError::Unterminated { .. }) if listed.foreign.is_none() => {
                     tell_mended(&bubble, &bubble.repair()?.salvage, out);
-                    let _ = Client::new(&app.engine()?.dirs).wake(&bubble);
+                    let _ = Client::new(&app.engine()?).wake(&bubble);
                 }
                 _ => {}
             }
@@ -222,7 +222,7 @@ fn states(was: &str, before: Option<StateName>, becomes: &str, after: Option<Sta
 fn go_on(app: &App, bubble: &Bubble, known: bool, out: &mut Out) -> Result<(), CommandError> {
     let (id, unit) = (&bubble.id, bubble.load()?.unit);
     if known {
-        let _ = Client::new(&app.engine()?.dirs).wake(bubble);
+        let _ = Client::new(&app.engine()?).wake(bubble);
     }
     if fits::pausable(&unit) {
         out.next(format_args!("pairflow pause {id}"));

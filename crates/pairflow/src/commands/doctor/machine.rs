@@ -161,7 +161,7 @@ fn writable(dir: &Path) -> Result<(), String> {
 pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Result<(), CommandError> {
     let Ok(engine) = app.engine() else { return Ok(()) };
     let own = env!("CARGO_PKG_VERSION");
-    match Client::new(&engine.dirs).health() {
+    match Client::new(&engine).health() {
         Health::Answers(reply) if reply.version == own => {
             report.ok("supervisor", &format!("process {}, {} in its care", reply.pid, bubbles(reply.bubbles)));
         }

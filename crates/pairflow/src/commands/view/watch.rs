@@ -10,7 +10,7 @@ use pairflow_core::unit::Unit;
 use pairflow_core::view::ForeignNotice;
 use pairflow_core::view::pane::{self, Alarm, Scene, SeatNow};
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
-use pairflow_engine::engine::{Bubble, EngineError, UserDirs, sentence};
+use pairflow_engine::engine::{Bubble, EngineError, sentence};
 use pairflow_engine::notify::bell;
 use pairflow_engine::store::StoreError;
 use pairflow_engine::store::storage::Stat;
@@ -28,7 +28,6 @@ const SEATS_LIMIT: u64 = 256 * 1024;
 /// A bubble that is watched.
 pub(super) struct Watch {
     bubble: Bubble,
-    dirs: UserDirs,
     story: TimelineState,
     rows: VecDeque<TimelineRow>,
     /// How far the log has been read.
@@ -56,11 +55,10 @@ pub(super) struct News {
 
 impl Watch {
     /// Watches a bubble, in the session's own pane or elsewhere; nothing has been read yet.
-    pub(super) fn new(bubble: Bubble, dirs: UserDirs, pane: bool) -> Self {
+    pub(super) fn new(bubble: Bubble, pane: bool) -> Self {
         let story = TimelineState::new(bubble.id.clone());
         Self {
             bubble,
-            dirs,
             story,
             rows: VecDeque::new(),
             head: Head::default(),
@@ -114,7 +112,7 @@ impl Watch {
             return;
         }
         self.asked = Some(Instant::now());
-        self.supervised = Client::new(&self.dirs).is_there();
+        self.supervised = Client::new(&self.bubble.engine).is_there();
         self.alarms = self.alarms();
     }
 

@@ -56,15 +56,10 @@ impl Ended {
 fn world(args: &[&str], stdout: Box<dyn Write>, stderr: Box<dyn Write>) -> World {
     World {
         args: args.iter().map(Into::into).collect(),
-        env: Env::Fixed(BTreeMap::new()),
         cwd: Some(PathBuf::from("/")),
-        stdin: Box::new(io::empty()),
         stdout,
         stderr,
-        terminal: Terminal::default(),
-        disk: std::sync::Arc::new(pairflow_engine::store::RealDisk),
-        clock: std::sync::Arc::new(pairflow_engine::clock::SystemClock),
-        program: None,
+        ..World::empty()
     }
 }
 

@@ -24,7 +24,7 @@ fn engine(home: &Home) -> Engine {
         };
         Some(root.join(below).into_os_string())
     };
-    Engine { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), dirs: UserDirs::find(dir).unwrap() }
+    Engine::new(Arc::new(RealDisk), Arc::new(SystemClock), UserDirs::find(dir).unwrap())
 }
 
 fn bubble(home: &Home, repo: &Path, id: &str) -> Bubble {

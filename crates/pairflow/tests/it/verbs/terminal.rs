@@ -53,10 +53,10 @@ fn at_terminal(home: &Home, args: &[&str], typed: &'static str, clock: Arc<dyn C
         stdout: Box::new(stdout.clone()),
         stderr: Box::new(stderr.clone()),
         terminal: Terminal { stdin: true, stdout: true, stderr: true, columns: Some(200) },
-        disk: Arc::new(pairflow_engine::store::RealDisk),
         clock,
         // Nothing is started for it: a supervisor would not see the environment of this world.
         program: None,
+        ..World::empty()
     });
     let text = |tape: &Tape| String::from_utf8_lossy(&tape.0.borrow()).into_owned();
     (exit, text(&stdout) + &text(&stderr))

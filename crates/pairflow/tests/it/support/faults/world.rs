@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pairflow::{Env, Terminal, World};
+use pairflow::{Env, World};
 use pairflow_engine::clock::{Clock, SystemClock};
 use pairflow_engine::store::{RealDisk, Storage};
 use pairflow_testkit::home::{Agent, Home};
@@ -54,13 +54,12 @@ pub(crate) fn run_in_world(home: &Home, around: Surroundings<'_>, args: &[&str])
         args: [&["pairflow"], args].concat().iter().map(Into::into).collect(),
         env: Env::Fixed(env),
         cwd: Some(cwd),
-        stdin: Box::new(io::empty()),
         stdout: Box::new(stdout.clone()),
         stderr: Box::new(stderr.clone()),
-        terminal: Terminal::default(),
         disk: around.disk,
         clock: around.clock,
         program: Some(Path::new(env!("CARGO_BIN_EXE_pairflow")).to_owned()),
+        ..World::empty()
     });
     let text = |tape: &Tape| String::from_utf8_lossy(&tape.0.borrow()).into_owned();
     (byte(exit), text(&stdout), text(&stderr))
