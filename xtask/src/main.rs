@@ -1,18 +1,11 @@
 //! The workshop: everything that is done to the project rather than by it.
 //!
-//! `cargo xtask NAME` runs one command. A command is one file with a `run(&[String])` and one line in [`COMMANDS`].
+//! `cargo xtask NAME` runs one command. A command is a module with a `run(&[String])` and one line in [`COMMANDS`].
 
-mod ahead;
-mod bench;
-mod deny;
-mod fixture;
-mod kill;
-mod lab;
-mod proof;
+mod flake;
+mod licences;
+mod proofs;
 mod say;
-mod sim;
-mod soak;
-mod soak_panes;
 mod test;
 mod tidy;
 mod tools;
@@ -28,31 +21,40 @@ struct Command {
 
 const COMMANDS: &[Command] = &[
     Command { name: "test", about: "everything a change has to pass [--only STEP | --list]", run: test::run },
+    Command {
+        name: "flake",
+        about: "tests again and again beside busy processes [--times N] [--load K] [FILTER]",
+        run: flake::run,
+    },
     Command { name: "tidy", about: "the house rules that no compiler checks", run: tidy::run },
-    Command {
-        name: "bench",
-        about: "how fast it is, each row beside its limit [--rows P1,P4] [--rounds N]",
-        run: bench::run,
-    },
-    Command {
-        name: "fixture",
-        about: "a repository with a bubble of N envelopes: --envelopes N --out DIR",
-        run: fixture::run,
-    },
-    Command { name: "deny", about: "banned crates, licences and sources of the dependencies", run: deny::run },
+    Command { name: "licences", about: "licences, sources and banned crates, as deny.toml says", run: licences::run },
+    Command { name: "tools", about: "installs the programs that tests need beside Rust and git", run: tools::run },
+    Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: proofs::sim },
     Command {
         name: "kill",
         about: "real processes killed, failed and raced [--only PART] [--kills N]",
-        run: kill::run,
+        run: proofs::kill,
     },
     Command {
         name: "lab",
         about: "how the loop stops, with modelled agents [--params FILE] [--seeds N]",
-        run: lab::run,
+        run: proofs::lab,
     },
-    Command { name: "soak", about: "the proofs at the sizes of a release [--hours H | panes]", run: soak::run },
-    Command { name: "tools", about: "the programs that tests need beside Rust and git", run: tools::run },
-    Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: sim::run },
+    Command {
+        name: "soak",
+        about: "the proofs at the sizes of a release; goes on where it was [--hours H] [--fresh]",
+        run: proofs::soak,
+    },
+    Command {
+        name: "bench",
+        about: "how fast it is, each row beside its limit [--rows P1,P4] [--rounds N]",
+        run: proofs::bench,
+    },
+    Command {
+        name: "fixture",
+        about: "a repository with a bubble of N envelopes: --envelopes N --out DIR",
+        run: proofs::fixture,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -61,9 +63,13 @@ fn main() -> ExitCode {
         print_usage();
         return ExitCode::SUCCESS;
     };
-    if matches!(name.as_str(), "help" | "-h" | "--help") {
-        print_usage();
-        return ExitCode::SUCCESS;
+    match name.as_str() {
+        "help" | "-h" | "--help" => {
+            print_usage();
+            return ExitCode::SUCCESS;
+        }
+        flake::BUSY => flake::be_busy(),
+        _ => {}
     }
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         say::error(format_args!("there is no command `{name}`; `cargo xtask help` lists them"));

@@ -1,26 +1,23 @@
-//! `cargo xtask tools`: the programs that tests need beside Rust and git. What is missing is installed where that is
-//! possible, and named where it is not.
+//! `cargo xtask tools`: what tests need beside Rust and git. What is missing is installed where that is possible, and
+//! named where it is not. The agent CLIs are installed by the tests themselves.
 
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail};
-use pairflow_engine::git::{OLDEST_GIT, is_recent, version};
+use anyhow::{Context, bail, ensure};
 
 use crate::say;
+use crate::tidy::root;
 
 /// The programs, each with the Debian package that brings it.
-const TOOLS: [(&str, &str); 2] = [("tmux", "tmux"), ("npm", "npm")];
+const TOOLS: [(&str, &str); 3] = [("tmux", "tmux"), ("npm", "npm"), ("strace", "strace")];
 
-/// Sees to it that every program is there.
+/// Sees to it that every program is there, and every crate that the lock file names.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if !arguments.is_empty() {
         bail!("usage: cargo xtask tools");
     }
-    let git = version().context("the tests need git")?;
-    if !is_recent(&git) {
-        let (major, minor) = OLDEST_GIT;
-        bail!("git {git} is too old: the tests, and pairflow's `update`, need {major}.{minor} or newer on the PATH");
-    }
+    let fetched = Command::new("cargo").args(["fetch", "--quiet", "--locked"]).current_dir(root()).status();
+    ensure!(fetched.context("cannot start cargo")?.success(), "cargo fetch failed");
     let missing: Vec<_> = TOOLS.iter().filter(|(program, _)| !is_there(program)).collect();
     if missing.is_empty() {
         return Ok(());

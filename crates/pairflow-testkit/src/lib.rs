@@ -10,4 +10,6 @@ pub mod model;
 pub mod pair;
 pub mod script;
 pub mod sim;
+pub mod store;
+pub mod toys;
 pub mod wait;

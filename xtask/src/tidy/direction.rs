@@ -48,8 +48,8 @@ fn layer(name: &str) -> Layer {
         "pairflow-engine" => Layer::Engine,
         "pairflow" => Layer::Binary,
         "pairflow-testkit" => Layer::Testkit,
-        // The program on a disk that fails is a tool of the workshop, never shipped and never used by another crate.
-        "pairflow-faulty" | "xtask" => Layer::Workshop,
+        // Tools of the workshop are never shipped and never used by another crate.
+        "pairflow-faulty" | "pairflow-proofs" | "xtask" => Layer::Workshop,
         _ => Layer::Doors,
     }
 }

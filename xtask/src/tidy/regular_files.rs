@@ -6,7 +6,8 @@ use super::tree::{File, Problem, Rust, Tree};
 const HOMES: [&str; 2] = ["crates/pairflow-engine/src/regular.rs", "crates/pairflow-engine/src/store/real.rs"];
 
 /// What is not part of the product: it reads only what it wrote itself.
-const WORKSHOP: [&str; 3] = ["xtask/", "crates/pairflow-testkit/", "crates/pairflow-faulty/"];
+const WORKSHOP: [&str; 4] =
+    ["xtask/", "crates/pairflow-testkit/", "crates/pairflow-faulty/", "crates/pairflow-proofs/"];
 
 /// What opens a file.
 const OPENERS: [&[&str]; 9] = [

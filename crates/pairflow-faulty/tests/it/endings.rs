@@ -1,9 +1,9 @@
-//! Small sizes of what `cargo xtask kill` does: real processes that end at the worst moment, and races.
+//! Real processes that end at the worst moment, and races. `cargo xtask soak` does the same for hours.
 
 use std::path::Path;
 
 use pairflow_testkit::kill::{
-    Kills, Landing, Verb, crowd, fail_everywhere, kill_adoptions, kill_at_random, kill_everywhere, kill_moves,
+    Kills, Landing, Points, Verb, crowd, fail_in_turn, kill_adoptions, kill_at_random, kill_everywhere, kill_moves,
     race_processes, race_threads,
 };
 
@@ -11,19 +11,60 @@ fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_pairflow-faulty"))
 }
 
-#[test]
-fn a_process_that_is_killed_at_random_loses_nothing_and_leaves_no_half_command() {
-    let histogram = kill_at_random(program(), Kills { total: 100, seed: 3, workers: 2 }).unwrap();
-    assert!(histogram.total() >= 100 && histogram.at(Landing::BetweenWriteAndAck) > 0, "{histogram}");
+/// Has each verb killed at every operation on the disk that it has.
+macro_rules! killed_everywhere {
+    ($($module:ident $verb:ident)*) => {
+        $(mod $module {
+            #[test]
+            fn a_kill_at_any_operation_leaves_the_bubble_as_before_or_as_after() {
+                super::is_killed_everywhere(super::Verb::$verb);
+            }
+        })*
+        const NAMED: &[Verb] = &[$(Verb::$verb),*];
+    };
+}
+
+killed_everywhere! {
+    create Create
+    start Start
+    pass PassWork
+    pass_findings PassFindings
+    pass_clean PassClean
+    ask_human AskHuman
+    converged Converged
+    reply Reply
+    approve Approve
+    rework Rework
+    commit Commit
+    pause Pause
+    resume Resume
+    env Env
+    stop Stop
+    status Status
 }
 
 #[test]
-fn a_kill_at_any_operation_on_the_disk_leaves_the_bubble_as_before_or_as_after() {
-    let verbs = [Verb::Create, Verb::PassWork, Verb::Reply];
-    let placed = kill_everywhere(program(), &verbs).unwrap();
-    for (verb, points) in &placed.verbs {
-        assert!(points.operations > 10 && points.counted > 0, "{}: {points:?}", verb.name());
-    }
+fn no_verb_is_left_out() {
+    assert_eq!(NAMED, Verb::ALL);
+}
+
+fn is_killed_everywhere(verb: Verb) {
+    let placed = kill_everywhere(program(), &[verb]).unwrap();
+    let Points { operations, counted, .. } = placed.verbs[&verb];
+    // A look at a bubble records nothing.
+    assert!(operations > 10 && (counted > 0 || verb == Verb::Status), "{placed}");
+}
+
+#[test]
+fn a_failing_disk_gets_no_acknowledgement_and_changes_nothing() {
+    let placed = fail_in_turn(program(), &[Verb::Create, Verb::PassWork, Verb::Reply, Verb::Env]).unwrap();
+    assert!(placed.runs() > 200, "{placed}");
+}
+
+#[test]
+fn a_process_that_is_killed_at_random_loses_nothing_and_leaves_no_half_command() {
+    let histogram = kill_at_random(program(), Kills { total: 500, seed: 3, workers: 2 }).unwrap();
+    assert!(histogram.total() >= 500 && histogram.at(Landing::BetweenWriteAndAck) > 0, "{histogram}");
 }
 
 #[test]
@@ -39,22 +80,15 @@ fn a_kill_at_any_operation_after_a_repository_was_moved_loses_neither_the_bubble
 }
 
 #[test]
-fn a_failing_disk_gets_no_acknowledgement_and_changes_nothing() {
-    let verbs = [Verb::Create, Verb::PassWork, Verb::Env];
-    let placed = fail_everywhere(program(), &verbs, &["ENOSPC"]).unwrap();
-    assert!(placed.runs() > 60, "{placed}");
-}
-
-#[test]
 fn two_processes_that_want_the_same_have_one_winner() {
-    let raced = race_processes(program(), 10).unwrap();
-    assert_eq!(raced.rounds, 10);
+    let raced = race_processes(program(), 50).unwrap();
+    assert_eq!(raced.rounds, 50);
 }
 
 #[test]
 fn two_engines_that_want_the_same_have_one_winner() {
-    let raced = race_threads(200).unwrap();
-    assert_eq!((raced.rounds, raced.lost + raced.refused), (200, 200));
+    let raced = race_threads(500).unwrap();
+    assert_eq!((raced.rounds, raced.lost + raced.refused), (500, 500));
 }
 
 #[test]

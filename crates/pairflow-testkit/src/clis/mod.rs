@@ -5,8 +5,10 @@ mod home;
 mod hooks;
 mod install;
 mod panes;
+mod slot;
 
 pub use home::AgentHome;
 pub use hooks::HookLog;
 pub use install::{CLAUDE_VERSION, CODEX_VERSION, Clis, agent_clis};
 pub use panes::Panes;
+pub use slot::Slot;

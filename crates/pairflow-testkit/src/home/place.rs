@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Agent, Ran, write_program};
+use super::{Agent, Ran, temporary_dir, write_program};
 use crate::wait::following;
 
 /// A temporary home with a repository of one commit on `main`, in which agents join by themselves unless a test says
@@ -22,7 +22,15 @@ pub struct Home {
 impl Home {
     /// Makes a home for the program at `program`, usually `env!("CARGO_BIN_EXE_pairflow")`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        let dir = TempDir::with_prefix("pf-").expect("a temporary directory can be made");
+        Self::within(temporary_dir(), program)
+    }
+
+    /// Makes a home that does not lie in memory: below `/dev` the sandbox of Codex shows a program nothing.
+    pub fn on_disk(program: impl Into<PathBuf>) -> Self {
+        Self::within(TempDir::with_prefix("pf-").expect("a temporary directory can be made"), program)
+    }
+
+    fn within(dir: TempDir, program: impl Into<PathBuf>) -> Self {
         let root = dir.path().canonicalize().expect("a new directory has a path");
         for name in ["programs", "home", "run", "state", "config", "tmp", "work/repo"] {
             std::fs::create_dir_all(root.join(name)).expect("a new directory is writable");

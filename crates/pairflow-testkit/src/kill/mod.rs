@@ -18,7 +18,7 @@ mod verbs;
 
 pub use adoption::{Adoptions, kill_adoptions, kill_moves};
 pub use landing::{Histogram, Landing};
-pub use placed::{Placed, fail_everywhere, kill_everywhere};
+pub use placed::{Placed, Points, WAYS, fail_everywhere, fail_in_turn, kill_everywhere};
 pub use race::{Raced, crowd, race_processes, race_threads};
 pub use random::{Kills, kill_at_random};
 pub use scene::Scene;

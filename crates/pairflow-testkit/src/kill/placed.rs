@@ -73,13 +73,30 @@ pub fn kill_everywhere(program: &Path, verbs: &[Verb]) -> Result<Placed, String>
     })
 }
 
-/// Fails every operation of every one of `verbs` in each of these ways, such as `ENOSPC`, or `short` for half a write.
+/// How an operation can fail: with an error of the kernel, or with half a write.
+pub const WAYS: [&str; 6] = ["ENOSPC", "EIO", "EDQUOT", "EINTR", "EMFILE", "short"];
+
+/// Fails every operation of every one of `verbs` in each of these ways of [`WAYS`].
 pub fn fail_everywhere(program: &Path, verbs: &[Verb], ways: &[&str]) -> Result<Placed, String> {
+    fail(program, verbs, |operations| {
+        let of_way = |way: &&str| (1..=operations).map(|at| (at, (*way).to_owned())).collect::<Vec<_>>();
+        ways.iter().flat_map(of_way).collect()
+    })
+}
+
+/// Fails every operation of every one of `verbs` in one of [`WAYS`], which take turns.
+pub fn fail_in_turn(program: &Path, verbs: &[Verb]) -> Result<Placed, String> {
+    let way = |at: u64| WAYS[(at % WAYS.len() as u64) as usize].to_owned();
+    fail(program, verbs, |operations| (1..=operations).map(|at| (at, way(at))).collect())
+}
+
+/// Fails the operations of every one of `verbs` that `plan` names, each in the way that it names with it.
+fn fail(program: &Path, verbs: &[Verb], plan: impl Fn(u64) -> Vec<(u64, String)> + Sync) -> Result<Placed, String> {
     for_each_verb(program, verbs, |stage, verb| {
         let mut points = Points { operations: operations(stage, verb)?, ..Points::default() };
         let mut wrong = Vec::new();
-        for (way, at) in ways.iter().flat_map(|way| (1..=points.operations).map(move |at| (way, at))) {
-            let fault = if *way == "short" { format!("short@{at}") } else { format!("errno@{at}:{way}") };
+        for (at, way) in plan(points.operations) {
+            let fault = if way == "short" { format!("short@{at}") } else { format!("errno@{at}:{way}") };
             let run = Run { stage, verb, fault };
             points.runs += 1;
             match run.perform() {

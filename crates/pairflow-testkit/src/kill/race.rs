@@ -15,6 +15,7 @@ use super::judge::{Told, judge};
 use super::scene::{Scene, imaginary};
 use super::stage::Stage;
 use super::verbs::{Verb, ask, grave, pass_with};
+use crate::home::temporary_dir;
 
 /// What races came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -261,7 +262,7 @@ fn token(envelope: &Envelope) -> Option<String> {
     }
 }
 
-/// A directory for bubbles without git; in memory where the machine has that.
+/// A directory for bubbles without git.
 struct Ground {
     dir: TempDir,
     engine: Engine,
@@ -269,12 +270,10 @@ struct Ground {
 
 impl Ground {
     fn new() -> Result<Self, String> {
-        let memory = Path::new("/dev/shm");
-        let dir = if memory.is_dir() { TempDir::with_prefix_in("pf-", memory) } else { TempDir::with_prefix("pf-") };
-        let dir = dir.map_err(|error| error.to_string())?;
+        let dir = temporary_dir();
         let own = || dir.path().join("own");
         let dirs = UserDirs { runtime: own(), state: own(), config: own() };
-        let engine = Engine { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), dirs };
+        let engine = Engine::new(Arc::new(RealDisk), Arc::new(SystemClock), dirs);
         Ok(Self { dir, engine })
     }
 

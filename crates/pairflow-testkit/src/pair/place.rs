@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::minds::Minds;
 use super::transcript::Transcript;
-use crate::clis::{AgentHome, agent_clis};
+use crate::clis::{AgentHome, Slot, agent_clis};
 use crate::home::{Home, Ran, processes_of};
 use crate::model::{Kind, Mock};
 use crate::wait::following;
@@ -22,6 +22,7 @@ pub struct Pair {
     pub mock: Mock,
     minds: Minds,
     _private: TempDir,
+    _slot: Slot,
 }
 
 impl Pair {
@@ -31,10 +32,11 @@ impl Pair {
     /// # Panics
     /// If the CLIs cannot be installed, with the reason.
     pub fn new(program: impl Into<PathBuf>, dir: &Path, minds: Minds) -> Self {
+        let slot = Slot::take();
         let clis = agent_clis().unwrap_or_else(|why| panic!("the agent CLIs are missing: {why}"));
         std::fs::create_dir_all(dir).expect("the test directory can be made");
         let private = TempDir::with_prefix_in("home-", dir).expect("a temporary directory can be made");
-        let mut home = Home::new(program);
+        let mut home = Home::on_disk(program);
         let mock = Mock::start(minds.scripts());
         let mut agents = AgentHome::new(private.path(), mock.url(), &home.repo);
         agents.repos.push(home.root().join("work"));
@@ -44,7 +46,7 @@ impl Pair {
         let config = "driver = \"tmux\"\n[agent.codex]\nenv = [\"MOCK_API_KEY\"]\n[notifications]\nenabled = false\n";
         std::fs::write(home.root().join("config/pairflow/config.toml"), config).expect("the home is writable");
         home.set_env(agents.env(&[&clis.bin]));
-        Self { home, mock, minds, _private: private }
+        Self { home, mock, minds, _private: private, _slot: slot }
     }
 
     /// Makes a bubble with one test command, and starts it.

@@ -1,6 +1,9 @@
 //! The real Claude Code and the real Codex against the mock model: without a terminal, and in panes of tmux without a
 //! single dialog. Nothing leaves 127.0.0.1, and nothing of the machine's own configuration is read.
 
+use std::process::Command;
+
+use pairflow_testkit::clis::{CLAUDE_VERSION, CODEX_VERSION, agent_clis};
 use pairflow_testkit::model::{Answered, Kind, Reply, Scripts};
 use serde_json::Value;
 
@@ -39,6 +42,17 @@ fn ran_the_command(stage: &Stage, kind: Kind) {
 
 fn lines(stdout: &[u8]) -> Vec<Value> {
     stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// Both agents are downloaded once a machine; `cargo xtask test` runs this test before all others.
+#[test]
+fn the_pinned_agent_clis_are_installed() {
+    let (clis, home) = (agent_clis().unwrap(), tempfile::tempdir().unwrap());
+    for (program, version) in [(&clis.claude, CLAUDE_VERSION), (&clis.codex, CODEX_VERSION)] {
+        let said = Command::new(program).arg("--version").env_clear().env("HOME", home.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert!(said.contains(version), "{} says {said:?}", program.display());
+    }
 }
 
 #[test]

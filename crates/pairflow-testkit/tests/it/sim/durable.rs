@@ -20,7 +20,7 @@ fn bubble_on(disk: impl Storage + 'static) -> Bubble {
 
 fn found_on(disk: impl Storage + 'static) -> Result<Bubble, EngineError> {
     let dirs = UserDirs { runtime: PathBuf::from("/run"), state: PathBuf::from(STATE), config: PathBuf::new() };
-    let engine = Engine { disk: Arc::new(disk), clock: Arc::new(SimClock::new()), dirs };
+    let engine = Engine::new(Arc::new(disk), Arc::new(SimClock::new()), dirs);
     engine.bubble(Path::new(REPO), &"b1".parse().unwrap())
 }
 

@@ -22,7 +22,7 @@ fn id() -> BubbleId {
 fn bubble(disk: impl Storage + 'static) -> Result<Bubble, pairflow_engine::engine::EngineError> {
     let own = || PathBuf::from("/own");
     let dirs = UserDirs { runtime: own(), state: own(), config: own() };
-    Engine { disk: Arc::new(disk), clock: Arc::new(SimClock::new()), dirs }.bubble(Path::new(REPO), &id())
+    Engine::new(Arc::new(disk), Arc::new(SimClock::new()), dirs).bubble(Path::new(REPO), &id())
 }
 
 /// A disk with a bubble that runs, everything on it safe.

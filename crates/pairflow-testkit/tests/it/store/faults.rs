@@ -5,9 +5,8 @@ use std::sync::Arc;
 use pairflow_core::log::Envelope;
 use pairflow_engine::store::{Log, StoreError};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
+use pairflow_testkit::store::{NOW, agree, files, fold, goes_on, log_on, moment, prepared, question, transcript};
 use rustix::io::Errno;
-
-use crate::support::store::{NOW, agree, files, fold, goes_on, log_on, moment, prepared, question, transcript};
 
 /// Disks in every shape that a command may find, with what their logs hold.
 fn shapes() -> Vec<(&'static str, SimDisk, Vec<Envelope>)> {

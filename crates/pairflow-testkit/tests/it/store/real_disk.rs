@@ -10,8 +10,7 @@ use pairflow_engine::store::storage::LockMode;
 use pairflow_engine::store::{
     ArtifactError, Artifacts, BubbleFiles, Log, RealDisk, Repaired, Source, Storage, StoreError,
 };
-
-use crate::support::store::{NOW, agree, bubble, goes_on, moment, question};
+use pairflow_testkit::store::{NOW, agree, bubble, goes_on, moment, question};
 
 fn real_log(root: &Path) -> Log {
     Log::new(Arc::new(RealDisk), BubbleFiles::new(&root.join(".pairflow"), &bubble()), bubble())

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use pairflow_engine::store::{Storage, StoreError};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
-
-use crate::support::store::{NOW, agree, files, goes_on, log_on, prepared, transcript};
+use pairflow_testkit::store::{NOW, agree, files, goes_on, log_on, prepared, transcript};
 
 /// Whether any file in quarantine has exactly these bytes.
 fn quarantined(disk: &SimDisk, bytes: &[u8]) -> bool {

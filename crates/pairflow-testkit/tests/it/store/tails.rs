@@ -4,8 +4,7 @@ use pairflow_core::log::Envelope;
 use pairflow_core::log::line::{LineError, MAX_LINE};
 use pairflow_engine::store::{Repaired, Source, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
-
-use crate::support::store::{NOW, agree, bubble, files, goes_on, log_on, moment, prepared, question, transcript};
+use pairflow_testkit::store::{NOW, agree, bubble, files, goes_on, log_on, moment, prepared, question, transcript};
 
 /// A log whose last append has one line; returns the disk without that append in its cache, and where it begins.
 fn sample() -> (SimDisk, Vec<Envelope>, usize) {
@@ -50,7 +49,7 @@ fn a_last_record_cut_at_any_byte_is_set_aside_and_everything_before_it_stays() {
             }
             drop(locked);
             assert_eq!(read(&disk, "transcript.ndjson"), bytes[..start]);
-            assert_eq!(log.load().unwrap().unit, crate::support::store::fold(before));
+            assert_eq!(log.load().unwrap().unit, pairflow_testkit::store::fold(before));
         }
     }
 }
@@ -229,7 +228,7 @@ fn a_load_after_a_crash_reads_only_the_tail() {
     let (disk, acked, _) = sample();
     let log = log_on(disk.clone());
     let loaded = log.load().unwrap();
-    assert_eq!((loaded.from, loaded.unit), (Source::Tail, crate::support::store::fold(&acked)));
+    assert_eq!((loaded.from, loaded.unit), (Source::Tail, pairflow_testkit::store::fold(&acked)));
     assert_eq!(log.refresh().unwrap().from, Source::Tail);
     assert_eq!(log.load().unwrap().from, Source::Cache);
 }

@@ -2,4 +2,3 @@
 
 pub(crate) mod model;
 pub(crate) mod real_clis;
-pub(crate) mod store;

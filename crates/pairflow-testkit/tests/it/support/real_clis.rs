@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, agent_clis};
+use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, Slot, agent_clis};
 use pairflow_testkit::model::{Answered, Mock, Request, Scripts};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -25,11 +25,12 @@ pub(crate) struct Stage {
     pub(crate) clis: Clis,
     home: AgentHome,
     _dirs: [TempDir; 2],
+    _slot: Slot,
 }
 
 impl Stage {
     pub(crate) fn new(scripts: Scripts) -> Self {
-        let clis = agent_clis().unwrap();
+        let (slot, clis) = (Slot::take(), agent_clis().unwrap());
         // Codex wants no home below /tmp, and Claude Code reads instructions of all directories above the repository.
         let private = TempDir::with_prefix_in("home-", env!("CARGO_TARGET_TMPDIR")).unwrap();
         let open = TempDir::with_prefix("pf-").unwrap();
@@ -41,7 +42,8 @@ impl Stage {
         home.hooks = hooks.hooks();
         home.allow = vec!["Bash".to_owned()];
         home.write().unwrap();
-        let stage = Self { panes: Panes::new(&root), mock, hooks, repo, clis, home, _dirs: [private, open] };
+        let stage =
+            Self { panes: Panes::new(&root), mock, hooks, repo, clis, home, _dirs: [private, open], _slot: slot };
         let made = stage.run(&root, Path::new("git"), &["init", "--quiet", "repo"]);
         assert!(made.status.success(), "{made:?}");
         stage

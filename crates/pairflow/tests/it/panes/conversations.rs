@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use pairflow_testkit::toys::Own;
 use pairflow_testkit::wait::eventually_or;
 use serde_json::Value;
 
-use crate::support::panes::{Machine, Own};
+use crate::support::bubbles::toys;
 
 /// Returns the records of which conversation `agent` has, as they stand in the log.
 fn sessions(bubble: &Own<'_>, agent: &str) -> Vec<Value> {
@@ -33,7 +34,7 @@ act() {
 
 #[test]
 fn what_a_program_says_while_it_ends_is_not_taken_for_the_next_ones() {
-    let machine = Machine::new(PLAY_LATE, "");
+    let machine = toys(PLAY_LATE, "");
     let bubble = machine.start("late");
     let review = bubble.wait_for_note("claude", 1);
     let first = bubble.notes("claude")[0].session.clone();
@@ -69,7 +70,7 @@ act() {
 
 #[test]
 fn a_producer_goes_on_in_its_own_conversation_after_its_reviews() {
-    let machine = Machine::new(PLAY_THERE_AND_BACK, "ask_unproven_after = 0");
+    let machine = toys(PLAY_THERE_AND_BACK, "ask_unproven_after = 0");
     let bubble = machine.start("back");
     let back = bubble.wait_for_note("codex", 3);
     let notes = bubble.notes("codex");
@@ -91,7 +92,7 @@ fn a_producer_goes_on_in_its_own_conversation_after_its_reviews() {
 
 #[test]
 fn a_stage_that_fails_while_the_work_is_up_for_approval_is_told_of_when_it_goes_on() {
-    let machine = Machine::new("", "");
+    let machine = toys("", "");
     let bubble = machine.start("broken");
     bubble.wait_for_state("READY_FOR_APPROVAL");
     let session = bubble.session().unwrap();

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_testkit::toys::{Machine, Own, PLAY_FINDING};
 use pairflow_testkit::wait::eventually_or;
 
-use crate::support::panes::{Machine, Own, PLAY_FINDING};
+use crate::support::bubbles::toys;
 
 /// How long something that must not happen is waited for: longer than the stage takes to look again.
 const HOLD: Duration = Duration::from_secs(5);
@@ -49,7 +50,7 @@ act() {
 }
 
 fn machine(play: &str) -> Machine {
-    Machine::new(&format!("{DIALOG}\n{play}"), "")
+    toys(&format!("{DIALOG}\n{play}"), "")
 }
 
 /// Waits until what waits for a person says `part`.

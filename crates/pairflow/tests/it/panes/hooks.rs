@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use pairflow_testkit::home::write_program;
+use pairflow_testkit::toys::Own;
 use pairflow_testkit::wait::eventually_or;
 
-use crate::support::panes::{Machine, Own};
+use crate::support::bubbles::toys;
 
 /// How long something that must not happen is waited for: longer than the stage takes to look again.
 const HOLD: Duration = Duration::from_secs(4);
@@ -54,7 +55,7 @@ act() {
 }
 person() { hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"ls"}'; gate free; }
 "#;
-    let machine = Machine::new(play, "");
+    let machine = toys(play, "");
     let bubble = machine.start("busy");
     bubble.wait_for_note("claude", 1);
     types(&bubble, "codex", "what do you think of it?");
@@ -88,7 +89,7 @@ act() {
 eval "heard_$(declare -f take)"
 take() { if [[ $1 == *'Round 2: you are the implementer'* ]]; then echo "$1" >>"$given"; else heard_take "$1"; fi; }
 "#;
-    let machine = Machine::new("", "");
+    let machine = toys("", "");
     let toy = std::fs::read_to_string(machine.beside("toy")).unwrap();
     let (head, tail) = toy.split_once("\nbegun\n").unwrap();
     write_program(&machine.beside("toy"), &format!("{head}\n{play}\nbegun\n{tail}"));
@@ -103,7 +104,7 @@ take() { if [[ $1 == *'Round 2: you are the implementer'* ]]; then echo "$1" >>"
 
 #[test]
 fn a_program_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked() {
-    let machine = Machine::new("act() { :; }", "");
+    let machine = toys("act() { :; }", "");
     let bubble = machine.start("idle");
     let question = bubble.wait_for_question("watchdog");
     assert!(question.contains("codex has stopped without handing over"), "{question}");
@@ -125,7 +126,7 @@ fn a_program_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked
 
 #[test]
 fn nobody_is_reminded_in_a_paused_bubble() {
-    let machine = Machine::new("act() { gate go; }\nperson() { touch \"$here/person\"; }", "");
+    let machine = toys("act() { gate go; }\nperson() { touch \"$here/person\"; }", "");
     let bubble = machine.start("paused");
     bubble.wait_for_note("codex", 0);
     bubble.run("pause", &[]).ok();
@@ -152,7 +153,7 @@ act() {
   pairflow pass --summary 'worked on it'
 }
 "#;
-    let machine = Machine::new(play, "");
+    let machine = toys(play, "");
     let bubble = machine.start("permission");
     let question = bubble.wait_for_question("permission");
     assert!(question.contains("codex asks for a permission") && question.contains("Bash rm -rf build"), "{question}");

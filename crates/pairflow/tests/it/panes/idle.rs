@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_testkit::toys::Own;
 use pairflow_testkit::wait::eventually_or;
 
-use crate::support::panes::{Machine, Own};
+use crate::support::bubbles::toys;
 
 /// The implementer's second turn comes while its program is busy with a person's words.
 const PLAY: &str = r#"
@@ -43,7 +44,7 @@ fn is_idle(bubble: &Own<'_>, what: &str) {
 
 #[test]
 fn a_notice_that_waits_for_a_busy_program_costs_next_to_nothing_also_in_a_pause() {
-    let machine = Machine::new(PLAY, "");
+    let machine = toys(PLAY, "");
     let bubble = machine.start("busy");
     bubble.wait_for_note("claude", 1);
     let pane = bubble.pane("codex");
@@ -62,7 +63,7 @@ fn a_notice_that_waits_for_a_busy_program_costs_next_to_nothing_also_in_a_pause(
 fn a_notice_on_its_way_costs_next_to_nothing_also_in_a_pause() {
     // It takes the notice and says nothing.
     let play = r#"taken() { [ "$number" = 0 ] || gate never; }"#;
-    let machine = Machine::new(play, "");
+    let machine = toys(play, "");
     let bubble = machine.start("deaf");
     bubble.wait_for_note("codex", 0);
     is_idle(&bubble, "a notice on its way");

@@ -2,10 +2,11 @@
 
 use pairflow_testkit::clis::Panes;
 use pairflow_testkit::home::Ran;
+use pairflow_testkit::toys::{Machine, Own};
 use pairflow_testkit::wait::eventually_or;
 use serde_json::{Value, json};
 
-use crate::support::panes::{Machine, Own};
+use crate::support::bubbles::toys;
 use crate::support::terminal::on_terminal;
 
 /// The implementer asks for a permission, and writes down what its hook was told.
@@ -25,7 +26,7 @@ act() {
 "#;
 
 fn machine(more: &str) -> Machine {
-    Machine::new(&format!("{PLAY}\n{more}"), "")
+    toys(&format!("{PLAY}\n{more}"), "")
 }
 
 /// Waits until the hook has ended, and returns what it printed.

@@ -7,10 +7,11 @@ use std::process::Command;
 
 use pairflow_engine::engine::Control;
 use pairflow_engine::seat::seat_path;
+use pairflow_testkit::toys::Own;
 use pairflow_testkit::wait::eventually_or;
 use serde_json::Value;
 
-use crate::support::panes::{Machine, Own};
+use crate::support::bubbles::toys;
 
 /// The implementer reviews its own work, in the name and through the socket of the reviewer, as soon as that has the turn.
 const PLAY_FORGED: &str = r#"
@@ -59,7 +60,7 @@ fn warned(bubble: &Own<'_>, party: &str) -> Vec<(String, String)> {
 
 #[test]
 fn no_agent_speaks_through_the_socket_of_another() {
-    let machine = Machine::new(PLAY_FORGED, "");
+    let machine = toys(PLAY_FORGED, "");
     let bubble = machine.start("forged");
     let said = || std::fs::read_to_string(machine.beside("said")).ok().filter(|said| said.contains("all said"));
     let said = eventually_or("the end of its attempts", || bubble.everything(), said);
@@ -81,7 +82,7 @@ fn no_agent_speaks_through_the_socket_of_another() {
 
 #[test]
 fn no_check_speaks_through_the_socket_of_an_agent() {
-    let machine = Machine::new("act() { briefed; echo one >work.txt; pairflow pass --summary cut; gate never; }", "");
+    let machine = toys("act() { briefed; echo one >work.txt; pairflow pass --summary cut; gate never; }", "");
     let socket = seat_path(&Control::of(&machine.home.repo), &"checked".parse().unwrap(), &"claude".parse().unwrap());
     let (probe, heard) = (machine.beside("probe.sh"), machine.beside("heard"));
     let program = env!("CARGO_BIN_EXE_pairflow");
@@ -126,7 +127,7 @@ fn alive(pid: &str) -> bool {
 
 #[test]
 fn what_hides_from_its_program_ends_with_it() {
-    let machine = Machine::new(PLAY_STRAY, "");
+    let machine = toys(PLAY_STRAY, "");
     let bubble = machine.start("stray");
     bubble.wait_for_note("codex", 0);
     bubble.wait_for_note("claude", 0);
@@ -151,7 +152,7 @@ act() { mkfifo "$here/pipe"; hook StopFailure ",\"error\":\"boom\",\"transcript_
 
 #[test]
 fn a_record_that_is_a_pipe_keeps_nobody_waiting() {
-    let machine = Machine::new(PLAY_PIPE, "");
+    let machine = toys(PLAY_PIPE, "");
     let bubble = machine.start("pipe");
     bubble.wait_for_state("WAITING_HUMAN");
     assert!(machine.beside("pipe").exists());
@@ -160,7 +161,7 @@ fn a_record_that_is_a_pipe_keeps_nobody_waiting() {
 
 #[test]
 fn what_nobody_has_launched_is_gone_with_the_bubble() {
-    let machine = Machine::new("act() { gate never; }", "");
+    let machine = toys("act() { gate never; }", "");
     let bubble = machine.start("over");
     bubble.wait_for_note("codex", 0);
     bubble.wait_for_note("claude", 0);

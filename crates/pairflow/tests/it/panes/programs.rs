@@ -9,9 +9,10 @@ use pairflow_core::unit::Command as Verb;
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Engine, UserDirs};
 use pairflow_engine::store::RealDisk;
+use pairflow_testkit::toys::{Machine, Own};
 use pairflow_testkit::wait::eventually_or;
 
-use crate::support::panes::{Machine, Own};
+use crate::support::bubbles::toys;
 
 /// Programs that do not listen when they are asked to end, and neither do their children.
 const PLAY_DEAF: &str = "trap '' TERM HUP INT\nact() { gate never; }";
@@ -35,7 +36,7 @@ act() {
 
 #[test]
 fn an_agent_starts_no_program_and_writes_no_file_through_pairflow() {
-    let machine = Machine::new(PLAY_LAUNCH, "");
+    let machine = toys(PLAY_LAUNCH, "");
     let bubble = machine.start("guarded");
     let said = || std::fs::read_to_string(machine.beside("said")).ok().filter(|said| said.contains("all said"));
     let said = eventually_or("the end of its attempts", || bubble.everything(), said);
@@ -58,7 +59,7 @@ fn an_agent_starts_no_program_and_writes_no_file_through_pairflow() {
 
 #[test]
 fn stop_and_delete_return_when_programs_that_do_not_listen_are_gone() {
-    let machine = Machine::new(PLAY_DEAF, "");
+    let machine = toys(PLAY_DEAF, "");
     let (stopped, deleted) = (machine.start("stopped"), machine.start("deleted"));
     let servers: Vec<_> = [&stopped, &deleted].map(server).to_vec();
     stopped.run("stop", &["--yes"]).ok();
@@ -99,7 +100,7 @@ fn orphaned(machine: &Machine, bubble: &Own<'_>) -> String {
         };
         Some(root.join(below).into())
     };
-    let engine = Engine { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), dirs: UserDirs::find(dir).unwrap() };
+    let engine = Engine::new(Arc::new(RealDisk), Arc::new(SystemClock), UserDirs::find(dir).unwrap());
     let handle = engine.bubble(&bubble.repo, &bubble.id.parse().unwrap()).unwrap();
     handle.apply(&Verb::Stop { reason: "a test".to_owned() }).unwrap();
     assert_eq!(bubble.status()["state"], "CANCELLED");
@@ -109,7 +110,7 @@ fn orphaned(machine: &Machine, bubble: &Own<'_>) -> String {
 
 #[test]
 fn the_next_supervisor_ends_what_is_left_of_a_bubble_that_is_over() {
-    let machine = Machine::new("act() { gate never; }", "");
+    let machine = toys("act() { gate never; }", "");
     let bubble = machine.start("left");
     let server = orphaned(&machine, &bubble);
     let warned = machine.home.pairflow(&["doctor"]);
@@ -123,7 +124,7 @@ fn the_next_supervisor_ends_what_is_left_of_a_bubble_that_is_over() {
 
 #[test]
 fn delete_ends_what_is_left_of_a_bubble_that_is_over() {
-    let machine = Machine::new("act() { gate never; }", "");
+    let machine = toys("act() { gate never; }", "");
     let bubble = machine.start("left");
     let server = orphaned(&machine, &bubble);
     bubble.run("delete", &["--yes"]).ok();
@@ -144,7 +145,7 @@ act() {
 
 #[test]
 fn an_answer_from_another_shell_does_not_change_what_agents_get() {
-    let machine = Machine::new(PLAY_PATH, "");
+    let machine = toys(PLAY_PATH, "");
     let bubble = machine.start("home");
     bubble.wait_for_state("WAITING_HUMAN");
     bubble.wait_for_note("claude", 0);
@@ -171,7 +172,7 @@ fn an_answer_from_another_shell_does_not_change_what_agents_get() {
 
 #[test]
 fn a_launch_file_that_nobody_reads_does_not_stay() {
-    let machine = Machine::new("act() { gate never; }", "");
+    let machine = toys("act() { gate never; }", "");
     let bubble = machine.start("unread");
     server(&bubble);
     let worktree = PathBuf::from(bubble.status()["worktree"].as_str().unwrap());

@@ -2,7 +2,7 @@
 
 use pairflow_testkit::wait::eventually_or;
 
-use crate::support::panes::Machine;
+use crate::support::bubbles::toys;
 use crate::support::terminal::{bin_with, on_terminal};
 
 /// The turn waits for good.
@@ -10,7 +10,7 @@ const PLAY: &str = "act() { gate never; }";
 
 #[test]
 fn a_supervisor_that_took_agents_over_does_not_say_since_when_they_work() {
-    let machine = Machine::new(PLAY, "");
+    let machine = toys(PLAY, "");
     let bubble = machine.start("adopted");
     bubble.wait_for_note("codex", 0);
     let busy = || bubble.session()?["agents"].as_array()?.iter().find(|one| one["agent"] == "codex").cloned();
@@ -30,7 +30,7 @@ fn a_supervisor_that_took_agents_over_does_not_say_since_when_they_work() {
 
 #[test]
 fn no_key_ends_the_view_of_the_session() {
-    let machine = Machine::new(PLAY, "");
+    let machine = toys(PLAY, "");
     let bubble = machine.start("stays");
     bubble.wait_for_note("codex", 0);
     let pane = bubble.pane("pairflow.view");
@@ -59,7 +59,7 @@ fn no_key_ends_the_view_of_the_session() {
 
 #[test]
 fn who_cannot_be_shown_the_panes_is_told_what_helps() {
-    let machine = Machine::new(PLAY, "");
+    let machine = toys(PLAY, "");
     let home = &machine.home;
     home.pairflow(&["create", "--id", "later", "--task", "do it", "--test", "true", "--yes"]).ok();
     home.pairflow(&["attach", "later"]).ends(1).says("is CREATED").says("next: pairflow start later");

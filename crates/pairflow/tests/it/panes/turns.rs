@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pairflow_testkit::home::write_program;
+use pairflow_testkit::toys::{Machine, Note, Own, PLAY_FINDING};
 use pairflow_testkit::wait::eventually_or;
 use serde_json::json;
 
-use crate::support::panes::{Machine, Note, Own, PLAY_FINDING};
+use crate::support::bubbles::toys;
 
 /// The first implementer waits for the file `go`; everything else runs through.
 const PLAY_GATED: &str = r#"
@@ -19,7 +20,7 @@ act() {
 
 #[test]
 fn one_bubble_briefs_both_panes_and_runs_to_the_approval() {
-    let machine = Machine::new(PLAY_FINDING, "");
+    let machine = toys(PLAY_FINDING, "");
     let bubble = machine.start("alone");
     bubble.wait_for_state("READY_FOR_APPROVAL");
     assert_eq!(bubble.tags(), ["pairflow.view", "claude", "codex"], "{}", bubble.everything());
@@ -44,7 +45,7 @@ fn turns(bubble: &Own<'_>, agent: &str) -> Vec<String> {
 #[test]
 fn a_fresh_reviewer_is_a_new_process_for_each_review_and_a_persistent_one_is_not() {
     for mode in ["fresh", "persistent"] {
-        let machine = Machine::new(PLAY_FINDING, &format!("reviewer_context_mode = \"{mode}\""));
+        let machine = toys(PLAY_FINDING, &format!("reviewer_context_mode = \"{mode}\""));
         let bubble = machine.start(mode);
         bubble.wait_for_state("READY_FOR_APPROVAL");
         let mut pids: Vec<_> = bubble.notes("claude").iter().map(|note| note.pid).collect();
@@ -98,7 +99,7 @@ act() {
 
 #[test]
 fn hostile_text_reaches_no_pane() {
-    let machine = Machine::new(PLAY_HOSTILE, "");
+    let machine = toys(PLAY_HOSTILE, "");
     let small = hostile();
     let big = small.repeat(1_048_576 / small.len() + 1);
     for (name, text) in [("small", &small), ("big", &big)] {
@@ -144,7 +145,7 @@ act() {
 
 #[test]
 fn a_megabyte_of_hostile_text_is_pasted_nowhere_and_the_view_stays_readable() {
-    let machine = Machine::new(PLAY_LARGE, "");
+    let machine = toys(PLAY_LARGE, "");
     let small = hostile();
     let big = small.repeat(1_048_576 / small.len() + 1);
     std::fs::write(machine.beside("big"), &big).unwrap();
@@ -275,7 +276,7 @@ fn pwned(dir: &Path) -> Vec<String> {
 #[test]
 fn a_notice_reaches_a_pane_in_copy_mode_and_the_mode_stays() {
     // The reviewer waits until the test has scrolled in the implementer's pane.
-    let machine = Machine::new(&PLAY_FINDING.replace("reviewer-1) ", "reviewer-1) gate go; "), "");
+    let machine = toys(&PLAY_FINDING.replace("reviewer-1) ", "reviewer-1) gate go; "), "");
     let bubble = machine.start("scrolled");
     bubble.wait_for_note("claude", 1);
     let pane = bubble.pane("codex");
@@ -292,7 +293,7 @@ fn a_notice_reaches_a_pane_in_copy_mode_and_the_mode_stays() {
 
 /// Ends the implementer's program in its first turn, and looks how it comes back.
 fn comes_back(end: impl FnOnce(&Own<'_>, &Note), how: &str) {
-    let machine = Machine::new(PLAY_GATED, "");
+    let machine = toys(PLAY_GATED, "");
     machine.open("review");
     let bubble = machine.start("ends");
     let first = bubble.wait_for_note("codex", 0);
@@ -346,7 +347,7 @@ fn a_pane_that_is_closed_by_hand_is_asked_about_and_comes_back() {
 
 /// Toys that end `times` times before they say anything.
 fn stillborn(times: u32) -> Machine {
-    let machine = Machine::new(PLAY_FINDING, "");
+    let machine = toys(PLAY_FINDING, "");
     let toy = std::fs::read_to_string(machine.beside("toy")).unwrap();
     let (head, tail) = toy.split_once("\nbegun\n").unwrap();
     let count = machine.beside("starts").display().to_string();

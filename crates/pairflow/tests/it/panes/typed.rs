@@ -1,8 +1,9 @@
 //! The tmux driver with toy agents that take no prompt with their start: everything is typed, once, whoever supervises.
 
+use pairflow_testkit::toys::{Machine, Own};
 use pairflow_testkit::wait::eventually_or;
 
-use crate::support::panes::{Machine, Own};
+use crate::support::bubbles::toys;
 
 /// `plain` finds no prompt among its arguments; the implementer's first turn waits for a file.
 const PLAY: &str = r#"
@@ -19,7 +20,7 @@ const MUTE: &str = r#"if [ "$agent" = plain ]; then hook() { :; }; fi"#;
 
 /// A machine with the agent `plain`, which has everything typed; `hooks` are those that it understands.
 fn machine(play: &str, hooks: &str, config: &str) -> Machine {
-    let machine = Machine::new(&format!("{PLAY}\n{play}"), config);
+    let machine = toys(&format!("{PLAY}\n{play}"), config);
     let file = machine.home.root().join("config/pairflow/config.toml");
     let toy = machine.beside("toy").display().to_string();
     let plain = format!("[agent.plain]\ncommand = [\"{toy}\"]\nprompt = \"paste\"\nhooks = \"{hooks}\"\n");

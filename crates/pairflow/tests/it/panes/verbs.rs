@@ -1,8 +1,9 @@
 //! The tmux driver with toy agents: what the person's verbs do to the panes.
 
+use pairflow_testkit::toys::Own;
 use pairflow_testkit::wait::eventually_or;
 
-use crate::support::panes::{Machine, Own};
+use crate::support::bubbles::toys;
 
 /// Each turn waits for a file of its own: `implementer-1`, `reviewer-1`, `reviewer-2`.
 const PLAY_GATED: &str = r#"
@@ -15,7 +16,7 @@ act() {
 
 #[test]
 fn a_paused_bubble_tells_nobody_anything_until_it_is_resumed() {
-    let machine = Machine::new(PLAY_GATED, "");
+    let machine = toys(PLAY_GATED, "");
     let bubble = machine.start("paused");
     let first = bubble.wait_for_note("codex", 0);
     bubble.run("pause", &[]).ok();
@@ -52,7 +53,7 @@ act() {
 }
 person() { works 6; touch "$here/by-hand"; }
 "#;
-    let machine = Machine::new(play, "");
+    let machine = toys(play, "");
     let bubble = machine.start("interrupted");
     bubble.wait_for_note("codex", 0);
     bubble.wait_for_note("claude", 0);
@@ -78,7 +79,7 @@ person() { works 6; touch "$here/by-hand"; }
 
 #[test]
 fn a_program_that_takes_no_prompt_as_an_argument_has_it_typed() {
-    let machine = Machine::new("", "");
+    let machine = toys("", "");
     let config = machine.home.root().join("config/pairflow/config.toml");
     let toy = machine.beside("toy").display().to_string();
     let plain = format!("[agent.plain]\ncommand = [\"{toy}\"]\nprompt = \"paste\"\n");
@@ -95,7 +96,7 @@ fn a_program_that_takes_no_prompt_as_an_argument_has_it_typed() {
 
 #[test]
 fn restart_starts_both_programs_again_in_their_conversations() {
-    let machine = Machine::new(PLAY_GATED, "reviewer_context_mode = \"persistent\"");
+    let machine = toys(PLAY_GATED, "reviewer_context_mode = \"persistent\"");
     let bubble = machine.start("again");
     let first = bubble.wait_for_note("codex", 0);
     let standby = bubble.wait_for_note("claude", 0);
@@ -124,7 +125,7 @@ fn restart_starts_both_programs_again_in_their_conversations() {
 
 #[test]
 fn a_second_start_is_refused_and_attach_names_the_one_session() {
-    let machine = Machine::new(PLAY_GATED, "");
+    let machine = toys(PLAY_GATED, "");
     let bubble = machine.start("once");
     bubble.wait_for_note("codex", 0);
     let again = bubble.run("start", &[]);
@@ -142,7 +143,7 @@ fn a_second_start_is_refused_and_attach_names_the_one_session() {
 
 #[test]
 fn panes_outlive_a_supervisor_and_the_next_one_goes_on_with_them() {
-    let machine = Machine::new(PLAY_GATED, "reviewer_context_mode = \"persistent\"");
+    let machine = toys(PLAY_GATED, "reviewer_context_mode = \"persistent\"");
     let bubble = machine.start("outlives");
     let first = bubble.wait_for_note("codex", 0);
     let standby = bubble.wait_for_note("claude", 0);
@@ -167,7 +168,7 @@ fn panes_outlive_a_supervisor_and_the_next_one_goes_on_with_them() {
 fn the_output_of_panes_is_copied_only_where_it_is_wanted() {
     for wanted in [true, false] {
         let play = "act() { gate \"talk-$seat\"; echo captured-words >/dev/tty; gate never; }";
-        let machine = Machine::new(play, &format!("capture_output = {wanted}"));
+        let machine = toys(play, &format!("capture_output = {wanted}"));
         let bubble = machine.start("copied");
         bubble.wait_for_note("codex", 0);
         machine.open("talk-implementer");
@@ -187,7 +188,7 @@ fn the_output_of_panes_is_copied_only_where_it_is_wanted() {
 
 #[test]
 fn a_bubble_that_is_committed_while_no_supervisor_runs_leaves_no_program() {
-    let machine = Machine::new("", "");
+    let machine = toys("", "");
     let bubble = machine.start("alone");
     bubble.wait_for_state("READY_FOR_APPROVAL");
     machine.home.pairflow(&["supervisor", "stop"]).ok();
@@ -200,7 +201,7 @@ fn a_bubble_that_is_committed_while_no_supervisor_runs_leaves_no_program() {
 
 #[test]
 fn a_tmux_that_was_missing_is_found_when_a_person_goes_on() {
-    let machine = Machine::new(PLAY_GATED, "");
+    let machine = toys(PLAY_GATED, "");
     let bin = machine.beside("bin-without-tmux");
     std::fs::create_dir(&bin).unwrap();
     for program in std::fs::read_dir("/usr/bin").unwrap().flatten().filter(|program| program.file_name() != "tmux") {

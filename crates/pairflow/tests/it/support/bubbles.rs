@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pairflow_testkit::home::{Agent, Home};
+use pairflow_testkit::toys::Machine;
 
 /// The program under test: the one at `PAIRFLOW_BIN`, such as an older build, or the one that was just built.
 pub(crate) fn program() -> PathBuf {
@@ -12,6 +13,11 @@ pub(crate) fn program() -> PathBuf {
 /// Makes a home for the program under test.
 pub(crate) fn home() -> Home {
     Home::new(program())
+}
+
+/// Makes a machine with toy agents in panes.
+pub(crate) fn toys(play: &str, config: &str) -> Machine {
+    Machine::new(program(), play, config)
 }
 
 /// Ends the supervisor, so that nothing but the test touches the bubbles.

@@ -3,7 +3,6 @@
 pub(crate) mod bubbles;
 pub(crate) mod faults;
 pub(crate) mod log;
-pub(crate) mod panes;
 pub(crate) mod real_agent;
 pub(crate) mod scripted;
 pub(crate) mod seat;

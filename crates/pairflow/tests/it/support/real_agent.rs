@@ -10,7 +10,7 @@ use pairflow_core::rules::{CustomAgent, Permissions};
 use pairflow_core::unit::Seat;
 use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, SeatStart, Session};
 use pairflow_engine::process::MARK;
-use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, agent_clis};
+use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, Slot, agent_clis};
 use pairflow_testkit::home::write_program;
 use pairflow_testkit::model::{Mock, Request, Scripts};
 use pairflow_testkit::wait::{PATIENCE, eventually_or};
@@ -59,12 +59,13 @@ pub(crate) struct Place {
     root: PathBuf,
     pub(crate) worktree: PathBuf,
     _dirs: [TempDir; 2],
+    _slot: Slot,
 }
 
 impl Place {
     /// Makes a place whose repository both CLIs trust.
     pub(crate) fn new(scripts: Scripts) -> Self {
-        let clis = agent_clis().unwrap();
+        let (slot, clis) = (Slot::take(), agent_clis().unwrap());
         // Codex wants no home below /tmp, and Claude Code reads instructions of all directories above the repository.
         let private = TempDir::with_prefix_in("home-", env!("CARGO_TARGET_TMPDIR")).unwrap();
         let open = TempDir::with_prefix("pf-").unwrap();
@@ -83,6 +84,7 @@ impl Place {
             worktree: root.join("worktree"),
             root,
             _dirs: [private, open],
+            _slot: slot,
         };
         place.furnish();
         place

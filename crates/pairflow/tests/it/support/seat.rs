@@ -49,7 +49,7 @@ pub(crate) fn opened(home: &Home, bubble: &str) -> Bubble {
         "XDG_CONFIG_HOME" => Some(dir("config").into()),
         _ => None,
     });
-    let engine = Engine { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), dirs: dirs.unwrap() };
+    let engine = Engine::new(Arc::new(RealDisk), Arc::new(SystemClock), dirs.unwrap());
     engine.bubble(&home.repo, &bubble.parse().unwrap()).unwrap()
 }
 

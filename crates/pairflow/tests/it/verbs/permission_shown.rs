@@ -21,7 +21,7 @@ fn asks(home: &Home, what: &str) {
         "XDG_STATE_HOME" => Some(home.root().join("state").into_os_string()),
         _ => None,
     };
-    let engine = Engine { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), dirs: UserDirs::find(dir).unwrap() };
+    let engine = Engine::new(Arc::new(RealDisk), Arc::new(SystemClock), UserDirs::find(dir).unwrap());
     let bubble = engine.bubble(&home.repo, &"b1".parse().unwrap()).unwrap();
     let (agent, by) = ("codex".parse().unwrap(), Hindrance::Permit);
     bubble.apply(&Command::Hindered { agent, by, what: what.to_owned() }).unwrap();

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use pairflow_testkit::home::{Ran, processes_of};
-use pairflow_testkit::wait::{eventually_or, following};
 use serde_json::Value;
 
 use super::machine::Machine;
+use crate::home::{Ran, processes_of};
+use crate::wait::{eventually_or, following};
 
 /// One prompt that a toy took.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Note {
+pub struct Note {
     /// The number of the notice; nothing for a person's words.
     pub number: Option<u64>,
     /// The round, for a turn.
@@ -39,39 +39,42 @@ impl Note {
 }
 
 /// A bubble.
-pub(crate) struct Own<'a> {
+pub struct Own<'a> {
+    /// Where it runs.
     pub machine: &'a Machine,
+    /// Its repository.
     pub repo: PathBuf,
+    /// Its name.
     pub id: String,
 }
 
 impl Own<'_> {
     /// Runs a verb of the person on this bubble.
-    pub(crate) fn run(&self, verb: &str, more: &[&str]) -> Ran {
+    pub fn run(&self, verb: &str, more: &[&str]) -> Ran {
         self.machine.home.pairflow_in(&self.repo, &[&[verb, &self.id], more].concat())
     }
 
     /// Returns its status.
     #[track_caller]
-    pub(crate) fn status(&self) -> Value {
+    pub fn status(&self) -> Value {
         self.run("status", &["--json"]).ok().json()
     }
 
     /// Waits until `done` says yes to its status.
     #[track_caller]
-    pub(crate) fn wait(&self, what: &str, done: impl Fn(&Value) -> bool) -> Value {
+    pub fn wait(&self, what: &str, done: impl Fn(&Value) -> bool) -> Value {
         self.look(what, || Some(self.status()).filter(|status| done(status)))
     }
 
     /// Waits until it is in `state`.
     #[track_caller]
-    pub(crate) fn wait_for_state(&self, state: &str) -> Value {
+    pub fn wait_for_state(&self, state: &str) -> Value {
         self.wait(&format!("{} {state}", self.id), |status| status["state"] == state)
     }
 
     /// Waits until a question of `kind` is open, and returns its text.
     #[track_caller]
-    pub(crate) fn wait_for_question(&self, kind: &str) -> String {
+    pub fn wait_for_question(&self, kind: &str) -> String {
         let asked = || {
             let items = self.run("inbox", &["--json"]).ok().json();
             let item = items["items"].as_array()?.iter().find(|item| item["kind"] == kind)?.clone();
@@ -91,32 +94,32 @@ impl Own<'_> {
     }
 
     /// Returns how many questions wait for the person.
-    pub(crate) fn questions(&self) -> usize {
+    pub fn questions(&self) -> usize {
         self.run("inbox", &["--json"]).ok().json()["items"].as_array().map_or(0, Vec::len)
     }
 
     /// Returns the prompts that the toy of `agent` took.
-    pub(crate) fn notes(&self, agent: &str) -> Vec<Note> {
+    pub fn notes(&self, agent: &str) -> Vec<Note> {
         let text = std::fs::read_to_string(self.file("notes", agent)).unwrap_or_default();
         text.lines().map(Note::read).collect()
     }
 
     /// Waits for the note of a notice beyond the first `known` notes of `agent`.
     #[track_caller]
-    pub(crate) fn wait_for_note(&self, agent: &str, known: usize) -> Note {
+    pub fn wait_for_note(&self, agent: &str, known: usize) -> Note {
         let found = || self.notes(agent).get(known).cloned();
         eventually_or(&format!("note {known} of {agent}"), || self.everything(), found)
     }
 
     /// Returns what the toy of `agent` was answered when it stopped.
-    pub(crate) fn stops(&self, agent: &str) -> Vec<Value> {
+    pub fn stops(&self, agent: &str) -> Vec<Value> {
         let name = format!("{}.stops", self.file("notes", agent).display());
         let text = std::fs::read_to_string(name).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Returns every byte that the toy of `agent` was given.
-    pub(crate) fn given(&self, agent: &str) -> Vec<u8> {
+    pub fn given(&self, agent: &str) -> Vec<u8> {
         std::fs::read(self.file("given", agent)).unwrap_or_default()
     }
 
@@ -126,14 +129,14 @@ impl Own<'_> {
     }
 
     /// Returns its entry of the list of running sessions.
-    pub(crate) fn session(&self) -> Option<Value> {
+    pub fn session(&self) -> Option<Value> {
         let text = std::fs::read_to_string(self.repo.join(".pairflow/runtime/sessions.json")).ok()?;
         let sessions: Value = serde_json::from_str(&text).ok()?;
         sessions.as_array()?.iter().find(|one| one["bubble_id"] == self.id).cloned()
     }
 
     /// Runs tmux on its server; nothing comes back if there is none.
-    pub(crate) fn tmux(&self, words: &[&str]) -> Option<String> {
+    pub fn tmux(&self, words: &[&str]) -> Option<String> {
         let session = self.session()?;
         let mut command = Command::new("tmux");
         command.args(["-N", "-S", session["socket"].as_str()?]).args(words).env_clear().env("PATH", "/usr/bin:/bin");
@@ -142,14 +145,14 @@ impl Own<'_> {
     }
 
     /// Returns the tags of its panes, from the first to the last.
-    pub(crate) fn tags(&self) -> Vec<String> {
+    pub fn tags(&self) -> Vec<String> {
         let listed = self.tmux(&["list-panes", "-a", "-F", "#{pane_index} #{@pairflow}"]).unwrap_or_default();
         listed.lines().map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
     }
 
     /// Returns the pane of `agent`.
     #[track_caller]
-    pub(crate) fn pane(&self, agent: &str) -> String {
+    pub fn pane(&self, agent: &str) -> String {
         let find = || {
             let listed = self.tmux(&["list-panes", "-a", "-F", "#{pane_id} #{@pairflow}"])?;
             listed.lines().find_map(|line| line.strip_suffix(&format!(" {agent}")).map(str::to_owned))
@@ -158,13 +161,13 @@ impl Own<'_> {
     }
 
     /// Returns the command lines of the processes that have the bubble in their environment.
-    pub(crate) fn processes(&self) -> Vec<String> {
+    pub fn processes(&self) -> Vec<String> {
         processes_of(&self.repo, &self.id)
     }
 
     /// Stops the bubble, after which nothing of its session is left.
     #[track_caller]
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         let server = self.tmux(&["display-message", "-p", "#{pid}"]).expect("the session runs until it is stopped");
         assert!(!self.processes().is_empty(), "its toys run until they are stopped");
         self.run("stop", &["--yes"]).ok();
@@ -176,7 +179,7 @@ impl Own<'_> {
     }
 
     /// Returns everything that is known, for the message of a test that fails.
-    pub(crate) fn everything(&self) -> String {
+    pub fn everything(&self) -> String {
         let panes = self.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]).unwrap_or_default();
         let screen = |pane: &str| self.tmux(&["capture-pane", "-p", "-t", pane]).unwrap_or_default();
         let screens: String = panes.lines().map(|pane| format!("--- {pane}\n{}\n", screen(pane))).collect();

@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_testkit::home::{Home, write_program};
-
 use super::bubble::Own;
+use crate::home::{Home, write_program};
 
 /// The script that stands in for both agent CLIs.
 const TOY: &str = include_str!("toy.sh");
 
 /// A play with one finding: four turns and the second review.
-pub(crate) const PLAY_FINDING: &str = r#"
+pub const PLAY_FINDING: &str = r#"
 act() {
   case $seat-$round in
     implementer-1) briefed; echo one >work.txt; pairflow pass --summary 'first cut' ;;
@@ -22,7 +21,7 @@ act() {
 "#;
 
 /// A home whose agents `codex` and `claude` are toys.
-pub(crate) struct Machine {
+pub struct Machine {
     /// The home of pairflow and its first repository.
     pub home: Home,
     /// Every repository with bubbles.
@@ -30,9 +29,13 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Makes a machine. `play` is bash and changes what the toys do; `config` is added to the person's configuration.
-    pub(crate) fn new(play: &str, config: &str) -> Self {
-        let home = Home::new(env!("CARGO_BIN_EXE_pairflow"));
+    /// Makes a machine for the program at `program`. `play` is bash and changes what the toys do; `config` is added to
+    /// the person's configuration.
+    ///
+    /// # Panics
+    /// If its files cannot be written.
+    pub fn new(program: impl Into<PathBuf>, play: &str, config: &str) -> Self {
+        let home = Home::new(program);
         let dir = home.root().join("toy");
         for name in ["notes", "given"] {
             std::fs::create_dir_all(dir.join(name)).unwrap();
@@ -47,17 +50,17 @@ impl Machine {
     }
 
     /// Returns a file beside the toy.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    pub fn beside(&self, name: &str) -> PathBuf {
         self.home.root().canonicalize().unwrap().join("toy").join(name)
     }
 
     /// Makes a file beside the toy, for which toys wait.
-    pub(crate) fn open(&self, gate: &str) {
+    pub fn open(&self, gate: &str) {
         std::fs::write(self.beside(gate), "").unwrap();
     }
 
     /// Makes a further repository.
-    pub(crate) fn repo(&self, name: &str) -> PathBuf {
+    pub fn repo(&self, name: &str) -> PathBuf {
         let repo = self.home.repo.with_file_name(name);
         std::fs::create_dir_all(&repo).unwrap();
         self.home.git_in(&repo, &["init", "--quiet", "--initial-branch=main"]);
@@ -68,13 +71,13 @@ impl Machine {
 
     /// Makes a bubble in the first repository and starts it.
     #[track_caller]
-    pub(crate) fn start(&self, id: &str) -> Own<'_> {
+    pub fn start(&self, id: &str) -> Own<'_> {
         self.start_in(&self.home.repo, id, "Write work.txt")
     }
 
     /// Makes a bubble and starts it.
     #[track_caller]
-    pub(crate) fn start_in(&self, repo: &Path, id: &str, task: &str) -> Own<'_> {
+    pub fn start_in(&self, repo: &Path, id: &str, task: &str) -> Own<'_> {
         let create = ["create", "--id", id, "--task", task, "--test", "true", "--yes", "--start"];
         self.home.pairflow_in(repo, &create).ok();
         Own { machine: self, repo: repo.to_owned(), id: id.to_owned() }

@@ -27,7 +27,7 @@ pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Ro
     let repo = Repo::discover(&dir)?;
     let home = setting.path("home");
     let dirs = UserDirs { runtime: home.join("run"), state: home.join("state"), config: home.join("config.toml") };
-    let engine = Engine { disk: Arc::new(RealDisk), clock: Arc::new(SystemClock), dirs };
+    let engine = Engine::new(Arc::new(RealDisk), Arc::new(SystemClock), dirs);
     let mut made = 0;
     let mut bubble = || {
         made += 1;

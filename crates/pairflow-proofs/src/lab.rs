@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 use pairflow_testkit::lab::{Params, gates, measure, render, render_gates, render_sensitivity, sensitivity};
 
-use crate::proof::{INNER, number, run_optimised};
+use crate::programs::number;
 use crate::say;
 
 /// How many tasks are tried if nothing is said.
@@ -17,12 +17,7 @@ const COARSER: u64 = 50;
 
 /// Measures with `--seeds N` tasks and the figures of `--params FILE`; fails if a promise does not hold.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
-    let mut words = arguments.iter().map(String::as_str);
-    if words.next() != Some(INNER) {
-        options(arguments)?;
-        return run_optimised("lab", arguments);
-    }
-    let (params, seeds) = options(&arguments[1..])?;
+    let (params, seeds) = options(arguments)?;
     let began = Instant::now();
     let lab = measure(&params, seeds);
     let secs = began.elapsed().as_secs_f64();

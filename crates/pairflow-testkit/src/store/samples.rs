@@ -9,31 +9,39 @@ use pairflow_core::log::{Body, Envelope, Event, Question, QuestionKind, Reply, W
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{Unit, evolve};
 use pairflow_engine::store::{BubbleFiles, Log, Storage, StoreError};
-use pairflow_testkit::disk::{Rng, SimDisk};
 
-pub(crate) const NOW: Duration = Duration::ZERO;
+use crate::disk::{Rng, SimDisk};
 
-pub(crate) fn bubble() -> BubbleId {
+/// No patience: whoever holds the lock meanwhile is a fault.
+pub const NOW: Duration = Duration::ZERO;
+
+/// Returns the name of the bubble.
+pub fn bubble() -> BubbleId {
     "login-race".parse().unwrap()
 }
 
-pub(crate) fn files() -> BubbleFiles {
+/// Returns where its files lie.
+pub fn files() -> BubbleFiles {
     BubbleFiles::new(Path::new("/repo/.pairflow"), &bubble())
 }
 
-pub(crate) fn transcript() -> PathBuf {
+/// Returns where its log lies.
+pub fn transcript() -> PathBuf {
     files().transcript()
 }
 
-pub(crate) fn log_on(disk: impl Storage + 'static) -> Log {
+/// Returns its log on a disk.
+pub fn log_on(disk: impl Storage + 'static) -> Log {
     Log::new(Arc::new(disk), files(), bubble())
 }
 
-pub(crate) fn moment(n: u64) -> Moment {
+/// Returns the `n`th second of the time in which everything here happens.
+pub fn moment(n: u64) -> Moment {
     Moment { ts: Timestamp::from_millis(1_794_000_000_000 + n as i64 * 1_000), up: 5_000 + n }
 }
 
-pub(crate) fn question(text: &str) -> Event {
+/// Returns a question as an event.
+pub fn question(text: &str) -> Event {
     Event::own(
         1,
         Body::HumanQuestion(Question {
@@ -45,8 +53,8 @@ pub(crate) fn question(text: &str) -> Event {
     )
 }
 
-/// One to three events, some of them long enough to fill sectors.
-pub(crate) fn some_events(rng: &mut Rng) -> Vec<Event> {
+/// Returns one to four events, some of them long enough to fill sectors.
+pub fn some_events(rng: &mut Rng) -> Vec<Event> {
     (0..=rng.below(3)).map(|_| some_event(rng)).collect()
 }
 
@@ -68,8 +76,8 @@ fn some_event(rng: &mut Rng) -> Event {
     }
 }
 
-/// A disk with a bubble whose log has a few appends; returns what was acknowledged.
-pub(crate) fn prepared(appends: usize) -> (SimDisk, Vec<Envelope>) {
+/// Returns a disk with a bubble whose log has a few appends; returns what was acknowledged.
+pub fn prepared(appends: usize) -> (SimDisk, Vec<Envelope>) {
     let disk = SimDisk::new();
     let (mut locked, mut acked) = log_on(disk.clone()).create(&[question("first")], moment(0)).unwrap();
     let mut rng = Rng::new(7);
@@ -79,12 +87,13 @@ pub(crate) fn prepared(appends: usize) -> (SimDisk, Vec<Envelope>) {
     (disk, acked)
 }
 
-pub(crate) fn fold(envelopes: &[Envelope]) -> Unit {
+/// Returns the state that these records tell.
+pub fn fold(envelopes: &[Envelope]) -> Unit {
     envelopes.iter().fold(Unit::new(bubble()), evolve)
 }
 
 /// Reads everything in every way there is, and says that all of them agree; returns what the log holds.
-pub(crate) fn agree(log: &Log) -> Result<Vec<Envelope>, StoreError> {
+pub fn agree(log: &Log) -> Result<Vec<Envelope>, StoreError> {
     let loaded = log.load()?;
     let envelopes = log.envelopes()?;
     assert_eq!(loaded.head.seq, envelopes.len() as u64);
@@ -93,7 +102,7 @@ pub(crate) fn agree(log: &Log) -> Result<Vec<Envelope>, StoreError> {
 }
 
 /// Takes the lock, appends once more, and checks that the log is sound and tells all of it.
-pub(crate) fn goes_on(log: &Log, before: &[Envelope]) {
+pub fn goes_on(log: &Log, before: &[Envelope]) {
     let mut locked = log.lock(NOW).unwrap();
     let added = locked.append(&[question("and now?"), question("and then?")], moment(99)).unwrap();
     drop(locked);

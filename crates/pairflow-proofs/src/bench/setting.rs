@@ -9,7 +9,7 @@ use pairflow_engine::clock::{Clock, SystemClock};
 use pairflow_testkit::fixture::{Fixture, Wanted, make};
 
 use super::sample::timed;
-use crate::tidy;
+use crate::programs::{built, target};
 
 /// How many files the repositories of bubbles have, where it does not matter.
 const FILES: usize = 20;
@@ -26,13 +26,9 @@ pub(super) struct Setting {
 impl Setting {
     /// Finds the programs and makes a new directory.
     pub(super) fn prepare() -> anyhow::Result<Self> {
-        let built = tidy::root().join("target/release");
         // The directory for temporary files is often in memory, where a sync costs nothing and says nothing.
-        let place = tempfile::TempDir::with_prefix_in("bench-", tidy::root().join("target"))?;
-        let setting = Self { program: built.join("pairflow"), empty: built.join("examples/empty"), place };
-        for program in [&setting.program, &setting.empty] {
-            ensure!(program.is_file(), "{} is not there; run cargo xtask bench", program.display());
-        }
+        let place = tempfile::TempDir::with_prefix_in("bench-", target()?)?;
+        let setting = Self { program: built("pairflow")?, empty: built("examples/empty")?, place };
         std::fs::create_dir(setting.place.path().join("home"))?;
         Ok(setting)
     }

@@ -1,6 +1,4 @@
-//! The whole measurement: built as the product is built, row after row, one table at the end.
-
-use std::process::Command;
+//! The whole measurement: row after row, one table at the end.
 
 use anyhow::{Context, ensure};
 
@@ -8,7 +6,7 @@ use super::ask::Asked;
 use super::setting::Setting;
 use super::table::{MISSES_ALLOWED, Row, print};
 use super::{append, pass, startup, status, verify, workspace};
-use crate::{say, tidy};
+use crate::say;
 
 /// A measurement: the rows that it fills, and how.
 struct Measurement {
@@ -32,9 +30,6 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
     let asked = Asked::parse(args)?;
     let known: Vec<&str> = MEASUREMENTS.iter().flat_map(|one| one.rows).copied().collect();
     asked.check(&known)?;
-    if !asked.inner {
-        return build_and_measure(args);
-    }
     let setting = Setting::prepare()?;
     let mut rows = Vec::new();
     for one in MEASUREMENTS.iter().filter(|one| one.rows.iter().any(|row| asked.wants(row))) {
@@ -46,25 +41,6 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<()> {
     print(&rows);
     let missed = rows.iter().filter(|row| row.misses()).count();
     ensure!(missed <= MISSES_ALLOWED, "{missed} of {} rows miss their limit; {MISSES_ALLOWED} may", rows.len());
-    Ok(())
-}
-
-/// Builds the product, the empty program and this one as releases are built, then measures in that one.
-fn build_and_measure(args: &[String]) -> anyhow::Result<()> {
-    say::progress(format_args!("building; with SQLite, this takes some minutes the first time"));
-    cargo(&["build", "--quiet", "--release", "--package", "pairflow"])?;
-    let workshop = ["--package", "xtask", "--features", "bench-sqlite", "--bins", "--example", "empty"];
-    cargo(&[&["build", "--quiet", "--release"][..], &workshop[..]].concat())?;
-    let inner = tidy::root().join("target/release/xtask");
-    let status = Command::new(&inner).args(["bench", "--inner"]).args(args).status();
-    let status = status.with_context(|| format!("cannot start {}", inner.display()))?;
-    ensure!(status.success(), "the measurement failed");
-    Ok(())
-}
-
-fn cargo(args: &[&str]) -> anyhow::Result<()> {
-    let status = Command::new("cargo").args(args).current_dir(tidy::root()).status().context("cannot start cargo")?;
-    ensure!(status.success(), "cargo {} failed", args[0]);
     Ok(())
 }
 

@@ -16,14 +16,12 @@ pub(super) struct Asked {
     pub(super) rounds: usize,
     /// How long the long log is.
     pub(super) envelopes: u64,
-    /// Whether this is the program that was built for measuring.
-    pub(super) inner: bool,
 }
 
 impl Asked {
     /// Reads the command line.
     pub(super) fn parse(args: &[String]) -> anyhow::Result<Self> {
-        let mut asked = Self { rows: Vec::new(), rounds: ROUNDS, envelopes: ENVELOPES, inner: false };
+        let mut asked = Self { rows: Vec::new(), rounds: ROUNDS, envelopes: ENVELOPES };
         let mut rest = args.iter();
         while let Some(flag) = rest.next() {
             let mut value = || rest.next().with_context(|| format!("{flag} needs a value: {USAGE}"));
@@ -31,7 +29,6 @@ impl Asked {
                 "--rows" => asked.rows = value()?.split(',').map(|row| row.trim().to_owned()).collect(),
                 "--rounds" => asked.rounds = value()?.parse().with_context(|| format!("--rounds: {USAGE}"))?,
                 "--envelopes" => asked.envelopes = value()?.parse().with_context(|| format!("--envelopes: {USAGE}"))?,
-                "--inner" => asked.inner = true,
                 other => bail!("there is no option {other}: {USAGE}"),
             }
         }

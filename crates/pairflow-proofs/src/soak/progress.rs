@@ -1,0 +1,128 @@
+//! How far a soak has come: a file beside the build that belongs to one commit.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use super::rows::{Counts, ROWS, Row};
+use crate::programs::target;
+
+/// What was done of one row.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Done {
+    /// How many.
+    pub(super) count: u64,
+    /// How long that took.
+    pub(super) secs: f64,
+    /// What came of it.
+    pub(super) counts: Counts,
+}
+
+/// What was done of all rows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// The commit that it was done with.
+    pub(super) commit: String,
+    /// By the name of the row.
+    pub(super) rows: BTreeMap<String, Done>,
+    #[serde(skip)]
+    file: PathBuf,
+}
+
+impl Progress {
+    /// Reads what was done with the present commit; returns nothing if it was done with another, or if nothing was done.
+    pub(super) fn read(fresh: bool) -> anyhow::Result<Self> {
+        let (file, commit) = (target()?.join("soak.json"), present_commit()?);
+        let kept = std::fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str::<Self>(&text).ok());
+        Ok(match kept.filter(|kept| !fresh && kept.commit == commit) {
+            Some(kept) => Self { file, ..kept },
+            None => Self { file, commit, rows: BTreeMap::new() },
+        })
+    }
+
+    /// Returns what was done of a row.
+    pub(super) fn of(&self, row: &Row) -> Done {
+        self.rows.get(row.name).cloned().unwrap_or_default()
+    }
+
+    /// Adds a share, and writes it down.
+    pub(super) fn add(&mut self, row: &Row, count: u64, secs: f64, counts: Counts) -> anyhow::Result<()> {
+        let done = self.rows.entry(row.name.to_owned()).or_default();
+        done.count += count;
+        done.secs += secs;
+        for (name, more) in counts {
+            *done.counts.entry(name).or_default() += more;
+        }
+        let text = serde_json::to_string_pretty(self).context("progress is plain data")?;
+        replace(&self.file, &text).with_context(|| format!("cannot write {}", self.file.display()))
+    }
+
+    /// Returns the row that has had the least time, among those that are not done.
+    pub(super) fn next(&self) -> Option<&'static Row> {
+        let open = ROWS.iter().filter(|row| self.of(row).count < row.full);
+        open.min_by(|one, other| self.of(one).secs.total_cmp(&self.of(other).secs))
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "| what | done | of | time | result |\n|---|---|---|---|---|")?;
+        for row in ROWS {
+            let Done { count, secs, counts } = self.of(row);
+            let result: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+            writeln!(f, "| {} | {count} | {} | {secs:.0} s | {} |", row.name, row.full, result.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+fn replace(file: &Path, text: &str) -> std::io::Result<()> {
+    let beside = file.with_extension("new");
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, file)
+}
+
+/// The commit that is checked out, with a mark if files differ from it.
+fn present_commit() -> anyhow::Result<String> {
+    let words = ["describe", "--always", "--abbrev=40", "--dirty"];
+    let output = Command::new("git").args(words).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let output = output.context("cannot start git")?;
+    anyhow::ensure!(output.status.success(), "git {} failed", words.join(" "));
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_row_with_the_least_time_is_next_and_a_row_that_is_done_is_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut progress = Progress { file: dir.path().join("soak.json"), ..Progress::default() };
+        assert_eq!(progress.next().map(|row| row.name), Some(ROWS[0].name));
+        progress.add(&ROWS[0], 1, 9.0, Counts::new()).unwrap();
+        assert_eq!(progress.next().map(|row| row.name), Some(ROWS[1].name));
+        for row in &ROWS[1..] {
+            progress.add(row, row.full, 1.0, Counts::new()).unwrap();
+        }
+        assert_eq!(progress.next().map(|row| row.name), Some(ROWS[0].name));
+        progress.add(&ROWS[0], ROWS[0].full, 1.0, Counts::new()).unwrap();
+        assert!(progress.next().is_none());
+    }
+
+    #[test]
+    fn shares_are_added_up_and_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut progress = Progress { file: dir.path().join("soak.json"), ..Progress::default() };
+        let won = |count| Counts::from([("won".to_owned(), count)]);
+        progress.add(&ROWS[0], 2, 0.5, won(3)).unwrap();
+        progress.add(&ROWS[0], 1, 0.5, won(4)).unwrap();
+        let kept: Progress = serde_json::from_slice(&std::fs::read(&progress.file).unwrap()).unwrap();
+        assert_eq!(kept.of(&ROWS[0]), Done { count: 3, secs: 1.0, counts: won(7) });
+        assert!(progress.to_string().contains("| simulated lives | 3 | 10000000 | 1 s | 7 won |"), "{progress}");
+    }
+}

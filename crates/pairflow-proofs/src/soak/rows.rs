@@ -1,0 +1,173 @@
+//! What a soak consists of: each row in shares of less than a minute or two, so that a short soak has a fair part of each.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{anyhow, ensure};
+use pairflow_testkit::kill::{
+    Adoptions, Kills, Landing, Raced, Verb, WAYS, crowd, fail_everywhere, kill_adoptions, kill_at_random,
+    kill_everywhere, kill_moves, race_processes, race_threads,
+};
+use pairflow_testkit::pair::{self, Killed, Pair};
+use pairflow_testkit::store::{harm_caches, lose_power};
+use pairflow_testkit::toys;
+
+use crate::programs::{built, target};
+use crate::sim;
+
+/// What came of a share, by name.
+pub(super) type Counts = BTreeMap<String, u64>;
+
+/// One kind of proof.
+pub(super) struct Row {
+    /// What is counted.
+    pub(super) name: &'static str,
+    /// How many a release has to stand.
+    pub(super) full: u64,
+    /// How many are done in one go.
+    pub(super) share: u64,
+    /// Does so many more after the first ones.
+    pub(super) run: fn(first: u64, count: u64) -> anyhow::Result<Counts>,
+}
+
+pub(super) const ROWS: &[Row] = &[
+    Row { name: "simulated lives", full: 10_000_000, share: 5_000, run: lives },
+    Row { name: "losses of power", full: 1_000_000, share: 20_000, run: power },
+    Row { name: "harmed caches", full: 1_000_000, share: 20_000, run: caches },
+    Row { name: "random kills", full: 1_000_000, share: 2_000, run: kills },
+    Row { name: "kills at every operation", full: 1_000, share: 1, run: points },
+    Row { name: "failures at every operation", full: 600, share: 1, run: failures },
+    Row { name: "races of threads", full: 1_000_000, share: 5_000, run: races },
+    Row { name: "races of processes", full: 100_000, share: 200, run: process_races },
+    Row { name: "records of 64 writers", full: 1_000_000, share: 6_400, run: writers },
+    Row { name: "bubbles of toys side by side", full: 500, share: 50, run: toys_together },
+    Row { name: "stories of real agents", full: 200, share: 1, run: stories },
+    Row { name: "real stories side by side", full: 100, share: 5, run: stories_together },
+    Row { name: "notices to each real agent", full: 1_000, share: 20, run: notices },
+    Row { name: "kills around real agents", full: 200, share: 5, run: agent_kills },
+];
+
+fn counts(all: &[(&str, u64)]) -> Counts {
+    all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+}
+
+fn lives(first: u64, count: u64) -> anyhow::Result<Counts> {
+    // The first lives are those of every change; a soak lives others.
+    let tally = sim::many(sim::GATE + first, count)?;
+    Ok(counts(&["power losses", "processes killed"].map(|what| (what, tally.of(what)))))
+}
+
+fn power(first: u64, count: u64) -> anyhow::Result<Counts> {
+    lose_power(first..first + count);
+    Ok(Counts::new())
+}
+
+fn caches(first: u64, count: u64) -> anyhow::Result<Counts> {
+    harm_caches(first, count);
+    Ok(Counts::new())
+}
+
+fn kills(first: u64, count: u64) -> anyhow::Result<Counts> {
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    let wanted = Kills { total: count, seed: first, workers };
+    let landed = kill_at_random(&built("pairflow")?, wanted).map_err(|why| anyhow!(why))?;
+    Ok(counts(&[
+        ("before the first write", landed.at(Landing::BeforeFirstWrite)),
+        ("between write and answer", landed.at(Landing::BetweenWriteAndAck)),
+        ("after the answer", landed.at(Landing::AfterAck)),
+        ("torn tails", landed.torn),
+    ]))
+}
+
+fn points(_: u64, _: u64) -> anyhow::Result<Counts> {
+    let program = built("pairflow-faulty")?;
+    let placed = kill_everywhere(&program, &Verb::ALL).map_err(|why| anyhow!(why))?;
+    let Adoptions { operations, .. } = kill_adoptions(&program).map_err(|why| anyhow!(why))?;
+    let moved = kill_moves(&program).map_err(|why| anyhow!(why))?;
+    Ok(counts(&[("kills", placed.runs() + operations + moved.operations)]))
+}
+
+fn failures(first: u64, _: u64) -> anyhow::Result<Counts> {
+    let way = WAYS[(first % WAYS.len() as u64) as usize];
+    let failed = fail_everywhere(&built("pairflow-faulty")?, &Verb::ALL, &[way]).map_err(|why| anyhow!(why))?;
+    Ok(counts(&[("failures", failed.runs())]))
+}
+
+fn races(_: u64, count: u64) -> anyhow::Result<Counts> {
+    Ok(raced(race_threads(count).map_err(|why| anyhow!(why))?))
+}
+
+fn process_races(_: u64, count: u64) -> anyhow::Result<Counts> {
+    Ok(raced(race_processes(&built("pairflow")?, count).map_err(|why| anyhow!(why))?))
+}
+
+fn raced(Raced { lost, refused, .. }: Raced) -> Counts {
+    counts(&[("lost the race", lost), ("came late", refused)])
+}
+
+fn writers(_: u64, count: u64) -> anyhow::Result<Counts> {
+    crowd(64, (count / 64) as usize).map_err(|why| anyhow!(why))?;
+    Ok(Counts::new())
+}
+
+fn toys_together(_: u64, count: u64) -> anyhow::Result<Counts> {
+    toys::live_together(&built("pairflow")?, count);
+    Ok(Counts::new())
+}
+
+/// A home for the real agents, whose directories lie beside the build.
+fn place() -> anyhow::Result<(PathBuf, PathBuf)> {
+    Ok((built("pairflow")?, target()?.join("tmp")))
+}
+
+fn stories(first: u64, count: u64) -> anyhow::Result<Counts> {
+    let (program, dir) = place()?;
+    let pair = Pair::of_stories(&program, &dir);
+    let ids: Vec<_> = (first..first + count).map(|number| format!("run-{number}")).collect();
+    pair::live_in_turn(&pair, &ids);
+    read_once(&pair)
+}
+
+fn stories_together(first: u64, count: u64) -> anyhow::Result<Counts> {
+    let (program, dir) = place()?;
+    let pair = Pair::of_stories(&program, &dir);
+    let ids: Vec<_> = (first..first + count).map(|number| format!("beside-{number}")).collect();
+    pair::live_together(&pair, &ids);
+    read_once(&pair)
+}
+
+fn read_once(pair: &Pair) -> anyhow::Result<Counts> {
+    let begun = pair.minds().begun();
+    let twice = begun.values().filter(|times| **times > 1).count();
+    ensure!(twice == 0, "{twice} notices were read twice: {begun:?}");
+    Ok(counts(&[("notices read once", begun.len() as u64)]))
+}
+
+fn notices(_: u64, count: u64) -> anyhow::Result<Counts> {
+    let (program, dir) = place()?;
+    let mut all = Counts::new();
+    for (kind, told) in pair::tell(&Pair::of_questions(&program, &dir), count) {
+        // The briefing is one more.
+        ensure!(told.once == count + 1 && told.twice == 0, "a notice to {kind:?} was lost or read twice: {told:?}");
+        all.insert(format!("read once by {kind:?}"), told.once);
+        all.insert(format!("sent again to {kind:?}"), told.retries);
+    }
+    Ok(all)
+}
+
+fn agent_kills(first: u64, count: u64) -> anyhow::Result<Counts> {
+    let (program, dir) = place()?;
+    let killed = pair::survive(&Pair::of_stories(&program, &dir), count, first + 1);
+    let Killed { servers, supervisors, stories, kept, handovers, promised, acknowledged, twice } = killed;
+    ensure!(handovers == 5 * stories, "a hand-over was lost or is there twice: {killed:?}");
+    Ok(counts(&[
+        ("tmux servers", servers),
+        ("supervisors", supervisors),
+        ("stories", stories),
+        ("lines kept", kept),
+        ("hand-overs once", handovers),
+        ("messages kept", promised),
+        ("notices acknowledged once", acknowledged),
+        ("notices read twice", twice),
+    ]))
+}

@@ -1,0 +1,95 @@
+//! The door to `pairflow-proofs`: builds that program, and those that it runs, and runs one of its commands.
+//!
+//! Proofs of every change use the profile `proof`, which builds in a third of the time of a release and runs at two
+//! thirds of its speed; the others are worth a release.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use crate::say;
+use crate::tidy::root;
+
+/// How the program is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Profile {
+    Proof,
+    Release,
+}
+
+/// The other programs that proofs run.
+const PROGRAMS: [&str; 4] = ["--package", "pairflow", "--package", "pairflow-faulty"];
+
+pub(crate) fn sim(arguments: &[String]) -> anyhow::Result<()> {
+    build(Profile::Proof, &[])?;
+    start(Profile::Proof, "sim", arguments)
+}
+
+/// Builds what `sim` needs, so that its time is that of the proof alone.
+pub(crate) fn build_sim(_: &[String]) -> anyhow::Result<()> {
+    build(Profile::Proof, &[])
+}
+
+pub(crate) fn kill(arguments: &[String]) -> anyhow::Result<()> {
+    build(Profile::Proof, &PROGRAMS)?;
+    start(Profile::Proof, "kill", arguments)
+}
+
+pub(crate) fn lab(arguments: &[String]) -> anyhow::Result<()> {
+    build(Profile::Release, &[])?;
+    start(Profile::Release, "lab", arguments)
+}
+
+pub(crate) fn soak(arguments: &[String]) -> anyhow::Result<()> {
+    build(Profile::Release, &PROGRAMS)?;
+    start(Profile::Release, "soak", arguments)
+}
+
+pub(crate) fn bench(arguments: &[String]) -> anyhow::Result<()> {
+    say::progress(format_args!("building; with SQLite, this takes some minutes the first time"));
+    // Not together: the features of one would be those of the other.
+    cargo(&["build", "--quiet", "--release", "--package", "pairflow"])?;
+    build(Profile::Release, &["--features", "bench-sqlite", "--bins", "--example", "empty"])?;
+    start(Profile::Release, "bench", arguments)
+}
+
+pub(crate) fn fixture(arguments: &[String]) -> anyhow::Result<()> {
+    build(Profile::Release, &[])?;
+    start(Profile::Release, "fixture", arguments)
+}
+
+impl Profile {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Proof => "proof",
+            Self::Release => "release",
+        }
+    }
+}
+
+fn build(profile: Profile, more: &[&str]) -> anyhow::Result<()> {
+    let own = ["build", "--quiet", "--profile", profile.name(), "--package", "pairflow-proofs"];
+    cargo(&[&own, more].concat())
+}
+
+fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
+    let status = Command::new("cargo").args(arguments).current_dir(root()).status().context("cannot start cargo")?;
+    ensure!(status.success(), "cargo {} failed", arguments.join(" "));
+    Ok(())
+}
+
+fn start(profile: Profile, proof: &str, arguments: &[String]) -> anyhow::Result<()> {
+    let program = target()?.join(profile.name()).join("pairflow-proofs");
+    let status = Command::new(&program).arg(proof).args(arguments).status();
+    let status = status.with_context(|| format!("cannot start {}", program.display()))?;
+    ensure!(status.success(), "{proof} failed, see above");
+    Ok(())
+}
+
+/// The directory that everything is built into: this program lies in it, below its profile.
+pub(crate) fn target() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("this program does not know where it is")?;
+    let target = own.ancestors().nth(2).context("this program lies in a directory of its profile")?;
+    Ok(target.to_owned())
+}

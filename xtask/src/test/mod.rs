@@ -1,0 +1,9 @@
+//! `cargo xtask test`: everything a change has to pass, in one command.
+
+mod failures;
+mod runner;
+mod steps;
+
+pub(crate) use failures::{Failure, print_failures};
+pub(crate) use runner::Runner;
+pub(crate) use steps::run;
