@@ -1,7 +1,7 @@
 //! How tests are run: with cargo-nextest where it is installed, else with `cargo test`, program after program.
 //!
-//! Tests that mostly wait (for panes, agents, supervisors) run four to a core, those that compute one to a core. Nextest
-//! reads the same from .config/nextest.toml, where a computing test counts for four.
+//! Tests that mostly wait (for panes, agents, supervisors) run six to a core, those that compute one to a core. Nextest
+//! reads the same from .config/nextest.toml, where a computing test counts for six.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use crate::say;
 use crate::tidy::root;
 
 /// How many tests run at a time for each core, where they mostly wait.
-const WAITING: usize = 4;
+const WAITING: usize = 6;
 
 /// The crates whose tests mostly wait. .config/nextest.toml names the others.
 const WAITING_CRATES: [&str; 2] = ["pairflow", "pairflow-engine"];

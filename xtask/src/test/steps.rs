@@ -33,9 +33,12 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", about: "cargo clippy, warnings are errors", downloads: false, run: |_| cargo(&CLIPPY) },
     Step { name: "build", about: "every test program", downloads: false, run: |_| Runner::present().build() },
     Step { name: "agents", about: "Claude Code and Codex, through npm", downloads: true, run: |_| test(AGENT_CLIS) },
-    Step { name: "test", about: "every test", downloads: false, run: |_| test("") },
-    Step { name: "proofs", about: "builds what sim runs", downloads: false, run: proofs::build_sim },
-    Step { name: "sim", about: "cargo xtask sim: 5,000 simulated lives", downloads: false, run: proofs::sim },
+    Step {
+        name: "test",
+        about: "every test, and beside them cargo xtask sim: 5,000 simulated lives",
+        downloads: false,
+        run: |_| test_and_sim(),
+    },
 ];
 
 const CLIPPY: [&str; 7] = ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -121,6 +124,22 @@ fn test(filter: &str) -> anyhow::Result<()> {
     print_failures(&failed);
     ensure!(failed.is_empty(), "{} test(s) failed", failed.len());
     Ok(())
+}
+
+/// Runs every test. Most of them wait, so the simulation has the time that they leave.
+fn test_and_sim() -> anyhow::Result<()> {
+    let (tested, simulated) = std::thread::scope(|scope| {
+        let sim = scope.spawn(proofs::sim_in_background);
+        (test(""), sim.join())
+    });
+    let simulated = simulated.map_err(|_| anyhow::anyhow!("the thread of the simulation panicked"))?;
+    if let Ok(said) = &simulated {
+        say::line(format_args!("{}", said.trim_end()));
+    }
+    match (tested, simulated) {
+        (Err(tests), Err(sim)) => bail!("{tests:#}; and {sim:#}"),
+        (tested, simulated) => tested.and(simulated.map(drop)),
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,9 @@ use tempfile::TempDir;
 use super::{Agent, Ran, temporary_dir, write_program};
 use crate::wait::following;
 
+/// Where a debug build of the program reads time limits from.
+const TEST_LIMITS: &str = "PAIRFLOW_TEST_LIMITS";
+
 /// A temporary home with a repository of one commit on `main`, in which agents join by themselves unless a test says
 /// otherwise. Dropping it stops its supervisor.
 pub struct Home {
@@ -53,6 +56,12 @@ impl Home {
     /// Has everything run with these variables, too; they take the place of the home's own.
     pub fn set_env(&mut self, env: Vec<(String, String)>) {
         self.env = env;
+    }
+
+    /// Has everything from here on run with these time limits, such as `screen_look=200`.
+    pub fn set_limits(&mut self, limits: &str) {
+        self.env.retain(|(name, _)| name != TEST_LIMITS);
+        self.env.push((TEST_LIMITS.to_owned(), limits.to_owned()));
     }
 
     /// Runs the program in the repository.

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::machine::Machine;
+use super::machine::{LOOK, Machine};
 use crate::home::{Ran, processes_of};
-use crate::wait::{eventually_or, following};
+use crate::wait::{eventually_or, following, within};
 
 /// One prompt that a toy took.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +91,13 @@ impl Own<'_> {
             Some(found) => found,
             None => panic!("never saw {what}:\n{}", self.everything()),
         }
+    }
+
+    /// Insists that `what` holds for a while: for longer than pairflow takes to look again, and once more.
+    #[track_caller]
+    pub fn stays(&self, what: &str, holds: impl Fn() -> bool) {
+        let broken = within(LOOK * 4, || (!holds()).then_some(()));
+        assert!(broken.is_none(), "{what}:\n{}", self.everything());
     }
 
     /// Returns how many questions wait for the person.

@@ -1,6 +1,7 @@
 //! The machine: a home, the toy, and the repositories.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::bubble::Own;
 use crate::home::{Home, write_program};
@@ -20,6 +21,9 @@ act() {
 }
 "#;
 
+/// How often pairflow looks at a pane here. Toys draw at once; the real programs have four times as long.
+pub const LOOK: Duration = Duration::from_millis(500);
+
 /// A home whose agents `codex` and `claude` are toys.
 pub struct Machine {
     /// The home of pairflow and its first repository.
@@ -35,7 +39,8 @@ impl Machine {
     /// # Panics
     /// If its files cannot be written.
     pub fn new(program: impl Into<PathBuf>, play: &str, config: &str) -> Self {
-        let home = Home::new(program);
+        let mut home = Home::new(program);
+        home.set_limits(&limits(""));
         let dir = home.root().join("toy");
         for name in ["notes", "given"] {
             std::fs::create_dir_all(dir.join(name)).unwrap();
@@ -47,6 +52,11 @@ impl Machine {
         let config = format!("driver = \"tmux\"\n{config}\n{agents}[notifications]\nenabled = false\n");
         std::fs::write(home.root().join("config/pairflow/config.toml"), config).unwrap();
         Self { repos: std::sync::Mutex::new(vec![home.repo.clone()]), home }
+    }
+
+    /// Has everything from here on run with these time limits as well, such as `notice_pasted=2000`.
+    pub fn limit(&mut self, more: &str) {
+        self.home.set_limits(&limits(more));
     }
 
     /// Returns a file beside the toy.
@@ -82,6 +92,11 @@ impl Machine {
         self.home.pairflow_in(repo, &create).ok();
         Own { machine: self, repo: repo.to_owned(), id: id.to_owned() }
     }
+}
+
+fn limits(more: &str) -> String {
+    let look = format!("screen_look={}", LOOK.as_millis());
+    if more.is_empty() { look } else { format!("{look},{more}") }
 }
 
 impl Drop for Machine {

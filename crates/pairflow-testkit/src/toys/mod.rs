@@ -8,4 +8,4 @@ mod machine;
 
 pub use bubble::{Note, Own};
 pub use crowd::{is_told_its_own, live_together};
-pub use machine::{Machine, PLAY_FINDING};
+pub use machine::{LOOK, Machine, PLAY_FINDING};

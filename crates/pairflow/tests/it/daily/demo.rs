@@ -93,7 +93,8 @@ fn a_kept_demo_can_be_looked_at_with_the_printed_lines() {
 
 #[test]
 fn a_demo_that_is_killed_is_cleared_away() {
-    let home = home();
+    let mut home = home();
+    home.set_limits("idle_supervisor=3000");
     let mut command = home.command(&["demo", "--slow"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let place = tmp(&home).canonicalize().unwrap();

@@ -1,14 +1,9 @@
 //! The tmux driver with toy agents: what their screens show keeps pairflow from typing, and only as long as it is there.
 
-use std::time::{Duration, Instant};
-
 use pairflow_testkit::toys::{Machine, Own, PLAY_FINDING};
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
-
-/// How long something that must not happen is waited for: longer than the stage takes to look again.
-const HOLD: Duration = Duration::from_secs(5);
 
 /// The words of the dialog in which Codex asks for a permission.
 const DIALOG: &str = r#"
@@ -64,15 +59,6 @@ fn asked(bubble: &Own<'_>, part: &str) {
     eventually_or(part, || bubble.everything(), said);
 }
 
-/// Insists that `what` holds for a while.
-#[track_caller]
-fn stays(bubble: &Own<'_>, what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + HOLD;
-    while Instant::now() < until {
-        assert!(holds(), "{what}:\n{}", bubble.everything());
-    }
-}
-
 /// Returns the keys that a toy was given while it let a person choose.
 fn typed(machine: &Machine) -> String {
     std::fs::read_to_string(machine.beside("typed")).unwrap_or_default()
@@ -110,7 +96,7 @@ fn a_permission_whose_dialog_nobody_knows_keeps_the_notice_back_until_a_prompt_w
     asked(&bubble, "codex asks for a permission in its pane");
     eventually_or("the dialog", || bubble.everything(), || machine.beside("typed").exists().then_some(()));
     bubble.run("resume", &[]).ok();
-    stays(&bubble, "nothing answers the dialog", || typed(&machine).is_empty());
+    bubble.stays("nothing answers the dialog", || typed(&machine).is_empty());
     machine.open("esc");
     assert_eq!(bubble.wait_for_note("codex", 1).round, Some(1));
     bubble.wait_for_state("READY_FOR_APPROVAL");
@@ -139,7 +125,7 @@ fn a_dialog_about_a_long_command_is_asked_about_after_every_resume_and_never_ans
         bubble.run("resume", &[]).ok();
         asked(&bubble, "codex shows a dialog in its pane: permission");
     }
-    stays(&bubble, "nothing answers the dialog", || typed(&machine).is_empty());
+    bubble.stays("nothing answers the dialog", || typed(&machine).is_empty());
     let log = bubble.run("log", &[]).ok().stdout;
     assert_eq!(log.matches("shows a dialog").count(), 2, "once for each resume: {log}");
     machine.open("esc");
@@ -162,7 +148,7 @@ fn an_unknown_dialog_gets_no_key_and_the_notice_comes_when_a_prompt_waits() {
     let machine = machine(&format!("{PLAY_FINDING}{STRANGE}"));
     let bubble = machine.start("strange");
     bubble.wait("the next turn", |status| status["round"] == 2 && status["turn_state"] == "open");
-    stays(&bubble, "nothing answers the dialog", || typed(&machine).is_empty());
+    bubble.stays("nothing answers the dialog", || typed(&machine).is_empty());
     machine.open("over");
     assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
     bubble.wait_for_state("READY_FOR_APPROVAL");
@@ -173,7 +159,8 @@ fn an_unknown_dialog_gets_no_key_and_the_notice_comes_when_a_prompt_waits() {
 
 #[test]
 fn about_an_unknown_dialog_that_stays_a_person_is_asked_once() {
-    let machine = machine(&format!("{PLAY_FINDING}{STRANGE}"));
+    let mut machine = machine(&format!("{PLAY_FINDING}{STRANGE}"));
+    machine.limit("unknown_screen=3000");
     let bubble = machine.start("stays");
     bubble.wait("the next turn", |status| status["round"] == 2 && status["turn_state"] == "open");
     asked(&bubble, "codex shows a dialog in its pane: something that pairflow does not know");
@@ -266,7 +253,7 @@ read() {
     let whole = || typed(&machine).ends_with("the pairflow command that it names.").then_some(());
     eventually_or("the notice", || bubble.everything(), whole);
     asked(&bubble, "codex shows a dialog in its pane: permission");
-    stays(&bubble, "nothing answers the dialog", || !typed(&machine).contains(['\n', '\r']));
+    bubble.stays("nothing answers the dialog", || !typed(&machine).contains(['\n', '\r']));
     machine.open("over");
     eventually_or("the end of the dialog", || bubble.everything(), || machine.beside("closed").exists().then_some(()));
     assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));

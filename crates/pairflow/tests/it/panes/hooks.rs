@@ -1,24 +1,10 @@
 //! The tmux driver with toy agents: what their hooks bring about.
 
-use std::time::{Duration, Instant};
-
 use pairflow_testkit::home::write_program;
 use pairflow_testkit::toys::Own;
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
-
-/// How long something that must not happen is waited for: longer than the stage takes to look again.
-const HOLD: Duration = Duration::from_secs(4);
-
-/// Insists that `what` holds for a while.
-#[track_caller]
-fn stays(bubble: &Own<'_>, what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + HOLD;
-    while Instant::now() < until {
-        assert!(holds(), "{what}:\n{}", bubble.everything());
-    }
-}
 
 /// Types a line into a pane, as a person does.
 fn types(bubble: &Own<'_>, agent: &str, line: &str) {
@@ -69,7 +55,7 @@ person() { hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"ls"}'; 
     bubble.wait("the next turn", |status| {
         status["round"] == 2 && status["active_agent"] == "codex" && status["turn_state"] == "open"
     });
-    stays(&bubble, "nothing is typed into a busy program", || sent(&bubble, "codex") == before);
+    bubble.stays("nothing is typed into a busy program", || sent(&bubble, "codex") == before);
     machine.open("free");
     assert_eq!(bubble.wait_for_note("codex", 2).round, Some(2));
     bubble.wait_for_state("READY_FOR_APPROVAL");
@@ -89,7 +75,8 @@ act() {
 eval "heard_$(declare -f take)"
 take() { if [[ $1 == *'Round 2: you are the implementer'* ]]; then echo "$1" >>"$given"; else heard_take "$1"; fi; }
 "#;
-    let machine = toys("", "");
+    let mut machine = toys("", "");
+    machine.limit("notice_pasted=2000");
     let toy = std::fs::read_to_string(machine.beside("toy")).unwrap();
     let (head, tail) = toy.split_once("\nbegun\n").unwrap();
     write_program(&machine.beside("toy"), &format!("{head}\n{play}\nbegun\n{tail}"));
@@ -119,7 +106,7 @@ fn a_program_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked
     types(&bubble, "codex", "how is it going?");
     assert_eq!(bubble.wait_for_note("codex", 1).number, None);
     eventually_or("the withdrawal", || bubble.everything(), || (bubble.questions() == 0).then_some(()));
-    stays(&bubble, "nobody is reminded after a person's words", || bubble.stops("codex").len() == 2);
+    bubble.stays("nobody is reminded after a person's words", || bubble.stops("codex").len() == 2);
     assert!(bubble.stops("claude").is_empty(), "it has no turn");
     bubble.stop();
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pairflow_testkit::toys::Own;
+use pairflow_testkit::toys::{LOOK, Own};
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
@@ -35,11 +35,11 @@ fn is_idle(bubble: &Own<'_>, what: &str) {
         let began = Instant::now();
         eventually_or("the end of a while", String::new, || (began.elapsed() >= time).then_some(()));
     };
-    pause(Duration::from_secs(4));
+    pause(LOOK * 2);
     let before = ticks();
-    pause(Duration::from_secs(4));
+    pause(LOOK * 4);
     let used = ticks() - before;
-    assert!(used <= 20, "{what}: {used} ticks in four seconds\n{}", bubble.everything());
+    assert!(used <= 20, "{what}: {used} ticks in two seconds\n{}", bubble.everything());
 }
 
 #[test]

@@ -214,7 +214,8 @@ fn files_of_the_worktree_and_of_git_that_are_fifos_hold_nothing_up_for_long() {
 
 #[test]
 fn a_hook_whose_input_never_ends_is_over_after_a_while() {
-    let home = home();
+    let mut home = home();
+    home.set_limits("hook_input=500");
     let mut command = home.command(&["hook", "Stop"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let _open = child.stdin.take();
@@ -267,7 +268,7 @@ impl Drop for Supervisor {
 /// Has a supervisor that stands still replaced after two seconds. For what is called after it was stopped: one that is
 /// only slow must not be replaced.
 fn grow_impatient(home: &mut Home) {
-    home.set_env(vec![("PAIRFLOW_SUPERVISOR_LIMIT_MS".to_owned(), "2000".to_owned())]);
+    home.set_limits("hung_supervisor=2000");
 }
 
 #[test]
