@@ -100,6 +100,19 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
 }
 
 #[test]
+fn every_section_that_a_document_lacks_is_named_to_its_implementer() {
+    let home = home();
+    let (codex, _) = document_bubble(&home, "prd");
+    codex.write("docs/prd.md", "# Retry\n\nA download that fails is tried up to 4 times.\n");
+    hand_over(&codex, "draft", &[]).ok();
+    home.wait_for("prd", |status| status["turn_state"] == "open" && stands(status)[0].1 == "failed");
+    let brief = std::fs::read_to_string(codex.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+    for section in ["Scope", "Non-goals", "Requirements", "Acceptance criteria", "Risks", "Rollout"] {
+        assert!(brief.contains(&format!("the section \"{section}\" is missing")), "{section}:\n{brief}");
+    }
+}
+
+#[test]
 fn an_unresolved_blocker_of_the_dry_run_fails_the_gate_until_it_is_resolved() {
     let home = home();
     let (codex, claude) = document_bubble(&home, "prd");
