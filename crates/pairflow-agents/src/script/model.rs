@@ -96,9 +96,12 @@ pub struct Pass {
     /// Findings whose answer is not right.
     #[serde(default)]
     pub reopen: Vec<String>,
-    /// Steps of a document review, as `name=result`.
+    /// Steps of a document review, or the implementer's dry run, as `name=result`.
     #[serde(default)]
     pub steps: Vec<String>,
+    /// What the implementer of a document could not resolve.
+    #[serde(default)]
+    pub blockers: Vec<String>,
     /// What the person has to know, as Markdown.
     #[serde(default)]
     pub explain: Option<String>,

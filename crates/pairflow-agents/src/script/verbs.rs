@@ -54,6 +54,7 @@ fn of_pass(pass: &Pass) -> Vec<String> {
     words.extend(pass.confirm.iter().map(|id| format!("--confirm={id}")));
     words.extend(pass.reopen.iter().map(|id| format!("--reopen={id}")));
     words.extend(pass.steps.iter().map(|step| format!("--step={step}")));
+    words.extend(pass.blockers.iter().map(|blocker| format!("--blocker={blocker}")));
     words.extend(pass.explain.iter().map(|_| "--explain=-".to_owned()));
     words.extend(pass.refs.iter().map(|one| format!("--ref={one}")));
     words.extend(pass.intent.iter().map(|intent| format!("--intent={intent}")));

@@ -164,6 +164,13 @@ fn a_pass_reaches_pairflow_with_all_its_flags() {
 }
 
 #[test]
+fn the_implementer_of_a_document_hands_over_its_dry_run() {
+    let stage = Stage::new();
+    assert_eq!(stage.play("- pass: {summary: x, steps: [dry-run=a loop], blockers: [no limit]}").0, 0);
+    assert_eq!(stage.calls(), ["pass", "--summary=x", "--step=dry-run=a loop", "--blocker=no limit"]);
+}
+
+#[test]
 fn a_clean_review_and_a_repeated_pass() {
     let stage = Stage::new();
     assert_eq!(stage.play("- pass: {summary: clean, no_findings: true, repeat: 2}").0, 0);

@@ -60,6 +60,9 @@ pub struct Finding {
     /// The row that asked for what this finding wants undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverses: Option<FindingId>,
+    /// Whether the implementer of a document filed it: it stands in the way of the implementation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blocker: bool,
 }
 
 /// What kind of fault a finding is. The first three are risks: a P2 of theirs has to be answered.
@@ -155,7 +158,13 @@ impl Finding {
             seen: None,
             duplicate_of: None,
             reverses: None,
+            blocker: false,
         }
+    }
+
+    /// What an implementer cannot resolve in its dry run of a document.
+    pub fn blocker(title: impl Into<String>) -> Self {
+        Self { blocker: true, ..Self::new(Severity::P1, title) }
     }
 
     /// The claim as its critic made it, without what pairflow found out about it.

@@ -33,9 +33,11 @@ pub(super) fn admit(unit: &Unit, seat: Seat, answers: &Answers) -> Result<(), Re
     if let Some(id) = twice.or_else(|| answers.fixed.iter().find(|id| disputed(id))) {
         return Err(Refusal::TwoAnswers { id: *id });
     }
-    match answers.confirmed.iter().find(|id| unit.ledger.get(**id).is_some_and(Row::proven)) {
-        Some(id) => Err(Refusal::StillFails { id: *id }),
-        None => Ok(()),
+    let confirmed = |is: fn(&Row) -> bool| answers.confirmed.iter().find(|id| unit.ledger.get(**id).is_some_and(is));
+    match (confirmed(Row::proven), confirmed(Row::unresolved)) {
+        (Some(id), _) => Err(Refusal::StillFails { id: *id }),
+        (None, Some(id)) => Err(Refusal::Unresolved { id: *id }),
+        (None, None) => Ok(()),
     }
 }
 

@@ -303,8 +303,10 @@ pub struct PassCommand {
     pub answers: Answers,
     /// What the person has to know to decide.
     pub explanation: Option<Explanation>,
-    /// The steps of a document review.
+    /// The steps of a document's review, or the implementer's dry run.
     pub steps: Vec<Step>,
+    /// What the implementer of a document could not resolve in its dry run.
+    pub blockers: Vec<String>,
     /// Whether the critic wants the person to decide before the loop goes on.
     pub discuss: bool,
     /// Whether the critic says in so many words that the work has to change, so that its review cannot be a clean one.
@@ -332,12 +334,21 @@ impl PassCommand {
             answers: Answers::default(),
             explanation: None,
             steps: Vec::new(),
+            blockers: Vec::new(),
             discuss: false,
             insists: false,
             reviewed: Vec::new(),
             head,
             tree: None,
             key: None,
+        }
+    }
+
+    /// Returns what it files: a critic's findings, or a producer's blockers.
+    pub fn filed(&self) -> Option<Vec<Finding>> {
+        match self.blockers.as_slice() {
+            [] => self.findings.clone(),
+            blockers => Some(blockers.iter().map(|blocker| Finding::blocker(blocker.trim())).collect()),
         }
     }
 }

@@ -71,6 +71,7 @@ fn key_of_pass(turn: u32, pass: &PassCommand) -> Key {
         answers,
         explanation,
         steps,
+        blockers,
         discuss,
         insists,
         reviewed,
@@ -79,7 +80,8 @@ fn key_of_pass(turn: u32, pass: &PassCommand) -> Key {
         key: _,
     } = pass;
     let findings = findings.as_ref().map(|all| all.iter().map(Finding::as_said).collect::<Vec<_>>());
-    let said = payload(&(summary, refs, intent, findings, answers, explanation, steps, (discuss, insists, reviewed)));
+    let flags = (discuss, insists, reviewed);
+    let said = payload(&(summary, refs, intent, findings, answers, explanation, (steps, blockers), flags));
     Key::of(&[by.as_str(), &turn.to_string(), "pass", &said])
 }
 
@@ -122,6 +124,7 @@ mod tests {
             key(|pass| pass.answers.confirmed.push(FindingId(1))),
             key(|pass| pass.explanation = Some(Explanation::default())),
             key(|pass| pass.steps.push(step)),
+            key(|pass| pass.blockers.push("x".into())),
             key(|pass| pass.discuss = true),
             key(|pass| pass.insists = true),
             key(|pass| pass.reviewed.push(1)),

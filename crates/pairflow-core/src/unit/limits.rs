@@ -78,6 +78,8 @@ fn admit_pass(pass: &PassCommand) -> Result<(), Refusal> {
     explained(pass.explanation.as_ref())?;
     at_most("steps", pass.steps.len(), StepName::ALL.len())?;
     pass.steps.iter().try_for_each(|step| short("the result of a step", &step.result))?;
+    at_most("blockers", pass.blockers.len(), MAX_FINDINGS)?;
+    pass.blockers.iter().try_for_each(|text| blocker(text))?;
     whole(pass)
 }
 
@@ -92,20 +94,32 @@ fn whole(pass: &PassCommand) -> Result<(), Refusal> {
     let disputed = pass.answers.disputed.iter().map(|dispute| dispute.reason.len());
     let steps = pass.steps.iter().map(|step| step.result.len());
     let explained = pass.explanation.iter().flat_map(Explanation::parts).map(|(_, text)| text.len());
-    let bytes: usize = findings.chain(disputed).chain(steps).chain(explained).sum();
+    let blockers = pass.blockers.iter().map(String::len);
+    let bytes: usize = findings.chain(blockers).chain(disputed).chain(steps).chain(explained).sum();
     let limit = MAX_REVIEW;
     if bytes <= limit { Ok(()) } else { Err(Refusal::TooLong { what: "the review", bytes, limit }) }
 }
 
 fn finding(finding: &Finding) -> Result<(), Refusal> {
-    let chars = finding.title.chars().count();
-    if chars > MAX_TITLE {
-        return Err(Refusal::LongTitle { chars });
-    }
+    title(&finding.title)?;
     short("the detail of a finding", &finding.detail)?;
     short("the suggestion of a finding", &finding.suggestion)?;
     short("the reproducer of a finding", finding.reproducer.as_deref().unwrap_or_default())?;
     short("the file of a finding", finding.file.as_deref().unwrap_or_default())
+}
+
+fn title(text: &str) -> Result<(), Refusal> {
+    let chars = text.chars().count();
+    if chars <= MAX_TITLE { Ok(()) } else { Err(Refusal::LongTitle { chars }) }
+}
+
+/// A blocker becomes the title of a finding.
+fn blocker(text: &str) -> Result<(), Refusal> {
+    if text.trim().is_empty() {
+        return Err(Refusal::Empty { what: "a blocker" });
+    }
+    short("a blocker", text)?;
+    title(text)
 }
 
 fn explained(explanation: Option<&Explanation>) -> Result<(), Refusal> {

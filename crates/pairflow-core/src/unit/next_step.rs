@@ -5,13 +5,14 @@ use crate::rounds::StepName;
 use crate::unit::StateName;
 use crate::unit::refusal::numbers;
 
-/// A line that hands over the review of a document, with all of its steps: without them it would be refused.
+/// A line that hands over a document or its review, with all steps that belong to it: without them it would be refused.
 pub(super) fn with_steps(line: String) -> String {
-    let reviews = [" --no-findings", " --finding", " --reopen"].iter().any(|option| line.contains(option));
-    if !reviews || line.contains(" --step ") {
+    if !line.starts_with("pairflow pass ") || line.contains(" --step ") {
         return line;
     }
-    StepName::ALL.into_iter().fold(line, |line, step| format!("{line} --step {}='…'", step.name()))
+    let reviews = [" --no-findings", " --finding", " --reopen"].iter().any(|option| line.contains(option));
+    let steps = if reviews { &StepName::ALL[..] } else { &[StepName::DryRun] };
+    steps.iter().fold(line, |line, step| format!("{line} --step {}='…'", step.name()))
 }
 
 /// A line that says to have found nothing, with all slices of the change: without one of them it would be refused.
@@ -31,6 +32,7 @@ pub(super) fn form(what: &str, id: &BubbleId) -> Option<String> {
         "the message" => format!("pairflow inbox {id}"),
         "the commit message" => format!("pairflow commit {id} --message '…'"),
         "the reason of the waiver" => format!("pairflow waive --id {id} F1 --reason '…'"),
+        "a blocker" => "pairflow pass --summary '…' --step dry-run='…' --blocker '…'".to_owned(),
         "the reason of a dispute" => "pairflow pass --summary '…' --dispute F1 --reason '…'".to_owned(),
         "the review" => "pairflow pass --summary '…' --findings FILE".to_owned(),
         "the reason of the override" => format!("pairflow commit {id} --override-scope --reason '…'"),

@@ -192,6 +192,27 @@ pub enum Refusal {
     /// Steps where none belong.
     #[error("--step belongs to the review of a document, and this is none")]
     NoStepsHere,
+    /// The implementer of a document gave no outline.
+    #[error("a document is handed over with an outline of its implementation; give --step dry-run='…'")]
+    NoOutline,
+    /// The implementer of a document gave a step of the review.
+    #[error("the implementer of a document goes through one step, dry-run; {} is the reviewer's", .step)]
+    StepOfReviewer {
+        /// Which step.
+        step: &'static str,
+    },
+    /// Blockers where none belong.
+    #[error("--blocker is for the implementer of a document")]
+    NoBlockersHere {
+        /// The caller's seat.
+        seat: Seat,
+    },
+    /// A row is confirmed that its implementer calls an unresolved blocker.
+    #[error("{id} is a blocker that the implementer has not resolved: no review can confirm it")]
+    Unresolved {
+        /// Which row.
+        id: FindingId,
+    },
     /// No such check.
     #[error("there is no check '{name}'{}", if .known.is_empty() { String::new() } else { format!("; there are {}", .known.join(", ")) })]
     UnknownCheck {
@@ -407,6 +428,10 @@ impl Refusal {
             | Self::WaivedByPerson { .. }
             | Self::StepsMissing { .. }
             | Self::NoStepsHere
+            | Self::NoOutline
+            | Self::StepOfReviewer { .. }
+            | Self::NoBlockersHere { .. }
+            | Self::Unresolved { .. }
             | Self::UnknownCheck { .. }
             | Self::NotReviewer { .. }
             | Self::NotConverged { .. }
@@ -429,15 +454,19 @@ impl Refusal {
             | Self::NotConverged { .. }
             | Self::SlicesMissing { .. }
             | Self::NoStepsHere
+            | Self::Unresolved { .. }
             | Self::WaivedByPerson { .. }
             | Self::AnswersOfOtherSeat { seat: Seat::Critic } => "pairflow pass --summary '…' --no-findings".to_owned(),
             Self::StillFails { id } | Self::TwoAnswers { id } => format!("pairflow pass --summary '…' --reopen {id}"),
             Self::StepsMissing { .. } => with_steps("pairflow pass --summary '…' --no-findings".to_owned()),
             Self::AnswersOfOtherSeat { seat: Seat::Producer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
+            Self::NoOutline | Self::StepOfReviewer { .. } => with_steps("pairflow pass --summary '…'".to_owned()),
+            Self::NoBlockersHere { seat: Seat::Producer } => "pairflow ask-human --question '…'".to_owned(),
             Self::NotReviewer { .. } | Self::FindingsFromProducer => "pairflow pass --summary '…'".to_owned(),
-            Self::NothingBlocks | Self::LongTitle { .. } | Self::TooMany { what: "findings", .. } => {
-                "pairflow pass --summary '…' --finding 'P1:title'".to_owned()
-            }
+            Self::NothingBlocks
+            | Self::NoBlockersHere { seat: Seat::Critic }
+            | Self::LongTitle { .. }
+            | Self::TooMany { what: "findings", .. } => "pairflow pass --summary '…' --finding 'P1:title'".to_owned(),
             Self::WrongBranch { branch, worktree, .. } => format!("git -C '{worktree}' switch {branch}"),
             Self::WorktreeGone { .. } => "pairflow ask-human --question 'the worktree is gone: …'".to_owned(),
             Self::Empty { what } | Self::Placeholder { what } | Self::TooLong { what, .. } | Self::NulByte { what } => {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::facts::{Outcome, Receipt, Snapshot};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
 use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning, Workspace};
-use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Ledger, Review, RoundRoles, Step};
+use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Ledger, Review, RoundRoles, Step, StepName};
 use crate::rules::Rules;
 use crate::time::Timestamp;
 use crate::unit::{AgentSession, Notice, Parked, Phase, Seat};
@@ -99,6 +99,9 @@ pub struct Unit {
     pub explanation_asked: bool,
     /// The steps of the last document review.
     pub steps: Vec<Step>,
+    /// How the implementer of a document would implement it, as handed over last.
+    #[serde(default)]
+    pub outline: String,
     /// The document of which the person said to have understood it.
     pub understood: Option<TreeId>,
     /// Checks that the person waived, with the reason.
@@ -297,6 +300,7 @@ impl Unit {
             explanation: Explanation::default(),
             explanation_asked: false,
             steps: Vec::new(),
+            outline: String::new(),
             understood: None,
             waived_checks: BTreeMap::new(),
             reviewed: None,
@@ -381,6 +385,15 @@ impl Unit {
         if let Some(tree) = self.reviewed.clone() {
             self.reviewed_by.insert(by.clone(), Reviewed { round, tree });
         }
+    }
+
+    /// Takes over the dry run of a document's producer: the outline, and what it could not resolve.
+    pub(crate) fn dry_run(&mut self, by: &AgentId, pass: &Pass) {
+        let outline = pass.steps.iter().find(|step| step.step == StepName::DryRun);
+        self.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
+        let findings = pass.findings.as_deref().unwrap_or_default();
+        let (round, answers, risk) = (self.round, &Answers::default(), &[][..]);
+        self.ledger.block(&Review { by, round, findings, answers, risk, discuss: false });
     }
 
     /// Returns the reproducers that have not been run on the newest snapshot, with their findings.

@@ -14,6 +14,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
     if pass.summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
     }
+    blocked(unit, turn.seat, &pass.blockers)?;
     let findings = declared(unit, turn.seat, pass)?;
     answers::admit(unit, turn.seat, &pass.answers)?;
     steps_done(unit, turn.seat, &pass.steps)?;
@@ -97,7 +98,7 @@ fn opening(unit: &Unit, turn: &Turn) -> String {
 /// What the hand-over declares, with names for the findings.
 fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<crate::rounds::Finding>>, Refusal> {
     match (seat, &pass.findings) {
-        (Seat::Producer, None) => Ok(None),
+        (Seat::Producer, None) => Ok(pass.filed().map(|blockers| unit.ledger.name(&blockers))),
         (Seat::Producer, Some(_)) => Err(Refusal::FindingsFromProducer),
         (Seat::Critic, None) if pass.answers.reopened.is_empty() => Err(Refusal::NoDeclaration),
         (Seat::Critic, None) => Ok(Some(Vec::new())),
@@ -105,18 +106,26 @@ fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<cr
     }
 }
 
-/// Whether the review of a document went through every step of its protocol.
+/// Whether blockers may be given here.
+fn blocked(unit: &Unit, seat: Seat, blockers: &[String]) -> Result<(), Refusal> {
+    let here = unit.rules.kind == BubbleKind::Document && seat == Seat::Producer;
+    if here || blockers.is_empty() { Ok(()) } else { Err(Refusal::NoBlockersHere { seat }) }
+}
+
+/// Whether a document went through the steps of its protocol: the dry run of its implementer, all of them in a review.
 fn steps_done(unit: &Unit, seat: Seat, steps: &[Step]) -> Result<(), Refusal> {
-    let document = unit.rules.kind == BubbleKind::Document;
-    if !steps.is_empty() && (!document || seat == Seat::Producer) {
-        return Err(Refusal::NoStepsHere);
+    if unit.rules.kind != BubbleKind::Document {
+        return if steps.is_empty() { Ok(()) } else { Err(Refusal::NoStepsHere) };
     }
     let done = |name: &StepName| steps.iter().any(|step| step.step == *name && !step.result.trim().is_empty());
+    let foreign = steps.iter().find(|step| step.step != StepName::DryRun);
     let missing: Vec<_> = StepName::ALL.into_iter().filter(|name| !done(name)).map(StepName::name).collect();
-    if document && seat == Seat::Critic && !missing.is_empty() {
-        return Err(Refusal::StepsMissing { missing });
+    match (seat, foreign) {
+        (Seat::Producer, Some(step)) => Err(Refusal::StepOfReviewer { step: step.step.name() }),
+        (Seat::Producer, None) if !done(&StepName::DryRun) => Err(Refusal::NoOutline),
+        (Seat::Critic, _) if !missing.is_empty() => Err(Refusal::StepsMissing { missing }),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether the worktree is on the bubble's own branch.

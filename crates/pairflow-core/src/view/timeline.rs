@@ -176,6 +176,10 @@ fn passed(pass: &Pass) -> (String, Tone) {
         None => (format!("hands over{answers}: {}", pass.summary), Tone::Plain),
         Some([]) if !pass.answers.reopened.is_empty() => (format!("reviews{answers}: {}", pass.summary), Tone::Bad),
         Some([]) => (format!("finds nothing{answers}: {}", pass.summary), Tone::Good),
+        Some(findings) if findings.iter().any(|finding| finding.blocker) => {
+            let blockers = findings.iter().map(named).collect::<Vec<_>>().join(", ");
+            (format!("hands over{answers}, blocked by {blockers}: {}", pass.summary), Tone::Bad)
+        }
         Some(findings) => {
             let tone = if findings.iter().any(|finding| finding.severity.blocks()) { Tone::Bad } else { Tone::Warn };
             (format!("finds {}{answers}", findings.iter().map(named).collect::<Vec<_>>().join(", ")), tone)

@@ -68,7 +68,7 @@ fn found(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
         let elsewhere = one.reverses.zip(other.reverses).is_some_and(|(one, other)| one != other);
         said(one) == said(other) && !elsewhere
     };
-    match (&body.findings, &pass.findings) {
+    match (&body.findings, &pass.filed()) {
         (Some(recorded), Some(said)) => {
             recorded.len() == said.len() && recorded.iter().zip(said).all(|(one, other)| same(one, other))
         }

@@ -67,8 +67,10 @@ pub struct Handover {
     pub answers: Answers,
     /// What the person has to know to decide.
     pub explanation: Option<Explanation>,
-    /// The steps of a document review.
+    /// The steps of a document's review, or the implementer's dry run.
     pub steps: Vec<Step>,
+    /// What the implementer of a document could not resolve in its dry run.
+    pub blockers: Vec<String>,
     /// Whether the critic wants the person to decide before the loop goes on.
     pub discuss: bool,
     /// Whether the critic says in so many words that the work has to change.
@@ -162,6 +164,7 @@ impl Bubble {
                     answers: pass.answers,
                     explanation: pass.explanation,
                     steps: pass.steps,
+                    blockers: pass.blockers,
                     discuss: pass.discuss,
                     insists: pass.insists,
                     reviewed: pass.reviewed,

@@ -125,7 +125,8 @@ fn ways() -> Ways {
     let reviewing = format!("{running}\ncodex edits src/lib.rs\ncodex: pass 'first cut'");
     let second = format!("{reviewing}\nclaude: pass clean");
     let last = format!("given max_rounds 1\n{reviewing}\nclaude: pass P1 'no rollback'");
-    let document = "given document\nstart\ncodex edits docs/prd.md\ncodex: pass\nclaude: pass clean stepped";
+    let document =
+        "given document\nstart\ncodex edits docs/prd.md\ncodex: pass step dry-run\nclaude: pass clean stepped";
     let document = format!("{document}\ncodex: pass clean stepped");
     Ways { running, reviewing, second, last, document }
 }
@@ -197,6 +198,7 @@ fn waiting_stops() -> Vec<Stop> {
         stop("WAITING_HUMAN: an agent asks", format!("{running}\ncodex: asks 'which database?'")),
         stop("WAITING_HUMAN: two agents ask", format!("{running}\ncodex: asks 'a?'\nclaude: asks 'b?'")),
         stop("WAITING_HUMAN: an agent was silent", format!("{running}\nwait 6m")),
+        stop("WAITING_HUMAN: the reviewer whose review would suffice was silent", format!("{second}\nwait 6m")),
         stop(
             "WAITING_HUMAN: an agent asked before the review that suffices was recorded",
             format!("{second}\ncodex: pass clean (hold)\ncodex: asks 'is it fast enough?'"),

@@ -115,6 +115,10 @@ impl Shown {
         }
         let named = findings.iter().filter_map(|finding| finding.id).chain(pass.answers.reopened.iter().copied());
         let grave = named.into_iter().any(|id| self.blocks(id));
+        if findings.iter().any(|finding| finding.blocker) {
+            // An implementer's hand-over is no review.
+            return;
+        }
         if grave { self.clean.clear() } else { self.clean.push(by.clone()) }
     }
 

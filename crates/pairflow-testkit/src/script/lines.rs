@@ -128,7 +128,7 @@ impl Play {
             findings.get_or_insert_default().push(found);
         }
         let answers = answers(words);
-        let (explanation, steps) = (explanation(words), steps(words));
+        let (explanation, steps, blockers) = (explanation(words), steps(words), blockers(words));
         let intent = words.after("intent").map(|word| match word.as_str() {
             "task" => Intent::Task,
             "review" => Intent::Review,
@@ -147,7 +147,8 @@ impl Play {
         let tree = self.unit.returned_to(&by).is_some().then(|| self.world.tree());
         let key = words.after("key").map(Key);
         let plain = PassCommand { insists, tree, key, ..PassCommand::new(by, summary, head) };
-        Command::Pass(PassCommand { refs, intent, findings, answers, explanation, steps, discuss, ..plain })
+        let plain = PassCommand { explanation, steps, blockers, ..plain };
+        Command::Pass(PassCommand { refs, intent, findings, answers, discuss, ..plain })
     }
 
     fn person(&mut self, words: &mut Words) -> Sent {
@@ -358,7 +359,16 @@ fn whole() -> Explanation {
     Explanation { what: said("what"), why: said("why"), risks: said("risks"), test_plan: said("test plan") }
 }
 
-/// `stepped`: all steps of a document review; `step dry-run`: one of them.
+/// `blocked 'no limit'`: what the implementer of a document cannot resolve.
+fn blockers(words: &mut Words) -> Vec<String> {
+    let mut blockers = Vec::new();
+    while words.take("blocked") {
+        blockers.push(words.need_quoted("the blocker"));
+    }
+    blockers
+}
+
+/// `stepped`: all steps of a document review; `step dry-run`: one of them, or the implementer's.
 fn steps(words: &mut Words) -> Vec<Step> {
     let step = |step: StepName| Step { step, result: format!("{} done", step.name()) };
     if words.take("stepped") {

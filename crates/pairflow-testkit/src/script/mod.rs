@@ -11,6 +11,7 @@
 //! claude: pass P1 'x' at a.rs:3 class security by './repro' late undoes F1     claude: pass confirms F1 reopens F2
 //! human: waive F1 'why'           human: waive lint 'why'           human: waive lint withdraw 'why'
 //! claude: pass P2 'x' discuss     claude: pass P2 'x' insists (says that the work has to change)
+//! codex: pass step dry-run blocked 'no limit' (of a document)       claude: pass clean stepped
 //! codex: pass fixes F1 disputes F2 'why' explained         F1 reproducer fails|passes|cannot run
 //! claude: pass clean              claude: converged 'done'          codex: asks 'which db?'
 //! human: reply 'sqlite'           human: reply accept               human: approve | rework 'x' | commit | merge

@@ -22,6 +22,7 @@ const EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "reviewed login.rs" --finding "P1:no rollback when the write fails"
   pairflow pass --summary "reviewed login.rs" --findings review.json --confirm F1 --reopen F2
   pairflow pass --summary "reviewed login.rs" --no-findings
+  pairflow pass --summary "wrote the PRD" --step "dry-run=a loop around the download" --blocker "no limit for retries"
 
 A findings file is JSON:
   {"findings": [{"severity": "P1", "title": "no rollback when the write fails", "file": "src/login.rs", "line": 42,
@@ -44,6 +45,9 @@ pub struct PassArgs {
     /// What the other side is asked to do
     #[arg(long, value_name = "INTENT")]
     pub intent: Option<IntentArg>,
+    /// A step of a document: dry-run=… from its implementer; contradictions=…, dry-run=…, adversarial=… from a reviewer (can be repeated)
+    #[arg(long = "step", value_name = "NAME=RESULT")]
+    pub steps: Vec<Step>,
     /// What a reviewer says
     #[command(flatten)]
     pub review: ReviewArgs,
@@ -83,9 +87,6 @@ pub struct ReviewArgs {
     /// A finding whose answer is not right (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub reopen: Vec<FindingId>,
-    /// A step of a document review: contradictions=…, dry-run=…, adversarial=… (can be repeated)
-    #[arg(long = "step", value_name = "NAME=RESULT")]
-    pub steps: Vec<Step>,
     /// The slices of a long change that were read, as `1,2,3`
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub reviewed: Vec<u32>,
@@ -104,6 +105,9 @@ pub struct AnswerArgs {
     /// Why it is wrong (can be repeated)
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true, requires = "dispute")]
     pub reason: Vec<String>,
+    /// What stands in the way of implementing the document; becomes a P1 finding (can be repeated)
+    #[arg(long = "blocker", value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    pub blockers: Vec<String>,
 }
 
 /// The line of the table.
@@ -177,7 +181,8 @@ fn handover(app: &App, args: &PassArgs) -> Result<Handover, CommandError> {
         answers: answers(args, &reviewed)?,
         findings: reviewed.findings,
         explanation: explanation(app, args.explain.as_deref())?,
-        steps: args.review.steps.clone(),
+        steps: args.steps.clone(),
+        blockers: args.answer.blockers.clone(),
         discuss: reviewed.discuss,
         insists: reviewed.insists,
         reviewed: args.review.reviewed.clone(),
@@ -213,7 +218,7 @@ fn reviewed(app: &App, args: &ReviewArgs) -> Result<Declared, CommandError> {
 }
 
 fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError> {
-    let AnswerArgs { fixed, dispute, reason } = &args.answer;
+    let AnswerArgs { fixed, dispute, reason, .. } = &args.answer;
     if dispute.len() != reason.len() {
         let (disputes, reasons) = (dispute.len(), reason.len());
         let message = format!("each --dispute needs a --reason of its own: there are {disputes} and {reasons}.");

@@ -2,7 +2,7 @@
 //!
 //! A claim that a row already makes is that row again. A review that found nothing settles what was grave and what was
 //! answered; beside findings, a row is settled only by name. What a reproducer still shows stays open, no matter who says
-//! otherwise.
+//! otherwise, and so does a blocker that its implementer has not resolved.
 
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,12 @@ impl Ledger {
         }
     }
 
+    /// Takes over what a producer cannot resolve.
+    pub(crate) fn block(&mut self, review: &Review<'_>) {
+        review.findings.iter().for_each(|blocker| self.file(blocker, review));
+        self.bound();
+    }
+
     /// Takes over a recorded review.
     pub(crate) fn review(&mut self, review: &Review<'_>) {
         let by = Party::Agent(review.by.clone());
@@ -153,9 +159,11 @@ impl Ledger {
         }
     }
 
-    /// Takes a row as closed: as disputed if that was the answer, else as fixed. A failing reproducer forbids it.
+    /// Takes a row as closed: as disputed if that was the answer, else as fixed. A failing reproducer forbids it, and so
+    /// does a blocker without an answer.
     fn confirm(&mut self, id: FindingId, round: u32, by: &Party) {
-        let Some(row) = self.get_mut(id).filter(|row| row.is_open() && !row.proven()) else { return };
+        let row = self.get_mut(id).filter(|row| row.is_open() && !row.proven() && !row.unresolved());
+        let Some(row) = row else { return };
         let to = if row.state == RowState::Disputed { RowState::Disputed } else { RowState::Fixed };
         row.become_state(RowChange { settled: true, ..change(round, by, to, "") });
     }
@@ -237,6 +245,7 @@ fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
     }
     row.severity = row.severity.min(finding.severity);
     row.risk |= is_risk(finding, risk);
+    row.blocker |= finding.blocker;
     row.line = finding.line.or(row.line);
     // What was said in time once is not late when it is said again.
     row.seen = row.seen.and(finding.seen);
@@ -305,6 +314,7 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
         risk: is_risk(finding, review.risk),
         seen: finding.seen,
         reproducer: finding.reproducer.as_deref().map(pending),
+        blocker: finding.blocker,
         history: Vec::new(),
     };
     row.become_state(RowChange { settled: state == RowState::Duplicate, ..filed });

@@ -64,6 +64,9 @@ pub struct Row {
     /// The command that shows the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducer: Option<Reproducer>,
+    /// Whether the implementer of a document said that it stands in the way of the implementation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blocker: bool,
     /// What happened to it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<RowChange>,
@@ -160,6 +163,11 @@ impl Row {
         self.reproducer.as_ref().is_some_and(|one| one.stand == Shown::Fails)
     }
 
+    /// Whether it is a blocker that no implementer has answered yet: no reviewer can close it.
+    pub fn unresolved(&self) -> bool {
+        self.blocker && self.is_open() && !matches!(self.state, RowState::Fixed | RowState::Disputed)
+    }
+
     /// The row in short: `F3 P1 no rollback`.
     pub fn short(&self) -> String {
         format!("{} {} {}", self.id, self.severity, self.title)
@@ -176,6 +184,7 @@ impl Row {
             suggestion: self.suggestion.clone(),
             reproducer: self.reproducer.as_ref().map(|one| one.command.clone()),
             anchor: self.anchor.clone(),
+            blocker: self.blocker,
             ..Finding::new(self.severity, self.title.clone())
         }
     }

@@ -69,6 +69,7 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
         Seat::Producer => {
             unit.notes.clear();
             unit.ledger.answer(by, unit.round, &pass.answers);
+            unit.dry_run(by, pass);
             begin_turn(unit, Seat::Critic, Stage::Closing(handover), at);
         }
         Seat::Critic => reviewed(unit, handover, pass, at),

@@ -33,14 +33,16 @@ pub(super) fn end(page: &mut Page, lines: &[String]) {
 pub(super) fn of_producer(unit: &Unit) -> Vec<String> {
     let id = &unit.id;
     let fixed = named("--fixed", unit.ledger.open().filter(|row| !row.answered || row.blocks()));
-    vec![format!("pairflow pass --id {id} --summary '…'{fixed} --explain FILE"), ask(unit)]
+    let outline = if unit.rules.kind == BubbleKind::Document { " --step dry-run='…'" } else { "" };
+    vec![format!("pairflow pass --id {id} --summary '…'{fixed}{outline} --explain FILE"), ask(unit)]
 }
 
 /// Returns the lines that end a critic's turn. `slices` is how many of them the change was cut into, and `last` whether
 /// a clean review would be the last one needed.
 pub(super) fn of_critic(unit: &Unit, slices: u32, last: bool) -> Vec<String> {
     let id = &unit.id;
-    let confirm = named("--confirm", unit.ledger.open().filter(|row| row.answered && !row.proven()));
+    let confirm =
+        named("--confirm", unit.ledger.open().filter(|row| row.answered && !row.proven() && !row.unresolved()));
     let (all, steps) = (reviewed(slices), steps(unit));
     let found = format!("pairflow pass --id {id} --summary '…' --findings FILE{confirm}{steps}{all}");
     let clean = format!("pairflow pass --id {id} --summary '…' --no-findings{steps}{all}");

@@ -26,6 +26,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> Strin
     standards(&mut page, unit, &material.standards);
     parts::place(&mut page, unit);
     parts::handed_over(&mut page, unit, turn);
+    outline(&mut page, unit);
     open_findings(&mut page, unit);
     settled_findings(&mut page, unit);
     parts::checks(&mut page, unit);
@@ -78,6 +79,19 @@ fn standards(page: &mut Page, unit: &Unit, standards: &[Standard]) {
     }
 }
 
+/// Adds how the implementer of a document would implement it.
+fn outline(page: &mut Page, unit: &Unit) {
+    if unit.outline.is_empty() {
+        return;
+    }
+    page.section("The implementer's dry run");
+    page.line(
+        "This is how the implementer would implement the document. Say in your own dry run where that does not work.",
+    );
+    page.line("");
+    page.quote(&unit.outline);
+}
+
 fn open_findings(page: &mut Page, unit: &Unit) {
     if unit.ledger.open().next().is_none() {
         return;
@@ -95,6 +109,12 @@ fn open_findings(page: &mut Page, unit: &Unit) {
          settle each of these by its name: `--confirm F1` if the answer is right, `--reopen F1` if it is not. Do not \
          report them as new findings.",
     );
+    if unit.ledger.open().any(Row::unresolved) {
+        page.line(
+            "What blocks the implementation is not settled by a review: the work goes back to its implementer until it is \
+             resolved or a person waives it.",
+        );
+    }
 }
 
 /// Adds what is closed, so that nobody claims it a second time without knowing.

@@ -77,7 +77,11 @@ pub(super) fn digest(row: &Row) -> String {
     let said = row.history.iter().rev().find(|change| change.to == row.state && !change.note.is_empty());
     let said = said.map(|change| format!(": {}", one_line(&change.note))).unwrap_or_default();
     let state = if row.state == RowState::Open { String::new() } else { format!(" [{}{said}]", row.state) };
-    let answer = if row.wants_answer() { " (has to be answered)" } else { "" };
+    let answer = match row {
+        _ if row.wants_answer() => " (has to be answered)",
+        _ if row.unresolved() => " (blocks the implementation, says the implementer)",
+        _ => "",
+    };
     let proof = match row.reproducer.as_ref() {
         Some(one) if one.stand == Shown::Fails => format!("; `{}` fails until it is fixed", one_line(&one.command)),
         _ => String::new(),

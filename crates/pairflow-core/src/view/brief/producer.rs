@@ -59,6 +59,11 @@ fn work(page: &mut Page, unit: &Unit) {
     if unit.rules.kind == BubbleKind::Document {
         page.item("Write the document in the worktree: scope, non-goals, requirements (numbered), acceptance criteria");
         page.line("  (each naming its requirement), risks, rollout. No vague word without a number beside it.");
+        page.item(
+            "Then try it on paper: how would you implement it? Hand that over as `--step dry-run='…'`. For each thing",
+        );
+        page.line("  that the document leaves open and you cannot decide, add `--blocker '…'`: it becomes a P1 finding, which");
+        page.line("  stays open until the document resolves it (`--fixed F1`) or a person waives it.");
     } else {
         page.item("Make the change in the worktree, with tests. Keep it to the task.");
     }

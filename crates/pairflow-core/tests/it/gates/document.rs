@@ -103,6 +103,17 @@ fn missing_and_empty_sections_are_named() {
 }
 
 #[test]
+fn each_required_section_that_is_missing_is_named() {
+    let sections = ["Scope", "Non-goals", "Requirements", "Acceptance criteria", "Risks", "Rollout"];
+    for section in sections {
+        let text = PARTS.text().replace(&format!("# {section}\n"), "# Elsewhere\n");
+        let missing: Vec<_> = lines(&alone(&text)).into_iter().filter(|line| line.contains("is missing")).collect();
+        let named = format!("c 1:1 the section \"{section}\" is missing: add a heading such as `## {section}`");
+        assert!(missing.len() == 1 && missing[0].starts_with(&named), "{section}: {missing:?}");
+    }
+}
+
+#[test]
 fn vague_words_are_marked_where_they_stand_unless_a_measure_ties_them() {
     check(
         "bad_words.md",

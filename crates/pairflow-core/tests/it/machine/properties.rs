@@ -59,6 +59,8 @@ const LINES: &[&str] = &[
     "human: resume",
     "human: update",
     "human: merge",
+    "codex: pass 'work' step dry-run blocked 'no limit'",
+    "codex: pass fixes F1 step dry-run",
     "human edits src/lib.rs",
     "codex edits src/lib.rs",
     "codex edits secret.txt",
@@ -133,6 +135,7 @@ fn resolve(line: &str, play: &Play) -> String {
     let reviews = turn.is_some_and(|turn| turn.seat == Seat::Critic);
     let hands_over = match play.unit.rules.kind {
         BubbleKind::Document if reviews => "pass clean stepped",
+        BubbleKind::Document => "pass 'work' step dry-run",
         _ if reviews => "pass clean",
         _ => "pass 'work'",
     };

@@ -1,6 +1,6 @@
-//! Documents: the steps of their review, and the person's word that they are understood.
+//! Documents: the implementer's dry run, the steps of their review, and the person's word that they are understood.
 
-use pairflow_core::log::QuestionKind;
+use pairflow_core::log::{Body, QuestionKind};
 use pairflow_core::unit::owed;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{check, play};
@@ -8,7 +8,7 @@ use pairflow_testkit::script::{check, play};
 const READ: &str = "given document
     start
     codex edits docs/prd.md
-    codex: pass explained
+    codex: pass explained step dry-run
     claude: pass clean stepped
     codex: pass clean stepped";
 
@@ -19,12 +19,10 @@ fn a_review_of_a_document_goes_through_three_steps() {
          start
          codex edits docs/prd.md
          codex: pass step dry-run
-         codex: pass
          claude: pass clean
          claude: pass P1 'no scope' step dry-run
          claude: pass clean stepped",
         "#1 RUNNING codex implementer round 1
-         refused: --step belongs to the review of a document, and this is none
          #2 RUNNING claude reviewer round 1
          refused: a review of a document goes through three steps; give --step NAME=RESULT for: contradictions, dry-run, adversarial
          refused: a review of a document goes through three steps; give --step NAME=RESULT for: contradictions, adversarial
@@ -44,6 +42,123 @@ fn the_steps_are_recorded_with_the_review() {
     assert_eq!(passed, 2, "once in each review");
 }
 
+/// A document with one blocker, as its first reviewer gets it.
+const BLOCKED: &str = "given document
+    start
+    codex edits docs/prd.md
+    codex: pass explained step dry-run blocked 'no limit for retries'";
+
+#[test]
+fn a_document_is_handed_over_with_the_implementers_outline() {
+    check(
+        "given document
+         start
+         codex edits docs/prd.md
+         codex: pass
+         codex: pass stepped
+         codex: pass step dry-run",
+        "#1 RUNNING codex implementer round 1
+         refused: a document is handed over with an outline of its implementation; give --step dry-run='…'
+         refused: the implementer of a document goes through one step, dry-run; contradictions is the reviewer's
+         #2 RUNNING claude reviewer round 1",
+    );
+    let play = play("given document\nstart\ncodex edits docs/prd.md\ncodex: pass step dry-run");
+    let told = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    assert!(told.contains("## The implementer's dry run") && told.contains("> dry-run done"), "{told}");
+}
+
+#[test]
+fn an_unresolved_blocker_is_a_p1_finding_of_the_implementer() {
+    let play = play(BLOCKED);
+    let row = &play.unit.ledger.rows[0];
+    assert_eq!(row.short(), "F1 P1 no limit for retries");
+    assert!(row.by.as_str() == "codex" && row.blocks() && row.unresolved());
+    let passed = play.log.iter().find(|one| matches!(one.event.body, Body::Pass(_))).unwrap();
+    assert!(passed.event.body.to_json().contains(r#""title":"no limit for retries","blocker":true"#));
+}
+
+#[test]
+fn no_review_accepts_a_document_with_an_unresolved_blocker() {
+    check(
+        &format!(
+            "{BLOCKED}
+             claude: pass clean confirms F1 stepped
+             claude: converged
+             claude: pass clean stepped
+             codex: pass step dry-run
+             claude: pass clean stepped"
+        ),
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1 open: F1 P1 no limit for retries
+         refused: F1 is a blocker that the implementer has not resolved: no review can confirm it
+         refused: not converged yet: open P0/P1 findings: F1 P1 no limit for retries; a second clean review of this tree by \
+         another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history); a person's \
+         word that the document is understood; it is asked for once all else holds
+         #3 RUNNING codex implementer round 2 open: F1 P1 no limit for retries
+         #4 RUNNING claude reviewer round 2 open: F1 P1 no limit for retries
+         #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no limit for retries asks: orchestrator: one finding is \
+         in the way, and nothing that pairflow can run shows it: F1 P1 no limit for retries. Accept the work as it is, or \
+         continue, so that codex answers it?",
+    );
+}
+
+#[test]
+fn a_blocker_that_was_resolved_and_confirmed_lets_the_document_be_accepted() {
+    let play = play(&format!(
+        "{BLOCKED}
+         claude: pass clean stepped
+         codex edits docs/prd.md
+         codex: pass fixes F1 step dry-run
+         claude: pass P3 'a typo' confirms F1 stepped
+         codex: pass clean stepped
+         human: reply accept"
+    ));
+    assert_eq!(play.unit.phase.name().as_str(), "READY_FOR_APPROVAL");
+    assert_eq!(play.unit.ledger.blocking().count(), 0);
+}
+
+#[test]
+fn a_blocker_that_comes_back_is_unresolved_again() {
+    let play = play(&format!(
+        "{BLOCKED}
+         claude: pass clean stepped
+         codex edits docs/prd.md
+         codex: pass fixes F1 step dry-run blocked 'no limit for retries'
+         claude: pass clean stepped"
+    ));
+    assert!(play.unit.ledger.rows[0].unresolved());
+    assert!(play.unit.streak.is_empty());
+}
+
+#[test]
+fn a_person_can_waive_a_blocker() {
+    let play = play(&format!("{BLOCKED}\nhuman: waive F1 'later'\nclaude: pass clean stepped"));
+    assert_eq!(play.lines.last().unwrap(), "#4 RUNNING  codex reviewer round 2  clean: claude");
+}
+
+#[test]
+fn only_the_implementer_of_a_document_gives_blockers() {
+    check(
+        "given document
+         start
+         codex edits docs/prd.md
+         codex: pass step dry-run blocked ' '
+         codex: pass step dry-run
+         claude: pass clean stepped blocked 'no limit'",
+        "#1 RUNNING codex implementer round 1
+         refused: a blocker must not be empty
+         #2 RUNNING claude reviewer round 1
+         refused: --blocker is for the implementer of a document",
+    );
+    check(
+        "start
+         codex edits a.rs
+         codex: pass blocked 'no limit'",
+        "#1 RUNNING codex implementer round 1
+         refused: --blocker is for the implementer of a document",
+    );
+}
+
 #[test]
 fn a_review_of_code_has_no_steps() {
     check(
@@ -59,7 +174,7 @@ fn a_review_of_code_has_no_steps() {
 
 #[test]
 fn the_checks_of_a_document_are_pairflows_own_and_no_command_is_needed() {
-    let play = play("given document\nstart\ncodex edits docs/prd.md\ncodex: pass (hold)\nstep");
+    let play = play("given document\nstart\ncodex edits docs/prd.md\ncodex: pass step dry-run (hold)\nstep");
     let owed = format!("{:?}", owed(&play.unit));
     for check in &play.unit.rules.checks {
         assert_eq!(check.command, "built in");
@@ -89,7 +204,7 @@ fn one_clean_review_of_a_document_is_not_enough() {
         "given document
          start
          codex edits docs/prd.md
-         codex: pass
+         codex: pass step dry-run
          claude: pass clean stepped
          codex: pass P1 'the scope contradicts R2' stepped",
     );
@@ -132,8 +247,12 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
     assert!(play.unit.streak.is_empty(), "what was not understood is reviewed anew");
     assert_eq!(play.unit.reviews, 0);
     let mut play = play;
-    for line in ["claude edits docs/prd.md", "claude: pass", "codex: pass clean stepped", "claude: pass clean stepped"]
-    {
+    for line in [
+        "claude edits docs/prd.md",
+        "claude: pass step dry-run",
+        "codex: pass clean stepped",
+        "claude: pass clean stepped",
+    ] {
         play.line(line);
     }
     assert_eq!(play.unit.questions[0].kind, QuestionKind::Comprehension, "it is asked again of the new text");
@@ -151,8 +270,12 @@ fn a_claim_of_convergence_cannot_speak_for_the_person() {
 #[test]
 fn a_change_of_the_document_asks_anew() {
     let mut play = play(&format!("{READ}\nhuman: reply accept\nhuman: rework 'name the metric'"));
-    for line in ["claude edits docs/prd.md", "claude: pass", "codex: pass clean stepped", "claude: pass clean stepped"]
-    {
+    for line in [
+        "claude edits docs/prd.md",
+        "claude: pass step dry-run",
+        "codex: pass clean stepped",
+        "claude: pass clean stepped",
+    ] {
         play.line(line);
     }
     assert_eq!(play.unit.questions[0].kind, QuestionKind::Comprehension);
@@ -163,8 +286,10 @@ fn a_check_of_a_document_is_waived_by_the_person_alone_and_the_certificate_says_
     let check = play(READ).unit.rules.checks[0].name.clone();
     let failing = READ.replace("start\n", &format!("{check} fails\nstart\n"));
     assert!(play(&failing).unit.questions.is_empty(), "a failing check holds everything up");
-    let waived =
-        failing.replace("codex: pass explained", &format!("human: waive {check} 'a draft'\ncodex: pass explained"));
+    let waived = failing.replace(
+        "codex: pass explained step dry-run",
+        &format!("human: waive {check} 'a draft'\ncodex: pass explained step dry-run"),
+    );
     let play = play(&format!("{waived}\nhuman: reply accept"));
     let stand = &play.unit.certificate.as_ref().unwrap().checks[0].stand;
     assert_eq!(stand, "waived: a draft");
@@ -178,7 +303,7 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
          given max_rounds 1
          start
          codex edits docs/prd.md
-         codex: pass
+         codex: pass step dry-run
          claude: pass P1 'no scope' stepped
          human: reply accept",
     );

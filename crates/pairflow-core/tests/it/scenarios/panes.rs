@@ -1,6 +1,6 @@
 //! Agents as programs in panes: notices, signs of life, reminders, hindrances.
 
-use pairflow_core::ids::AgentId;
+use pairflow_core::ids::{AgentId, Party};
 use pairflow_core::log::{Body, QuestionKind};
 use pairflow_core::unit::{Effect, next_deadline, owed};
 use pairflow_testkit::script::{Play, check, play};
@@ -85,6 +85,7 @@ fn after_the_answer_the_turns_holder_is_told_again() {
 #[test]
 fn a_notice_is_sent_three_times_and_then_a_person_is_asked_once() {
     let mut play = play("given panes\nstart\nnotice sent\nnotice sent\nnotice sent");
+    assert_eq!(play.unit.outbox[0].attempts, 3);
     play.line("notice sent");
     assert!(play.lines.last().unwrap().starts_with("refused"), "{:?}", play.lines.last());
     play.line("notice undelivered 'nobody took it'");
@@ -215,6 +216,7 @@ fn the_clock_is_set_to_whatever_is_due_first() {
 fn an_agent_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked() {
     let mut play = play("given panes\nstart\ncodex: reads\ncodex: stops");
     assert_eq!(play.unit.phase.turn().unwrap().nudges, 1);
+    assert_eq!(play.log.last().unwrap().event.recipient, Party::Agent(agent("codex")));
     play.line("codex: stops");
     assert_eq!(asked(&play), []);
     play.line("codex: stops");

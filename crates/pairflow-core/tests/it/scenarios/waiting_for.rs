@@ -151,7 +151,7 @@ fn the_word_that_a_document_is_understood() {
         "given document
          start
          codex edits docs/prd.md
-         codex: pass explained
+         codex: pass explained step dry-run
          claude: pass clean stepped",
         "Now          codex: hand over (you are asked in 5 min 0 s)
 Waiting for  a second clean review of this tree by another agent (clean so far:

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pairflow_core::rounds::{Answers, Dispute, Finding};
+use pairflow_core::rounds::{Answers, Dispute, Finding, Step, StepName};
 use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
 use pairflow_core::unit::{Command, PassCommand, Refusal, Seen, Unmet};
 use pairflow_core::view::brief::{BriefMaterial, Diff, Slice, Standard, brief, pieces, standby};
@@ -112,7 +112,11 @@ fn the_briefs_are_the_ones_on_file() {
     keep("critic-again", &told(&disputed(), &material()));
     keep("critic-slices", &told(&first, &sliced(3)));
     let mut document = Play::started("save-safely", TASK, Rules { kind: BubbleKind::Document, ..rules() });
-    document.produce("codex", "the requirements", &[], "aaaa");
+    keep("producer-document", &told(&document, &BriefMaterial::default()));
+    let step = Step { step: StepName::DryRun, result: "one table, one job".to_owned() };
+    let blockers = vec!["no limit for the size of a file".to_owned()];
+    document.run(Command::Pass(PassCommand { steps: vec![step], blockers, ..pass("codex", "the requirements") }));
+    document.settle("codex", "aaaa", true);
     keep("critic-document", &told(&document, &BriefMaterial::default()));
     keep("standby", &standby(&started().unit, &"claude".parse().unwrap()).unwrap());
 }

@@ -1,10 +1,11 @@
 //! Document bubbles: judged by pairflow's own checks, reviewed in steps, understood by the person; and the
 //! implementation that follows an approved document.
 
-use pairflow_testkit::home::{Agent, Home};
+use pairflow_testkit::home::{Agent, Home, Ran};
 use serde_json::Value;
 
 use crate::support::bubbles::home;
+use crate::support::log::lines_of;
 
 const GOOD: &str = "# Retry\n\n## Scope\n- Downloads of the nightly job.\n\n## Non-goals\n- Uploads.\n\n\
     ## Requirements\n- R1: A download that fails is tried up to 4 times.\n\n\
@@ -32,7 +33,13 @@ fn stands(status: &Value) -> Vec<(String, String)> {
     status["checks"].as_array().unwrap().iter().map(|one| (text(&one["check"]), text(&one["stand"]))).collect()
 }
 
-fn review(agent: &Agent<'_>, findings: &[&str]) -> pairflow_testkit::home::Ran {
+/// The implementer hands over, with the outline that every hand-over of a document has.
+fn hand_over(agent: &Agent<'_>, summary: &str, more: &[&str]) -> Ran {
+    let outline = ["pass", "--summary", summary, "--step", "dry-run=a loop around the download"];
+    agent.pairflow(&[&outline[..], more].concat())
+}
+
+fn review(agent: &Agent<'_>, findings: &[&str]) -> Ran {
     let args: Vec<&str> = ["pass", "--summary", "read"].iter().chain(&STEPS).chain(findings).copied().collect();
     agent.pairflow(&args)
 }
@@ -42,23 +49,27 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
     let home = home();
     let (codex, claude) = document_bubble(&home, "prd");
     codex.write("docs/prd.md", &GOOD.replace("## Rollout", "## Later"));
-    codex.pairflow(&["pass", "--summary", "first draft"]).ok();
+    codex
+        .pairflow(&["pass", "--summary", "first draft"])
+        .ends(1)
+        .says("pairflow pass --summary '…' --step dry-run='…'");
+    hand_over(&codex, "first draft", &[]).ok();
     // What a check shows goes back before anyone reviews it.
     let status = home.wait_for_turn("prd", "codex");
     assert_eq!(stands(&status)[0], ("document:completeness".to_owned(), "failed".to_owned()));
     let brief = std::fs::read_to_string(codex.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
     assert!(brief.to_lowercase().contains("rollout"), "{brief}");
     codex.write("docs/prd.md", &format!("{GOOD}\n"));
-    codex.pairflow(&["pass", "--summary", "second draft"]).ok();
+    hand_over(&codex, "second draft", &[]).ok();
     home.wait_for_turn("prd", "claude");
     let brief = std::fs::read_to_string(claude.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
-    assert!(brief.contains("--step"), "{brief}");
+    assert!(brief.contains("--step") && brief.contains("> a loop around the download"), "{brief}");
 
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ends(1).says("contradictions, dry-run, adversarial");
     review(&claude, &["--finding", "P1:no rollout"]).ok();
     home.wait_for_turn("prd", "codex");
     codex.write("docs/prd.md", GOOD);
-    codex.pairflow(&["pass", "--summary", "with a rollout", "--fixed", "F1"]).ok();
+    hand_over(&codex, "with a rollout", &["--fixed", "F1"]).ok();
     let status = home.wait_for_turn("prd", "claude");
     assert!(stands(&status).iter().all(|(_, stand)| stand == "passed"), "{status:#}");
     review(&claude, &["--no-findings"]).ok();
@@ -77,7 +88,7 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
     assert!(asked.contains("what is the test machine?"), "{asked}");
     let (codex, claude) = (home.agent("prd", "codex"), home.agent("prd", "claude"));
     claude.write("docs/prd.md", &GOOD.replace("the test machine", "the test machine in the office"));
-    claude.pairflow(&["pass", "--summary", "said which one"]).ok();
+    hand_over(&claude, "said which one", &[]).ok();
     home.wait_for_turn("prd", "codex");
     review(&codex, &["--no-findings"]).ok();
     home.wait_for_turn("prd", "claude");
@@ -86,6 +97,67 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
     home.pairflow(&["reply", "prd", "--decision", "accept"]).ok();
     home.wait_for_state("prd", "READY_FOR_APPROVAL");
     home.pairflow(&["verify", "prd"]).ok();
+}
+
+#[test]
+fn every_section_that_a_document_lacks_is_named_to_its_implementer() {
+    let home = home();
+    let (codex, _) = document_bubble(&home, "prd");
+    codex.write("docs/prd.md", "# Retry\n\nA download that fails is tried up to 4 times.\n");
+    hand_over(&codex, "draft", &[]).ok();
+    home.wait_for("prd", |status| status["turn_state"] == "open" && stands(status)[0].1 == "failed");
+    let brief = std::fs::read_to_string(codex.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+    for section in ["Scope", "Non-goals", "Requirements", "Acceptance criteria", "Risks", "Rollout"] {
+        assert!(brief.contains(&format!("the section \"{section}\" is missing")), "{section}:\n{brief}");
+    }
+}
+
+#[test]
+fn an_unresolved_blocker_of_the_dry_run_fails_the_gate_until_it_is_resolved() {
+    let home = home();
+    let (codex, claude) = document_bubble(&home, "prd");
+    codex.write("docs/prd.md", GOOD);
+    hand_over(&codex, "draft", &["--blocker", "no server is named"]).ok();
+    let status = home.wait_for_turn("prd", "claude");
+    assert_eq!(status["open_findings"][0]["title"], "no server is named", "{status:#}");
+    let brief = std::fs::read_to_string(claude.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+    assert!(brief.contains("F1 P1 no server is named (blocks the implementation"), "{brief}");
+    review(&claude, &["--no-findings", "--confirm", "F1"]).ends(1).says("F1 is a blocker");
+    review(&claude, &["--no-findings"]).ok();
+
+    let status = home.wait_for_turn("prd", "codex");
+    assert_eq!((&status["active_role"], &status["open_findings"][0]["blocks"]), (&"implementer".into(), &true.into()));
+    codex.write("docs/prd.md", &GOOD.replace("Downloads", "Downloads from files.example.org"));
+    hand_over(&codex, "named it", &["--fixed", "F1"]).ok();
+    home.wait_for_turn("prd", "claude");
+    review(&claude, &["--no-findings", "--confirm", "F1"]).ok();
+    let status = home.wait_for_turn("prd", "codex");
+    assert_eq!((&status["active_role"], &status["open_findings"]), (&"reviewer".into(), &serde_json::json!([])));
+    review(&codex, &["--no-findings"]).ok();
+    home.wait_for_state("prd", "WAITING_HUMAN");
+    home.pairflow(&["reply", "prd", "--decision", "accept"]).ok();
+    home.wait_for_state("prd", "READY_FOR_APPROVAL");
+}
+
+#[test]
+fn the_adversarial_pass_is_a_recorded_step_with_tagged_findings() {
+    let home = home();
+    let (codex, claude) = document_bubble(&home, "prd");
+    codex.write("docs/prd.md", GOOD);
+    hand_over(&codex, "draft", &[]).ok();
+    home.wait_for_turn("prd", "claude");
+    let finding = |tag: &'static str| ["--finding", tag];
+    review(&claude, &finding("P4:the server lies")).ends(2);
+    let tagged = ["P0:the server lies", "P1:two jobs at once", "P2:a slow disk", "P3:the wording"];
+    review(&claude, &tagged.map(finding).concat()).ok();
+
+    let passed = lines_of(&home, "prd", "PASS").pop().unwrap();
+    let said = &passed["payload"];
+    let found =
+        |finding: &Value| format!("{}:{}", finding["severity"].as_str().unwrap(), finding["title"].as_str().unwrap());
+    assert_eq!(said["findings"].as_array().unwrap().iter().map(found).collect::<Vec<_>>(), tagged);
+    let step = serde_json::json!({"step": "adversarial", "result": "a hanging server is named as a risk"});
+    assert!(said["steps"].as_array().unwrap().contains(&step), "{said:#}");
 }
 
 #[test]
@@ -98,12 +170,12 @@ fn a_document_check_can_be_waived_by_the_person_only() {
             .replace("\n\n## Risks", "\n- AC2 (R2): The page feels fast.\n\n## Risks")
             .replace("\n\n## Acceptance", "\n- R2: The page is fast.\n\n## Acceptance"),
     );
-    codex.pairflow(&["pass", "--summary", "draft"]).ok();
+    hand_over(&codex, "draft", &[]).ok();
     let status = home.wait_for_turn("prd", "codex");
     assert!(stands(&status).contains(&("document:ambiguity".to_owned(), "failed".to_owned())), "{status:#}");
     claude.pairflow(&["waive", "--id", "prd", "document:ambiguity", "--reason", "x"]).ends(77);
     home.pairflow(&["waive", "--id", "prd", "document:ambiguity", "--reason", "meant to be open"]).ok();
-    codex.pairflow(&["pass", "--summary", "as it is"]).ok();
+    hand_over(&codex, "as it is", &[]).ok();
     let status = home.wait_for_turn("prd", "claude");
     assert!(stands(&status).contains(&("document:ambiguity".to_owned(), "waived".to_owned())), "{status:#}");
 }
@@ -142,7 +214,7 @@ fn an_approved_document_that_is_nowhere_else_can_be_read_and_is_compared_by_veri
     home.commit("docs/old.md", "# Old\n", "another document");
     let (codex, claude) = document_bubble(&home, "prd");
     codex.write("docs/prd.md", GOOD);
-    codex.pairflow(&["pass", "--summary", "draft"]).ok();
+    hand_over(&codex, "draft", &[]).ok();
     home.wait_for_turn("prd", "claude");
     review(&claude, &["--no-findings"]).ok();
     home.wait_for_turn("prd", "codex");

@@ -212,10 +212,16 @@ fn findings_files_of_every_schema_are_taken_and_garbage_is_refused() {
     let home = home();
     let (_codex, claude) = handed_over(&home, "b1");
     let file = home.root().join("tmp/review.json");
-    for bad in ["", "fine by me", r#"{"verdict": "approve"}"#, r#"{"findings": [{"severity": "P7", "title": "x"}]}"#] {
+    let unknown = [
+        (r#"{"findings": [{"severity": "P7", "title": "x"}]}"#, "'P7' is not known here"),
+        (r#"{"findings": [{"severity": "p1", "title": "x"}]}"#, "'p1' is not known here"),
+        (r#"{"findings": [{"title": "x"}]}"#, "severity"),
+    ];
+    for (bad, why) in [("", ""), ("fine by me", ""), (r#"{"verdict": "approve"}"#, "")].into_iter().chain(unknown) {
         std::fs::write(&file, bad).unwrap();
-        claude.pairflow(&["pass", "--summary", "x", "--findings", &file.display().to_string()]).ends(2);
+        claude.pairflow(&["pass", "--summary", "x", "--findings", &file.display().to_string()]).ends(2).says(why);
     }
+    assert_eq!(findings(&home, "b1").len(), 0);
     review(
         &home,
         &claude,

@@ -4,3 +4,5 @@ mod cli;
 mod log;
 mod lost_logs;
 mod records;
+#[cfg(target_os = "linux")]
+mod synced;

@@ -3,6 +3,7 @@
 use pairflow_testkit::home::write_program;
 use pairflow_testkit::toys::Own;
 use pairflow_testkit::wait::eventually_or;
+use serde_json::Value;
 
 use crate::support::bubbles::toys;
 
@@ -12,20 +13,24 @@ fn types(bubble: &Own<'_>, agent: &str, line: &str) {
     bubble.tmux(&["send-keys", "-t", &bubble.pane(agent), "Enter"]).unwrap();
 }
 
+/// Returns the lines of the log.
+fn lines(bubble: &Own<'_>) -> Vec<Value> {
+    let log = std::fs::read_to_string(bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id)));
+    let text = log.unwrap();
+    // A line that is being appended right now is not there yet.
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 /// Returns how many notices were sent to `agent`, with the attempts.
 fn sent(bubble: &Own<'_>, agent: &str) -> usize {
-    let log = std::fs::read_to_string(bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id)));
-    let lines = log.unwrap();
-    // A line that is being appended right now is not there yet.
-    let whole = lines.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    let lines = whole.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let mine = |event: &serde_json::Value| {
+    let mine = |event: &&Value| {
         let text = event.to_string();
         text.contains("\"DELIVERY\"")
             && text.contains("\"acknowledged\":false")
             && text.contains(&format!("\"{agent}\""))
     };
-    lines.filter(mine).count()
+    lines(bubble).iter().filter(mine).count()
 }
 
 #[test]
@@ -46,7 +51,7 @@ person() { hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"ls"}'; 
     bubble.wait_for_note("claude", 1);
     types(&bubble, "codex", "what do you think of it?");
     assert_eq!(bubble.wait_for_note("codex", 1).number, None);
-    let busy = |session: &serde_json::Value| {
+    let busy = |session: &Value| {
         session["agents"].as_array().unwrap().iter().any(|agent| agent["agent"] == "codex" && agent["status"] == "busy")
     };
     eventually_or("a busy program", || bubble.everything(), || bubble.session().filter(busy));
@@ -84,7 +89,12 @@ take() { if [[ $1 == *'Round 2: you are the implementer'* ]]; then echo "$1" >>"
     let question = bubble.wait_for_question("pane");
     assert!(question.contains("did not reach codex"), "{question}");
     let given = String::from_utf8(bubble.given("codex")).unwrap();
-    assert_eq!(given.matches("Round 2: you are the implementer").count(), 3, "{given}");
+    let told: Vec<_> = given.lines().filter(|line| line.contains("Round 2: you are the implementer")).collect();
+    assert_eq!(told.len(), 3, "{given}");
+    let brief = bubble.repo.join(".pairflow/bubbles/deaf/artifacts/brief-codex.md").display().to_string();
+    assert!(told.iter().all(|line| line.contains(&brief)), "{brief} is missing in {told:#?}");
+    assert!(std::fs::read_to_string(&brief).unwrap().contains("no rollback"), "{brief}");
+    assert_eq!(bubble.status()["open_findings"][0]["id"], "F1", "the review that could not be told of still stands");
     assert_eq!(bubble.questions(), 1);
     bubble.stop();
 }
@@ -102,6 +112,9 @@ fn a_program_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked
         let reason = stop["reason"].as_str().unwrap();
         assert!(reason.contains("pairflow bubble idle") && reason.contains("pairflow brief"), "{reason}");
     }
+    let nudges = lines(&bubble).into_iter().filter(|line| line["payload"]["action"] == "nudge");
+    let told: Vec<_> = nudges.map(|line| (line["sender"].clone(), line["recipient"].clone())).collect();
+    assert_eq!(told, [("orchestrator".into(), "codex".into()), ("orchestrator".into(), "codex".into())]);
     // A person talks to it: it may stop after that as often as it likes, and is back at work.
     types(&bubble, "codex", "how is it going?");
     assert_eq!(bubble.wait_for_note("codex", 1).number, None);

@@ -156,6 +156,32 @@ fn the_configured_agents_get_the_seats() {
 }
 
 #[test]
+fn a_new_bubble_has_the_defaults_of_the_specification() {
+    let home = home();
+    created(&home, "b1", &[]);
+    let file = std::fs::read_to_string(dir(&home, "b1").join("bubble.toml")).unwrap();
+    for line in ["watchdog_timeout_minutes = 5", "max_rounds = 8", "[notifications]\nenabled = true"] {
+        assert!(file.contains(line), "{line} is missing in:\n{file}");
+    }
+    joined(&home, "b1");
+    let status = home.status("b1");
+    assert_eq!(status["max_rounds"], 8);
+    assert!((241..=300).contains(&status["watchdog_left_secs"].as_u64().unwrap()), "five minutes: {status:#}");
+    let rules = lines(&home, "b1").into_iter().find(|line| line["payload"]["event"] == "start_requested").unwrap();
+    assert_eq!(rules["payload"]["rules"]["notifications"]["enabled"], true, "{rules:#}");
+}
+
+#[test]
+fn the_watchdog_waits_as_long_as_it_is_told() {
+    let home = home();
+    created(&home, "b1", &[]);
+    edit_and_apply(&home, "b1", "watchdog_timeout_minutes = 5", "watchdog_timeout_minutes = 9");
+    joined(&home, "b1");
+    let status = home.status("b1");
+    assert!((481..=540).contains(&status["watchdog_left_secs"].as_u64().unwrap()), "nine minutes: {status:#}");
+}
+
+#[test]
 fn by_default_codex_implements_and_claude_reviews() {
     let home = home();
     created(&home, "b1", &[]);

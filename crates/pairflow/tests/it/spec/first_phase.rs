@@ -58,6 +58,11 @@ fn a_human_answers_a_blocking_question_and_the_loop_continues() {
     codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "in the old format"]).ok();
     home.wait_for_turn("b1", "claude");
+    let claude = home.agent("b1", "claude");
+    claude.pairflow(&["ask-human", "--question", "How strict?"]).ok();
+    let refused = claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ends(1);
+    assert!(refused.stderr.contains("a person is asked first: How strict?"), "{refused:?}");
+    assert_eq!(home.status("b1")["state"], "WAITING_HUMAN");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Stdio;
 
+use pairflow_testkit::home::Home;
 use serde_json::{Value, json};
 
 use crate::support::bubbles::home;
@@ -103,7 +104,21 @@ fn each_command_writes_the_envelope_of_its_type() {
     assert_eq!(route(request), ("orchestrator", "human", 3));
     assert_eq!((&decision["sender"], &decision["payload"]["decision"]), (&json!("human"), &json!("approve")));
     assert_eq!(decision["payload"]["tree"], request["payload"]["tree"]);
-    assert_eq!(done["payload"]["commit"], home.git(&["rev-parse", "bubble/b1"]));
+    holds_the_final_bundle(&home, done);
+}
+
+/// Insists that a DONE_PACKAGE has everything that is to be known of the work, and that its file is the approved one.
+fn holds_the_final_bundle(home: &Home, done: &Value) {
+    assert_eq!(done["refs"], json!(["artifact://done-package.md"]));
+    let said = &done["payload"];
+    let tree = home.git(&["rev-parse", "bubble/b1^{tree}"]);
+    assert_eq!((&said["commit"], &said["tree"]), (&json!(home.git(&["rev-parse", "bubble/b1"])), &json!(tree)));
+    assert_eq!(said["summary"], home.git(&["log", "-1", "--format=%s", "bubble/b1"]));
+    let package = std::fs::read_to_string(dir(home, "b1").join("artifacts/done-package.md")).unwrap();
+    assert_eq!(said["package_sha256"], pairflow_core::hash::sha256(package.as_bytes()));
+    for part in ["A done.txt +1 -0", "F1](ledger://F1) P1 fixed", "nothing left", "`grep -c . done.txt`"] {
+        assert!(package.contains(part), "{part} is missing in the package:\n{package}");
+    }
 }
 
 #[test]
@@ -200,6 +215,25 @@ fn refs_are_files_of_the_worktree_or_artifacts_in_the_order_given() {
     assert_eq!(passes[0]["refs"], json!([]), "a pass needs none");
     let expected = json!(["b.txt", "artifact://diff/round-1.patch", "done.txt", "artifact://round-001.diff"]);
     assert_eq!(passes[1]["refs"], expected);
+}
+
+#[test]
+fn the_recipient_reads_what_a_message_refers_to_and_answers_with_a_command() {
+    let home = home();
+    let (codex, _) = running(&home, "b1");
+    codex.write("done.txt", "done\n");
+    codex.write("plan.md", "in two steps\n");
+    codex.pairflow(&["pass", "--summary", "first cut", "--ref", "plan.md"]).ok();
+    home.wait_for_turn("b1", "claude");
+    let claude = home.agent("b1", "claude");
+    let passed = lines_of(&home, "b1", "PASS").pop().unwrap();
+    let file = format!("artifacts/messages/{:03}-codex-pass.md", passed["seq"].as_u64().unwrap());
+    let message = std::fs::read_to_string(dir(&home, "b1").join(file)).unwrap();
+    assert!(message.contains("first cut") && message.contains("plan.md"), "{message}");
+    assert_eq!(std::fs::read_to_string(claude.worktree.join("plan.md")).unwrap(), "in two steps\n");
+    claude.pairflow(&["brief"]).ok().says("first cut");
+    claude.pairflow(&["pass", "--summary", "read it", "--ref", "artifact://diff/round-1.patch", "--no-findings"]).ok();
+    assert_eq!(route(&lines_of(&home, "b1", "PASS")[1]), ("claude", "codex", 1));
 }
 
 #[test]

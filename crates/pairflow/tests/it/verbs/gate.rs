@@ -1,8 +1,10 @@
 //! The person's side of the gate: inbox, reply, approve, request-rework and commit.
 
-use serde_json::json;
+use pairflow_testkit::home::Home;
+use serde_json::{Value, json};
 
 use crate::support::bubbles::{created, handed_over, home, ready, started};
+use crate::support::log::lines_of;
 
 #[test]
 fn an_empty_inbox_says_so() {
@@ -101,6 +103,20 @@ fn rework_sends_the_work_back_also_after_the_approval() {
     let holder = status["active_agent"].as_str().unwrap();
     let brief = home.repo.join(format!(".pairflow/bubbles/b1/artifacts/brief-{holder}.md"));
     assert!(std::fs::read_to_string(brief).unwrap().contains("handle the empty list"));
+    assert_eq!(decisions(&home, "b1"), ["approve", "revise"]);
+}
+
+/// Returns the words of the person's decisions on the package.
+fn decisions(home: &Home, id: &str) -> Vec<Value> {
+    lines_of(home, id, "APPROVAL_DECISION").iter().map(|line| line["payload"]["decision"].clone()).collect()
+}
+
+#[test]
+fn a_rejection_is_recorded_as_one() {
+    let home = home();
+    ready(&home, "b1");
+    home.pairflow(&["request-rework", "b1", "--reject", "--message", "start over"]).ok().says("as implementer");
+    assert_eq!(decisions(&home, "b1"), ["reject"]);
 }
 
 #[test]
