@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use crate::say;
-use crate::test::{Failure, Runner, print_failures};
+use crate::test::{Runner, print_failures};
 
 const USAGE: &str = "cargo xtask flake [--times N] [--load K] [FILTER]";
 
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let runner = Runner::present();
     runner.build()?;
     let _load = Load::start(load)?;
-    let mut failed: BTreeMap<String, Vec<(u32, Failure)>> = BTreeMap::new();
+    let mut failed: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for time in 1..=times {
         let began = Instant::now();
         let failures = runner.run(&filter)?;
@@ -40,13 +40,16 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
             failures.len()
         ));
         for failure in failures {
-            failed.entry(failure.again()).or_default().push((time, failure));
+            let runs = failed.entry(failure.again()).or_default();
+            if runs.is_empty() {
+                print_failures(&[failure]);
+            }
+            runs.push(time);
         }
     }
-    for runs in failed.values() {
-        print_failures(&runs[..1].iter().map(|(_, failure)| failure.clone()).collect::<Vec<_>>());
-        let numbers: Vec<String> = runs.iter().map(|(time, _)| time.to_string()).collect();
-        say::line(format_args!("  failed in {} of {times} runs: {}", runs.len(), numbers.join(", ")));
+    for (again, runs) in &failed {
+        let numbers: Vec<String> = runs.iter().map(u32::to_string).collect();
+        say::line(format_args!("failed in {} of {times} runs ({}): {again}", runs.len(), numbers.join(", ")));
     }
     ensure!(failed.is_empty(), "{} test(s) failed in {times} runs", failed.len());
     say::line(format_args!("{times} runs beside {load} busy processes, nothing failed"));
@@ -68,6 +71,7 @@ fn parse(arguments: &[String]) -> anyhow::Result<Asked> {
             filter => asked.filter = filter.to_owned(),
         }
     }
+    ensure!(asked.times > 0, "--times needs at least 1: {USAGE}");
     Ok(asked)
 }
 
@@ -114,13 +118,13 @@ mod tests {
         assert_eq!(read("").unwrap(), Asked { times: 10, load: 4, filter: String::new() });
         let some = read("--times 50 --load 6 panes::").unwrap();
         assert_eq!(some, Asked { times: 50, load: 6, filter: "panes::".to_owned() });
-        for wrong in ["--times", "--times many", "--load -1", "--fast", "a b"] {
+        for wrong in ["--times", "--times 0", "--times many", "--load -1", "--fast", "a b"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn busy_processes_end_with_those_who_wanted_them() {
+    fn busy_processes_end_when_the_load_is_dropped() {
         let sleeping = Command::new("sleep").arg("600").spawn().unwrap();
         let pid = sleeping.id();
         drop(Load(vec![sleeping]));

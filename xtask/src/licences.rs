@@ -1,11 +1,11 @@
 //! `cargo xtask licences`: what may come into the build, as deny.toml says: licences, sources, banned crates, wildcards.
 //!
-//! deny.toml is the file of cargo-deny, which says the same and takes a minute to build. What it can tell without the
-//! internet stands in the output of `cargo metadata`.
+//! deny.toml is in the format of cargo-deny, which takes a minute to build. What is checked here stands in the output of
+//! `cargo metadata`; advisories, which need the internet, are not checked.
 
 use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use spdx::{Expression, LicenseReq, Licensee};
 
@@ -13,7 +13,8 @@ use crate::say;
 use crate::tidy::root;
 
 /// Checks every package of the lock file.
-pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    ensure!(arguments.is_empty(), "usage: cargo xtask licences");
     let mut cargo = Command::new("cargo");
     cargo.args(["metadata", "--format-version=1", "--locked", "--all-features"]).current_dir(root());
     let output = cargo.stderr(std::process::Stdio::inherit()).output().context("cannot start cargo")?;
@@ -36,9 +37,19 @@ struct Rules {
     registries: Vec<String>,
 }
 
+/// The lists that deny.toml may have.
+const KEYS: [[&str; 2]; 3] = [["licenses", "allow"], ["bans", "deny"], ["sources", "allow-registry"]];
+
 impl Rules {
     fn read(text: &str) -> anyhow::Result<Self> {
         let table: toml::Table = text.parse().context("deny.toml is not TOML")?;
+        let unknown = table.iter().flat_map(|(part, keys)| {
+            let keys = keys.as_table().into_iter().flatten().map(|(key, _)| key.as_str());
+            keys.map(|key| [part.as_str(), key]).collect::<Vec<_>>()
+        });
+        if let Some([part, key]) = unknown.into_iter().find(|path| !KEYS.contains(path)) {
+            bail!("deny.toml has the key {part}.{key}, which nothing reads");
+        }
         let list = |path: [&str; 2]| {
             let found = table.get(path[0]).and_then(|part| part.get(path[1])).and_then(toml::Value::as_array);
             found.with_context(|| format!("deny.toml has no list {}.{}", path[0], path[1]))
@@ -146,6 +157,7 @@ mod tests {
     #[test]
     fn a_file_without_its_lists_is_an_error_and_not_a_pass() {
         assert!(Rules::read("[bans]\n").is_err());
+        assert!(Rules::read(&format!("{DENY}unknown-git = \"deny\"\n")).is_err());
         assert!(Rules::read(&DENY.replace("MIT", "No Such Licence")).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The door to `pairflow-proofs`: builds that program, and those that it runs, and runs one of its commands.
+//! Builds `pairflow-proofs` and the programs that it starts, and runs one of its commands.
 //!
 //! Proofs of every change use the profile `proof`, which builds in a third of the time of a release and runs at two
 //! thirds of its speed; the others are worth a release.
@@ -16,6 +16,7 @@ use crate::tidy::root;
 enum Profile {
     Proof,
     Release,
+    Soak,
 }
 
 /// The other programs that proofs run.
@@ -48,8 +49,8 @@ pub(crate) fn lab(arguments: &[String]) -> anyhow::Result<()> {
 }
 
 pub(crate) fn soak(arguments: &[String]) -> anyhow::Result<()> {
-    build(Profile::Release, &PROGRAMS)?;
-    start(Profile::Release, "soak", arguments)
+    build(Profile::Soak, &PROGRAMS)?;
+    start(Profile::Soak, "soak", arguments)
 }
 
 pub(crate) fn bench(arguments: &[String]) -> anyhow::Result<()> {
@@ -70,6 +71,7 @@ impl Profile {
         match self {
             Self::Proof => "proof",
             Self::Release => "release",
+            Self::Soak => "soak",
         }
     }
 }
@@ -95,7 +97,7 @@ fn start(profile: Profile, proof: &str, arguments: &[String]) -> anyhow::Result<
 
 /// The directory that everything is built into: this program lies in it, below its profile.
 pub(crate) fn target() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("this program does not know where it is")?;
+    let own = std::env::current_exe().context("cannot find the path of this program")?;
     let target = own.ancestors().nth(2).context("this program lies in a directory of its profile")?;
     Ok(target.to_owned())
 }

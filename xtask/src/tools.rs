@@ -1,5 +1,5 @@
-//! `cargo xtask tools`: what tests need beside Rust and git. What is missing is installed where that is possible, and
-//! named where it is not. The agent CLIs are installed by the tests themselves.
+//! `cargo xtask tools`: what tests need beside Rust and git. It installs what is missing with apt-get, or names it where
+//! that does not work. The agent CLIs are installed by the tests themselves.
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,4 @@
-//! How long things may take, where a test has to see what happens after that. A test sets these small; every other limit
-//! is a constant of its own module.
+//! Time limits of the supervisor, its panes and the calls to it, in one place, so that a test can set them small.
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 //!
 //! A seed is a life. Every change lives the first 5,000; a soak lives others.
 
+use std::sync::Once;
 use std::time::Instant;
 
 use anyhow::{anyhow, bail};
@@ -14,6 +15,9 @@ use crate::say;
 pub(crate) const GATE: u64 = 5_000;
 /// How many commands a life has at most.
 const STEPS: u32 = 80;
+
+/// Has a panic in a simulated life name its seed.
+static TELL_SEED: Once = Once::new();
 
 /// Lives `--seeds N` lives, beginning with `--first S`; or the one life of `--seed S`.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
@@ -39,11 +43,15 @@ fn gate(first: u64, count: u64) -> anyhow::Result<()> {
 
 /// Lives many lives.
 pub(crate) fn many(first: u64, count: u64) -> anyhow::Result<Tally> {
-    // A release aborts on a panic, so the seed has to be told before that.
-    std::panic::set_hook(Box::new(|panic| {
-        let seed = present_seed().map_or_else(|| "?".to_owned(), |seed| seed.to_string());
-        say::error(format_args!("{panic}\n  repeat it with: cargo xtask sim --seed {seed}"));
-    }));
+    TELL_SEED.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            before(panic);
+            if let Some(seed) = present_seed() {
+                say::error(format_args!("repeat it with: cargo xtask sim --seed {seed}"));
+            }
+        }));
+    });
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     Ok(run_seeds(Seeds { first, count, steps: STEPS, threads })?)
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long anything may take that a test waits for. It is spent by tests that fail, and by no other.
+/// The longest time that a test waits for something. Only a failing test uses it up.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The first and the longest pause between two looks. The longer something takes, the less it matters to see it at once.

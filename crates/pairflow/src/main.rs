@@ -1,5 +1,6 @@
 //! The `pairflow` program: the library's front door, opened on the real world.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use pairflow::World;
@@ -14,8 +15,13 @@ fn main() -> ExitCode {
         && let Some(text) = world.env.text(TEST_LIMITS)
     {
         // A limit that nobody understands must not pass for one that was set.
-        let Ok(limits) = Limits::read(&text) else { return ExitCode::from(99) };
-        world.limits = limits;
+        match Limits::read(&text) {
+            Ok(limits) => world.limits = limits,
+            Err(why) => {
+                let _ = writeln!(world.stderr, "{TEST_LIMITS}: {why}");
+                return ExitCode::from(99);
+            }
+        }
     }
     pairflow::main_with(world)
 }

@@ -70,7 +70,24 @@ impl Failure {
     }
 }
 
-/// Prints what is to be known of each.
+/// What came of running tests.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Results {
+    /// How many ran.
+    pub(crate) ran: usize,
+    /// Those that failed.
+    pub(crate) failed: Vec<Failure>,
+}
+
+impl Results {
+    /// Adds up two runs.
+    pub(crate) fn and(mut self, mut other: Self) -> Self {
+        self.failed.append(&mut other.failed);
+        Self { ran: self.ran + other.ran, ..self }
+    }
+}
+
+/// Prints each failure.
 pub(crate) fn print_failures(failed: &[Failure]) {
     for failure in failed {
         let name = failure.test.as_deref().unwrap_or("(the whole program)");
@@ -81,9 +98,10 @@ pub(crate) fn print_failures(failed: &[Failure]) {
 }
 
 /// Reads the report of nextest.
-pub(crate) fn of_junit(text: &str) -> anyhow::Result<Vec<Failure>> {
+pub(crate) fn of_junit(text: &str) -> anyhow::Result<Results> {
     let document = roxmltree::Document::parse(text).context("the report of nextest is not XML")?;
     let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
+    let ran = cases.clone().count();
     let failed =
         cases.filter(|case| case.children().any(|child| child.has_tag_name("failure") || child.has_tag_name("error")));
     let said = |case: roxmltree::Node<'_, '_>, name: &str| {
@@ -97,11 +115,19 @@ pub(crate) fn of_junit(text: &str) -> anyhow::Result<Vec<Failure>> {
         let test = case.attribute("name").map(str::to_owned);
         Ok(Failure { target: Target::of_binary_id(id), test, output })
     };
-    failed.map(read).collect()
+    Ok(Results { ran, failed: failed.map(read).collect::<anyhow::Result<_>>()? })
 }
 
 /// Reads what the test program of `cargo test` printed. One that ended in the middle has said nothing of its tests.
-pub(crate) fn of_libtest(target: &Target, text: &str) -> Vec<Failure> {
+pub(crate) fn of_libtest(target: &Target, text: &str, success: bool) -> Results {
+    // `test result: ok. 3 passed; 0 failed; …`
+    let counts = text.lines().filter_map(|line| line.strip_prefix("test result: "));
+    let number = |part: &str| part.split_whitespace().rev().nth(1)?.parse::<usize>().ok();
+    let ran = counts.flat_map(|line| line.split(';').take(2).filter_map(number)).sum();
+    Results { ran, failed: if success { Vec::new() } else { failures_of_libtest(target, text) } }
+}
+
+fn failures_of_libtest(target: &Target, text: &str) -> Vec<Failure> {
     let failure = |test: Option<&str>, output: &str| Failure {
         target: target.clone(),
         test: test.map(str::to_owned),
@@ -133,7 +159,8 @@ mod tests {
             <testcase name="slow" classname="pairflow-core"><failure type="test timeout"/></testcase>
             <testcase name="c" classname="xtask::bin/xtask"><failure type="test abort"/></testcase>
             </testsuite></testsuites>"#;
-        let failed = of_junit(text).unwrap();
+        let Results { ran, failed } = of_junit(text).unwrap();
+        assert_eq!(ran, 4);
         let again: Vec<String> = failed.iter().map(Failure::again).collect();
         assert_eq!(
             again,
@@ -153,7 +180,8 @@ mod tests {
         let target = Target::new("pairflow", "test", "it");
         let text = "\nrunning 3 tests\n..FF\nfailures:\n\n---- a::bad stdout ----\nfirst\nboom\n\n---- b stdout ----\n\nbang\n\n\
                     \nfailures:\n    a::bad\n    b\n\ntest result: FAILED. 1 passed; 2 failed\n\n";
-        let failed = of_libtest(&target, text);
+        let Results { ran, failed } = of_libtest(&target, text, false);
+        assert_eq!(ran, 3);
         let read: Vec<_> = failed.iter().map(|one| (one.test.as_deref(), one.last_lines())).collect();
         assert_eq!(read, [(Some("a::bad"), vec!["first", "boom"]), (Some("b"), vec!["bang"])]);
     }
@@ -161,9 +189,17 @@ mod tests {
     #[test]
     fn a_program_that_died_is_a_failure_without_a_name() {
         let target = Target::new("pairflow-core", "lib", "pairflow_core");
-        let failed = of_libtest(&target, "\nrunning 3 tests\n.");
+        let failed = of_libtest(&target, "\nrunning 3 tests\n.", false).failed;
         assert_eq!((failed.len(), failed[0].test.clone()), (1, None));
         assert_eq!(failed[0].again(), "cargo test -p pairflow-core --lib");
+    }
+
+    #[test]
+    fn a_filter_that_fits_no_test_has_run_none() {
+        let target = Target::new("a", "lib", "a");
+        let text = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 7 filtered out\n";
+        assert_eq!(of_libtest(&target, text, true), Results::default());
+        assert_eq!(of_junit("<testsuites/>").unwrap(), Results::default());
     }
 
     #[test]

@@ -4,6 +4,6 @@ mod failures;
 mod runner;
 mod steps;
 
-pub(crate) use failures::{Failure, print_failures};
+pub(crate) use failures::print_failures;
 pub(crate) use runner::Runner;
 pub(crate) use steps::run;

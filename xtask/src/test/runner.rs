@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::failures::{Failure, Target, of_junit, of_libtest};
+use super::failures::{Failure, Results, Target, of_junit, of_libtest};
 use crate::proofs::target;
 use crate::say;
 use crate::tidy::root;
@@ -19,9 +19,6 @@ const WAITING: usize = 6;
 
 /// The crates whose tests mostly wait. .config/nextest.toml names the others.
 const WAITING_CRATES: [&str; 2] = ["pairflow", "pairflow-engine"];
-
-/// Where chance begins in property tests, unless the environment says otherwise: the same tree passes or fails always.
-const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "20260221");
 
 /// What runs the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,18 +45,18 @@ impl Runner {
         Ok(())
     }
 
-    /// Runs every test whose name contains `filter`; returns what failed.
+    /// Runs every test whose name contains `filter`; returns what failed. It is an error if there is no such test.
     pub(crate) fn run(self, filter: &str) -> anyhow::Result<Vec<Failure>> {
-        match self {
-            Self::Nextest => with_nextest(filter),
+        let Results { ran, failed } = match self {
+            Self::Nextest => with_nextest(filter)?,
             Self::Cargo => {
                 say::progress(format_args!("cargo-nextest is not installed; `cargo test` takes some minutes longer"));
-                let targets = targets()?;
-                let failed =
-                    targets.iter().map(|target| with_cargo(target, filter)).collect::<anyhow::Result<Vec<_>>>();
-                Ok(failed?.into_iter().flatten().collect())
+                let results = targets()?.iter().map(|target| with_cargo(target, filter)).collect::<Result<Vec<_>, _>>();
+                results?.into_iter().fold(Results::default(), Results::and)
             }
-        }
+        };
+        ensure!(ran > 0, "no test has a name that contains '{filter}'");
+        Ok(failed)
     }
 }
 
@@ -69,29 +66,29 @@ fn cores() -> usize {
 
 fn cargo(words: &[&str]) -> Command {
     let mut cargo = Command::new("cargo");
-    if std::env::var_os(SEED.0).is_none() {
-        cargo.env(SEED.0, SEED.1);
-    }
-    // The last lines of a failure are to be those of the test.
-    cargo.args(words).current_dir(root()).env("RUST_BACKTRACE", "0").stdin(Stdio::null());
+    // Without a backtrace the last lines of a failure are those of the test. PAIRFLOW_BIN would name another program to test.
+    cargo.args(words).current_dir(root()).env("RUST_BACKTRACE", "0").env_remove("PAIRFLOW_BIN").stdin(Stdio::null());
     cargo
 }
 
-fn with_nextest(filter: &str) -> anyhow::Result<Vec<Failure>> {
+fn with_nextest(filter: &str) -> anyhow::Result<Results> {
     let report = target()?.join("nextest/default/junit.xml");
     // An old report must not be taken for that of this run.
     let _ = std::fs::remove_file(&report);
     let threads = (cores() * WAITING).to_string();
-    let mut nextest = cargo(&["nextest", "run", "--workspace", "--cargo-quiet", "--no-fail-fast"]);
+    let mut nextest =
+        cargo(&["nextest", "run", "--workspace", "--cargo-quiet", "--no-fail-fast", "--no-tests", "pass"]);
+    // The environment must not name other rules: a failure is never retried away.
+    nextest.args(["--profile", "default", "--retries", "0"]);
     nextest.args(["--test-threads", &threads, "--status-level", "slow", "--final-status-level", "none"]);
     // The end of each failure is shown after the run, with the command that repeats it.
     nextest.args(["--failure-output", "never"]).args(Some(filter).filter(|filter| !filter.is_empty()));
     let status = nextest.status().context("cannot start cargo")?;
     let text = std::fs::read_to_string(&report);
     let text = text.with_context(|| format!("cargo nextest ended with {status} and wrote no {}", report.display()))?;
-    let failed = of_junit(&text)?;
-    ensure!(status.success() || !failed.is_empty(), "cargo nextest ended with {status}");
-    Ok(failed)
+    let results = of_junit(&text)?;
+    ensure!(status.success() || !results.failed.is_empty(), "cargo nextest ended with {status}");
+    Ok(results)
 }
 
 /// Returns the test programs of the workspace.
@@ -111,7 +108,7 @@ fn of_package(package: &Value) -> Vec<Target> {
     tested.map(|target| Target::new(name, &kind(target), target["name"].as_str().unwrap_or_default())).collect()
 }
 
-fn with_cargo(target: &Target, filter: &str) -> anyhow::Result<Vec<Failure>> {
+fn with_cargo(target: &Target, filter: &str) -> anyhow::Result<Results> {
     let many = WAITING_CRATES.contains(&target.package.as_str());
     let threads = format!("--test-threads={}", if many { cores() * WAITING } else { cores() });
     let selected = target.selector();
@@ -128,7 +125,7 @@ fn with_cargo(target: &Target, filter: &str) -> anyhow::Result<Vec<Failure>> {
         said.push('\n');
     }
     let status = child.wait().context("cannot wait for cargo")?;
-    Ok(if status.success() { Vec::new() } else { of_libtest(target, &said) })
+    Ok(of_libtest(target, &said, status.success()))
 }
 
 #[cfg(test)]
@@ -139,11 +136,19 @@ mod tests {
     fn nextest_knows_the_same_waiting_crates() {
         let text = std::fs::read_to_string(root().join(".config/nextest.toml")).unwrap();
         let config: toml::Table = text.parse().unwrap();
+        let weight = toml::Value::Integer(WAITING as i64);
         let overrides = config["profile"]["default"]["overrides"].as_array().unwrap();
-        let computing = overrides.iter().find(|one| one.get("threads-required").is_some()).unwrap();
-        assert_eq!(computing["threads-required"].as_integer(), Some(WAITING as i64));
+        let computing = overrides.iter().find(|one| one.get("threads-required") == Some(&weight)).unwrap();
         let waiting: Vec<String> = WAITING_CRATES.iter().map(|name| format!("package(={name})")).collect();
         assert_eq!(computing["filter"].as_str(), Some(format!("not ({})", waiting.join(" | ")).as_str()));
+    }
+
+    #[test]
+    fn the_modules_that_nextest_is_told_of_are_there() {
+        for module in ["pairflow/tests/it/panes", "pairflow/tests/it/real_agents"] {
+            assert!(root().join("crates").join(module).join("mod.rs").is_file(), "{module}");
+        }
+        assert!(root().join("crates/pairflow-testkit/tests/it/real_clis.rs").is_file());
     }
 
     #[test]

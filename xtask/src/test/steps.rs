@@ -17,27 +17,27 @@ struct Step {
     about: &'static str,
     /// Whether it waits for the internet and not for the machine.
     downloads: bool,
-    run: fn(&[String]) -> anyhow::Result<()>,
+    run: fn() -> anyhow::Result<()>,
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "fetch", about: "crates, tmux, npm and strace", downloads: true, run: tools::run },
+    Step { name: "fetch", about: "crates, tmux, npm and strace", downloads: true, run: || tools::run(&[]) },
     Step {
         name: "fmt",
         about: "cargo fmt --all --check",
         downloads: false,
-        run: |_| cargo(&["fmt", "--all", "--check"]),
+        run: || cargo(&["fmt", "--all", "--check"]),
     },
-    Step { name: "tidy", about: "cargo xtask tidy", downloads: false, run: tidy::run },
-    Step { name: "licences", about: "cargo xtask licences", downloads: false, run: licences::run },
-    Step { name: "clippy", about: "cargo clippy, warnings are errors", downloads: false, run: |_| cargo(&CLIPPY) },
-    Step { name: "build", about: "every test program", downloads: false, run: |_| Runner::present().build() },
-    Step { name: "agents", about: "Claude Code and Codex, through npm", downloads: true, run: |_| test(AGENT_CLIS) },
+    Step { name: "tidy", about: "cargo xtask tidy", downloads: false, run: || tidy::run(&[]) },
+    Step { name: "licences", about: "cargo xtask licences", downloads: false, run: || licences::run(&[]) },
+    Step { name: "clippy", about: "cargo clippy, warnings are errors", downloads: false, run: || cargo(&CLIPPY) },
+    Step { name: "build", about: "every test program", downloads: false, run: || Runner::present().build() },
+    Step { name: "agents", about: "Claude Code and Codex, through npm", downloads: true, run: || test(AGENT_CLIS) },
     Step {
         name: "test",
         about: "every test, and beside them cargo xtask sim: 5,000 simulated lives",
         downloads: false,
-        run: |_| test_and_sim(),
+        run: || test_and_sim(),
     },
 ];
 
@@ -70,7 +70,7 @@ fn run_steps(steps: &[Step]) -> anyhow::Result<()> {
     let outcome = steps.iter().try_for_each(|step| {
         say::line(format_args!("==> {}: {}", step.name, step.about));
         let began = Instant::now();
-        let outcome = (step.run)(&[]);
+        let outcome = (step.run)();
         table.rows.push(Taken { name: step.name, secs: began.elapsed().as_secs_f64(), downloads: step.downloads });
         outcome.with_context(|| {
             format!("step `{}` failed; repeat it with: cargo xtask test --only {}", step.name, step.name)
@@ -110,7 +110,7 @@ fn built_before() -> Option<Taken> {
     // The name in parentheses may hold blanks; after it, the start is the twentieth field, in hundredths of a second.
     let start: f64 = read("/proc/self/stat")?.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
     let uptime: f64 = read("/proc/uptime")?.split_whitespace().next()?.parse().ok()?;
-    Some(Taken { name: "xtask itself", secs: uptime - start / 100.0, downloads: false })
+    Some(Taken { name: "xtask, its crates", secs: uptime - start / 100.0, downloads: false })
 }
 
 fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
@@ -126,19 +126,21 @@ fn test(filter: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs every test. Most of them wait, so the simulation has the time that they leave.
+/// Runs every test. Most of them wait, so the simulation has the processor time that they leave.
 fn test_and_sim() -> anyhow::Result<()> {
     let (tested, simulated) = std::thread::scope(|scope| {
         let sim = scope.spawn(proofs::sim_in_background);
         (test(""), sim.join())
     });
-    let simulated = simulated.map_err(|_| anyhow::anyhow!("the thread of the simulation panicked"))?;
-    if let Ok(said) = &simulated {
-        say::line(format_args!("{}", said.trim_end()));
-    }
-    match (tested, simulated) {
-        (Err(tests), Err(sim)) => bail!("{tests:#}; and {sim:#}"),
-        (tested, simulated) => tested.and(simulated.map(drop)),
+    let simulated = simulated.unwrap_or_else(|_| bail!("the thread of the simulation panicked"));
+    both(tested, simulated.map(|said| say::line(format_args!("sim, beside the tests:\n{}", said.trim_end()))))
+}
+
+/// Succeeds if both did, and otherwise tells of each failure.
+fn both(one: anyhow::Result<()>, other: anyhow::Result<()>) -> anyhow::Result<()> {
+    match (one, other) {
+        (Err(one), Err(other)) => bail!("{one:#}; and {other:#}"),
+        (one, other) => one.and(other),
     }
 }
 
@@ -163,9 +165,19 @@ mod tests {
     #[test]
     fn a_failing_step_is_named_with_the_command_that_repeats_it_and_ends_the_run() {
         let step = |name, run| Step { name, about: "", downloads: false, run };
-        let steps = [step("broken", |_| bail!("the pipe leaks")), step("never", |_| panic!("the run goes on"))];
+        let steps = [step("broken", || bail!("the pipe leaks")), step("never", || panic!("the run goes on"))];
         let error = format!("{:#}", run_steps(&steps).unwrap_err());
         assert_eq!(error, "step `broken` failed; repeat it with: cargo xtask test --only broken: the pipe leaks");
+    }
+
+    #[test]
+    fn the_tests_and_the_simulation_both_have_to_succeed() {
+        let failed = |what: &str| Err(anyhow::anyhow!("{what} failed"));
+        let told = |one, other| both(one, other).map_err(|error| error.to_string());
+        assert_eq!(told(Ok(()), Ok(())), Ok(()));
+        assert_eq!(told(failed("a test"), Ok(())), Err("a test failed".to_owned()));
+        assert_eq!(told(Ok(()), failed("a life")), Err("a life failed".to_owned()));
+        assert_eq!(told(failed("a test"), failed("a life")), Err("a test failed; and a life failed".to_owned()));
     }
 
     #[test]

@@ -252,9 +252,11 @@ mod tests {
             duplicate_of: Some(FindingId(1)),
             file: Some("src/a.rs".to_owned()),
             line: Some(3),
+            blocker: true,
             ..Finding::new(Severity::P1, "no lock")
         };
         let taken = claim(said.clone()).unwrap();
+        assert!(!taken.blocker);
         assert_eq!((taken.id, taken.seen, taken.duplicate_of), (None, None, None));
         assert_eq!((taken.anchor.as_str(), taken.line), ("", Some(3)));
         for file in ["/etc/passwd", "../x", "a/../../x", "", "a\0b"] {

@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::{Counts, ROWS, Row};
 use crate::programs::target;
+use crate::say;
+
+/// How `git describe` marks a tree with changes.
+const DIRTY: &str = "-dirty";
 
 /// What was done of one row.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -34,11 +38,30 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Reads what was done with the present commit; returns nothing if it was done with another, or if nothing was done.
+    /// Reads what was done at the present commit, or starts from nothing. A tree with changes has no commit, so what was
+    /// done with it is never continued.
     pub(super) fn read(fresh: bool) -> anyhow::Result<Self> {
-        let (file, commit) = (target()?.join("soak.json"), present_commit()?);
-        let kept = std::fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str::<Self>(&text).ok());
-        Ok(match kept.filter(|kept| !fresh && kept.commit == commit) {
+        let kept = target()?.join("soak.json");
+        Self::at(kept, present_commit()?, fresh)
+    }
+
+    fn at(file: PathBuf, commit: String, fresh: bool) -> anyhow::Result<Self> {
+        let again = || "`cargo xtask soak --fresh` starts again from nothing";
+        let kept = match std::fs::read_to_string(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            _ if fresh => None,
+            read => {
+                let text = read.with_context(|| format!("cannot read {}; {}", file.display(), again()))?;
+                let kept: Self = serde_json::from_str(&text)
+                    .with_context(|| format!("{} is not the progress of a soak; {}", file.display(), again()))?;
+                Some(kept)
+            }
+        };
+        let other = kept.as_ref().filter(|kept| kept.commit != commit || commit.ends_with(DIRTY));
+        if let Some(kept) = other {
+            say::progress(format_args!("{} was done at {}: starting from nothing", file.display(), kept.commit));
+        }
+        Ok(match kept.filter(|kept| kept.commit == commit && !commit.ends_with(DIRTY)) {
             Some(kept) => Self { file, ..kept },
             None => Self { file, commit, rows: BTreeMap::new() },
         })
@@ -112,6 +135,21 @@ mod tests {
         assert_eq!(progress.next().map(|row| row.name), Some(ROWS[0].name));
         progress.add(&ROWS[0], ROWS[0].full, 1.0, Counts::new()).unwrap();
         assert!(progress.next().is_none());
+    }
+
+    #[test]
+    fn progress_is_continued_at_its_own_commit_only_and_never_lost_in_silence() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("soak.json");
+        let read = |commit: &str, fresh| Progress::at(file.clone(), commit.to_owned(), fresh);
+        read("one", false).unwrap().add(&ROWS[0], 7, 1.0, Counts::new()).unwrap();
+        let done = |commit: &str, fresh| read(commit, fresh).unwrap().of(&ROWS[0]).count;
+        assert_eq!([done("one", false), done("one", true), done("two", false)], [7, 0, 0]);
+        read("one-dirty", false).unwrap().add(&ROWS[0], 7, 1.0, Counts::new()).unwrap();
+        assert_eq!(done("one-dirty", false), 0, "another change may have been there");
+        std::fs::write(&file, "{").unwrap();
+        assert!(read("one", false).unwrap_err().to_string().contains("--fresh"));
+        assert_eq!(done("one", true), 0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a soak consists of: each row in shares of less than a minute or two, so that a short soak has a fair part of each.
+//! What a soak consists of: each row is done in shares of a few minutes at most, so that a short soak does a part of each.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,9 +26,12 @@ pub(super) struct Row {
     pub(super) full: u64,
     /// How many are done in one go.
     pub(super) share: u64,
-    /// Does so many more after the first ones.
+    /// Does `count` more, starting at number `first`.
     pub(super) run: fn(first: u64, count: u64) -> anyhow::Result<Counts>,
 }
+
+/// The first losses of power are those of every change; a soak has others.
+const POWER_LOSSES: u64 = 2_000;
 
 pub(super) const ROWS: &[Row] = &[
     Row { name: "simulated lives", full: 10_000_000, share: 5_000, run: lives },
@@ -58,6 +61,7 @@ fn lives(first: u64, count: u64) -> anyhow::Result<Counts> {
 }
 
 fn power(first: u64, count: u64) -> anyhow::Result<Counts> {
+    let first = POWER_LOSSES + first;
     lose_power(first..first + count);
     Ok(Counts::new())
 }
@@ -71,9 +75,11 @@ fn kills(first: u64, count: u64) -> anyhow::Result<Counts> {
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let wanted = Kills { total: count, seed: first, workers };
     let landed = kill_at_random(&built("pairflow")?, wanted).map_err(|why| anyhow!(why))?;
+    let between = landed.at(Landing::BetweenWriteAndAck);
+    ensure!(between * 10 >= count, "only {between} of {count} kills landed between the first write and the answer");
     Ok(counts(&[
         ("before the first write", landed.at(Landing::BeforeFirstWrite)),
-        ("between write and answer", landed.at(Landing::BetweenWriteAndAck)),
+        ("between write and answer", between),
         ("after the answer", landed.at(Landing::AfterAck)),
         ("torn tails", landed.torn),
     ]))
@@ -84,30 +90,35 @@ fn points(_: u64, _: u64) -> anyhow::Result<Counts> {
     let placed = kill_everywhere(&program, &Verb::ALL).map_err(|why| anyhow!(why))?;
     let Adoptions { operations, .. } = kill_adoptions(&program).map_err(|why| anyhow!(why))?;
     let moved = kill_moves(&program).map_err(|why| anyhow!(why))?;
-    Ok(counts(&[("kills", placed.runs() + operations + moved.operations)]))
+    let kills = [placed.runs(), operations, moved.operations];
+    ensure!(kills.iter().all(|count| *count > 0), "a verb, an adoption or a move has no operation: {kills:?}");
+    Ok(counts(&[("kills", kills.iter().sum())]))
 }
 
 fn failures(first: u64, _: u64) -> anyhow::Result<Counts> {
     let way = WAYS[(first % WAYS.len() as u64) as usize];
     let failed = fail_everywhere(&built("pairflow-faulty")?, &Verb::ALL, &[way]).map_err(|why| anyhow!(why))?;
+    ensure!(failed.runs() > 0, "no operation has failed");
     Ok(counts(&[("failures", failed.runs())]))
 }
 
 fn races(_: u64, count: u64) -> anyhow::Result<Counts> {
-    Ok(raced(race_threads(count).map_err(|why| anyhow!(why))?))
+    raced(count, race_threads(count).map_err(|why| anyhow!(why))?)
 }
 
 fn process_races(_: u64, count: u64) -> anyhow::Result<Counts> {
-    Ok(raced(race_processes(&built("pairflow")?, count).map_err(|why| anyhow!(why))?))
+    raced(count, race_processes(&built("pairflow")?, count).map_err(|why| anyhow!(why))?)
 }
 
-fn raced(Raced { lost, refused, .. }: Raced) -> Counts {
-    counts(&[("lost the race", lost), ("came late", refused)])
+fn raced(count: u64, Raced { rounds, lost, refused }: Raced) -> anyhow::Result<Counts> {
+    ensure!(rounds == count && lost + refused == rounds, "{rounds} rounds, {lost} lost, {refused} came late");
+    Ok(counts(&[("lost the race", lost), ("came late", refused)]))
 }
 
 fn writers(_: u64, count: u64) -> anyhow::Result<Counts> {
-    crowd(64, (count / 64) as usize).map_err(|why| anyhow!(why))?;
-    Ok(Counts::new())
+    let records = crowd(64, (count / 64) as usize).map_err(|why| anyhow!(why))?;
+    ensure!(records as u64 >= count, "only {records} of {count} records are there");
+    Ok(counts(&[("records", records as u64)]))
 }
 
 fn toys_together(_: u64, count: u64) -> anyhow::Result<Counts> {
@@ -125,19 +136,21 @@ fn stories(first: u64, count: u64) -> anyhow::Result<Counts> {
     let pair = Pair::of_stories(&program, &dir);
     let ids: Vec<_> = (first..first + count).map(|number| format!("run-{number}")).collect();
     pair::live_in_turn(&pair, &ids);
-    read_once(&pair)
+    read_once(&pair, count)
 }
 
-fn stories_together(first: u64, count: u64) -> anyhow::Result<Counts> {
+fn stories_together(_: u64, count: u64) -> anyhow::Result<Counts> {
     let (program, dir) = place()?;
     let pair = Pair::of_stories(&program, &dir);
-    let ids: Vec<_> = (first..first + count).map(|number| format!("beside-{number}")).collect();
+    // Each name begins with the one before it.
+    let ids: Vec<_> = (1..=count).map(|times| "five".repeat(times as usize)).collect();
     pair::live_together(&pair, &ids);
-    read_once(&pair)
+    read_once(&pair, count)
 }
 
-fn read_once(pair: &Pair) -> anyhow::Result<Counts> {
+fn read_once(pair: &Pair, stories: u64) -> anyhow::Result<Counts> {
     let begun = pair.minds().begun();
+    ensure!(begun.len() as u64 == 6 * stories, "a story has six notices, and {stories} had {}", begun.len());
     let twice = begun.values().filter(|times| **times > 1).count();
     ensure!(twice == 0, "{twice} notices were read twice: {begun:?}");
     Ok(counts(&[("notices read once", begun.len() as u64)]))
@@ -160,6 +173,8 @@ fn agent_kills(first: u64, count: u64) -> anyhow::Result<Counts> {
     let killed = pair::survive(&Pair::of_stories(&program, &dir), count, first + 1);
     let Killed { servers, supervisors, stories, kept, handovers, promised, acknowledged, twice } = killed;
     ensure!(handovers == 5 * stories, "a hand-over was lost or is there twice: {killed:?}");
+    let happened = [servers + supervisors, kept, promised, acknowledged];
+    ensure!(happened.iter().all(|number| *number > 0), "the kills came at no work: {killed:?}");
     Ok(counts(&[
         ("tmux servers", servers),
         ("supervisors", supervisors),

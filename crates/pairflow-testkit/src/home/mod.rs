@@ -10,7 +10,7 @@ mod ran;
 
 pub use agent::Agent;
 pub use memory::temporary_dir;
-pub use place::Home;
+pub use place::{Home, TEST_LIMITS};
 pub use processes::{processes_in, processes_of};
 pub use program::write_program;
 pub use ran::Ran;

@@ -10,7 +10,7 @@ use super::{Agent, Ran, temporary_dir, write_program};
 use crate::wait::following;
 
 /// Where a debug build of the program reads time limits from.
-const TEST_LIMITS: &str = "PAIRFLOW_TEST_LIMITS";
+pub const TEST_LIMITS: &str = "PAIRFLOW_TEST_LIMITS";
 
 /// A temporary home with a repository of one commit on `main`, in which agents join by themselves unless a test says
 /// otherwise. Dropping it stops its supervisor.
@@ -18,6 +18,7 @@ pub struct Home {
     dir: TempDir,
     program: PathBuf,
     env: Vec<(String, String)>,
+    limits: String,
     /// The repository.
     pub repo: PathBuf,
 }
@@ -41,7 +42,8 @@ impl Home {
         let identity = "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n";
         std::fs::write(root.join("home/.gitconfig"), identity).expect("a new directory is writable");
         // The agents of most tests are the tests themselves; those with panes say so.
-        let home = Self { repo: root.join("work/repo"), dir, program: program.into(), env: Vec::new() };
+        let home =
+            Self { repo: root.join("work/repo"), dir, program: program.into(), env: Vec::new(), limits: String::new() };
         home.configure("");
         home.git(&["init", "--quiet", "--initial-branch=main"]);
         home.commit("README.md", "# Repository\n", "first commit");
@@ -60,8 +62,7 @@ impl Home {
 
     /// Has everything from here on run with these time limits, such as `screen_look=200`.
     pub fn set_limits(&mut self, limits: &str) {
-        self.env.retain(|(name, _)| name != TEST_LIMITS);
-        self.env.push((TEST_LIMITS.to_owned(), limits.to_owned()));
+        limits.clone_into(&mut self.limits);
     }
 
     /// Runs the program in the repository.
@@ -194,6 +195,9 @@ impl Home {
             command.env(name, root.join(dir));
         }
         command.env("GIT_CONFIG_NOSYSTEM", "1").env("TERM", "dumb").env("LC_ALL", "C.UTF-8");
+        if !self.limits.is_empty() {
+            command.env(TEST_LIMITS, &self.limits);
+        }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -1,6 +1,6 @@
 //! Sessions on a server of our own: made once, found by their exact names, gone when the server is gone.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pairflow_engine::tmux::{Ensured, Tmux, TmuxError};
 use pairflow_testkit::wait::wait_until;
@@ -104,12 +104,10 @@ fn a_server_that_hangs_is_waited_for_no_longer_than_allowed_and_can_be_ended() {
     let server = Server::new();
     let pane = server.open("pf-a", &["sleep", "60"]);
     server.signal(Signal::STOP);
-    let began = Instant::now();
     let hasty = server.tmux.clone().with_patience(Duration::from_millis(200));
     assert!(hasty.is_there());
-    assert!(matches!(hasty.panes(), Err(TmuxError::TimedOut { .. })));
-    assert!(matches!(hasty.paste(&pane, "text"), Err(TmuxError::TimedOut { .. })));
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(matches!(hasty.panes(), Err(TmuxError::TimedOut { millis: 200, .. })));
+    assert!(matches!(hasty.paste(&pane, "text"), Err(TmuxError::TimedOut { millis: 200, .. })));
     hasty.kill_server().unwrap();
     assert!(!hasty.is_there());
 }

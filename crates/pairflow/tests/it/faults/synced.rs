@@ -12,7 +12,8 @@ fn traced(agent: &Agent<'_>, args: &[&str]) -> (Ran, Vec<String>) {
     let plain = agent.command(args);
     let trace = agent.worktree.with_extension("trace");
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-y", "-e", "trace=write,writev,pwrite64,fsync,fdatasync", "-o"]).arg(&trace);
+    // Its first thread alone: with more of them a line of the trace can be cut in two.
+    command.args(["-qq", "-y", "-s", "256", "-e", "trace=write,writev,pwrite64,fsync,fdatasync", "-o"]).arg(&trace);
     command.arg(plain.get_program()).args(plain.get_args()).current_dir(&agent.worktree);
     command.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let ran = Ran::of(&command.output().expect("strace can be run; `cargo xtask tools` installs it"));

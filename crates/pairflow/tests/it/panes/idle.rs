@@ -39,7 +39,7 @@ fn is_idle(bubble: &Own<'_>, what: &str) {
     let before = ticks();
     pause(LOOK * 4);
     let used = ticks() - before;
-    assert!(used <= 20, "{what}: {used} ticks in two seconds\n{}", bubble.everything());
+    assert!(used <= 10, "{what}: {used} ticks in two seconds\n{}", bubble.everything());
 }
 
 #[test]

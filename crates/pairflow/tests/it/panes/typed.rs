@@ -1,6 +1,7 @@
-//! The tmux driver with toy agents that take no prompt with their start: everything is typed, once, whoever supervises.
+//! The tmux driver with toy agents that take no prompt with their start: everything is typed once, by one supervisor or the next.
 
-use pairflow_testkit::toys::{Machine, Own};
+use pairflow_testkit::home::TEST_LIMITS;
+use pairflow_testkit::toys::{LOOK, Machine, Own};
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
@@ -43,6 +44,13 @@ fn kill_supervisor(machine: &Machine) {
     assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success(), "{said}");
     let alive = || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
     eventually_or("the end of the supervisor", String::new, || (!alive()).then_some(()));
+}
+
+/// Starts a supervisor that looks at panes as often as usual here.
+fn supervise_again(machine: &Machine) {
+    let mut command = machine.home.command(&["supervise"]);
+    command.env(TEST_LIMITS, format!("screen_look={}", LOOK.as_millis()));
+    machine.home.finish(command).ok();
 }
 
 /// Returns the lines that were typed into the program of `agent`.
@@ -100,20 +108,21 @@ fn a_turn_that_comes_before_the_briefing_takes_its_place() {
 #[test]
 fn a_notice_that_a_killed_supervisor_had_not_typed_is_typed_once_by_the_next() {
     for hooks in ["none", "claude"] {
-        // One with hooks is not typed into before it says that it is there, so there is time to kill.
-        let machine = machine(if hooks == "claude" { SLOW } else { MUTE }, hooks, "");
+        let mut machine = machine(if hooks == "claude" { SLOW } else { MUTE }, hooks, "");
+        // The first supervisor would type into it after its first look, which never comes.
+        machine.limit("screen_look=3600000");
         let bubble = start(&machine, "untyped", "plain,claude");
         eventually_or("the program", || bubble.everything(), || has_program(&bubble, "plain"));
         kill_supervisor(&machine);
-        machine.home.pairflow(&["supervise"]).ok();
+        supervise_again(&machine);
         machine.open("there");
         let first = bubble.wait_for_note("plain", 0);
         assert_eq!(first.number, Some(1), "{}", bubble.everything());
         let pids = std::fs::read_to_string(machine.beside("plain.pids")).unwrap();
         assert_eq!(pids.trim(), first.pid.to_string(), "it is the program that the first supervisor started");
-        // Whoever comes after that has nothing to type any more.
+        // The third one has nothing to type any more.
         kill_supervisor(&machine);
-        machine.home.pairflow(&["supervise"]).ok();
+        supervise_again(&machine);
         machine.open("implementer-1");
         bubble.wait_for_state("READY_FOR_APPROVAL");
         let lines = lines(&bubble, "plain");
