@@ -33,6 +33,9 @@ fn one_bubble_briefs_both_panes_and_runs_to_the_approval() {
     assert_eq!(turns(&bubble, "claude"), ["1 reviewer", "2 reviewer"]);
     assert_eq!(turns(&bubble, "codex"), ["1 implementer", "2 implementer", "3 reviewer"]);
     assert!(bubble.processes().iter().any(|line| line.contains("toy")), "{:?}", bubble.processes());
+    let log = std::fs::read_to_string(bubble_dir(&bubble).join("transcript.ndjson")).unwrap();
+    assert_eq!(log.matches("\"type\":\"TASK\"").count(), 1, "{log}");
+    assert!(!log.contains("You take part in bubble"), "a briefing is no message: {log}");
     bubble.stop();
 }
 

@@ -160,7 +160,17 @@ fn a_new_bubble_has_the_defaults_of_the_specification() {
     let home = home();
     created(&home, "b1", &[]);
     let file = std::fs::read_to_string(dir(&home, "b1").join("bubble.toml")).unwrap();
-    for line in ["watchdog_timeout_minutes = 5", "max_rounds = 8", "[notifications]\nenabled = true"] {
+    let defaults = [
+        "work_mode = \"worktree\"",
+        "quality_mode = \"strict\"",
+        "reviewer_context_mode = \"fresh\"",
+        "watchdog_timeout_minutes = 5",
+        "max_rounds = 8",
+        "commit_requires_approval = true",
+        "open_command = \"cursor {{worktree_path}}\"",
+        "[notifications]\nenabled = true",
+    ];
+    for line in defaults {
         assert!(file.contains(line), "{line} is missing in:\n{file}");
     }
     joined(&home, "b1");

@@ -116,7 +116,9 @@ fn holds_the_final_bundle(home: &Home, done: &Value) {
     assert_eq!(said["summary"], home.git(&["log", "-1", "--format=%s", "bubble/b1"]));
     let package = std::fs::read_to_string(dir(home, "b1").join("artifacts/done-package.md")).unwrap();
     assert_eq!(said["package_sha256"], pairflow_core::hash::sha256(package.as_bytes()));
-    for part in ["A done.txt +1 -0", "F1](ledger://F1) P1 fixed", "nothing left", "`grep -c . done.txt`"] {
+    for part in
+        ["> Write done.txt", "A done.txt +1 -0", "F1](ledger://F1) P1 fixed", "nothing left", "`grep -c . done.txt`"]
+    {
         assert!(package.contains(part), "{part} is missing in the package:\n{package}");
     }
 }
