@@ -27,10 +27,11 @@ pub(crate) fn sim(arguments: &[String]) -> anyhow::Result<()> {
     start(Profile::Proof, "sim", arguments)
 }
 
-/// Builds and runs `sim` with the lowest priority, and returns what it printed.
+/// Builds and runs `sim` with a lower priority, and returns what it printed. The lowest one would never be served on a busy
+/// machine.
 pub(crate) fn sim_in_background() -> anyhow::Result<String> {
     let mut cargo = Command::new("nice");
-    cargo.args(["-n", "19", "cargo", "run", "--quiet", "--profile", Profile::Proof.name()]);
+    cargo.args(["-n", "5", "cargo", "run", "--quiet", "--profile", Profile::Proof.name()]);
     cargo.args(["--package", "pairflow-proofs", "--", "sim"]).current_dir(root()).stdin(Stdio::null());
     let Output { status, stdout, stderr } = cargo.output().context("cannot start `nice`")?;
     let said = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
