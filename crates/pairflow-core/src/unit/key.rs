@@ -61,17 +61,17 @@ pub fn earlier(unit: &Unit, command: &Command) -> Option<MsgId> {
 }
 
 fn key_of_pass(turn: u32, pass: &PassCommand) -> Key {
-    // Every field has to be named here, so that a new one is not forgotten.
+    // Every field has to be named here, so that a new one is not forgotten. Findings and blockers are what it files.
     let PassCommand {
         by,
         summary,
         refs,
         intent,
-        findings,
+        findings: _,
         answers,
         explanation,
         steps,
-        blockers,
+        blockers: _,
         discuss,
         insists,
         reviewed,
@@ -79,9 +79,8 @@ fn key_of_pass(turn: u32, pass: &PassCommand) -> Key {
         tree: _,
         key: _,
     } = pass;
-    let findings = findings.as_ref().map(|all| all.iter().map(Finding::as_said).collect::<Vec<_>>());
-    let flags = (discuss, insists, reviewed);
-    let said = payload(&(summary, refs, intent, findings, answers, explanation, (steps, blockers), flags));
+    let filed = pass.filed().map(|all| all.iter().map(Finding::as_said).collect::<Vec<_>>());
+    let said = payload(&(summary, refs, intent, filed, answers, explanation, steps, (discuss, insists, reviewed)));
     Key::of(&[by.as_str(), &turn.to_string(), "pass", &said])
 }
 
