@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         say::line(format_args!("failed in {} of {times} runs ({}): {again}", runs.len(), numbers.join(", ")));
     }
     ensure!(failed.is_empty(), "{} test(s) failed in {times} runs", failed.len());
-    say::line(format_args!("{times} runs beside {load} busy processes, nothing failed"));
+    say::line(format_args!("nothing failed in {times} run(s) beside {load} busy processes"));
     Ok(())
 }
 

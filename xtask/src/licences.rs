@@ -3,23 +3,17 @@
 //! deny.toml is in the format of cargo-deny, which takes a minute to build. What is checked here stands in the output of
 //! `cargo metadata`; advisories, which need the internet, are not checked.
 
-use std::process::Command;
-
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use spdx::{Expression, LicenseReq, Licensee};
 
-use crate::say;
 use crate::tidy::root;
+use crate::{cargo, say};
 
 /// Checks every package of the lock file.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     ensure!(arguments.is_empty(), "usage: cargo xtask licences");
-    let mut cargo = Command::new("cargo");
-    cargo.args(["metadata", "--format-version=1", "--locked", "--all-features"]).current_dir(root());
-    let output = cargo.stderr(std::process::Stdio::inherit()).output().context("cannot start cargo")?;
-    ensure!(output.status.success(), "cargo metadata ended with {}", output.status);
-    let metadata = serde_json::from_slice(&output.stdout).context("cargo metadata prints JSON")?;
+    let metadata = cargo::metadata(&["--all-features"])?;
     let file = root().join("deny.toml");
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let problems = problems(&metadata, &Rules::read(&text)?)?;

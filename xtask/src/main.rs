@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask NAME` runs one command. A command is a module with a `run(&[String])` and one line in [`COMMANDS`].
 
+mod cargo;
 mod flake;
 mod licences;
 mod proofs;

@@ -8,8 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, ensure};
 
-use crate::say;
 use crate::tidy::root;
+use crate::{cargo, say};
 
 /// How the program is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub(crate) fn sim(arguments: &[String]) -> anyhow::Result<()> {
 /// machine.
 pub(crate) fn sim_in_background() -> anyhow::Result<String> {
     let mut cargo = Command::new("nice");
+    cargo::without_package(&mut cargo);
     cargo.args(["-n", "5", "cargo", "run", "--quiet", "--profile", Profile::Proof.name()]);
     cargo.args(["--package", "pairflow-proofs", "--", "sim"]).current_dir(root()).stdin(Stdio::null());
     let Output { status, stdout, stderr } = cargo.output().context("cannot start `nice`")?;
@@ -57,7 +58,7 @@ pub(crate) fn soak(arguments: &[String]) -> anyhow::Result<()> {
 pub(crate) fn bench(arguments: &[String]) -> anyhow::Result<()> {
     say::progress(format_args!("building; with SQLite, this takes some minutes the first time"));
     // Not together: the features of one would be those of the other.
-    cargo(&["build", "--quiet", "--release", "--package", "pairflow"])?;
+    cargo::run(&["build", "--quiet", "--release", "--package", "pairflow"])?;
     build(Profile::Release, &["--features", "bench-sqlite", "--bins", "--example", "empty"])?;
     start(Profile::Release, "bench", arguments)
 }
@@ -79,13 +80,7 @@ impl Profile {
 
 fn build(profile: Profile, more: &[&str]) -> anyhow::Result<()> {
     let own = ["build", "--quiet", "--profile", profile.name(), "--package", "pairflow-proofs"];
-    cargo(&[&own, more].concat())
-}
-
-fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
-    let status = Command::new("cargo").args(arguments).current_dir(root()).status().context("cannot start cargo")?;
-    ensure!(status.success(), "cargo {} failed", arguments.join(" "));
-    Ok(())
+    cargo::run(&[&own, more].concat())
 }
 
 fn start(profile: Profile, proof: &str, arguments: &[String]) -> anyhow::Result<()> {

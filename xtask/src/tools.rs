@@ -3,10 +3,9 @@
 
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 
-use crate::say;
-use crate::tidy::root;
+use crate::{cargo, say};
 
 /// The programs, each with the Debian package that brings it.
 const TOOLS: [(&str, &str); 3] = [("tmux", "tmux"), ("npm", "npm"), ("strace", "strace")];
@@ -16,8 +15,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     if !arguments.is_empty() {
         bail!("usage: cargo xtask tools");
     }
-    let fetched = Command::new("cargo").args(["fetch", "--quiet", "--locked"]).current_dir(root()).status();
-    ensure!(fetched.context("cannot start cargo")?.success(), "cargo fetch failed");
+    cargo::run(&["fetch", "--quiet", "--locked"])?;
     let missing: Vec<_> = TOOLS.iter().filter(|(program, _)| !is_there(program)).collect();
     if missing.is_empty() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! How tests are run: with cargo-nextest where it is installed, else with `cargo test`, program after program.
 //!
 //! Tests that mostly wait (for panes, agents, supervisors) run six to a core, those that compute one to a core. Nextest
-//! reads the same from .config/nextest.toml, where a computing test counts for six.
+//! has the same from .config/nextest.toml, and runs those that compute beside those that wait.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -11,8 +11,7 @@ use serde_json::Value;
 
 use super::failures::{Failure, Results, Target, of_junit, of_libtest};
 use crate::proofs::target;
-use crate::say;
-use crate::tidy::root;
+use crate::{cargo, say};
 
 /// How many tests run at a time for each core, where they mostly wait.
 const WAITING: usize = 6;
@@ -30,7 +29,7 @@ pub(crate) enum Runner {
 impl Runner {
     /// Returns nextest if it is installed.
     pub(crate) fn present() -> Self {
-        let asked = Command::new("cargo").args(["nextest", "--version"]).stdin(Stdio::null()).output();
+        let asked = cargo::command(&["nextest", "--version"]).output();
         if asked.is_ok_and(|output| output.status.success()) { Self::Nextest } else { Self::Cargo }
     }
 
@@ -40,9 +39,7 @@ impl Runner {
             Self::Nextest => &["nextest", "run", "--workspace", "--no-run", "--cargo-quiet"],
             Self::Cargo => &["test", "--workspace", "--no-run", "--quiet"],
         };
-        let status = cargo(words).status().context("cannot start cargo")?;
-        ensure!(status.success(), "cargo {} failed", words.join(" "));
-        Ok(())
+        cargo::run(words)
     }
 
     /// Runs every test whose name contains `filter`; returns what failed. It is an error if there is no such test.
@@ -64,10 +61,10 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-fn cargo(words: &[&str]) -> Command {
-    let mut cargo = Command::new("cargo");
+fn tester(words: &[&str]) -> Command {
+    let mut cargo = cargo::command(words);
     // Without a backtrace the last lines of a failure are those of the test. PAIRFLOW_BIN would name another program to test.
-    cargo.args(words).current_dir(root()).env("RUST_BACKTRACE", "0").env_remove("PAIRFLOW_BIN").stdin(Stdio::null());
+    cargo.env("RUST_BACKTRACE", "0").env_remove("PAIRFLOW_BIN");
     cargo
 }
 
@@ -77,7 +74,7 @@ fn with_nextest(filter: &str) -> anyhow::Result<Results> {
     let _ = std::fs::remove_file(&report);
     let threads = (cores() * WAITING).to_string();
     let mut nextest =
-        cargo(&["nextest", "run", "--workspace", "--cargo-quiet", "--no-fail-fast", "--no-tests", "pass"]);
+        tester(&["nextest", "run", "--workspace", "--cargo-quiet", "--no-fail-fast", "--no-tests", "pass"]);
     // The environment must not name other rules: a failure is never retried away.
     nextest.args(["--profile", "default", "--retries", "0"]);
     nextest.args(["--test-threads", &threads, "--status-level", "slow", "--final-status-level", "none"]);
@@ -93,10 +90,7 @@ fn with_nextest(filter: &str) -> anyhow::Result<Results> {
 
 /// Returns the test programs of the workspace.
 fn targets() -> anyhow::Result<Vec<Target>> {
-    let output =
-        cargo(&["metadata", "--no-deps", "--format-version=1", "--locked"]).output().context("cannot start cargo")?;
-    ensure!(output.status.success(), "cargo metadata ended with {}", output.status);
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata prints JSON")?;
+    let metadata = cargo::metadata(&["--no-deps"])?;
     let packages = metadata["packages"].as_array().context("cargo metadata names packages")?;
     Ok(packages.iter().flat_map(of_package).collect())
 }
@@ -115,7 +109,7 @@ fn with_cargo(target: &Target, filter: &str) -> anyhow::Result<Results> {
     let mut words: Vec<&str> = ["test", "--quiet"].into_iter().chain(selected.iter().map(String::as_str)).collect();
     words.extend(["--", &threads, filter]);
     words.truncate(words.len() - usize::from(filter.is_empty()));
-    let mut child = cargo(&words).stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
+    let mut child = tester(&words).stdout(Stdio::piped()).spawn().context("cannot start cargo")?;
     let stdout = child.stdout.take().context("the output is a pipe")?;
     let mut said = String::new();
     for line in BufReader::new(stdout).split(b'\n') {
@@ -131,14 +125,14 @@ fn with_cargo(target: &Target, filter: &str) -> anyhow::Result<Results> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tidy::root;
 
     #[test]
     fn nextest_knows_the_same_waiting_crates() {
         let text = std::fs::read_to_string(root().join(".config/nextest.toml")).unwrap();
         let config: toml::Table = text.parse().unwrap();
-        let weight = toml::Value::Integer(WAITING as i64);
         let overrides = config["profile"]["default"]["overrides"].as_array().unwrap();
-        let computing = overrides.iter().find(|one| one.get("threads-required") == Some(&weight)).unwrap();
+        let computing = overrides.iter().find(|one| one["test-group"].as_str() == Some("computing")).unwrap();
         let waiting: Vec<String> = WAITING_CRATES.iter().map(|name| format!("package(={name})")).collect();
         assert_eq!(computing["filter"].as_str(), Some(format!("not ({})", waiting.join(" | ")).as_str()));
     }

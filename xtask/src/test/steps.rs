@@ -1,14 +1,12 @@
 //! The steps of the test command, in order. The first failure ends the run: cheap steps come first, so that a missing
 //! doc line is not found after minutes of tests. A table at the end says how long each took.
 
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 
 use super::{Runner, print_failures};
-use crate::tidy::root;
-use crate::{licences, proofs, say, tidy, tools};
+use crate::{cargo, licences, proofs, say, tidy, tools};
 
 /// One step of the run.
 struct Step {
@@ -26,11 +24,11 @@ const STEPS: &[Step] = &[
         name: "fmt",
         about: "cargo fmt --all --check",
         downloads: false,
-        run: || cargo(&["fmt", "--all", "--check"]),
+        run: || cargo::run(&["fmt", "--all", "--check"]),
     },
     Step { name: "tidy", about: "cargo xtask tidy", downloads: false, run: || tidy::run(&[]) },
     Step { name: "licences", about: "cargo xtask licences", downloads: false, run: || licences::run(&[]) },
-    Step { name: "clippy", about: "cargo clippy, warnings are errors", downloads: false, run: || cargo(&CLIPPY) },
+    Step { name: "clippy", about: "cargo clippy, warnings are errors", downloads: false, run: || cargo::run(&CLIPPY) },
     Step { name: "build", about: "every test program", downloads: false, run: || Runner::present().build() },
     Step { name: "agents", about: "Claude Code and Codex, through npm", downloads: true, run: || test(AGENT_CLIS) },
     Step {
@@ -111,12 +109,6 @@ fn built_before() -> Option<Taken> {
     let start: f64 = read("/proc/self/stat")?.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
     let uptime: f64 = read("/proc/uptime")?.split_whitespace().next()?.parse().ok()?;
     Some(Taken { name: "xtask, its crates", secs: uptime - start / 100.0, downloads: false })
-}
-
-fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
-    let status = Command::new("cargo").args(arguments).current_dir(root()).status().context("cannot start cargo")?;
-    ensure!(status.success(), "cargo {} ended with {status}", arguments.join(" "));
-    Ok(())
 }
 
 fn test(filter: &str) -> anyhow::Result<()> {
