@@ -19,10 +19,11 @@ pub(crate) fn command(words: &[&str]) -> Command {
     cargo
 }
 
-/// Takes the description of this package out of the environment of `command`.
+/// Takes the description of this package out of the environment of `command`, and a person's own settings of nextest.
 pub(crate) fn without_package(command: &mut Command) {
+    let unwanted = |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_", "NEXTEST_"].iter().any(|part| name.starts_with(part));
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+        if name.to_str().is_some_and(unwanted) {
             command.env_remove(name);
         }
     }

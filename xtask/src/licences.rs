@@ -41,6 +41,9 @@ impl Rules {
             let keys = keys.as_table().into_iter().flatten().map(|(key, _)| key.as_str());
             keys.map(|key| [part.as_str(), key]).collect::<Vec<_>>()
         });
+        if let Some((part, _)) = table.iter().find(|(_, keys)| !keys.is_table()) {
+            bail!("deny.toml has the entry {part}, which nothing reads");
+        }
         if let Some([part, key]) = unknown.into_iter().find(|path| !KEYS.contains(path)) {
             bail!("deny.toml has the key {part}.{key}, which nothing reads");
         }
@@ -54,9 +57,13 @@ impl Rules {
         };
         let licence = |name: String| Licensee::parse(&name).with_context(|| format!("{name} is no licence"));
         let banned = list(["bans", "deny"])?.iter().map(|one| Some(one.get("crate")?.as_str()?.to_owned()));
+        let banned = banned.collect::<Option<Vec<_>>>().context("each entry of bans.deny names a crate")?;
+        if let Some(name) = banned.iter().find(|name| name.contains(['@', ':', ' '])) {
+            bail!("bans.deny of deny.toml names {name:?}; only whole crates can be banned");
+        }
         Ok(Self {
             allowed: strings(["licenses", "allow"])?.into_iter().map(licence).collect::<anyhow::Result<_>>()?,
-            banned: banned.collect::<Option<_>>().context("each entry of bans.deny names a crate")?,
+            banned,
             registries: strings(["sources", "allow-registry"])?,
         })
     }
@@ -151,6 +158,8 @@ mod tests {
     #[test]
     fn a_file_without_its_lists_is_an_error_and_not_a_pass() {
         assert!(Rules::read("[bans]\n").is_err());
+        assert!(Rules::read(&DENY.replace("openssl-sys", "openssl-sys@1")).is_err());
+        assert!(Rules::read(&format!("unknown = 1\n{DENY}")).is_err());
         assert!(Rules::read(&format!("{DENY}unknown-git = \"deny\"\n")).is_err());
         assert!(Rules::read(&DENY.replace("MIT", "No Such Licence")).is_err());
     }

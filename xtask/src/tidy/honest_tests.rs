@@ -25,11 +25,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
 fn ignored(file: &File, rust: &Rust) -> Vec<Problem> {
     let found = tokens::attributes(&rust.tokens);
     let off = found.into_iter().filter(|attribute| {
-        let conditional = attribute.words.first().is_some_and(|word| word == "cfg_attr");
-        let ignores = attribute.words.iter().position(|word| word == "ignore");
-        ignores == Some(0) || (conditional && ignores.is_some())
+        let words: Vec<&str> = attribute.words.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["ignore", ..] | ["cfg", "any"] => true,
+            ["cfg_attr", rest @ ..] => rest.iter().any(|word| matches!(*word, "ignore" | "test")),
+            _ => false,
+        }
     });
-    off.map(|attribute| file.problem(attribute.line, "this test is switched off; mend it or remove it")).collect()
+    off.map(|attribute| file.problem(attribute.line, "this test is switched off; fix it or remove it")).collect()
 }
 
 fn sleeps(file: &File, rust: &Rust) -> Vec<Problem> {
@@ -57,6 +60,8 @@ mod tests {
         let text =
             "#[test]\n#[ignore]\nfn a() {}\n#[ignore = \"slow\"]\nfn b() {}\n#[cfg_attr(miri, ignore)]\nfn c() {}\n";
         assert_eq!(lines("crates/a/src/b.rs", text), [2, 4, 6]);
+        let never = "#[cfg(any())]\n#[test]\nfn a() {}\n#[cfg_attr(any(), test)]\nfn b() {}\n#[cfg(test)]\nmod c {}\n";
+        assert_eq!(lines("crates/a/src/b.rs", never), [1, 4]);
         assert_eq!(
             lines("crates/a/src/b.rs", "#[serde(ignore)]\nstruct A;\n#[doc = \"ignore\"]\nfn ignore() {}"),
             [0; 0]

@@ -13,6 +13,7 @@ mod manifest;
 mod module_docs;
 mod one_git;
 mod pure_core;
+mod reached_modules;
 mod regular_files;
 mod requirements;
 mod rules;

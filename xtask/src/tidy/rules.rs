@@ -5,13 +5,14 @@ use anyhow::ensure;
 use super::tree::{Problem, Tree};
 use super::{
     anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, module_docs, one_git, pure_core,
-    regular_files, requirements, scattered_ids, thin_modules, tree, unfinished,
+    reached_modules, regular_files, requirements, scattered_ids, thin_modules, tree, unfinished,
 };
 use crate::say;
 
 /// Every rule, in the order in which problems are shown.
 const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     tree::unreadable,
+    reached_modules::check,
     module_docs::check,
     file_length::check,
     function_shape::check,

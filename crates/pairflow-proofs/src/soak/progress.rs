@@ -33,6 +33,9 @@ pub(super) struct Progress {
     pub(super) commit: String,
     /// By the name of the row.
     pub(super) rows: BTreeMap<String, Done>,
+    /// What failed. It is not forgotten by doing the same share again.
+    #[serde(default)]
+    pub(super) failed: Vec<String>,
     #[serde(skip)]
     file: PathBuf,
 }
@@ -63,7 +66,7 @@ impl Progress {
         }
         Ok(match kept.filter(|kept| kept.commit == commit && !commit.ends_with(DIRTY)) {
             Some(kept) => Self { file, ..kept },
-            None => Self { file, commit, rows: BTreeMap::new() },
+            None => Self { file, commit, ..Self::default() },
         })
     }
 
@@ -80,6 +83,16 @@ impl Progress {
         for (name, more) in counts {
             *done.counts.entry(name).or_default() += more;
         }
+        self.write()
+    }
+
+    /// Keeps a failure.
+    pub(super) fn fail(&mut self, what: String) -> anyhow::Result<()> {
+        self.failed.push(what);
+        self.write()
+    }
+
+    fn write(&self) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(self).context("progress is plain data")?;
         replace(&self.file, &text).with_context(|| format!("cannot write {}", self.file.display()))
     }
@@ -99,7 +112,7 @@ impl fmt::Display for Progress {
             let result: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
             writeln!(f, "| {} | {count} | {} | {secs:.0} s | {} |", row.name, row.full, result.join(", "))?;
         }
-        Ok(())
+        self.failed.iter().try_for_each(|what| writeln!(f, "FAILED: {what}"))
     }
 }
 
@@ -145,6 +158,8 @@ mod tests {
         read("one", false).unwrap().add(&ROWS[0], 7, 1.0, Counts::new()).unwrap();
         let done = |commit: &str, fresh| read(commit, fresh).unwrap().of(&ROWS[0]).count;
         assert_eq!([done("one", false), done("one", true), done("two", false)], [7, 0, 0]);
+        read("one", false).unwrap().fail("a race had two winners".to_owned()).unwrap();
+        assert_eq!(read("one", false).unwrap().failed, ["a race had two winners"]);
         read("one-dirty", false).unwrap().add(&ROWS[0], 7, 1.0, Counts::new()).unwrap();
         assert_eq!(done("one-dirty", false), 0, "another change may have been there");
         std::fs::write(&file, "{").unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 use super::progress::Progress;
 use super::rows::{Counts, Row};
@@ -17,6 +17,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     let began = Instant::now();
     let outcome = soak(&mut progress, || limit.is_none_or(|limit| began.elapsed() < limit));
+    if let Err(error) = &outcome {
+        progress.fail(format!("{error:#}"))?;
+    }
     say::line(format_args!("{progress}"));
     let minutes = began.elapsed().as_secs_f64() / 60.0;
     let end = match (&outcome, progress.next()) {
@@ -25,6 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         (Ok(()), None) => "everything is done",
     };
     say::line(format_args!("{minutes:.1} minutes on {}: {end}", progress.commit));
+    ensure!(progress.failed.is_empty(), "a proof has failed at this commit; --fresh starts again from nothing");
     outcome
 }
 

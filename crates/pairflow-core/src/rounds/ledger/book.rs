@@ -200,7 +200,8 @@ impl Ledger {
             return;
         }
         // What keeps the work from being accepted is the last that is forgotten.
-        let worth = |row: &Row| (row.blocks(), row.is_open(), row.proven(), std::cmp::Reverse(row.severity));
+        let worth =
+            |row: &Row| (row.unresolved(), row.blocks(), row.is_open(), row.proven(), std::cmp::Reverse(row.severity));
         let mut order: Vec<_> = self.rows.iter().map(|row| (worth(row), row.id)).collect();
         order.sort_unstable();
         let gone: Vec<_> = order.iter().take(surplus).map(|(_, id)| *id).collect();
@@ -268,7 +269,8 @@ fn graver(finding: &Finding, row: &Row) -> bool {
 
 /// A claim that a row makes already: the row keeps the graver severity, and is open again if it was closed.
 fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
-    let graver = graver(finding, row);
+    // A waiver covers neither a more severe claim nor the implementer's word that it blocks the implementation.
+    let exceeds = graver(finding, row) || (finding.blocker && !row.blocker);
     absorb(row, finding, review.risk);
     let by = Party::Agent(review.by.clone());
     let asked_about = row.history.iter().any(|change| change.to == RowState::Reversal);
@@ -279,7 +281,7 @@ fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     }
     match row.state {
         // What was waived was less than what is claimed now.
-        RowState::Waived if !graver => row.become_state(RowChange {
+        RowState::Waived if !exceeds => row.become_state(RowChange {
             settled: true,
             ..change(review.round, &by, RowState::Waived, "claimed again; the person's waiver stands")
         }),

@@ -58,7 +58,8 @@ impl Ledger {
                 let (to, settled, note) = (row.state, row.settled, "its reproducer could not be run on this tree");
                 row.become_state(RowChange { settled, ..change(round, &by, to, note) });
             }
-            Shown::Passes if row.is_open() => {
+            // What an implementer calls a blocker is closed by an answer to it.
+            Shown::Passes if row.is_open() && !row.unresolved() => {
                 let fixed = change(round, &by, RowState::Fixed, "its reproducer passes now");
                 row.become_state(RowChange { settled: true, ..fixed });
             }

@@ -310,3 +310,34 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
     let waived = play.unit.certificate.unwrap().waived;
     assert_eq!(waived, ["F1 P1 no scope", "two clean reviews", "the person's word that the document is understood"]);
 }
+
+#[test]
+fn a_reproducer_that_passes_does_not_resolve_a_blocker() {
+    let play = play(
+        "given document
+         start
+         codex edits docs/prd.md
+         codex: pass explained step dry-run blocked 'no limit for retries'
+         F1 fails
+         claude: pass P1 'no limit for retries' by './repro' stepped
+         codex edits docs/prd.md
+         F1 passes
+         codex: pass step dry-run",
+    );
+    assert!(play.unit.ledger.open().any(|row| row.id.0 == 1 && row.unresolved()), "{:?}", play.unit.ledger.rows);
+}
+
+#[test]
+fn the_waiver_of_a_finding_does_not_cover_a_blocker_that_says_the_same() {
+    let play = play(
+        "given document
+         start
+         codex edits docs/prd.md
+         codex: pass explained step dry-run
+         claude: pass P1 'no limit for retries' stepped
+         human: waive F1 'we live without'
+         codex edits docs/prd.md
+         codex: pass step dry-run blocked 'no limit for retries'",
+    );
+    assert!(play.unit.ledger.open().any(|row| row.id.0 == 1 && row.unresolved()), "{:?}", play.unit.ledger.rows);
+}
