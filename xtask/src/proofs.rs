@@ -3,8 +3,9 @@
 //! Proofs of every change use the profile `proof`, which builds in a third of the time of a release and runs at two
 //! thirds of its speed; the others are worth a release.
 
+use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
 
@@ -27,17 +28,42 @@ pub(crate) fn sim(arguments: &[String]) -> anyhow::Result<()> {
     start(Profile::Proof, "sim", arguments)
 }
 
-/// Builds and runs `sim` with a lower priority, and returns what it printed. The lowest one would never be served on a busy
-/// machine.
-pub(crate) fn sim_in_background() -> anyhow::Result<String> {
-    let mut cargo = Command::new("nice");
-    cargo::without_package(&mut cargo);
-    cargo.args(["-n", "5", "cargo", "run", "--quiet", "--profile", Profile::Proof.name()]);
-    cargo.args(["--package", "pairflow-proofs", "--", "sim"]).current_dir(root()).stdin(Stdio::null());
-    let Output { status, stdout, stderr } = cargo.output().context("cannot start `nice`")?;
-    let said = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
-    ensure!(status.success(), "sim ended with {status}:\n{said}");
-    Ok(said)
+/// The simulation, built and run beside other work. Dropping it ends it.
+pub(crate) struct Simulation {
+    child: Child,
+    output: PathBuf,
+}
+
+impl Simulation {
+    /// Starts it with a lower priority; the lowest one would never be served on a busy machine.
+    pub(crate) fn start() -> anyhow::Result<Self> {
+        let output = target()?.join("sim.log");
+        let log = File::create(&output).with_context(|| format!("cannot write {}", output.display()))?;
+        let mut cargo = Command::new("nice");
+        cargo::without_package(&mut cargo);
+        cargo.args(["-n", "5", "cargo", "run", "--quiet", "--profile", Profile::Proof.name()]);
+        cargo.args(["--package", "pairflow-proofs", "--", "sim"]).current_dir(root()).stdin(Stdio::null());
+        cargo.stdout(log.try_clone().context("cannot share a file")?).stderr(log);
+        Ok(Self { child: cargo.spawn().context("cannot start `nice`")?, output })
+    }
+
+    /// Waits for its end and prints what it said.
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        let status = self.child.wait().context("cannot wait for the simulation")?;
+        let said =
+            std::fs::read_to_string(&self.output).with_context(|| format!("cannot read {}", self.output.display()))?;
+        say::line(format_args!("{}", said.trim_end()));
+        ensure!(status.success(), "sim ended with {status}; repeat it with: cargo xtask sim");
+        Ok(())
+    }
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 pub(crate) fn kill(arguments: &[String]) -> anyhow::Result<()> {
