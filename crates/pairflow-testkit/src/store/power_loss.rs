@@ -64,7 +64,7 @@ impl Life {
         assert!(left.starts_with(&self.acked), "an acknowledged message is lost");
         let whole = left.len() == self.acked.len() || left.len() == self.acked.len() + events.len();
         assert!(whole, "the log is neither as before the command nor as after it");
-        // What is seen under the lock is made to stay, whoever wrote it.
+        // A process that holds the lock syncs what it sees there, also lines of another writer.
         let locked = log.lock(NOW).unwrap();
         assert_eq!(locked.loaded().unit, fold(&left));
         self.acked = left;

@@ -12,7 +12,7 @@ use pairflow_engine::store::{BubbleFiles, Log, Storage, StoreError};
 
 use crate::disk::{Rng, SimDisk};
 
-/// No patience: whoever holds the lock meanwhile is a fault.
+/// No time to wait: in these tests nothing else may hold the lock.
 pub const NOW: Duration = Duration::ZERO;
 
 /// Returns the name of the bubble.

@@ -119,7 +119,7 @@ fn a_program_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked
     types(&bubble, "codex", "how is it going?");
     assert_eq!(bubble.wait_for_note("codex", 1).number, None);
     eventually_or("the withdrawal", || bubble.everything(), || (bubble.questions() == 0).then_some(()));
-    bubble.stays("nobody is reminded after a person's words", || bubble.stops("codex").len() == 2);
+    bubble.stays("no reminder follows a person's words", || bubble.stops("codex").len() == 2);
     assert!(bubble.stops("claude").is_empty(), "it has no turn");
     bubble.stop();
 }
