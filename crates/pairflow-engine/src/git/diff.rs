@@ -6,12 +6,12 @@ use pairflow_core::ids::TreeId;
 use super::error::GitError;
 use super::run::{Call, Git, Output};
 
-const PLAIN: [&str; 5] = ["diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv"];
-
 /// Returns every file that differs between two trees, in git's order. Renames are a deletion and an addition.
 pub fn changes(git: &Git, from: &TreeId, to: &TreeId) -> Result<Vec<FileChange>, GitError> {
-    let call = Call::new(PLAIN).arg("-z").arg("--raw").arg("--numstat").arg(&from.0).arg(&to.0);
-    let answer = git.run(call)?;
+    if from == to {
+        return Ok(Vec::new());
+    }
+    let answer = difference(git, (from, to), &["-z", "--raw", "--numstat"], &[], None)?;
     let mut found: Vec<FileChange> = Vec::new();
     let mut counted = 0;
     let mut parts = answer.parts();
@@ -33,28 +33,43 @@ pub fn changes(git: &Git, from: &TreeId, to: &TreeId) -> Result<Vec<FileChange>,
 
 /// Returns the difference as a patch of at most `max_bytes`; a longer one is cut after a whole line, with a note.
 pub fn diff_text(git: &Git, from: &TreeId, to: &TreeId, max_bytes: usize) -> Result<Vec<u8>, GitError> {
-    patch(git, Call::new(PLAIN), (from, to), max_bytes)
-}
-
-/// Returns the difference of the files `paths` as lines of text, whatever attributes and their bytes say of them; at most
-/// `max_bytes` of it.
-pub fn line_diff(
-    git: &Git,
-    (from, to): (&TreeId, &TreeId),
-    paths: &[&str],
-    max_bytes: usize,
-) -> Result<Output, GitError> {
-    let call = as_patch(Call::new(PLAIN).arg("--text")).arg(&from.0).arg(&to.0).arg("--");
-    git.run(paths.iter().fold(call, Call::arg).cut_at(max_bytes))
+    patch(git, (from, to), &AS_PATCH, max_bytes)
 }
 
 /// Returns the difference like [`diff_text`], with the content of binary files: a patch that `git apply` takes.
 pub fn exact_patch(git: &Git, from: &TreeId, to: &TreeId, max_bytes: usize) -> Result<Vec<u8>, GitError> {
-    patch(git, Call::new(PLAIN).arg("--binary"), (from, to), max_bytes)
+    patch(git, (from, to), &with(&["--binary"]), max_bytes)
 }
 
-fn patch(git: &Git, call: Call, (from, to): (&TreeId, &TreeId), max_bytes: usize) -> Result<Vec<u8>, GitError> {
-    let mut answer = git.run(as_patch(call).arg(&from.0).arg(&to.0).cut_at(max_bytes))?;
+/// Returns the difference of the files `paths` as lines of text, whatever their bytes are; at most `max_bytes` of it.
+pub fn line_diff(git: &Git, trees: (&TreeId, &TreeId), paths: &[&str], max_bytes: usize) -> Result<Output, GitError> {
+    difference(git, trees, &with(&["--text"]), paths, Some(max_bytes))
+}
+
+/// Returns the difference of one file like [`line_diff`], without the lines around it.
+pub(crate) fn bare_line_diff(
+    git: &Git,
+    trees: (&TreeId, &TreeId),
+    path: &str,
+    max_bytes: usize,
+) -> Result<Output, GitError> {
+    difference(git, trees, &with(&["--text", "-U0"]), &[path], Some(max_bytes))
+}
+
+/// Returns git's summary: a line for each file, and the totals.
+pub fn diff_stat(git: &Git, from: &TreeId, to: &TreeId) -> Result<String, GitError> {
+    let answer = difference(git, (from, to), &["--stat=100"], &[], None)?;
+    Ok(text(&answer.stdout))
+}
+
+const AS_PATCH: [&str; 3] = ["-p", "--src-prefix=a/", "--dst-prefix=b/"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    AS_PATCH.iter().chain(more).copied().collect()
+}
+
+fn patch(git: &Git, trees: (&TreeId, &TreeId), how: &[&str], max_bytes: usize) -> Result<Vec<u8>, GitError> {
+    let mut answer = difference(git, trees, how, &[], Some(max_bytes))?;
     if answer.cut {
         let whole = answer.stdout.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         answer.stdout.truncate(whole);
@@ -64,14 +79,23 @@ fn patch(git: &Git, call: Call, (from, to): (&TreeId, &TreeId), max_bytes: usize
     Ok(answer.stdout)
 }
 
-fn as_patch(call: Call) -> Call {
-    call.arg("-p").arg("--no-color").arg("--src-prefix=a/").arg("--dst-prefix=b/")
-}
-
-/// Returns git's summary: a line for each file, and the totals.
-pub fn diff_stat(git: &Git, from: &TreeId, to: &TreeId) -> Result<String, GitError> {
-    let answer = git.run(Call::new(PLAIN).arg("--stat=100").arg("--no-color").arg(&from.0).arg(&to.0))?;
-    Ok(text(&answer.stdout))
+/// Asks git how two trees differ. Every difference that pairflow shows, counts or decides by comes from here: no setting,
+/// attribute or file has a say in it.
+fn difference(
+    git: &Git,
+    (from, to): (&TreeId, &TreeId),
+    how: &[&str],
+    paths: &[&str],
+    limit: Option<usize>,
+) -> Result<Output, GitError> {
+    let plain = ["diff-tree", "-r", "--no-renames", "--no-color", "--ignore-submodules=none"];
+    let call = Call::new(plain.iter().chain(how)).arg(&from.0).arg(&to.0).arg("--");
+    let call = paths.iter().fold(call, Call::arg);
+    let call = match limit {
+        Some(limit) => call.cut_at(limit),
+        None => call,
+    };
+    git.objects_alone(&from.0)?.run(call)
 }
 
 /// Reads `added TAB removed TAB path`; a binary file has dashes instead of numbers.

@@ -3,35 +3,25 @@
 //! `.gitignore` files are part of the tree, and their changes are seen. The repository's `info/exclude` lies where
 //! agents can write and where no diff looks, so the patterns that it had at the start stay in force.
 
-use std::ffi::OsString;
 use std::path::Path;
 
 use pairflow_core::facts::FileChange;
 use pairflow_core::hash::sha256;
 
+use super::apart::Apart;
 use super::error::GitError;
 use super::index::Index;
-use super::pins::usual;
-use super::run::{Call, Git};
+use super::run::Git;
 use super::workspace::Workspace;
 use crate::regular;
 
-/// Returns the arguments that make `ls-files` tell ignored files by the rules in force.
-pub(super) fn excluding(workspace: &Workspace, git: &Git, index: &Index) -> Result<Vec<OsString>, GitError> {
-    let patterns = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
-    let file = index.beside("exclude");
-    regular::write(&file, patterns).map_err(|source| GitError::io("write", &file, source))?;
-    let get = Call::new(["config", "--type=path", "--get", "core.excludesFile"]).accept(&[0, 1]);
-    let named = git.run(get)?.line()?;
-    let own = if named.is_empty() { usual("ignore") } else { named.into() };
-    // The later file goes before the earlier one, and `.gitignore` before both.
-    let mut args = vec![OsString::from("--exclude-per-directory=.gitignore")];
-    for file in [Path::new(&own), &file].into_iter().filter(|file| file.is_file()) {
-        let mut arg = OsString::from("--exclude-from=");
-        arg.push(file);
-        args.push(arg);
-    }
-    Ok(args)
+/// Returns git for reading the files of a worktree, by the rules for ignored files that are in force.
+pub(super) fn reading(workspace: &Workspace, index: &Index) -> Result<Git, GitError> {
+    let excludes = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
+    let attributes = regular::read(&workspace.common_dir.join("info/attributes")).unwrap_or_default();
+    let place = index.path().parent().unwrap_or(&workspace.path);
+    let apart = Apart::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
+    Ok(Git::apart(apart, Some(&workspace.path)))
 }
 
 /// Returns the patterns of a repository's `info/exclude`, without comments and empty lines.

@@ -14,6 +14,7 @@ use pairflow_core::hash::sha256;
 use pairflow_core::ids::TreeId;
 use pairflow_core::log::{HookFile, Hooks};
 
+use super::diff::changes;
 use super::error::GitError;
 use super::repo::{Repo, unique};
 use super::run::{Call, Git};
@@ -28,9 +29,10 @@ const MOST_BYTES: u64 = 64 * 1024 * 1024;
 /// How deep directories among them may lie.
 const DEEPEST: usize = 4;
 
-/// Returns the hooks of a repository as they are now; nothing if there are too many files to look at.
-pub(super) fn hooks(repo: &Repo) -> Result<Option<Hooks>, GitError> {
-    let dir = hooks_dir(repo)?;
+/// Returns the hooks of a repository as they are now; nothing if there are too many files to look at. They lie in the
+/// usual place unless a setting says so (`elsewhere`).
+pub(super) fn hooks(repo: &Repo, elsewhere: bool) -> Result<Option<Hooks>, GitError> {
+    let dir = if elsewhere { hooks_dir(repo)? } else { repo.common_dir.join("hooks") };
     if !dir.starts_with(&repo.common_dir)
         && let Ok(inside) = dir.strip_prefix(&repo.root)
     {
@@ -53,11 +55,10 @@ pub fn commit_hooks(workspace: &Workspace) -> Result<Vec<&'static str>, GitError
 /// Names the hooks that the work changes; those of the base are run nevertheless.
 pub fn hooks_changed_by_work(workspace: &Workspace, hooks: &Hooks, tree: &TreeId) -> Result<Vec<String>, GitError> {
     let Hooks::Base { path } = hooks else { return Ok(Vec::new()) };
-    let base = format!("{}^{{tree}}", workspace.base);
-    let call = Call::new(["diff-tree", "-r", "-z", "--name-only", "--no-renames", &base, &tree.0, "--"]);
-    let call = if path.is_empty() { call } else { call.arg(path) };
-    let changed = workspace.git().run(call)?;
-    Ok(changed.parts().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    let git = workspace.git();
+    let base = git.run(Call::new(["rev-parse", "--verify", &format!("{}^{{tree}}", workspace.base)]))?.tree()?;
+    let changed = changes(&git, &base, tree)?.into_iter().map(|change| change.path);
+    Ok(changed.filter(|name| Path::new(name).starts_with(path)).collect())
 }
 
 /// A private directory with hooks that may run. It is removed with this value.

@@ -11,8 +11,8 @@ use super::pins::entries;
 use super::repo::Repo;
 use super::run::Call;
 
-/// The settings that say who commits and how the commit is signed.
-const SETTINGS: &str = r"^(user|author|committer|commit|gpg)\.";
+/// The settings that say who commits, how the commit is signed and where hooks are.
+const SETTINGS: &str = r"^((user|author|committer|commit|gpg)\.|core\.hookspath$)";
 
 /// Characters that git removes from both ends of a name or an address.
 const CRUD: &[char] = &['.', ',', ':', ';', '<', '>', '"', '\\', '\''];
@@ -27,7 +27,7 @@ pub fn commit_identity(repo: &Repo) -> Result<CommitIdentity, GitError> {
         author: settings.person("author", &env),
         committer: settings.person("committer", &env),
         signing: settings.signing(),
-        hooks: hooks(repo)?,
+        hooks: hooks(repo, settings.get("core.hookspath").is_some())?,
     })
 }
 

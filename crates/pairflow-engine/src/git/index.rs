@@ -40,14 +40,6 @@ impl Index {
         &self.path
     }
 
-    /// Returns the path of a file of ours beside it; it is removed together with the index.
-    pub(super) fn beside(&self, ending: &str) -> PathBuf {
-        let mut path = self.path.as_os_str().to_owned();
-        path.push(".");
-        path.push(ending);
-        path.into()
-    }
-
     /// Whether it was copied from the cache.
     pub(super) fn is_warm(&self) -> bool {
         self.warm
@@ -73,7 +65,9 @@ impl Index {
 
 impl Drop for Index {
     fn drop(&mut self) {
-        for path in [self.path.clone(), self.beside("lock"), self.beside("exclude")] {
+        let mut lock = self.path.as_os_str().to_owned();
+        lock.push(".lock");
+        for path in [&self.path, Path::new(&lock)] {
             let _ = std::fs::remove_file(path);
         }
     }

@@ -4,6 +4,7 @@
 //! other files here are the questions: where a repository is, what a tree looks like, how a commit and a merge are made.
 //! Nothing in here knows the log or the loop.
 
+mod apart;
 mod blocked;
 mod commit;
 mod diff;
@@ -25,6 +26,7 @@ mod workspace;
 
 pub(crate) use commit::show_in_index;
 pub use commit::{CommitRequest, Committed, commit};
+pub(crate) use diff::bare_line_diff;
 pub use diff::{changes, diff_stat, diff_text, exact_patch, line_diff};
 pub use error::GitError;
 pub use excludes::ignore_changes;

@@ -51,6 +51,28 @@ pub(super) const NAMED: &str =
 /// A custom merge driver that git would not know: git's own text merge, and a conflict if that is impossible.
 const PLAIN_MERGE: &str = "git merge-file -q %A %O %B || exit 1";
 
+/// The commands that run no program and read no content of a worktree, whatever the configuration says.
+const HARMLESS: [&str; 12] = [
+    "--version",
+    "cat-file",
+    "check-ref-format",
+    "for-each-ref",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "rev-list",
+    "rev-parse",
+    "show-ref",
+    "update-ref",
+    "write-tree",
+];
+
+/// Whether a call with these arguments must be kept from settings with names of their own.
+pub(super) fn needed(args: &[OsString]) -> bool {
+    let harmless = args.first().is_some_and(|verb| HARMLESS.iter().any(|harmless| verb == harmless));
+    !harmless || args.iter().any(|arg| arg == "--modified")
+}
+
 /// Returns the fixed settings.
 pub(super) fn fixed() -> impl Iterator<Item = Setting> {
     FIXED.iter().map(|(key, value)| (key.into(), value.into()))

@@ -36,8 +36,8 @@ impl Repo {
         if git.run(bare)?.line()? == "true" {
             return Err(GitError::Bare { path: repo.common_dir });
         }
-        let branch = Call::new(["for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads"]);
-        if git.run(branch)?.stdout.is_empty() && resolve(&git, "HEAD")?.is_none() {
+        let branch = || git.run(Call::new(["for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads"]));
+        if !repo.is_on_commit() && branch()?.stdout.is_empty() && resolve(&git, "HEAD")?.is_none() {
             return Err(GitError::Empty { path: repo.root });
         }
         Ok(repo)
@@ -47,11 +47,14 @@ impl Repo {
     pub fn insist_on_usable(&self) -> Result<(), GitError> {
         insist_on_plain_path(&self.root)?;
         insist_on_plain_path(&self.common_dir)?;
-        let call = Call::new(["config", "--get", "extensions.refStorage"]).raw_config().accept(&[0, 1]);
-        match self.git().run(call)?.line()?.as_str() {
-            "" | "files" => Ok(()),
-            _ => Err(GitError::Reftable { path: self.root.clone() }),
-        }
+        let reftable = self.common_dir.join("reftable").exists();
+        if reftable { Err(GitError::Reftable { path: self.root.clone() }) } else { Ok(()) }
+    }
+
+    /// Whether the checkout is on a branch that a file of its own names, as it mostly is: found out without git.
+    fn is_on_commit(&self) -> bool {
+        let Head::Branch(name) = head(&self.git_dir) else { return false };
+        self.common_dir.join("refs/heads").join(name).is_file()
     }
 
     /// Finds the repository that `path` lies in by looking at files only; it may still be empty.

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::{CommitId, TreeId};
 
+use super::apart::Apart;
 use super::blocked::special_file;
 use super::error::GitError;
 use super::pins::{self, Setting};
@@ -41,6 +42,7 @@ struct Pinned {
     git_dir: PathBuf,
     common_dir: PathBuf,
     work_tree: PathBuf,
+    apart: Option<Apart>,
 }
 
 /// One call of git, to be given to [`Git::run`].
@@ -75,8 +77,22 @@ pub struct Output {
 impl Git {
     /// Pins git to these three directories, whatever the files in them say.
     pub fn at(git_dir: &Path, common_dir: &Path, work_tree: &Path) -> Self {
-        let pinned = Pinned { git_dir: git_dir.into(), common_dir: common_dir.into(), work_tree: work_tree.into() };
-        Self { pinned: Some(pinned), neutral: OnceLock::new() }
+        let (git_dir, common_dir, work_tree) = (git_dir.into(), common_dir.into(), work_tree.into());
+        Self { pinned: Some(Pinned { git_dir, common_dir, work_tree, apart: None }), neutral: OnceLock::new() }
+    }
+
+    /// Pins git to a directory of our own; without `work_tree` there are no files, and so no attributes either.
+    pub(super) fn apart(apart: Apart, work_tree: Option<&Path>) -> Self {
+        let git_dir = apart.path().to_owned();
+        let work_tree = work_tree.unwrap_or(&git_dir).to_owned();
+        let pinned = Pinned { common_dir: git_dir.clone(), git_dir, work_tree, apart: Some(apart) };
+        Self { pinned: Some(pinned), neutral: OnceLock::from(Vec::new()) }
+    }
+
+    /// Returns git for the objects that this one knows, without any setting or attribute; they have names like `object`.
+    pub(super) fn objects_alone(&self, object: &str) -> Result<Self, GitError> {
+        let common_dir = self.pinned.as_ref().map_or(Path::new("/"), |pinned| &pinned.common_dir);
+        Ok(Self::apart(Apart::make(&std::env::temp_dir(), common_dir, object)?, None))
     }
 
     /// Runs git outside of any repository, for `clone`.
@@ -131,6 +147,12 @@ impl Git {
             Some(pinned) => {
                 command.env("GIT_DIR", &pinned.git_dir).env("GIT_COMMON_DIR", &pinned.common_dir);
                 command.env("GIT_WORK_TREE", &pinned.work_tree);
+                if let Some(apart) = &pinned.apart {
+                    command.env("GIT_OBJECT_DIRECTORY", &apart.objects);
+                    if !apart.personal {
+                        command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+                    }
+                }
                 let there = [&pinned.work_tree, &pinned.common_dir].into_iter().find(|dir| dir.is_dir());
                 // Starting in a directory that is gone would look like a missing git.
                 command.current_dir(there.map_or(Path::new("/"), PathBuf::as_path));
@@ -147,7 +169,7 @@ impl Git {
         if call.unpinned {
             return Ok(());
         }
-        let settings = pins::fixed().chain(self.neutral()?.iter().cloned()).chain(call.settings.iter().cloned());
+        let settings = pins::fixed().chain(self.neutral(call)?.iter().cloned()).chain(call.settings.iter().cloned());
         let mut count = 0;
         for (key, value) in settings {
             command.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
@@ -157,8 +179,8 @@ impl Git {
         Ok(())
     }
 
-    fn neutral(&self) -> Result<&[Setting], GitError> {
-        if self.pinned.is_none() {
+    fn neutral(&self, call: &Call) -> Result<&[Setting], GitError> {
+        if self.pinned.is_none() || !pins::needed(&call.args) {
             return Ok(&[]);
         }
         if let Some(known) = self.neutral.get() {

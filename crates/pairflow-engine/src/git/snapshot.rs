@@ -4,14 +4,14 @@
 //! always read from the files, never from that index: flags such as `assume-unchanged` hide nothing.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{CommitId, TreeId};
 
 use super::error::GitError;
-use super::excludes::excluding;
+use super::excludes::reading;
 use super::index::Index;
 use super::repo::resolve;
 use super::run::{Call, Git, Output};
@@ -33,7 +33,7 @@ pub struct Taken {
 
 /// Returns the tree of the worktree: tracked files plus untracked ones that are not ignored.
 pub fn observe(workspace: &Workspace) -> Result<TreeId, GitError> {
-    let (tree, index) = look(workspace, &workspace.git())?;
+    let (tree, index) = look(workspace)?;
     index.keep();
     Ok(tree)
 }
@@ -92,9 +92,10 @@ pub(crate) fn own_commit(git: &Git, tree: &TreeId, parent: &CommitId, message: S
 }
 
 /// Reads the worktree into an index of its own, and returns it with its tree.
-pub(super) fn look(workspace: &Workspace, git: &Git) -> Result<(TreeId, Index), GitError> {
+pub(super) fn look(workspace: &Workspace) -> Result<(TreeId, Index), GitError> {
     workspace.connected()?;
     let mut index = Index::open(workspace)?;
+    let git = &reading(workspace, &index)?;
     let mut filled = fill(workspace, git, &index);
     let stopped = matches!(filled, Err(GitError::TimedOut { .. } | GitError::Blocked { .. }));
     if filled.is_err() && !stopped && index.is_warm() {
@@ -113,39 +114,36 @@ fn fill(workspace: &Workspace, git: &Git, index: &Index) -> Result<TreeId, GitEr
     if !index.is_warm() {
         git.run(Call::new(["read-tree", &workspace.base.0]).index(index.path()).whole())?;
     }
-    let excluding = excluding(workspace, git, index)?;
-    git.run(Call::new(["add", "--update"]).index(index.path()).whole().durable())?;
-    add_untracked(git, index, &excluding)?;
-    follow_tracking(workspace, git, index, &excluding)?;
+    git.run(Call::new(["add", "--all"]).index(index.path()).whole().durable())?;
+    follow_tracking(workspace, git, index)?;
     let entries = git.run(Call::new(["ls-files", "-s", "-z"]).index(index.path()))?;
+    follow_submodules(git, index, &entries)?;
     refuse_nested(workspace, git, &entries)?;
     leave_out_own(workspace, git, index, &entries)?;
     git.run(Call::new(["write-tree"]).index(index.path()).durable())?.tree()
 }
 
-/// Adds every file that git does not know and that is not ignored.
-fn add_untracked(git: &Git, index: &Index, excluding: &[OsString]) -> Result<(), GitError> {
-    let others = git.run(listing(&["--others"], excluding).index(index.path()).whole())?;
-    // A repository inside the worktree is listed with a slash at its end.
-    let found: Vec<_> = others.parts().map(|part| part.strip_suffix(b"/").unwrap_or(part).to_vec()).collect();
-    if found.is_empty() {
-        return Ok(());
-    }
-    let call = Call::new(["update-index", "-z", "--add", "--stdin"]).input(joined(found.iter()));
-    git.run(call.index(index.path()).whole().durable()).map(drop)
+/// A list of files; ignored are those that `git add` passes over.
+fn listing(args: &[&str]) -> Call {
+    Call::new(["ls-files", "-z", "--exclude-standard"].iter().chain(args))
 }
 
-/// A list of files, by the rules for ignored files that are in force.
-fn listing(args: &[&str], excluding: &[OsString]) -> Call {
-    excluding.iter().fold(Call::new(["ls-files", "-z"].iter().chain(args)), Call::arg)
+/// Reads the commits of submodules once more: `ignore` in `.gitmodules` can make `git add` pass over them.
+fn follow_submodules(git: &Git, index: &Index, entries: &Output) -> Result<(), GitError> {
+    let links = joined(entries.parts().filter(|entry| entry.starts_with(GITLINK)).filter_map(path_of));
+    if links.is_empty() {
+        return Ok(());
+    }
+    let call = Call::new(["update-index", "-z", "--stdin"]).input(links);
+    git.run(call.index(index.path()).whole()).map(drop)
 }
 
 /// Ignored files belong to the tree if, and only if, the worktree's own index lists them.
-fn follow_tracking(workspace: &Workspace, git: &Git, index: &Index, excluding: &[OsString]) -> Result<(), GitError> {
+fn follow_tracking(workspace: &Workspace, git: &Git, index: &Index) -> Result<(), GitError> {
     if !workspace.index().is_file() {
         return Ok(());
     }
-    let ignored = || listing(&["--cached", "--ignored"], excluding);
+    let ignored = || listing(&["--cached", "--ignored"]);
     let theirs = git.run(ignored().index(&workspace.index()))?;
     let ours = git.run(ignored().index(index.path()))?;
     let set = |output: &Output| output.parts().map(<[u8]>::to_vec).collect::<BTreeSet<_>>();
@@ -207,8 +205,7 @@ fn leave_out_own(workspace: &Workspace, git: &Git, index: &Index, entries: &Outp
 
 /// Finds out which file kept git from reading the worktree, if one did.
 fn explain(workspace: &Workspace, git: &Git, index: &Index) -> Option<GitError> {
-    let excluding = excluding(workspace, git, index).ok()?;
-    let list = |args: &[&str]| git.run(listing(args, &excluding).index(index.path()));
+    let list = |args: &[&str]| git.run(listing(args).index(index.path()));
     let others = list(&["--others", "--directory"]).ok()?;
     let dirs = others.parts().filter(|part| part.ends_with(b"/")).map(|part| PathBuf::from(OsStr::from_bytes(part)));
     if let Some(path) = dirs.into_iter().find_map(|dir| nested(&workspace.path, &dir)) {
@@ -237,10 +234,10 @@ fn path_of(entry: &[u8]) -> Option<&[u8]> {
     entry.iter().position(|byte| *byte == b'\t').map(|at| &entry[at + 1..])
 }
 
-fn joined<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> Vec<u8> {
+fn joined<'a>(paths: impl Iterator<Item = impl AsRef<[u8]> + 'a>) -> Vec<u8> {
     let mut all = Vec::new();
     for path in paths {
-        all.extend_from_slice(path);
+        all.extend_from_slice(path.as_ref());
         all.push(0);
     }
     all

@@ -59,7 +59,7 @@ pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, Git
     };
     let base = resolved.map_or(tip, |conflict| conflict.base.clone());
     let base_tree = tree_of(&git, &base)?;
-    let (now, index) = look(workspace, &git)?;
+    let (now, index) = look(workspace)?;
     if base == workspace.base {
         return Ok(Updated { base, base_tree, before: now.clone(), tree: now, moved: false });
     }
@@ -88,7 +88,7 @@ pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u
     let git = workspace.git();
     let notes = Notes { workspace, git: &git, number };
     let Some(met) = resolve(&git, &notes.name("conflict"))? else { return Ok(false) };
-    let (now, _) = look(workspace, &git)?;
+    let (now, _) = look(workspace)?;
     let edited = changes(&git, &tree_of(&git, &met)?, &now)?;
     Ok(!edited.iter().any(|change| conflict.files.contains(&change.path)))
 }
@@ -96,7 +96,7 @@ pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u
 /// Makes the files of the worktree those of `tree`. Ignored files stay.
 pub(crate) fn bring_to(workspace: &Workspace, tree: &TreeId) -> Result<(), GitError> {
     let git = workspace.git();
-    let (now, index) = look(workspace, &git)?;
+    let (now, index) = look(workspace)?;
     refuse_overwriting(workspace, &git, &index, (&now, tree))?;
     git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
 }

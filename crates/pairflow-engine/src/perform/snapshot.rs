@@ -35,7 +35,10 @@ pub(super) fn record(bubble: &Bubble, unit: &Unit, author: &Party, taken: Taken)
         None => taken.tree.clone(),
     };
     let changed = changes(&git, &base_tree, &taken.tree)?;
-    let since_last = changes(&git, unit.tree().unwrap_or(&base_tree), &taken.tree)?;
+    let since_last = match unit.tree() {
+        Some(last) if *last != base_tree => changes(&git, last, &taken.tree)?,
+        _ => changed.clone(),
+    };
     let scope = &unit.rules.scope;
     // The document that an implementation follows is not its to change.
     let pinned = |path: &String| unit.rules.prd.iter().flat_map(|prd| &prd.documents).any(|(one, _)| one == path);

@@ -10,7 +10,7 @@ use pairflow_core::rounds::Finding;
 use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Call, Git};
+use crate::git::{Git, bare_line_diff};
 
 /// The largest file in which a line is looked up, in bytes.
 const LARGEST: u64 = 8 * 1024 * 1024;
@@ -83,9 +83,7 @@ impl Before<'_> {
 
     /// The diff of one file between two trees; nothing if it cannot be had whole.
     fn diff(&self, then: &TreeId, now: &TreeId, file: &str) -> Option<String> {
-        let call = Call::new(["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-U0"]);
-        let call = call.arg(&then.0).arg(&now.0).arg("--").arg(file).cut_at(DIFF);
-        let diff = self.git.run(call).ok().filter(|diff| !diff.cut)?;
+        let diff = bare_line_diff(self.git, (then, now), file, DIFF).ok().filter(|diff| !diff.cut)?;
         Some(String::from_utf8_lossy(&diff.stdout).into_owned())
     }
 }
