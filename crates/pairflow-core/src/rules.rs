@@ -29,10 +29,6 @@ pub struct Rules {
     pub work_mode: WorkMode,
     /// How many reviews may happen before a person decides.
     pub max_rounds: u32,
-    /// After which review findings that nothing proves are put to the person, and from twice as many on after each; 0 for
-    /// never.
-    #[serde(default = "the_second")]
-    pub ask_unproven_after: u32,
     /// How long an agent may be silent.
     pub watchdog_timeout_minutes: u32,
     /// How long one turn may take, however busy its agent is.
@@ -90,11 +86,6 @@ pub struct Rules {
 /// How long a turn may take in bubbles that were made before it could be configured.
 fn an_hour() -> u32 {
     60
-}
-
-/// When a person is asked about unproven findings in bubbles that were made before it could be configured.
-fn the_second() -> u32 {
-    2
 }
 
 /// The agents of the two seats.
@@ -278,7 +269,6 @@ impl Default for Rules {
             bubble_branch: String::new(),
             work_mode: WorkMode::Worktree,
             max_rounds: 8,
-            ask_unproven_after: the_second(),
             watchdog_timeout_minutes: 5,
             max_turn_minutes: an_hour(),
             reviewer_context_mode: ContextMode::Fresh,

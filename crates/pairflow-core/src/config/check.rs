@@ -6,8 +6,6 @@ use super::error::Complaint;
 
 /// How many reviews may be asked for before a person decides.
 pub(super) const ROUNDS: RangeInclusive<u64> = 1..=1_000;
-/// From which review on a person is asked; 0 for never.
-pub(super) const ASKS: RangeInclusive<u64> = 0..=1_000;
 /// How long an agent may be silent: up to a week.
 pub(super) const MINUTES: RangeInclusive<u64> = 1..=10_080;
 /// How long a turn may take: up to a day.

@@ -96,7 +96,6 @@ layer! {
     watchdog_timeout_minutes: u32 = "watchdog_timeout_minutes" [Repository, Live],
     max_turn_minutes: u32 = "max_turn_minutes" [Repository, Live],
     max_rounds: u32 = "max_rounds" [Repository, Live],
-    ask_unproven_after: u32 = "ask_unproven_after" [Repository, Live],
     commit_requires_approval: bool = "commit_requires_approval" [Repository],
     open_command: String = "open_command" [Live],
     driver: DriverKind = "driver",

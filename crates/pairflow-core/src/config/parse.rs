@@ -116,9 +116,6 @@ impl Reading<'_> {
                 self.layer.max_turn_minutes = self.keep(given, given.number(&check::TURN_MINUTES).map(small));
             }
             "max_rounds" => self.layer.max_rounds = self.keep(given, given.number(&check::ROUNDS).map(small)),
-            "ask_unproven_after" => {
-                self.layer.ask_unproven_after = self.keep(given, given.number(&check::ASKS).map(small));
-            }
             "commit_requires_approval" => self.layer.commit_requires_approval = self.keep(given, given.only_true()),
             "open_command" => self.layer.open_command = self.keep(given, given.text(check::open_command)),
             "driver" => self.layer.driver = self.keep(given, given.driver()),

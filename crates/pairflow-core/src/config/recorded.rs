@@ -179,7 +179,6 @@ impl Layer {
             watchdog_timeout_minutes: Some(recorded(rules.watchdog_timeout_minutes)),
             max_turn_minutes: Some(recorded(rules.max_turn_minutes)),
             max_rounds: Some(recorded(rules.max_rounds)),
-            ask_unproven_after: Some(recorded(rules.ask_unproven_after)),
             commit_requires_approval: Some(recorded(true)),
             open_command: Some(recorded(rules.open_command.clone())),
             driver: Some(recorded(rules.driver)),

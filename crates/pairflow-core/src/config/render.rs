@@ -28,7 +28,6 @@ fn head(file: &mut Page, resolved: &Resolved, id: &BubbleId, repo_path: &str) {
     file.line("watchdog_timeout_minutes", i64::from(rules.watchdog_timeout_minutes), "");
     file.line("max_turn_minutes", i64::from(rules.max_turn_minutes), "");
     file.line("max_rounds", i64::from(rules.max_rounds), "reviews before a person decides");
-    file.line("ask_unproven_after", i64::from(rules.ask_unproven_after), "0: never");
     file.line("commit_requires_approval", true, "always");
     file.line("open_command", rules.open_command.as_str(), "");
     file.line("driver", rules.driver.name(), "tmux|external|script");

@@ -27,8 +27,6 @@ const HEAD: &str = r#"# How pairflow works in this repository. Everything here i
 # watchdog_timeout_minutes = 5        # how long an agent may be silent before you are asked
 # max_turn_minutes = 60               # how long a turn may take before you are asked, however busy the agent is
 # max_rounds = 8                      # how many reviews there may be before you are asked
-# ask_unproven_after = 2              # after which review you are asked about findings that nothing proves, and from
-#                                     # twice as many on after each; 0: never
 # commit_requires_approval = true     # always
 # check_timeout_secs = 1800           # how long one check may run
 # manual_checks = ["open the page and log in"]

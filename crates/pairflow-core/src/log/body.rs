@@ -120,16 +120,14 @@ pub enum QuestionKind {
     AgentEnded,
     /// The rounds are used up.
     TieBreak,
-    /// Two reviews in a row brought only what their reviewers could have said earlier.
-    Late,
     /// A finding asks to undo what an earlier one asked for.
     Reversal,
     /// The person is to confirm that they understood the document.
     Comprehension,
     /// A check could not be run.
     CouldNotCheck,
-    /// Nothing but findings without proof is in the way.
-    Unproven,
+    /// The same files were handed over again, and fail as before.
+    Failing,
     /// An effect failed again and again (no snapshot could be taken, say).
     Trouble,
     /// An agent has had the turn for too long, however busy it was.
@@ -171,7 +169,7 @@ pub enum Decision {
 impl QuestionKind {
     /// Whether the loop stopped because the agents do not agree.
     pub fn is_tie_break(self) -> bool {
-        matches!(self, Self::TieBreak | Self::Late | Self::Reversal | Self::Unproven)
+        matches!(self, Self::TieBreak | Self::Reversal)
     }
 
     /// Whether it only says that nothing is heard of an agent, or that it is stuck. Going on answers it, and so does the

@@ -54,9 +54,9 @@ pub struct Finding {
     /// The round in which the same agent had reviewed the same lines before, as pairflow found out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u32>,
-    /// The finding of the same review that says the same.
+    /// The row that it repeats, says its critic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duplicate_of: Option<FindingId>,
+    pub repeats: Option<FindingId>,
     /// The row that asked for what this finding wants undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverses: Option<FindingId>,
@@ -156,7 +156,7 @@ impl Finding {
             reproducer: None,
             anchor: String::new(),
             seen: None,
-            duplicate_of: None,
+            repeats: None,
             reverses: None,
             blocker: false,
         }
@@ -170,7 +170,7 @@ impl Finding {
     /// The claim as its critic made it, without what pairflow found out about it.
     #[must_use]
     pub fn as_said(&self) -> Self {
-        Self { id: None, anchor: String::new(), seen: None, duplicate_of: None, ..self.clone() }
+        Self { id: None, anchor: String::new(), seen: None, ..self.clone() }
     }
 
     /// Whether the same agent should have said this earlier: it had reviewed these lines, and nothing proves the fault.

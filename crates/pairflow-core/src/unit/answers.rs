@@ -4,7 +4,7 @@ use crate::ids::{FindingId, Party};
 use crate::log::{Body, Control, ControlAction, Event, Waivable};
 use crate::rounds::{Answers, Row, RowState};
 use crate::time::Moment;
-use crate::unit::{Command, Decided, PassCommand, Refusal, Seat, Stage, Unit, converge, stop};
+use crate::unit::{Command, Decided, PassCommand, Refusal, Seat, Stage, Unit, converge, human, stop};
 
 /// Refuses answers that are not this seat's, or that speak of no open row.
 pub(super) fn admit(unit: &Unit, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
@@ -98,6 +98,7 @@ fn decided(unit: &Unit, action: ControlAction, what: &Waivable, reason: &str) ->
     event.recipient = Party::Orchestrator;
     let mut events = vec![event];
     let after = converge::fold(unit, &events, Moment::default());
+    events.extend(human::nothing_fails(unit, &after));
     if after.phase.turn().is_some_and(|turn| turn.stage == Stage::Opening) {
         events.extend(stop::stop(unit, &events));
     }

@@ -21,6 +21,8 @@ use crate::view::package;
 pub enum Unmet {
     /// No tree has been handed over yet.
     NothingHandedOver,
+    /// The newest tree is that of the base.
+    NothingChanged,
     /// Findings of P0 or P1 are open.
     Blocking(Vec<String>),
     /// A required check failed on this tree.
@@ -52,6 +54,7 @@ impl fmt::Display for Unmet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NothingHandedOver => f.write_str("no work has been handed over yet"),
+            Self::NothingChanged => f.write_str("the work changes no file"),
             Self::Blocking(findings) => write!(f, "open P0/P1 findings: {}", findings.join(", ")),
             Self::CheckFailed(check) => write!(f, "the check '{check}' fails on this tree"),
             Self::CheckMissing(check) => write!(f, "the check '{check}' has not passed on this tree"),
@@ -88,6 +91,9 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     let mut unmet = Vec::new();
     if unit.snapshot.is_none() {
         unmet.push(Unmet::NothingHandedOver);
+    }
+    if unit.changes_nothing() {
+        unmet.push(Unmet::NothingChanged);
     }
     let (unanswered, blocking): (Vec<_>, Vec<_>) = unit.ledger.blocking().partition(|row| row.wants_answer());
     let short = |rows: Vec<&Row>| rows.into_iter().map(Row::short).collect::<Vec<_>>();

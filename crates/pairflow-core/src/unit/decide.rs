@@ -152,7 +152,7 @@ fn wrong_state(unit: &Unit, phase: &Phase, command: &Command) -> Refusal {
         Phase::Created => Some("it has not been started".to_owned()),
         Phase::Preparing => Some("its workspace is being prepared".to_owned()),
         Phase::Running(turn) => Some(format!("round {}, {} has the turn as {}", unit.round, turn.agent, turn.seat)),
-        Phase::WaitingHuman(_) => unit.questions.first().map(|open| format!("{} asked: {}", open.by, open.question)),
+        Phase::WaitingHuman(_) => unit.questions.first().map(|open| format!("{} asked: {}", open.by, open.in_short())),
         Phase::ReadyForApproval(_) => Some("the package waits for a person's decision".to_owned()),
         Phase::Approved(_) => Some("it is approved and waits for its commit".to_owned()),
         Phase::Committed(at) | Phase::Done(at) => Some(format!("its commit is {}", at.commit.short())),

@@ -7,6 +7,7 @@ use crate::time::Moment;
 use crate::unit::lifecycle::not_updating;
 use crate::unit::{
     CHECK_TRIES, Command, Decided, MAX_QUESTIONS, OpenQuestion, Refusal, Turn, Unit, converge, key_of, presence,
+    send_back,
 };
 
 /// An agent asks; either seat may, at any time.
@@ -57,8 +58,12 @@ pub(super) fn refuse_agent(unit: &Unit, command: &Command) -> Result<Decided, Re
     if unit.paused {
         return Err(Refusal::Paused { command: command.name() });
     }
-    let question = unit.questions.first().map(|open| open.question.clone()).unwrap_or_default();
-    Err(Refusal::QuestionOpen { question })
+    Err(unit.questions.first().map_or(Refusal::NoQuestion, question_open))
+}
+
+/// The refusal of what has to wait for an answer. The first line of a question of pairflow's own says what it is about.
+fn question_open(open: &OpenQuestion) -> Refusal {
+    Refusal::QuestionOpen { question: open.in_short().to_owned() }
 }
 
 /// The person answers one question.
@@ -101,7 +106,7 @@ pub(super) fn nothing_to_reply(_unit: &Unit) -> Refusal {
 pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusal> {
     not_updating(unit, "resume")?;
     if let Some(open) = needs_reply(unit) {
-        return Err(Refusal::QuestionOpen { question: open.question.clone() });
+        return Err(question_open(open));
     }
     let mut events = answer_all(unit, turn, "resumed by the operator");
     if unit.paused {
@@ -115,11 +120,21 @@ fn needs_reply(unit: &Unit) -> Option<&OpenQuestion> {
     unit.questions.iter().find(|open| !open.kind.is_answered_by_resume())
 }
 
-/// The person has changed the checks, and thereby answers what was asked about those that could not be run.
+/// The person has changed the checks, and thereby answers what was asked about those that could not be run or fail.
 pub(super) fn try_again(unit: &Unit) -> Vec<Event> {
     let Some(turn) = unit.phase.turn() else { return Vec::new() };
-    let reply = || Reply { message: "the command was changed".to_owned(), decision: Some(Decision::Continue) };
-    let asked = unit.questions.iter().filter(|open| open.kind == QuestionKind::CouldNotCheck);
+    let asked = |kind: QuestionKind| unit.questions.iter().filter(move |open| open.kind == kind);
+    let reply = |decision| Reply { message: "the command was changed".to_owned(), decision };
+    let could_not = asked(QuestionKind::CouldNotCheck).map(|open| (open, Some(Decision::Continue)));
+    let failing = asked(QuestionKind::Failing).map(|open| (open, None));
+    could_not.chain(failing).map(|(open, decision)| answer(unit, turn, open, reply(decision))).collect()
+}
+
+/// Answers the question about what fails once the person has waived all of it; `after` is the state with the waiver.
+pub(super) fn nothing_fails(unit: &Unit, after: &Unit) -> Vec<Event> {
+    let Some(turn) = unit.phase.turn().filter(|_| send_back::failing(after).is_empty()) else { return Vec::new() };
+    let asked = unit.questions.iter().filter(|open| open.kind == QuestionKind::Failing);
+    let reply = || Reply { message: "what fails was waived".to_owned(), decision: None };
     asked.map(|open| answer(unit, turn, open, reply())).collect()
 }
 
@@ -206,6 +221,9 @@ fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided
     }
     if let Some(check) = unit.checks_not_passed().first() {
         return no(format!("the required check '{check}' has not passed on this tree"));
+    }
+    if unit.changes_nothing() {
+        return no("the work changes no file".to_owned());
     }
     if unit.snapshot.is_none() || unit.reviewed.as_ref() != unit.tree() {
         return no("this tree has not been reviewed".to_owned());

@@ -63,6 +63,7 @@ fn can_be_waived(criterion: &Unmet) -> bool {
         | Unmet::NoAlternation
         | Unmet::Comprehension => true,
         Unmet::NothingHandedOver
+        | Unmet::NothingChanged
         | Unmet::CheckFailed(_)
         | Unmet::CheckMissing(_)
         | Unmet::Questions(_)

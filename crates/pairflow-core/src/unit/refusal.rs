@@ -157,6 +157,12 @@ pub enum Refusal {
         /// Which row.
         id: FindingId,
     },
+    /// Two findings of one review say that they repeat the same row.
+    #[error("two findings repeat {id}; if they are two faults, file the second one without that")]
+    RepeatedTwice {
+        /// Which row.
+        id: FindingId,
+    },
     /// A row is confirmed although its reproducer still fails.
     #[error(
         "{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does"
@@ -424,6 +430,7 @@ impl Refusal {
             | Self::FindingsFromProducer
             | Self::AnswersOfOtherSeat { .. }
             | Self::TwoAnswers { .. }
+            | Self::RepeatedTwice { .. }
             | Self::StillFails { .. }
             | Self::WaivedByPerson { .. }
             | Self::StepsMissing { .. }
@@ -450,15 +457,18 @@ impl Refusal {
             Self::NotConverged { unmet } if unmet.iter().all(|one| matches!(one, Unmet::Slices(_))) => {
                 "pairflow converged --summary '…'".to_owned()
             }
+            // What a reviewer says is its own: a hint that held an answer would be taken.
             Self::NoDeclaration
             | Self::NotConverged { .. }
             | Self::SlicesMissing { .. }
             | Self::NoStepsHere
             | Self::Unresolved { .. }
             | Self::WaivedByPerson { .. }
-            | Self::AnswersOfOtherSeat { seat: Seat::Critic } => "pairflow pass --summary '…' --no-findings".to_owned(),
-            Self::StillFails { id } | Self::TwoAnswers { id } => format!("pairflow pass --summary '…' --reopen {id}"),
-            Self::StepsMissing { .. } => with_steps("pairflow pass --summary '…' --no-findings".to_owned()),
+            | Self::StillFails { .. }
+            | Self::TwoAnswers { .. }
+            | Self::RepeatedTwice { .. }
+            | Self::StepsMissing { .. }
+            | Self::AnswersOfOtherSeat { seat: Seat::Critic } => format!("pairflow brief {id}"),
             Self::AnswersOfOtherSeat { seat: Seat::Producer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
             Self::NoOutline | Self::StepOfReviewer { .. } => with_steps("pairflow pass --summary '…'".to_owned()),
             Self::NoBlockersHere { seat: Seat::Producer } => "pairflow ask-human --question '…'".to_owned(),

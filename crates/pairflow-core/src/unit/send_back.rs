@@ -1,27 +1,53 @@
-//! Evidence goes before opinions: work on which a check or a reproducer fails goes back to its producer before a review is
-//! paid for that could not be clean.
+//! Evidence goes before opinions: work on which a check or a reproducer fails, or that changes nothing, goes back to its
+//! producer before a review is paid for that could not be clean.
+//!
+//! The same files that fail in the same way are not handed over twice without a person: either the check is wrong, or the
+//! producer does not know what to do.
 
 use crate::ids::{AgentId, Party};
-use crate::log::Lifecycle;
+use crate::log::{Event, Lifecycle, QuestionKind};
+use crate::rounds::{Row, RowState};
 use crate::time::Moment;
+use crate::unit::human::own_question;
 use crate::unit::lifecycle::own;
 use crate::unit::{CheckState, Decided, Returned, Seat, Stage, Turn, Unit, converge, missing_checks};
 
 /// How often in a row work goes back without a review; after that a critic looks at it all the same.
 pub const SEND_BACKS: u32 = 3;
 
+/// How many of the last lines of a failing check a question quotes.
+const QUOTED: usize = 8;
+
 /// Returns what pairflow ran itself and keeps the newest tree from being accepted, each as a sentence.
 pub fn failing(unit: &Unit) -> Vec<String> {
-    let failed = |name: &str| matches!(unit.check(name), CheckState::Failed(_));
-    let checks = unit.rules.checks.iter().filter(|check| failed(&check.name));
-    let checks = checks.map(|check| format!("the check '{}' fails", check.name));
-    // Where a reproducer could not be run, nobody knows; that is for a critic to look at.
-    let shown =
-        unit.ledger.blocking().filter(|row| row.proven() && !unit.could_not.contains_key(&Unit::tries_of(row.id)));
-    checks.chain(shown.map(|row| format!("the reproducer of {} still fails", row.id))).collect()
+    let nothing = unit.changes_nothing().then(|| "it changes no file".to_owned());
+    let checks = unit.failing_checks().map(|check| format!("the check '{check}' fails"));
+    let shown = unit.failing_rows().map(|row| format!("the reproducer of {} still fails", row.id));
+    nothing.into_iter().chain(checks).chain(shown).collect()
 }
 
 impl Unit {
+    /// Whether the newest tree is that of the base.
+    pub fn changes_nothing(&self) -> bool {
+        self.workspace
+            .as_ref()
+            .is_some_and(|workspace| Some(&workspace.base_tree) == self.snapshot.as_ref().map(|one| &one.tree))
+    }
+
+    /// Returns the required checks that fail on the newest tree.
+    pub fn failing_checks(&self) -> impl Iterator<Item = &str> {
+        let names = self.rules.checks.iter().map(|check| check.name.as_str());
+        names.filter(|name| matches!(self.check(name), CheckState::Failed(_)))
+    }
+
+    /// Returns the rows that block and whose reproducer shows the fault. Where one could not be run, nobody knows; and
+    /// what the producer says against a reproducer is for its author to hear.
+    pub fn failing_rows(&self) -> impl Iterator<Item = &Row> {
+        let unknown = move |row: &Row| self.could_not.contains_key(&Self::tries_of(row.id));
+        let shown = move |row: &&Row| row.proven() && row.state != RowState::Disputed && !unknown(row);
+        self.ledger.blocking().filter(shown)
+    }
+
     /// Returns the hand-over of `agent` that came back and still would, as long as the agent is not known to know that.
     pub fn returned_to(&self, agent: &AgentId) -> Option<&Returned> {
         let holds = self.phase.turn().is_some_and(|turn| turn.agent == *agent);
@@ -36,21 +62,58 @@ impl Unit {
     }
 }
 
-/// Appends to a decision that the work goes back, if the evidence that it completes says so.
+/// Appends to a decision that the work goes back, if the evidence that it completes says so; or the question about it, if
+/// the same files came back before.
 pub(super) fn send_back(unit: &Unit, mut decided: Decided, now: Moment) -> Decided {
     let handed_over = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic);
-    if !handed_over || unit.sent_back >= SEND_BACKS || !converge::moves(&decided.events) {
+    if !handed_over || !converge::moves(&decided.events) {
         return decided;
     }
     let after = converge::fold(unit, &decided.events, now);
     let why = failing(&after);
-    if is_next(&after) && !why.is_empty() {
-        let agent = after.seats.producer.clone();
-        let mut event = own(&after, Lifecycle::SentBack { agent: agent.clone(), why });
-        event.recipient = Party::Agent(agent);
-        decided.events.push(event);
+    let asked = after.questions.iter().any(|open| open.kind == QuestionKind::Failing);
+    if !is_next(&after) || why.is_empty() || asked {
+        return decided;
+    }
+    let same = |last: &&super::WentBack| Some(&last.tree) == after.tree() && last.why == why;
+    match after.went_back.as_ref().filter(same) {
+        Some(last) if !last.asked => decided.events.push(question(&after, &why)),
+        None if unit.sent_back >= SEND_BACKS => {}
+        _ => {
+            let agent = after.seats.producer.clone();
+            let mut event = own(&after, Lifecycle::SentBack { agent: agent.clone(), why });
+            event.recipient = Party::Agent(agent);
+            decided.events.push(event);
+        }
     }
     decided
+}
+
+/// Asks what is to become of files that fail again in the same way.
+fn question(unit: &Unit, why: &[String]) -> Event {
+    let (agent, id) = (&unit.seats.producer, &unit.id);
+    let mut text = format!("{agent} handed over the same files again, and {}.", why.join(", "));
+    for name in unit.failing_checks() {
+        let command = unit.rules.checks.iter().find(|check| check.name == name).map(|check| check.command.as_str());
+        text.push_str(&format!("\n'{name}' runs: {}", command.unwrap_or_default()));
+        let receipt = unit.receipts.iter().rev().find(|receipt| receipt.check == name);
+        let tail: Vec<_> = receipt.map(|receipt| receipt.tail.lines().collect()).unwrap_or_default();
+        tail[tail.len().saturating_sub(QUOTED)..].iter().for_each(|line| text.push_str(&format!("\n  {line}")));
+    }
+    for row in unit.failing_rows() {
+        let command = row.reproducer.as_ref().map_or("", |one| one.command.as_str());
+        text.push_str(&format!("\nthe reproducer of {} runs: {command}", row.short()));
+    }
+    let last = unit.summaries.back().map(|said| format!("\n{} says: {}", said.agent, said.summary));
+    text.push_str(&last.unwrap_or_default());
+    let correct = unit.failing_checks().next().map(|name| {
+        format!(
+            " If the command itself is wrong, correct it with `pairflow config set {id} commands.{name}='…'`; it then runs \
+             again. A waiver lets the work be reviewed and accepted all the same."
+        )
+    });
+    text.push_str(&format!("\nA reply goes to {agent}, which has the turn again.{}", correct.unwrap_or_default()));
+    own_question(unit, QuestionKind::Failing, text)
 }
 
 /// Whether a critic is about to review what the producer left, and all evidence about it is there.

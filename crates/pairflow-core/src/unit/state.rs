@@ -22,8 +22,6 @@ pub const NOTES_KEPT: usize = 32;
 pub const WARNINGS_KEPT: usize = 8;
 /// How many failed receipts are remembered that were to run again.
 pub const SUPERSEDED_KEPT: usize = 16;
-/// How many reviews are remembered with what they filed.
-pub const FILED_KEPT: usize = 2;
 /// How often a check that could not be run is tried in all before a person is asked.
 pub const CHECK_TRIES: u32 = 3;
 
@@ -62,6 +60,9 @@ pub struct Unit {
     /// The hand-over that came back, until its sender is known to have learned so.
     #[serde(default)]
     pub returned: Option<Returned>,
+    /// What went back last without a review.
+    #[serde(default)]
+    pub went_back: Option<WentBack>,
     /// Who sits where.
     pub seats: Seats,
     /// Who sat where, round by round.
@@ -91,8 +92,6 @@ pub struct Unit {
     pub ledger: Ledger,
     /// Which tree each agent reviewed last, and when.
     pub reviewed_by: BTreeMap<AgentId, Reviewed>,
-    /// What the newest reviews filed, oldest first.
-    pub filed: VecDeque<Filed>,
     /// What the person has to know to decide, as far as an agent has said it.
     pub explanation: Explanation,
     /// Whether a claim of convergence was refused because that was missing; it is asked for once.
@@ -193,6 +192,17 @@ pub struct Returned {
     pub tree: TreeId,
 }
 
+/// What went back last without a review, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WentBack {
+    /// The tree that was handed over.
+    pub tree: TreeId,
+    /// What fails on it, each as a sentence.
+    pub why: Vec<String>,
+    /// Whether a person was asked because it was handed over again.
+    pub asked: bool,
+}
+
 /// The last review of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reviewed {
@@ -200,17 +210,6 @@ pub struct Reviewed {
     pub round: u32,
     /// Of which tree.
     pub tree: TreeId,
-}
-
-/// What a review filed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filed {
-    /// In which round.
-    pub round: u32,
-    /// The rows that it claimed, newly or again.
-    pub findings: Vec<FindingId>,
-    /// Whether it did not take an answer.
-    pub reopened: bool,
 }
 
 /// A question that waits for a person.
@@ -282,6 +281,7 @@ impl Unit {
             reviews_in_all: 0,
             sent_back: 0,
             returned: None,
+            went_back: None,
             seats,
             history: Vec::new(),
             turns: 0,
@@ -296,7 +296,6 @@ impl Unit {
             not_available: Vec::new(),
             ledger: Ledger::default(),
             reviewed_by: BTreeMap::new(),
-            filed: VecDeque::new(),
             explanation: Explanation::default(),
             explanation_asked: false,
             steps: Vec::new(),
@@ -376,11 +375,6 @@ impl Unit {
         let answers = pass.map_or(&nothing, |pass| &pass.answers);
         let discuss = pass.is_some_and(|pass| pass.discuss);
         self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk, discuss });
-        let claims = findings.iter().filter(|finding| finding.duplicate_of.is_none());
-        let ids = claims.filter_map(|finding| finding.id).collect();
-        self.filed.push_back(Filed { round, findings: ids, reopened: !answers.reopened.is_empty() });
-        let surplus = self.filed.len().saturating_sub(FILED_KEPT);
-        self.filed.drain(..surplus);
         self.reviewed = self.tree().cloned();
         if let Some(tree) = self.reviewed.clone() {
             self.reviewed_by.insert(by.clone(), Reviewed { round, tree });
@@ -422,23 +416,19 @@ impl Unit {
         (self.reviews, self.reviews_in_all) = (0, 0);
     }
 
-    /// Whether findings that nothing proves are put to the person after that many reviews: once, and then only where every
-    /// review ends in a question.
-    pub fn asks_about_unproven(&self, reviews: u32) -> bool {
-        let from = self.rules.ask_unproven_after;
-        let asked = self.reviews < self.reviews_in_all;
-        from > 0 && reviews >= from && (!asked || self.asks_after_every(reviews))
-    }
-
-    /// Whether a person is asked after that many reviews whatever opinions are left, because there were many already.
-    pub fn asks_after_every(&self, reviews: u32) -> bool {
-        let from = self.rules.ask_unproven_after;
-        from > 0 && reviews >= from.saturating_mul(2)
-    }
-
     /// Returns how many reviews are left before a person decides.
     pub fn reviews_left(&self) -> u32 {
         self.rules.max_rounds.saturating_sub(self.reviews)
+    }
+}
+
+impl OpenQuestion {
+    /// What it is about: all of an agent's words, the first line of pairflow's own.
+    pub fn in_short(&self) -> &str {
+        match self.by {
+            Party::Agent(_) => &self.question,
+            _ => self.question.lines().next().unwrap_or_default(),
+        }
     }
 }
 

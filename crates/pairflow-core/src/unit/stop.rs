@@ -1,14 +1,20 @@
-//! The questions with which a loop stops that would not end well by itself.
+//! The questions with which a loop stops that would not end well by itself. Each shows what both sides say, the evidence,
+//! and what each answer leads to.
 
+use crate::ids::Party;
 use crate::log::{Event, QuestionKind};
-use crate::rounds::{Row, RowState, Severity};
+use crate::rounds::{Row, RowState, Shown};
 use crate::time::Moment;
 use crate::unit::human::own_question;
-use crate::unit::refusal::list;
-use crate::unit::{FILED_KEPT, Filed, Seat, Stage, Turn, Unit, converge};
+use crate::unit::{Seat, Stage, Unit, converge};
 
-/// The one question with which a loop stops that does not get anywhere: a finding that wants an earlier one undone,
-/// two reviews in a row that brought only what could have been said before, no reviews left, or nothing but opinions.
+/// How many findings a question tells at length.
+const TOLD: usize = 5;
+/// How much of what one side says a question quotes, in characters.
+const QUOTED: usize = 400;
+
+/// The one question with which a loop stops that does not get anywhere: a finding that wants an earlier one undone, or no
+/// reviews left.
 pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
     let after = converge::fold(unit, events, Moment::default());
     let turn = after.phase.turn()?;
@@ -17,46 +23,21 @@ pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
     if settled || asked || after.to_reproduce().next().is_some() {
         return None;
     }
-    if turn.seat == Seat::Producer {
-        if let Some(row) = after.ledger.open().find(|row| row.state == RowState::Reversal && row.severity.blocks()) {
-            return Some(reversal(&after, row));
-        }
-        if only_late(&after) {
-            return Some(late(&after));
-        }
+    let reversal = |row: &&Row| row.state == RowState::Reversal && row.severity.blocks();
+    match after.ledger.open().find(reversal).filter(|_| turn.seat == Seat::Producer) {
+        Some(row) => Some(reversed(&after, row)),
+        None => tie_break(&after),
     }
-    tie_break(&after).or_else(|| opinions(&after, turn))
 }
 
-fn reversal(unit: &Unit, row: &Row) -> Event {
+fn reversed(unit: &Unit, row: &Row) -> Event {
     let why = row.history.last().map_or("asks to undo an earlier finding", |change| change.note.as_str());
-    let question = format!(
-        "{} {why}, so that the loop would go round in circles. Accept the work as it is, or continue? Say which of the \
-         two findings holds.",
-        row.short()
-    );
-    own_question(unit, QuestionKind::Reversal, question)
-}
-
-/// Whether the two newest reviews each brought P1 findings, and nothing but such that their reviewers had missed
-/// when they reviewed the same lines before.
-fn only_late(unit: &Unit) -> bool {
-    let late = |filed: &Filed| {
-        let rows = filed.findings.iter().filter_map(|id| unit.ledger.get(*id));
-        let grave: Vec<_> = rows.filter(|row| row.severity.blocks()).collect();
-        !filed.reopened && !grave.is_empty() && grave.iter().all(|row| row.severity == Severity::P1 && row.late())
-    };
-    unit.filed.len() >= FILED_KEPT && unit.filed.iter().all(late)
-}
-
-fn late(unit: &Unit) -> Event {
-    let ids: Vec<_> = unit.filed.iter().flat_map(|filed| &filed.findings).map(ToString::to_string).collect();
-    let question = format!(
-        "two reviews in a row brought only findings on lines that the same reviewers had seen before ({}). Accept the \
-         work as it is, or continue?",
-        ids.join(", ")
-    );
-    own_question(unit, QuestionKind::Late, question)
+    let mut text = format!("{} {why}, so that the loop would go round in circles.\n{}", row.short(), arguments(row));
+    let older = why.rsplit(' ').next().and_then(|name| name.parse().ok()).and_then(|id| unit.ledger.get(id));
+    text.extend(older.map(|older| format!("\n{}", arguments(older))));
+    text.push_str("\nSay which of the two holds: your message goes to the agents.");
+    text.push_str(&answers(unit));
+    own_question(unit, QuestionKind::Reversal, text)
 }
 
 /// The question that stops a loop whose reviews are used up.
@@ -64,7 +45,8 @@ fn tie_break(after: &Unit) -> Option<Event> {
     if after.reviews_left() > 0 {
         return None;
     }
-    let open = match after.ledger.blocking().count() {
+    let rows: Vec<_> = after.ledger.blocking().collect();
+    let open = match rows.len() {
         0 => "no P0/P1 finding is open".to_owned(),
         1 => "one P0/P1 finding is open".to_owned(),
         n => format!("{n} P0/P1 findings are open"),
@@ -73,55 +55,55 @@ fn tie_break(after: &Unit) -> Option<Event> {
         1 => "one review has".to_owned(),
         n => format!("{n} reviews have"),
     };
-    let question = format!(
-        "{reviews} not brought an agreement; {open}. Accept the work as it is, or continue with a fresh budget?"
-    );
-    Some(own_question(after, QuestionKind::TieBreak, question))
+    let mut text = format!("{reviews} not brought an agreement; {open}.");
+    rows.iter().take(TOLD).for_each(|row| text.push_str(&format!("\n{}", arguments(row))));
+    if rows.len() > TOLD {
+        text.push_str(&format!("\n(and {} more: pairflow findings {})", rows.len() - TOLD, after.id));
+    }
+    text.push_str(&answers(after));
+    Some(own_question(after, QuestionKind::TieBreak, text))
 }
 
-/// The question that stops a loop which nothing but opinions keeps going: no check fails, and no command shows any of the
-/// findings that are in the way. What a command shows goes back to the producer without a question.
-fn opinions(after: &Unit, turn: &Turn) -> Option<Event> {
-    let reviewed = after.sent_back == 0 && after.reviewed.as_ref() == after.tree();
-    let discussed = after.questions.iter().any(|open| open.kind == QuestionKind::Question);
-    let rows: Vec<_> = after.ledger.blocking().collect();
-    let shown = rows.iter().any(|row| row.proven()) || !after.checks_not_passed().is_empty();
-    // What the person has decided on is not asked again before the next review.
-    if after.reviews == 0 || !reviewed || discussed || shown {
-        return None;
-    }
-    match turn.seat {
-        Seat::Producer if !rows.is_empty() && after.asks_about_unproven(after.reviews_in_all) => {
-            Some(unproven(after, turn, &rows))
-        }
-        Seat::Critic if after.asks_after_every(after.reviews_in_all) => one_sided(after, turn),
-        _ => None,
-    }
-}
-
-/// Asks about findings without proof.
-fn unproven(after: &Unit, turn: &Turn, rows: &[&Row]) -> Event {
-    let (are, them) = match rows.len() {
-        1 => ("one finding is".to_owned(), "it"),
-        n => (format!("{n} findings are"), "them"),
+/// What each answer leads to. The first is the one that loses nothing.
+fn answers(unit: &Unit) -> String {
+    let budget = match unit.rules.max_rounds {
+        1 => "one more review".to_owned(),
+        n => format!("up to {n} more reviews"),
     };
-    let names: Vec<_> = rows.iter().map(|row| row.short()).collect();
-    let question = format!(
-        "{are} in the way, and nothing that pairflow can run shows {them}: {}. Accept the work as it is, or continue, so \
-         that {} answers {them}?",
-        list(&names),
-        turn.agent
-    );
-    own_question(after, QuestionKind::Unproven, question)
+    let next = unit.phase.turn().map_or_else(String::new, |turn| format!(" with {} as {}", turn.agent, turn.seat));
+    let accept = match unit.checks_not_passed().first() {
+        _ if unit.changes_nothing() => "not possible: the work changes no file".to_owned(),
+        Some(check) => format!("not possible yet: the check '{check}' has not passed; waive it first, or continue"),
+        None => "takes the work as it is: what is open stays open, and the package says so".to_owned(),
+    };
+    format!("\ncontinue: goes on{next}, {budget}.\naccept: {accept}.")
 }
 
-/// Asks whether yet another review is worth it, after one agent has found the work clean.
-fn one_sided(after: &Unit, turn: &Turn) -> Option<Event> {
-    let clean = after.streak.last()?;
-    let question = format!(
-        "{} reviews have not brought an agreement; after the last one {} finds nothing grave any more. Accept the work as \
-         it is, or continue, so that {} reviews it, too?",
-        after.reviews_in_all, clean.agent, turn.agent
-    );
-    Some(own_question(after, QuestionKind::TieBreak, question))
+/// What both sides say about one finding, and what was run.
+fn arguments(row: &Row) -> String {
+    let said = if row.detail.trim().is_empty() { String::new() } else { format!(": {}", cut(&row.detail)) };
+    let mut text = format!("{} ({}), says {}{said}", row.short(), row.state, row.by);
+    let reply = row.history.iter().rev().find(|change| change.to == RowState::Disputed && !change.note.is_empty());
+    if let Some((Party::Agent(agent), note)) = reply.map(|change| (&change.by, &change.note)) {
+        text.push_str(&format!("; {agent} disputes it: {}", cut(note)));
+    }
+    if let Some(one) = &row.reproducer {
+        let shows = match one.stand {
+            Shown::Fails => "fails, which shows it",
+            Shown::Passes => "passes now",
+            Shown::Pending => "has not run yet",
+            Shown::Dropped => "does not count",
+        };
+        text.push_str(&format!("; its reproducer `{}` {shows}", cut(&one.command)));
+    }
+    text
+}
+
+/// The beginning of a text, on one line.
+fn cut(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }

@@ -102,8 +102,25 @@ fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<cr
         (Seat::Producer, Some(_)) => Err(Refusal::FindingsFromProducer),
         (Seat::Critic, None) if pass.answers.reopened.is_empty() => Err(Refusal::NoDeclaration),
         (Seat::Critic, None) => Ok(Some(Vec::new())),
-        (Seat::Critic, Some(findings)) => Ok(Some(unit.ledger.name(findings))),
+        (Seat::Critic, Some(findings)) => {
+            repeated(unit, findings)?;
+            Ok(Some(unit.ledger.name(findings)))
+        }
     }
+}
+
+/// Whether the rows that findings say to repeat are there, each named once.
+fn repeated(unit: &Unit, findings: &[crate::rounds::Finding]) -> Result<(), Refusal> {
+    let mut named = std::collections::BTreeSet::new();
+    for id in findings.iter().filter_map(|finding| finding.repeats) {
+        if unit.ledger.get(id).is_none() {
+            return Err(Refusal::UnknownFinding { id: id.to_string() });
+        }
+        if !named.insert(id) {
+            return Err(Refusal::RepeatedTwice { id });
+        }
+    }
+    Ok(())
 }
 
 /// Whether blockers may be given here.

@@ -77,6 +77,8 @@ pub enum ItemKind {
     TieBreak,
     /// A check could not be run.
     CouldNotCheck,
+    /// The same files fail again.
+    Failing,
     /// An effect failed again and again.
     Trouble,
     /// An agent waits for a permission that can be given or refused with an answer.
@@ -128,11 +130,10 @@ impl From<QuestionKind> for ItemKind {
             QuestionKind::Question => Self::Question,
             QuestionKind::Watchdog => Self::Watchdog,
             QuestionKind::AgentEnded => Self::AgentEnded,
-            QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal | QuestionKind::Unproven => {
-                Self::TieBreak
-            }
+            QuestionKind::TieBreak | QuestionKind::Reversal => Self::TieBreak,
             QuestionKind::Comprehension => Self::Comprehension,
             QuestionKind::CouldNotCheck => Self::CouldNotCheck,
+            QuestionKind::Failing => Self::Failing,
             QuestionKind::Trouble => Self::Trouble,
             QuestionKind::LongTurn | QuestionKind::Idle => Self::Watchdog,
             QuestionKind::Permit => Self::Permission,
@@ -170,11 +171,12 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
     let attach = format!("pairflow attach {}", unit.id);
     match open.kind {
         QuestionKind::Question => vec![reply()],
-        QuestionKind::TieBreak | QuestionKind::Late | QuestionKind::Reversal | QuestionKind::Unproven => {
-            vec![decide("accept"), format!("{} --message '…'", decide("continue"))]
+        QuestionKind::TieBreak | QuestionKind::Reversal => {
+            vec![format!("{} --message '…'", decide("continue")), decide("accept")]
         }
         QuestionKind::Comprehension => vec![decide("accept"), reply()],
         QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],
+        QuestionKind::Failing => [reply()].into_iter().chain(repairs(unit)).collect(),
         QuestionKind::Permission => vec![attach],
         QuestionKind::Dialog => {
             let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
@@ -192,6 +194,16 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
             resume.into_iter().chain([reply()]).collect()
         }
     }
+}
+
+/// What a person can do about what fails: correct the command of a check, or live with it.
+fn repairs(unit: &Unit) -> Vec<String> {
+    let id = &unit.id;
+    let checks = unit.failing_checks().flat_map(|name| {
+        [format!("pairflow config set {id} commands.{name}='…'"), format!("pairflow waive {id} {name} --reason '…'")]
+    });
+    let rows = unit.failing_rows().map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
+    checks.chain(rows).chain([format!("pairflow stop {id}")]).collect()
 }
 
 /// Whether `resume` answers everything that is open.

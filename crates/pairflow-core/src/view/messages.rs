@@ -155,7 +155,7 @@ pub(super) fn write_finding(page: &mut Page, finding: &Finding) {
     let mut facts: Vec<_> = place.into_iter().chain(class).collect();
     facts.extend(finding.reproducer.as_deref().map(|command| format!("reproduce with: {}", one_line(command))));
     facts.extend(finding.reverses.map(|id| format!("asks to undo {id}")));
-    facts.extend(finding.duplicate_of.map(|id| format!("says the same as {id}")));
+    facts.extend(finding.repeats.map(|id| format!("repeats {id}")));
     if !facts.is_empty() {
         page.line(&format!("  ({})", facts.join("; ")));
     }

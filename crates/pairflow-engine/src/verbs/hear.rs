@@ -233,8 +233,9 @@ fn claim(said: Finding) -> Result<Finding, EngineError> {
     {
         return Err(bad(&format!("has a command of at most {MAX_REPRODUCER} bytes as its reproducer")));
     }
-    let Finding { severity, title, detail, file, line, class, suggestion, reproducer, reverses, .. } = said;
-    Ok(Finding { detail, file, line, class, suggestion, reproducer, reverses, ..Finding::new(severity, title) })
+    let Finding { severity, title, detail, file, line, class, suggestion, reproducer, repeats, reverses, .. } = said;
+    let told = Finding { detail, file, line, class, suggestion, ..Finding::new(severity, title) };
+    Ok(Finding { reproducer, repeats, reverses, ..told })
 }
 
 #[cfg(test)]
@@ -249,7 +250,6 @@ mod tests {
             id: Some(FindingId(7)),
             anchor: "forged".to_owned(),
             seen: Some(1),
-            duplicate_of: Some(FindingId(1)),
             file: Some("src/a.rs".to_owned()),
             line: Some(3),
             blocker: true,
@@ -257,7 +257,7 @@ mod tests {
         };
         let taken = claim(said.clone()).unwrap();
         assert!(!taken.blocker);
-        assert_eq!((taken.id, taken.seen, taken.duplicate_of), (None, None, None));
+        assert_eq!((taken.id, taken.seen), (None, None));
         assert_eq!((taken.anchor.as_str(), taken.line), ("", Some(3)));
         for file in ["/etc/passwd", "../x", "a/../../x", "", "a\0b"] {
             assert!(claim(Finding { file: Some(file.to_owned()), ..said.clone() }).is_err(), "{file:?}");

@@ -135,6 +135,9 @@ fn result(bubble: &Bubble, unit: &Unit, effect: &Effect, workspace: &Workspace) 
     }
 }
 
+/// The tree without files, which every repository knows.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
 /// Puts a copy of the shared worktree, if there is one, where the bubble's own has to be.
 fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
     // Each has a record of its own in the repository, as git would make it.
@@ -167,7 +170,8 @@ fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
             let _ = std::fs::remove_dir_all(&aside);
         }
     }
-    own
+    // The bubble is cut from an empty tree, so that the files of the worktree are work.
+    Workspace { base_tree: TreeId(EMPTY_TREE.to_owned()), ..own }
 }
 
 fn receipt(check: &str, command: &str, workspace: &Workspace) -> Receipt {

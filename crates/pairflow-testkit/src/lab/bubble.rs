@@ -81,7 +81,7 @@ impl Bubble {
             Body::Pass(Pass { findings: Some(findings), .. }) => Some(findings),
             _ => None,
         });
-        last.into_iter().flatten().filter_map(|finding| finding.duplicate_of.or(finding.id)).collect()
+        last.into_iter().flatten().filter_map(|finding| finding.id).collect()
     }
 
     /// Returns every rule of the log that does not hold.

@@ -9,6 +9,8 @@ pub struct Ran {
     pub turns: u32,
     /// How many questions a person was asked before the work was up for approval.
     pub questions: u32,
+    /// How many of them were about what the agents do not agree on.
+    pub quarrels: u32,
     /// How many true P0 and P1 were left.
     pub left: u32,
     /// How many reviews brought minor findings and nothing else.

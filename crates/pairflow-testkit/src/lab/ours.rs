@@ -223,8 +223,16 @@ impl<'a> Trial<'a> {
     /// They know nothing that the ledger does not show. Asked about a wish to undo something, they side with what was
     /// asked for first.
     fn ask(&mut self, kind: QuestionKind) {
-        assert!(kind.is_tie_break(), "nothing else is asked in the lab: {kind:?}");
         self.ran.questions += 1;
+        if kind == QuestionKind::Failing {
+            let message = "go by what fails".to_owned();
+            let reply = Command::Reply { message, question: None, decision: None, refs: Vec::new(), key: None };
+            self.bubble.send(&reply).expect("a question about what fails is answered with words");
+            let since = self.code.changes;
+            return self.bubble.settle(&self.code, since);
+        }
+        assert!(kind.is_tie_break(), "nothing else is asked in the lab: {kind:?}");
+        self.ran.quarrels += 1;
         if kind == QuestionKind::Reversal {
             let reversals = self.bubble.unit.ledger.open().filter(|row| row.state == RowState::Reversal);
             self.overruled.extend(reversals.map(|row| row.id));
@@ -236,7 +244,7 @@ impl<'a> Trial<'a> {
             refs: Vec::new(),
             key: None,
         };
-        let patient = f64::from(self.ran.questions) <= self.params.patience;
+        let patient = f64::from(self.ran.quarrels) <= self.params.patience;
         // What cannot be accepted yet, because a check fails, goes on.
         if patient || self.bubble.send(&reply(Decision::Accept)).is_err() {
             self.bubble.send(&reply(Decision::Continue)).expect("a tie-break can always go on");

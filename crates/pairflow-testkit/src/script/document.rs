@@ -191,9 +191,6 @@ fn waiting_stops() -> Vec<Stop> {
     let Ways { running, reviewing, second, last, document } = ways();
     let undone = format!("{reviewing}\nclaude: pass P1 'no lock'\ncodex edits src/lib.rs\ncodex: pass fixes F1");
     let undone = format!("{undone}\nclaude: pass P1 'a lock is too slow' undoes F1");
-    let late = "claude: pass P1 'no lock' late\ncodex edits src/lib.rs\ncodex: pass fixes F1";
-    let late = format!("{reviewing}\n{late}\nclaude: pass P1 'no rollback' late confirms F1");
-    let unproven = format!("{reviewing}\nclaude: pass P1 'no lock'\ncodex: pass\nclaude: pass P1 'no rollback'");
     vec![
         stop("WAITING_HUMAN: an agent asks", format!("{running}\ncodex: asks 'which database?'")),
         stop("WAITING_HUMAN: two agents ask", format!("{running}\ncodex: asks 'a?'\nclaude: asks 'b?'")),
@@ -209,8 +206,6 @@ fn waiting_stops() -> Vec<Stop> {
         ),
         stop("WAITING_HUMAN: tie-break", last),
         stop("WAITING_HUMAN: a finding asks to undo an earlier one", undone),
-        stop("WAITING_HUMAN: two reviews brought only late findings", late),
-        stop("WAITING_HUMAN: nothing but findings without proof is in the way", unproven),
         stop("WAITING_HUMAN: a document has to be understood", document),
         stop("WAITING_HUMAN: a check could not be run", format!("test cannot run\n{reviewing}")),
     ]

@@ -5,7 +5,7 @@ use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
 use pairflow_core::log::{Decision, Intent, Key, Waivable};
 use pairflow_core::rounds::{Answers, Dispute, Explanation, Finding, Severity, Step, StepName};
 use pairflow_core::rules::{Agents, BubbleKind, Check, ContextMode, DriverKind};
-use pairflow_core::unit::{Command, HeadSeen, PassCommand};
+use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat};
 
 use super::play::{Play, Sent, check_named};
 use super::words::Words;
@@ -65,7 +65,6 @@ impl Play {
     fn given(&mut self, words: &mut Words) {
         match words.need("what is given").as_str() {
             "max_rounds" => self.rules.max_rounds = number(words),
-            "asks" => self.rules.ask_unproven_after = number(words),
             "watchdog" => self.rules.watchdog_timeout_minutes = number(words),
             "agents" => {
                 let names = words.list();
@@ -121,6 +120,11 @@ impl Play {
 
     fn pass(&mut self, by: AgentId, words: &mut Words) -> Command {
         let summary = words.quoted().map(|text| text.replace("\\n", "\n"));
+        // Whoever hands work over has done something, unless the line says otherwise.
+        let produces = self.unit.phase.turn().is_some_and(|turn| turn.agent == by && turn.seat == Seat::Producer);
+        if !words.take("empty") && produces && self.world.tree() == self.world.base_tree() {
+            self.world.edit("work.rs");
+        }
         let mut findings = words.take("clean").then(Vec::new);
         while let Some(severity) = severity(words) {
             let title = words.need_quoted("the finding's title");
@@ -313,7 +317,8 @@ impl Play {
     }
 }
 
-/// What follows a finding: `at a.rs:3`, `class security`, `by './repro'`, `late`, `undoes F1`.
+/// What follows a finding: `at a.rs:3`, `class security`, `by './repro'`, `late`, `undoes F1`,
+/// `repeats F2`.
 fn finding(mut finding: Finding, words: &mut Words) -> Finding {
     if let Some(place) = words.after("at") {
         let (file, line) = place.split_once(':').unwrap_or((&place, ""));
@@ -324,6 +329,7 @@ fn finding(mut finding: Finding, words: &mut Words) -> Finding {
     finding.reproducer = words.take("by").then(|| words.need_quoted("the reproducer"));
     finding.seen = words.take("late").then_some(1);
     finding.reverses = words.after("undoes").map(|name| row(&name, words));
+    finding.repeats = words.after("repeats").map(|name| row(&name, words));
     finding
 }
 

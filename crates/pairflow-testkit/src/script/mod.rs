@@ -5,7 +5,7 @@
 //! came of each line with the expected text; [`play`] returns the whole play for a closer look.
 //!
 //! ```text
-//! given max_rounds 3              asks 0 (never about unproven findings)
+//! given max_rounds 3              codex: pass empty (hands over nothing; otherwise work.rs is edited)
 //! given agents codex, claude [, gemini]   checks test, lint   no checks   watchdog 5
 //! start                           codex: pass 'first cut'           claude: pass P1 'no rollback' P2 'naming'
 //! claude: pass P1 'x' at a.rs:3 class security by './repro' late undoes F1     claude: pass confirms F1 reopens F2

@@ -77,7 +77,8 @@ fn evidence(unit: &Unit) -> Vec<String> {
     let waived = checks.clone().filter(|name| is(name, |stand| matches!(stand, CheckState::Waived(_))));
     let missing = checks.clone().filter(|name| is(name, |stand| *stand == CheckState::Missing));
     let open = unit.ledger.open().map(open_row);
-    let asks = unit.questions.iter().map(|open| format!("{}: {}", open.by, open.question));
+    let said = |question: &str| question.lines().next().unwrap_or_default().to_owned();
+    let asks = unit.questions.iter().map(|open| format!("{}: {}", open.by, said(&open.question)));
     [
         ("clean", clean.collect::<Vec<_>>()),
         ("failing", failing.collect()),

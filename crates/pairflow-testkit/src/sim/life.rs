@@ -443,7 +443,6 @@ fn rules(rng: &mut Rng) -> Rules {
         base_branch: "main".to_owned(),
         bubble_branch: "bubble/sim".to_owned(),
         max_rounds: 1 + rng.below(5) as u32,
-        ask_unproven_after: rng.below(4) as u32,
         driver: if rng.once_in(2) { DriverKind::Script } else { DriverKind::External },
         checks: checks.collect(),
         manual_checks: vec!["log in twice".to_owned()],

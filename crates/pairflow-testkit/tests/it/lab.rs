@@ -78,11 +78,11 @@ fn a_person_who_never_goes_on_stops_every_quarrel_at_the_first_question_and_one_
     let run = |patience: f64| {
         let params = Params::default().with("patience", patience);
         let runs: Vec<_> = (0..60).map(|seed| ours(&params, seed)).collect();
-        (runs.iter().map(|run| run.questions).max(), runs.iter().filter(|run| run.taken).count(), runs)
+        (runs.iter().map(|run| run.quarrels).max(), runs.iter().filter(|run| run.taken).count(), runs)
     };
     let (none, taken, at_once) = run(0.0);
     assert_eq!(none, Some(1), "{taken}");
-    assert_eq!(taken, at_once.iter().filter(|run| run.questions == 1).count(), "who is asked takes it");
+    assert_eq!(taken, at_once.iter().filter(|run| run.quarrels == 1).count(), "who is asked takes it");
     let (_, taken, patient) = run(1000.0);
     assert_eq!(taken, 0, "nobody takes what two agents have not found clean");
     let left = |runs: &[Ran]| runs.iter().map(|run| run.left).sum::<u32>();
@@ -130,10 +130,6 @@ fn the_gates_fail_on_a_bad_table() {
     };
     assert_eq!(failed(|_| {}), 0);
     assert_eq!(failed(|lab| lab.difference = Mean { mean: -0.1, half: 0.2 }), 1);
-    assert_eq!(failed(|lab| lab.ours.rounds.p90 = 5), 1);
-    assert_eq!(failed(|lab| lab.naive.rounds.p90 = 10), 1);
-    assert_eq!(failed(|lab| lab.hard = Some(Spread { median: 4, p90: 5, worst: 9 })), 1);
-    assert_eq!(failed(|lab| lab.hard = None), 1);
     assert_eq!(failed(|lab| lab.ours.questions = Spread { median: 2, p90: 2, worst: 2 }), 1);
     assert_eq!(failed(|lab| lab.ours.questions = Spread { median: 0, p90: 3, worst: 3 }), 1);
     assert_eq!(failed(|lab| lab.ours.checks_fail = 1), 1);

@@ -20,6 +20,7 @@ use crate::table::{CommandEntry, Group, anyone};
 const EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "added the lock and a test" --fixed F1 --dispute F2 --reason "the caller holds it"
   pairflow pass --summary "reviewed login.rs" --finding "P1:no rollback when the write fails"
+  pairflow pass --summary "reviewed login.rs" --finding "P1:the lock is lost on errors" --repeats F3
   pairflow pass --summary "reviewed login.rs" --findings review.json --confirm F1 --reopen F2
   pairflow pass --summary "reviewed login.rs" --no-findings
   pairflow pass --summary "wrote the PRD" --step "dry-run=a loop around the download" --blocker "no limit for retries"
@@ -27,7 +28,7 @@ const EXAMPLES: &str = r#"Examples:
 A findings file is JSON:
   {"findings": [{"severity": "P1", "title": "no rollback when the write fails", "file": "src/login.rs", "line": 42,
                  "class": "data_integrity", "suggestion": "write to a temporary file first",
-                 "reproducer": "cargo test rollback"}],
+                 "reproducer": "cargo test rollback", "repeats": "F3"}],
    "confirm": ["F1"], "reopen": ["F2"]}"#;
 
 /// Hand the work to the other agent
@@ -75,6 +76,9 @@ pub struct ReviewArgs {
     /// A finding, as `P1:title` (can be repeated)
     #[arg(long = "finding", value_name = "SEVERITY:TITLE", conflicts_with = "no_findings")]
     pub findings: Vec<Finding>,
+    /// The row that the --finding before it repeats in other words
+    #[arg(long, value_name = "FINDING", requires = "findings")]
+    pub repeats: Vec<FindingId>,
     /// A file of findings as JSON, or `-` for stdin
     #[arg(long = "findings", value_name = "FILE", conflicts_with = "no_findings")]
     pub findings_file: Option<String>,
@@ -142,6 +146,8 @@ impl<'a> Recorded<'a> {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = PassArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
+    let mut args = args;
+    name_repeated(matches, &mut args.review)?;
     let heard = sender.say(AgentSays::Pass(Box::new(handover(app, &args)?)))?;
     sender.warn_if_alone(out);
     if args.json {
@@ -168,6 +174,26 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Ok(());
     }
     out.line(format_args!("Still open although answered: {}; settle with --confirm or --reopen", unsettled.join(", ")))
+}
+
+/// Gives each `--repeats` to the `--finding` before it.
+fn name_repeated(matches: &ArgMatches, review: &mut ReviewArgs) -> Result<(), CommandError> {
+    let places = |name: &str| matches.indices_of(name).into_iter().flatten().collect::<Vec<_>>();
+    let findings = places("findings");
+    for (place, row) in places("repeats").into_iter().zip(&review.repeats) {
+        let finding = findings.iter().rposition(|at| *at < place).and_then(|at| review.findings.get_mut(at));
+        match finding {
+            Some(finding) if finding.repeats.is_none() => finding.repeats = Some(*row),
+            _ => {
+                let message = format!(
+                    "--repeats {row} follows the --finding that repeats it, once; if {row} is still there in its own \
+                     words, say --reopen {row}."
+                );
+                return Err(CommandError::usage(message));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Puts together what is said, from flags and files.

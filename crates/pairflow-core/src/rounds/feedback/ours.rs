@@ -15,7 +15,7 @@ use crate::unit::MAX_DETAIL;
 pub(super) const MARKS: &[&str] = &["findings", "confirm", "reopen"];
 const KEYS: &[&str] = &["findings", "confirm", "reopen", "summary"];
 const FINDING_KEYS: &[&str] =
-    &["severity", "title", "detail", "file", "line", "class", "suggestion", "reproducer", "reverses"];
+    &["severity", "title", "detail", "file", "line", "class", "suggestion", "reproducer", "repeats", "reverses"];
 
 pub(super) fn read(top: &Fields<'_>) -> Result<Feedback, BadFeedback> {
     top.only(KEYS)?;
@@ -43,6 +43,7 @@ fn finding(spot: &Spot<'_>) -> Result<Finding, BadFeedback> {
     finding.line = at.maybe("line").map(|line| line_of(&line, &finding)).transpose()?;
     finding.class = at.maybe("class").map(|class| self::class(&class)).transpose()?;
     finding.reproducer = at.maybe("reproducer").map(|command| reproducer(&command)).transpose()?;
+    finding.repeats = at.maybe("repeats").map(|row| fields::id(&row)).transpose()?;
     finding.reverses = at.maybe("reverses").map(|row| fields::id(&row)).transpose()?;
     Ok(finding)
 }

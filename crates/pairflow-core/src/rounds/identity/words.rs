@@ -24,9 +24,6 @@ const COMMON_WORDS: &str = "a an the is are was were be been being of to in on a
     nobody nothing someone something now always never already itself own line lines code function method file value \
     values without missing otherwise although though however";
 
-/// Words that turn a claim into its opposite.
-const NEGATIONS: [&str; 9] = ["not", "no", "never", "without", "cannot", "missing", "lacks", "nobody", "nothing"];
-
 /// Returns the sentences of `text` as lower-case words; a name from the code counts as the words it is made of.
 pub(super) fn sentences(text: &str) -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
@@ -85,31 +82,6 @@ pub(super) fn stem(word: &str) -> String {
     stem
 }
 
-/// Returns the telling words of `text` in order, without their endings.
-pub(super) fn stems(text: &str) -> Vec<String> {
-    let telling = |word: &String| !is_common(word) && !word.chars().all(|letter| letter.is_ascii_digit());
-    sentences(text).into_iter().flatten().filter(telling).map(|word| stem(&word)).collect()
-}
-
-/// Returns the telling words of `text` in order, numbers too, and every negation as the one word `not`.
-pub(super) fn skeleton(text: &str) -> Vec<String> {
-    let bone = |word: String| match word.as_str() {
-        negation if NEGATIONS.contains(&negation) => Some("not".to_owned()),
-        common if is_common(common) => None,
-        telling => Some(stem(telling)),
-    };
-    sentences(text).into_iter().flatten().filter_map(bone).collect()
-}
-
-/// Returns the numbers in `text`.
-pub(super) fn numbers(text: &str) -> BTreeSet<String> {
-    let words = text.split(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '.' | ',' | '_'));
-    let number = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_digit());
-    let digits =
-        |word: &str| word.chars().filter(|letter| letter.is_ascii_digit() || *letter == '.').collect::<String>();
-    words.filter(number).map(|word| digits(word).trim_end_matches('.').to_owned()).collect()
-}
-
 /// Returns the names from the code that `text` mentions: in backticks, called(), with_underscores, inHumps, dotted.parts.
 pub(super) fn names(text: &str) -> BTreeSet<String> {
     let quotes = text.matches('`').count();
@@ -122,11 +94,6 @@ pub(super) fn names(text: &str) -> BTreeSet<String> {
         }
     }
     found
-}
-
-/// Returns every name in a line of code.
-pub(super) fn code_names(line: &str) -> BTreeSet<String> {
-    line.split_whitespace().take(WORDS_READ).flat_map(parts).map(str::to_lowercase).collect()
 }
 
 fn parts(chunk: &str) -> impl Iterator<Item = &str> {
@@ -179,17 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_negation_is_the_same_word() {
-        assert_eq!(skeleton("The lock is never released"), skeleton("lock not released"));
-    }
-
-    #[test]
-    fn numbers_are_read_without_their_separators() {
-        assert_eq!(numbers("1,000 rows, 2.5 s and 3."), set(&["1000", "2.5", "3"]));
-    }
-
-    #[test]
     fn only_the_beginning_of_a_long_text_is_read() {
-        assert_eq!(stems(&"word ".repeat(9000)).len(), WORDS_READ);
+        assert_eq!(sentences(&"word ".repeat(9000))[0].len(), WORDS_READ);
     }
 }

@@ -7,8 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, FindingId, Party};
-use crate::rounds::identity::{best_match, reversed};
+use crate::rounds::identity::{reversed, same_claim, same_words};
 use crate::rounds::{Answers, Class, Finding, Reproducer, Row, RowChange, RowState, Shown};
+use crate::unit::MAX_DETAIL;
 
 /// The most rows that are kept; the oldest settled ones go first. The log has them all.
 pub const ROWS_KEPT: usize = 500;
@@ -41,22 +42,19 @@ pub struct Review<'a> {
 
 impl Ledger {
     /// Gives names to the findings of a review that is about to be recorded: that of the row which makes the same
-    /// claim, or a new one. Marks what the review says twice, and what asks to undo an earlier row.
+    /// claim, or a new one. Two findings of one review never become one. Marks what asks to undo an earlier row.
     pub fn name(&self, findings: &[Finding]) -> Vec<Finding> {
+        let repeated: Vec<_> = findings.iter().filter_map(|finding| finding.repeats).collect();
         let mut named: Vec<Finding> = Vec::with_capacity(findings.len());
-        let known: Vec<Finding> =
-            self.rows.iter().filter(|row| row.state != RowState::Duplicate).map(Row::claim).collect();
         let mut next = self.named;
         for finding in findings {
-            let mut finding = Finding { id: None, duplicate_of: None, ..finding.clone() };
-            // What says the same as a duplicate says the same as what that one repeats.
-            let twin = best_match(&named, &finding).and_then(|at| named[at].duplicate_of.or(named[at].id));
-            finding.id = twin.is_none().then(|| best_match(&known, &finding).and_then(|at| known[at].id)).flatten();
-            if finding.id.is_none() {
+            let taken = |id: &FindingId| repeated.contains(id) || named.iter().any(|one| one.id == Some(*id));
+            let again = || self.rows.iter().filter(|row| !taken(&row.id)).find(|row| same_claim(&row.claim(), finding));
+            let id = finding.repeats.or_else(|| again().map(|row| row.id)).unwrap_or_else(|| {
                 next += 1;
-                finding.id = Some(FindingId(next));
-                finding.duplicate_of = twin;
-            }
+                FindingId(next)
+            });
+            let mut finding = Finding { id: Some(id), ..finding.clone() };
             finding.reverses = self.undoes(&finding);
             named.push(finding);
         }
@@ -113,7 +111,7 @@ impl Ledger {
         let by = Party::Agent(by.clone());
         let closed = |change: &RowChange| change.settled && change.round == round && change.by == by;
         for row in &mut self.rows {
-            if row.state != RowState::Duplicate && row.history.last().is_some_and(closed) {
+            if row.history.last().is_some_and(closed) {
                 let before = row.history.iter().rev().nth(1).map_or(RowState::Open, |change| change.to);
                 let note = "the reviewer changed files, so its word does not count";
                 row.become_state(change(round, &Party::Orchestrator, before, note));
@@ -178,14 +176,6 @@ impl Ledger {
     fn file(&mut self, finding: &Finding, review: &Review<'_>) {
         let id = finding.id.unwrap_or(FindingId(self.named + 1));
         self.named = self.named.max(id.0);
-        if let Some(twin) = finding.duplicate_of.and_then(|twin| self.get_mut(twin)) {
-            let outgrown = twin.state == RowState::Waived && graver(finding, twin);
-            absorb(twin, finding, review.risk);
-            if outgrown {
-                let by = Party::Agent(review.by.clone());
-                twin.become_state(change(review.round, &by, RowState::Reopened, "claimed again"));
-            }
-        }
         match self.get_mut(id) {
             Some(row) => join(row, finding, review),
             None => self.rows.push(new_row(id, finding, review)),
@@ -233,25 +223,18 @@ impl Ledger {
     }
 }
 
-/// Takes over what another claim of the same adds: the graver severity, the risk, a reproducer.
-fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
-    if graver(finding, row) {
-        // A row that becomes grave has to say what is grave.
-        if row.title.to_lowercase() != finding.title.to_lowercase() {
-            row.title.clone_from(&finding.title);
-        }
-        row.detail.clone_from(&finding.detail);
-        row.suggestion.clone_from(&finding.suggestion);
-        row.class = finding.class.or(row.class);
-    }
+/// Takes over what another claim of the same adds: the graver severity, the risk, a reproducer. The title stays, and so
+/// does what was said at length; other words are added to that.
+fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
+    row.class = row.class.or(finding.class);
     row.severity = row.severity.min(finding.severity);
-    row.risk |= is_risk(finding, risk);
+    row.risk |= is_risk(finding, review.risk);
     row.blocker |= finding.blocker;
     row.line = finding.line.or(row.line);
     // What was said in time once is not late when it is said again.
     row.seen = row.seen.and(finding.seen);
-    if row.detail.is_empty() {
-        row.detail.clone_from(&finding.detail);
+    if !same_words(&row.title, &finding.title) || !same_words(&row.detail, &finding.detail) {
+        add_words(row, finding, review);
     }
     if !finding.anchor.is_empty() {
         row.anchor.clone_from(&finding.anchor);
@@ -260,6 +243,21 @@ fn absorb(row: &mut Row, finding: &Finding, risk: &[String]) {
     if row.reproducer.as_ref().is_none_or(|one| matches!(one.stand, Shown::Dropped | Shown::Passes)) {
         row.reproducer = finding.reproducer.as_deref().map(pending).or(row.reproducer.take());
     }
+}
+
+/// Adds what a critic says of a row in other words, as long as there is room.
+fn add_words(row: &mut Row, finding: &Finding, review: &Review<'_>) {
+    let said =
+        [&finding.title, &finding.detail].into_iter().filter(|text| !text.trim().is_empty() && **text != row.title);
+    let said = said.map(String::as_str).collect::<Vec<_>>().join(": ");
+    if said.is_empty() || row.detail.contains(&said) || row.detail.len() + said.len() > MAX_DETAIL {
+        return;
+    }
+    match row.detail.is_empty() && finding.title == row.title {
+        true => row.detail = said,
+        false => row.detail.push_str(&format!("\n\n{} in round {}: {said}", review.by, review.round)),
+    }
+    row.detail = row.detail.trim_start().to_owned();
 }
 
 /// Whether a claim is graver than its row was, so grave that it blocks.
@@ -271,8 +269,12 @@ fn graver(finding: &Finding, row: &Row) -> bool {
 fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     // A waiver covers neither a more severe claim nor the implementer's word that it blocks the implementation.
     let exceeds = graver(finding, row) || (finding.blocker && !row.blocker);
-    absorb(row, finding, review.risk);
+    absorb(row, finding, review);
     let by = Party::Agent(review.by.clone());
+    let again = match finding.title == row.title {
+        true => "claimed again".to_owned(),
+        false => format!("claimed again: {}", finding.title),
+    };
     let asked_about = row.history.iter().any(|change| change.to == RowState::Reversal);
     let undoes = finding.reverses.filter(|_| row.state != RowState::Waived && !asked_about);
     if let Some(older) = undoes {
@@ -283,18 +285,17 @@ fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
         // What was waived was less than what is claimed now.
         RowState::Waived if !exceeds => row.become_state(RowChange {
             settled: true,
-            ..change(review.round, &by, RowState::Waived, "claimed again; the person's waiver stands")
+            ..change(review.round, &by, RowState::Waived, &format!("{again}; the person's waiver stands"))
         }),
-        RowState::Open if !row.settled => row.become_state(change(review.round, &by, RowState::Open, "claimed again")),
-        _ => row.become_state(change(review.round, &by, RowState::Reopened, "claimed again")),
+        RowState::Open if !row.settled => row.become_state(change(review.round, &by, RowState::Open, &again)),
+        _ => row.become_state(change(review.round, &by, RowState::Reopened, &again)),
     }
 }
 
 fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
-    let (state, note) = match (finding.duplicate_of, finding.reverses) {
-        (Some(twin), _) => (RowState::Duplicate, format!("says the same as {twin}")),
-        (None, Some(older)) => (RowState::Reversal, undoing(older)),
-        (None, None) => (RowState::Open, String::new()),
+    let (state, note) = match finding.reverses {
+        Some(older) => (RowState::Reversal, undoing(older)),
+        None => (RowState::Open, String::new()),
     };
     let filed = change(review.round, &Party::Agent(review.by.clone()), state, &note);
     let mut row = Row {
@@ -319,7 +320,7 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
         blocker: finding.blocker,
         history: Vec::new(),
     };
-    row.become_state(RowChange { settled: state == RowState::Duplicate, ..filed });
+    row.become_state(filed);
     row
 }
 
@@ -352,13 +353,15 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_becomes_grave_says_what_is_grave_and_keeps_its_name() {
+    fn a_row_that_becomes_grave_keeps_its_title_and_tells_what_is_grave() {
         let claim = |severity, title: &str| Finding { id: Some(FindingId(1)), ..Finding::new(severity, title) };
         let mut ledger = Ledger::default();
         filed(&mut ledger, 1, &[claim(Severity::P3, "the lock has an odd name")]);
         filed(&mut ledger, 2, &[claim(Severity::P0, "the lock is never released")]);
-        assert_eq!(ledger.rows[0].short(), "F1 P0 the lock is never released");
+        assert_eq!(ledger.rows[0].short(), "F1 P0 the lock has an odd name");
+        assert_eq!(ledger.rows[0].detail, "claude in round 2: the lock is never released");
+        assert_eq!(ledger.rows[0].history[1].note, "claimed again: the lock is never released");
         filed(&mut ledger, 3, &[claim(Severity::P3, "the lock has an odd name")]);
-        assert_eq!(ledger.rows[0].short(), "F1 P0 the lock is never released");
+        assert_eq!(ledger.rows[0].detail, "claude in round 2: the lock is never released");
     }
 }

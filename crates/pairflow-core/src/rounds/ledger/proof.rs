@@ -12,7 +12,7 @@ impl Ledger {
     /// Returns the rows whose reproducer has not been run on `tree` yet: what was just filed, then what is open, then
     /// what could come back; the newest first.
     pub fn to_reproduce<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = (&'a Row, &'a str)> {
-        let wanted = self.rows.iter().rev().filter(|row| !matches!(row.state, RowState::Waived | RowState::Duplicate));
+        let wanted = self.rows.iter().rev().filter(|row| row.state != RowState::Waived);
         let kept = wanted.filter_map(|row| row.reproducer.as_ref().map(|one| (row, one)));
         let mut kept: Vec<_> = kept.filter(|(_, one)| one.stand != Shown::Dropped).collect();
         kept.sort_by_key(|(row, one)| (one.stand != Shown::Pending, !row.is_open()));

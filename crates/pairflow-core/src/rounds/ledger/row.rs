@@ -84,8 +84,6 @@ pub enum RowState {
     Disputed,
     /// The person lives with it.
     Waived,
-    /// Another row says the same.
-    Duplicate,
     /// Claimed again after it was answered or closed.
     Reopened,
     /// Asks to undo what an earlier row asked for.
@@ -138,7 +136,7 @@ pub enum Shown {
 impl Row {
     /// Whether nobody has closed it.
     pub fn is_open(&self) -> bool {
-        !self.settled && !matches!(self.state, RowState::Waived | RowState::Duplicate)
+        !self.settled && self.state != RowState::Waived
     }
 
     /// Whether it keeps the work from being accepted: a grave one, or a risk that nobody has answered.
@@ -211,7 +209,6 @@ impl RowState {
             Self::Fixed => "fixed",
             Self::Disputed => "disputed",
             Self::Waived => "waived",
-            Self::Duplicate => "duplicate",
             Self::Reopened => "reopened",
             Self::Reversal => "reversal",
         }

@@ -31,7 +31,6 @@ fn drop_evidence(unit: &mut Unit) {
     unit.ledger.reproduce_again();
     unit.streak.clear();
     unit.reviewed_by.clear();
-    unit.filed.clear();
     (unit.reviewed, unit.certificate) = (None, None);
     unit.renew_budget();
 }

@@ -113,7 +113,7 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             opened(unit, *number, *slices, at);
             notify_holder(unit);
         }
-        Lifecycle::SentBack { .. } => sent_back(unit, at),
+        Lifecycle::SentBack { why, .. } => sent_back(unit, why, at),
         Lifecycle::AgentSession { .. } => session_known(unit, fact),
         Lifecycle::TokenMinted { agent, token_sha256: hash } => drop(unit.tokens.insert(agent.clone(), hash.clone())),
         Lifecycle::CommitRequested { .. } | Lifecycle::Committed { .. } | Lifecycle::CommitFailed { .. } => {

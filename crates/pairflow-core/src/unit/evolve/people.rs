@@ -24,6 +24,9 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         wants: question.wants.clone(),
         at: envelope.at.ts,
     });
+    if let Some(last) = unit.went_back.as_mut().filter(|_| question.kind == QuestionKind::Failing) {
+        last.asked = true;
+    }
     if let Phase::Running(turn) = &unit.phase {
         let overdue = turn.overdue || question.kind == QuestionKind::LongTurn;
         unit.phase = Phase::WaitingHuman(Turn { overdue, ..turn.clone() });
@@ -39,7 +42,6 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
     match asked.kind {
         kind if kind.is_tie_break() => {
             unit.reviews = 0;
-            unit.filed.clear();
             unit.ledger.admit_reversals(unit.round);
         }
         QuestionKind::Comprehension => comprehended(unit, reply, envelope.at),

@@ -9,7 +9,7 @@ use crate::rounds::RoundRoles;
 use crate::rounds::policy::strict::{self, Route};
 use crate::time::Moment;
 use crate::unit::evolve::people::said;
-use crate::unit::{CHECK_TRIES, Handover, Phase, Returned, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit};
+use crate::unit::{CHECK_TRIES, Handover, Phase, Returned, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit, WentBack};
 
 /// Counts a new round with these seats.
 pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
@@ -201,11 +201,12 @@ pub(super) fn set_stage(unit: &mut Unit, stage: Stage) {
 }
 
 /// The work goes back to its producer, in the same round.
-pub(super) fn sent_back(unit: &mut Unit, at: Moment) {
+pub(super) fn sent_back(unit: &mut Unit, why: &[String], at: Moment) {
     unit.sent_back += 1;
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
     let turn = unit.last_turn_of(&unit.seats.producer);
     unit.returned = unit.tree().cloned().map(|tree| Returned { turn, tree });
+    unit.went_back = unit.tree().cloned().map(|tree| WentBack { tree, why: why.to_vec(), asked: false });
 }
 
 pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {

@@ -37,7 +37,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> Strin
     work(&mut page, unit, slices);
     severities(&mut page, unit.rules.kind);
     let last = would_be_last(unit, turn);
-    report(&mut page, unit, last);
+    report(&mut page, last);
     commands::end(&mut page, &commands::of_critic(unit, slices, last));
     page.finish()
 }
@@ -106,8 +106,8 @@ fn open_findings(page: &mut Page, unit: &Unit) {
     page.line("");
     page.line(
         "Look at each again. `--no-findings` takes every answer and settles every P0 and P1. If you report anything, \
-         settle each of these by its name: `--confirm F1` if the answer is right, `--reopen F1` if it is not. Do not \
-         report them as new findings.",
+         settle each of these by its name: `--confirm F1` if the answer is right, `--reopen F1` if it is not. If you \
+         report one again in other words, name it: `\"repeats\": \"F1\"` in the file, or `--finding 'P1:…' --repeats F1`.",
     );
     if unit.ledger.open().any(Row::unresolved) {
         page.line(
@@ -119,7 +119,7 @@ fn open_findings(page: &mut Page, unit: &Unit) {
 
 /// Adds what is closed, so that nobody claims it a second time without knowing.
 fn settled_findings(page: &mut Page, unit: &Unit) {
-    let settled = |row: &&Row| !row.is_open() && row.state != RowState::Duplicate;
+    let settled = |row: &&Row| !row.is_open();
     let rows: Vec<_> = unit.ledger.rows.iter().filter(settled).collect();
     if rows.is_empty() {
         return;
@@ -222,7 +222,7 @@ fn would_be_last(unit: &Unit, turn: &Turn) -> bool {
     strict::suffices(&unit.rules, &streak) && unit.checks_not_passed().is_empty()
 }
 
-fn report(page: &mut Page, unit: &Unit, last: bool) {
+fn report(page: &mut Page, last: bool) {
     page.section("How findings are reported");
     page.line(
         "For each problem `--finding 'P1:title'`, or all of them as a JSON file with `--findings FILE`; the file lies",
@@ -232,11 +232,6 @@ fn report(page: &mut Page, unit: &Unit, last: bool) {
     page.line("");
     page.block(feedback::EXAMPLE.trim_end());
     page.line("");
-    if unit.asks_about_unproven(unit.reviews_in_all + 1) {
-        page.line(
-            "After this review, findings that are in the way and have no reproducer are put to the person first.",
-        );
-    }
     page.line(if last {
         "Your clean review would be the last one needed: `converged` and `pass --no-findings` both complete it."
     } else {

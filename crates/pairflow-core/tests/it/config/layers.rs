@@ -48,7 +48,6 @@ reviewer_context_mode = "persistent"
 watchdog_timeout_minutes = 7
 max_turn_minutes = 90
 max_rounds = 3
-ask_unproven_after = 4
 commit_requires_approval = true
 open_command = "code {{worktree_path}}"
 driver = "script"
@@ -159,7 +158,7 @@ fn the_defaults_are_those_of_the_specification() {
     assert_eq!(rules.bubble_branch, "bubble/b1");
     assert_eq!(rules.work_mode, WorkMode::Worktree);
     assert_eq!(rules.reviewer_context_mode, ContextMode::Fresh);
-    assert_eq!((rules.watchdog_timeout_minutes, rules.max_rounds, rules.ask_unproven_after), (5, 8, 2));
+    assert_eq!((rules.watchdog_timeout_minutes, rules.max_rounds), (5, 8));
     assert_eq!(rules.open_command, "cursor {{worktree_path}}");
     assert_eq!((rules.agents.implementer.as_str(), rules.agents.reviewer.as_str()), ("codex", "claude"));
     assert_eq!((rules.agents.second_reviewer.as_ref(), rules.setup.as_ref()), (None, None));
@@ -181,7 +180,6 @@ fn every_key_has_an_effect() {
     assert_eq!((rules.base_branch.as_str(), rules.bubble_branch.as_str()), ("trunk", "work/b2"));
     assert_eq!((rules.work_mode, rules.reviewer_context_mode), (WorkMode::Clone, ContextMode::Persistent));
     assert_eq!((rules.watchdog_timeout_minutes, rules.max_rounds, rules.check_timeout_secs), (7, 3, 60));
-    assert_eq!(rules.ask_unproven_after, 4);
     assert_eq!(rules.open_command, "code {{worktree_path}}");
     assert_eq!((rules.driver, rules.script.as_deref()), (DriverKind::Script, Some("/other/agents/demo.yaml")));
     assert_eq!(rules.manual_checks, ["open it", "close it"]);
@@ -330,7 +328,6 @@ fn every_bad_value_is_refused_at_its_place() {
     bad("max_rounds", "0", "max_rounds = 0 is out of range; it goes from 1 to 1000");
     bad("max_rounds", "0x3e9", "max_rounds = 1001 is out of range; it goes from 1 to 1000");
     bad("max_rounds", "-4", "max_rounds = -4 is out of range; it goes from 1 to 1000");
-    bad("ask_unproven_after", "-1", "ask_unproven_after = -1 is out of range; it goes from 0 to 1000");
     bad("watchdog_timeout_minutes", "0", "watchdog_timeout_minutes = 0 is out of range; it goes from 1 to 10080");
     bad(
         "watchdog_timeout_minutes",
@@ -378,9 +375,7 @@ fn every_wrong_type_is_refused_at_its_place() {
     for key in texts.into_iter().chain(nested).chain(more) {
         bad(key, "3", &format!("{key} must be a text in quotes, not a whole number"));
     }
-    for key in
-        ["max_rounds", "ask_unproven_after", "watchdog_timeout_minutes", "max_turn_minutes", "check_timeout_secs"]
-    {
+    for key in ["max_rounds", "watchdog_timeout_minutes", "max_turn_minutes", "check_timeout_secs"] {
         bad(key, "\"8\"", &format!("{key} must be a whole number, not a text"));
         bad(key, "8.5", &format!("{key} must be a whole number, not a number with a fraction"));
     }
@@ -631,7 +626,6 @@ reviewer_context_mode = "fresh" # fresh|persistent
 watchdog_timeout_minutes = 5
 max_turn_minutes = 60
 max_rounds = 8 # reviews before a person decides
-ask_unproven_after = 2 # 0: never
 commit_requires_approval = true # always
 open_command = "cursor {{worktree_path}}"
 driver = "tmux" # tmux|external|script

@@ -116,7 +116,7 @@ fn a_typo_in_our_form_is_refused_with_the_known_keys() {
     refused(
         r#"{"findings": [{"severity": "P2", "title": "x", "reproduce": "false"}]}"#,
         "/findings/0/reproduce: there is no such key; there are severity, title, detail, file, line, class, suggestion, \
-         reproducer, reverses",
+         reproducer, repeats, reverses",
     );
 }
 

@@ -1,15 +1,13 @@
-//! How well the matcher of findings does on the identity corpus: the rates are printed, and they are held.
-
-#![expect(clippy::print_stdout, reason = "the rates are what this test is for")]
+//! The corpus of pairs of findings against the rule that joins them: no wrong join, and what is said again is recognised.
 
 use pairflow_core::rounds::Finding;
-use pairflow_core::rounds::identity::{best_match, reversed};
+use pairflow_core::rounds::identity::{reversed, same_claim};
 use serde::Deserialize;
 
-use super::corpus::THEMES;
+use super::corpus::{SAME_LINES, THEMES};
 
-/// The least percentage of reworded claims that have to be recognised.
-const JOINED: usize = 80;
+/// With how many claims before it each claim is compared.
+const NEIGHBOURS: usize = 25;
 
 #[derive(Deserialize)]
 struct Theme {
@@ -23,109 +21,49 @@ struct Pair {
     b: Finding,
 }
 
-impl Pair {
-    fn joined(&self) -> bool {
-        best_match(std::slice::from_ref(&self.a), &self.b).is_some()
-    }
-
-    fn grave(&self) -> bool {
-        self.a.severity.blocks() && self.b.severity.blocks()
-    }
-}
-
-/// How many of how many.
-#[derive(Debug, Default, Clone, Copy)]
-struct Share {
-    joined: usize,
-    of: usize,
-}
-
-impl Share {
-    fn of<'a>(pairs: impl Iterator<Item = &'a Pair>) -> Self {
-        pairs.fold(Self::default(), |share, pair| Self {
-            joined: share.joined + usize::from(pair.joined()),
-            of: share.of + 1,
-        })
-    }
-
-    fn percent(self) -> usize {
-        100 * self.joined / self.of.max(1)
-    }
-}
-
-impl std::fmt::Display for Share {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(&format!("{} of {} ({} %)", self.joined, self.of, self.percent()))
-    }
-}
-
-fn themes() -> Vec<(&'static str, Vec<Pair>)> {
-    THEMES.iter().map(|(name, text)| (*name, toml::from_str::<Theme>(text).unwrap().pair)).collect()
+fn pairs_of(text: &str) -> Vec<Pair> {
+    toml::from_str::<Theme>(text).unwrap().pair
 }
 
 fn pairs() -> Vec<Pair> {
-    themes().into_iter().flat_map(|(_, pairs)| pairs).collect()
-}
-
-fn say(name: &str, pairs: &[Pair]) {
-    let same = Share::of(pairs.iter().filter(|pair| pair.same));
-    let different = Share::of(pairs.iter().filter(|pair| !pair.same));
-    let grave = Share::of(pairs.iter().filter(|pair| !pair.same && pair.grave()));
-    println!("{name:<16} {same:<20} {different:<20} {grave}");
+    THEMES.iter().flat_map(|(_, text)| pairs_of(text)).collect()
 }
 
 #[test]
-fn the_rates_on_the_corpus_are_printed_and_reworded_claims_are_recognised() {
-    println!("{:<16} {:<20} {:<20} wrongly, both P0/P1", "theme", "same, joined", "wrongly joined");
-    for (name, pairs) in themes() {
-        say(name, &pairs);
+fn different_claims_are_never_joined() {
+    let different: Vec<_> = pairs().into_iter().filter(|pair| !pair.same).collect();
+    for pair in &different {
+        assert!(!same_claim(&pair.a, &pair.b) && !same_claim(&pair.b, &pair.a), "{pair:#?}");
     }
-    let pairs = pairs();
-    say("all", &pairs);
-    let same = Share::of(pairs.iter().filter(|pair| pair.same));
-    assert!(same.joined * 100 >= same.of * JOINED, "{same} of the reworded claims are recognised");
+    let same_lines = pairs_of(SAME_LINES).iter().filter(|pair| !pair.same && pair.a.anchor == pair.b.anchor).count();
+    assert!(same_lines >= 60 && different.len() >= 300, "{same_lines} of {}", different.len());
 }
 
 #[test]
-fn different_grave_claims_are_never_joined() {
-    for pair in pairs().iter().filter(|pair| !pair.same && pair.grave()) {
-        assert!(!pair.joined(), "{pair:#?}");
-    }
+fn nearly_the_same_words_about_the_same_line_are_joined() {
+    let again: Vec<_> = pairs_of(SAME_LINES).into_iter().filter(|pair| pair.same).collect();
+    let missed: Vec<_> = again.iter().filter(|pair| !same_claim(&pair.a, &pair.b)).map(|pair| &pair.a.title).collect();
+    // An article may be a name: "a is not freed" is not "the is not freed".
+    assert_eq!(missed, ["The test passes with a wrong total"], "of {}", again.len());
 }
 
 #[test]
-fn findings_of_different_files_are_never_joined() {
-    let pairs = pairs();
-    for pair in &pairs {
-        let moved = Finding { file: Some("elsewhere/entirely.rs".into()), ..pair.a.clone() };
-        assert_eq!(best_match(std::slice::from_ref(&pair.a), &moved), None);
-        assert!(pair.a.file == pair.b.file || !pair.joined(), "{pair:#?}");
-    }
-}
-
-#[test]
-fn a_minor_claim_is_seldom_taken_for_another() {
-    let wrong = Share::of(pairs().iter().filter(|pair| !pair.same && !pair.grave()));
-    assert!(wrong.percent() <= 25, "{wrong} different remarks are joined");
-}
-
-#[test]
-fn it_does_not_matter_which_of_two_claims_came_first() {
-    for Pair { a, b, .. } in pairs() {
-        let forth = best_match(std::slice::from_ref(&a), &b);
-        let back = best_match(std::slice::from_ref(&b), &a);
-        assert_eq!(forth, back, "{a:#?} {b:#?}");
-    }
-}
-
-#[test]
-fn a_claim_filed_again_is_found_among_all_others_though_its_line_moved() {
-    let known: Vec<Finding> = pairs().into_iter().map(|pair| pair.a).collect();
-    for (at, finding) in known.iter().enumerate() {
+fn a_claim_filed_again_is_found_though_its_line_moved_and_not_in_another_file() {
+    for finding in pairs().into_iter().flat_map(|pair| [pair.a, pair.b]).filter(|one| !one.anchor.is_empty()) {
         let again = Finding { line: finding.line.map(|line| line + 40), class: None, ..finding.clone() };
-        let found = best_match(&known, &again).unwrap();
-        assert_eq!(known[found].file, finding.file);
-        assert!(found <= at && known[found].title.to_lowercase() == finding.title.to_lowercase(), "{finding:#?}");
+        assert!(same_claim(&finding, &again), "{finding:#?}");
+        let moved = Finding { file: Some("elsewhere/entirely.rs".into()), ..again };
+        assert!(!same_claim(&finding, &moved), "{finding:#?}");
+    }
+}
+
+#[test]
+fn claims_of_strangers_are_never_joined_when_nothing_but_words_is_known() {
+    let strip = |finding: Finding| Finding { anchor: String::new(), line: None, file: None, ..finding };
+    let claims: Vec<Finding> = pairs().into_iter().map(|pair| strip(pair.a)).collect();
+    for (at, a) in claims.iter().enumerate() {
+        let before = &claims[at.saturating_sub(NEIGHBOURS)..at];
+        assert!(before.iter().all(|b| a.title == b.title || !same_claim(a, b)), "{a:#?}");
     }
 }
 
@@ -134,23 +72,6 @@ fn no_pair_of_the_corpus_asks_to_undo_the_other() {
     for Pair { a, b, .. } in pairs() {
         assert!(!reversed(&a, &b) && !reversed(&b, &a), "{a:#?} {b:#?}");
     }
-}
-
-/// Claims of different files, put into one file and without their lines, as `--finding` files them.
-#[test]
-fn grave_claims_of_strangers_are_hardly_ever_joined_when_nothing_but_words_is_known() {
-    let strip = |finding: Finding| Finding { anchor: String::new(), line: None, ..finding };
-    let claims: Vec<Finding> =
-        pairs().into_iter().filter(|pair| pair.same && pair.grave()).map(|pair| strip(pair.a)).collect();
-    let mut strangers = Vec::new();
-    for (at, a) in claims.iter().enumerate() {
-        for b in claims[..at].iter().filter(|b| b.file != a.file) {
-            strangers.push(Pair { same: false, a: a.clone(), b: Finding { file: a.file.clone(), ..b.clone() } });
-        }
-    }
-    let wrong = Share::of(strangers.iter());
-    println!("grave claims of strangers: {wrong}");
-    assert!(wrong.joined * 1000 <= wrong.of, "{wrong}");
 }
 
 #[test]
@@ -164,7 +85,6 @@ fn any_text_can_be_compared() {
             },
         );
     for one in &texts {
-        assert!(!reversed(one, one));
-        assert_eq!(best_match(std::slice::from_ref(one), one), Some(0));
+        assert!(!reversed(one, one) && same_claim(one, one));
     }
 }

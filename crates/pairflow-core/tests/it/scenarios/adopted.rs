@@ -17,6 +17,7 @@ fn a_waiver_by_the_person_before_does_not_count() {
          human: waive F1 'we roll forward'
          adopted
          human: resume
+         codex edits a.rs
          codex: pass",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING codex implementer round 1 failing: lint

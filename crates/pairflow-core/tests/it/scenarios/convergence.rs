@@ -98,8 +98,11 @@ fn converged_is_refused_with_every_unmet_criterion_at_once() {
          test fails
          codex edits a.rs
          codex: pass
+         codex edits a.rs
          codex: pass 'still red'
+         codex edits a.rs
          codex: pass 'red again'
+         codex edits a.rs
          codex: pass 'I give up'
          claude edits b.rs, c.rs
          claude: converged",

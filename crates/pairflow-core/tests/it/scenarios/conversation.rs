@@ -6,7 +6,6 @@ use pairflow_testkit::script::{Play, play};
 
 /// Codex implements in `s1`, reviews twice in `s2` and `s3` while claude implements, and is to implement again.
 const THERE_AND_BACK: &str = "given panes
-    given asks 0
     start
     codex: runs 's1'
     codex: reads

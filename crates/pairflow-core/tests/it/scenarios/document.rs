@@ -96,9 +96,7 @@ fn no_review_accepts_a_document_with_an_unresolved_blocker() {
          word that the document is understood; it is asked for once all else holds
          #3 RUNNING codex implementer round 2 open: F1 P1 no limit for retries
          #4 RUNNING claude reviewer round 2 open: F1 P1 no limit for retries
-         #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no limit for retries asks: orchestrator: one finding is \
-         in the way, and nothing that pairflow can run shows it: F1 P1 no limit for retries. Accept the work as it is, or \
-         continue, so that codex answers it?",
+         #5 RUNNING codex implementer round 3 open: F1 P1 no limit for retries",
     );
 }
 
@@ -208,15 +206,13 @@ fn one_clean_review_of_a_document_is_not_enough() {
          claude: pass clean stepped
          codex: pass P1 'the scope contradicts R2' stepped",
     );
-    assert_eq!(play.unit.questions[0].kind, QuestionKind::Unproven, "one agent's word stands against the other's");
-    assert!(play.unit.streak.is_empty() && play.unit.certificate.is_none());
+    assert!(play.unit.questions.is_empty() && play.unit.streak.is_empty() && play.unit.certificate.is_none());
 }
 
 #[test]
 fn accept_leads_to_the_approval_and_approve_is_refused_before() {
     let question = "orchestrator: the document is reviewed (docs/prd.md). Have you read and understood it? `--decision accept` \
-                    confirms it; anything else goes to the implementer. what changed: the what why: the why risks: the \
-                    risks manual test plan: the test plan";
+                    confirms it; anything else goes to the implementer. what changed: the what";
     let refused = question.replace("orchestrator: the document", "orchestrator asked: the document");
     check(
         &format!("{READ}\nhuman: approve\nhuman: resume\nhuman: reply accept\nhuman: approve"),

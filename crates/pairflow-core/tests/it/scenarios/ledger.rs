@@ -11,9 +11,7 @@ pub(crate) fn rows(play: &Play) -> Vec<String> {
 
 /// A script whose first review files one P1 in `a.rs`; nobody is asked about findings without proof.
 fn filed(rest: &str) -> Play {
-    play(&format!(
-        "given asks 0\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' at a.rs:3\n{rest}"
-    ))
+    play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' at a.rs:3\n{rest}"))
 }
 
 #[test]
@@ -40,7 +38,7 @@ fn a_joined_row_keeps_the_graver_severity_and_a_fixed_one_is_reopened() {
          codex edits a.rs
          codex: pass fixes F1
          claude: pass clean
-         codex: pass P0 'no rollback' at a.rs:4",
+         codex: pass P0 'no way back' at a.rs:4 repeats F1",
     );
     assert_eq!(rows(&play), ["F1 P0 no rollback: reopened"]);
     assert_eq!(play.unit.ledger.rows[0].line, Some(4), "the line is where it was last reported");
@@ -59,13 +57,13 @@ fn a_row_that_a_person_waived_stays_waived_when_it_is_claimed_again() {
 }
 
 #[test]
-fn a_graver_claim_opens_a_waived_row_again_also_as_a_duplicate() {
+fn a_graver_claim_opens_a_waived_row_again() {
     let waived =
         "start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'x is odd' P2 'no rollback'\nhuman: waive F2 'fine'";
     let graver = play(&format!("{waived}\ncodex: pass\nclaude: pass P0 'no rollback'"));
     assert_eq!(rows(&graver)[1], "F2 P0 no rollback: reopened");
-    let twice = play(&format!("{waived}\ncodex: pass\nclaude: pass P2 'no rollback' P1 'No rollback'"));
-    assert_eq!(rows(&twice)[1], "F2 P1 no rollback: reopened");
+    let named = play(&format!("{waived}\ncodex: pass\nclaude: pass P2 'no rollback' P1 'loses rows' repeats F2"));
+    assert_eq!(rows(&named)[1..], ["F2 P1 no rollback: reopened", "F3 P2 no rollback: open"]);
 }
 
 #[test]
@@ -88,17 +86,30 @@ fn no_review_reopens_what_a_person_waived() {
 }
 
 #[test]
-fn what_one_review_says_twice_is_a_duplicate_and_gives_the_row_its_graver_severity() {
+fn findings_of_one_review_are_never_joined_and_a_row_is_repeated_once() {
     let play = play(
         "start
          codex edits a.rs
          codex: pass
          claude: pass P2 'no rollback' at a.rs:3 P1 'No rollback' at a.rs:3 by './repro'",
     );
-    assert_eq!(rows(&play), ["F1 P1 no rollback: open", "F2 P1 No rollback: duplicate, closed"]);
-    let history = &play.unit.ledger.rows[1].history;
-    assert_eq!(history[0].note, "says the same as F1");
-    assert!(play.unit.ledger.rows[0].proven(), "the reproducer goes with the claim");
+    assert_eq!(rows(&play), ["F1 P2 no rollback: open", "F2 P1 No rollback: open"]);
+    let again = filed("codex: pass\nclaude: pass P1 'no rollback' at a.rs:3 P1 'no rollback' at a.rs:3");
+    assert_eq!(rows(&again), ["F1 P1 no rollback: open", "F2 P1 no rollback: open"], "the second is a row of its own");
+    let mut twice = filed("codex: pass\nclaude: pass P1 'a' repeats F1 P1 'b' repeats F1");
+    let refused = "refused: two findings repeat F1; if they are two faults, file the second one without that";
+    assert_eq!(twice.lines.last().unwrap(), refused);
+    twice.line("claude: pass P1 'a' repeats F9");
+    assert_eq!(twice.lines.last().unwrap(), "refused: F9 is not an open finding");
+}
+
+#[test]
+fn a_repeated_row_keeps_its_title_and_gains_what_is_said_now() {
+    let play = filed("codex: pass\nclaude: pass P0 'a failed import keeps half of the rows' at b.rs:9 repeats F1");
+    assert_eq!(rows(&play), ["F1 P0 no rollback: open"]);
+    let row = &play.unit.ledger.rows[0];
+    assert_eq!(row.detail, "claude in round 2: a failed import keeps half of the rows");
+    assert_eq!(row.history.last().unwrap().note, "claimed again: a failed import keeps half of the rows");
 }
 
 #[test]
@@ -152,7 +163,7 @@ fn a_dispute_stays_open_until_the_critic_takes_it() {
 #[test]
 fn rows_that_a_pass_leaves_unanswered_stay_open_and_the_pass_is_accepted_also_with_an_unchanged_tree() {
     check(
-        "given asks 0
+        "
          start
          codex edits a.rs
          codex: pass
@@ -271,7 +282,7 @@ fn each_seat_answers_in_its_own_way() {
 #[test]
 fn what_a_critic_that_changed_files_called_settled_is_open_again() {
     check(
-        "given asks 0
+        "
          start
          codex edits a.rs
          codex: pass
@@ -311,7 +322,10 @@ fn the_ledger_is_bounded_and_keeps_what_is_grave_and_proven_longest() {
         play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P0 'drops the table' by './repro' P3 'nit'");
     for round in 0..7 {
         // What is proven comes back three times before anyone reviews it again.
-        (0..4).for_each(|pass| play.line(&format!("codex: pass 'try {pass} of {round}'")));
+        (0..4).for_each(|pass| {
+            play.line("codex edits a.rs");
+            play.line(&format!("codex: pass 'try {pass} of {round}'"));
+        });
         let found: Vec<_> = (0..100).map(|n| format!("P1 'no rollback' at r{round}/{n}.rs")).collect();
         play.line(&format!("claude: pass {}", found.join(" ")));
         play.line("human: reply continue");

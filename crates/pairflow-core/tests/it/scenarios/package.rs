@@ -66,13 +66,6 @@ fn the_package_lists_exactly_the_changed_files() {
 }
 
 #[test]
-fn a_package_without_changes_says_so() {
-    let play = play("start\ncodex: pass 'nothing to do'\nclaude: pass clean\ncodex: pass clean");
-    assert!(play.package().contains("0 file(s) changed"));
-    assert!(play.package().contains("## Changed files\n\nNone.\n"));
-}
-
-#[test]
 fn the_suggested_message_is_the_first_line_of_the_task_and_what_the_implementers_said() {
     let play = ready("given task '\\n## Fix the login race\\nmore'");
     let message = pairflow_core::view::package::commit_message(&play.unit);

@@ -174,7 +174,7 @@ fn a_retried_agent_verb_is_the_same_record() {
          #4 RUNNING claude reviewer round 1
          #5 RUNNING codex reviewer round 2 clean: claude
          same record as #5
-         #6 READY_FOR_APPROVAL round 2 tree0
+         #6 READY_FOR_APPROVAL round 2 tree1
          same record as #6",
     );
 }
@@ -182,7 +182,7 @@ fn a_retried_agent_verb_is_the_same_record() {
 #[test]
 fn the_same_words_in_a_later_turn_are_a_new_record() {
     check(
-        "given asks 0
+        "
          start
          codex: pass 'x'
          claude: pass 'y' P1 'no rollback'
@@ -218,8 +218,8 @@ fn a_given_key_makes_any_retry_the_same_record() {
          same record as #3
          #4 RUNNING claude reviewer round 1
          #5 RUNNING codex reviewer round 2 clean: claude
-         #6 READY_FOR_APPROVAL round 2 tree0
-         #7 APPROVED_FOR_COMMIT tree0
+         #6 READY_FOR_APPROVAL round 2 tree1
+         #7 APPROVED_FOR_COMMIT tree1
          same record as #7
          #8 RUNNING claude implementer round 3
          same record as #8",

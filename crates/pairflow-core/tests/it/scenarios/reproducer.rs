@@ -71,29 +71,36 @@ fn no_critic_confirms_a_row_whose_reproducer_fails() {
          claude: pass P1 'no rollback' by './repro'
          codex edits a.rs
          codex: pass fixes F1
+         codex edits a.rs
          codex: pass 'it is fixed' fixes F1
+         codex edits a.rs
          codex: pass 'it really is' fixes F1
+         codex edits a.rs
          codex: pass 'I say so' fixes F1
          claude: pass clean confirms F1
          claude: pass clean
+         codex edits a.rs
          codex: pass 'one'
+         codex edits a.rs
          codex: pass 'two'
+         codex edits a.rs
          codex: pass 'three'
+         codex edits a.rs
          codex: pass 'four'
          claude: converged",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
-         #5 RUNNING codex implementer round 2 open: F1 P1 no rollback [fixed]
-         #6 RUNNING codex implementer round 2 open: F1 P1 no rollback [fixed]
-         #7 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed]
+         #5 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
+         #6 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
+         #7 RUNNING claude reviewer round 2 open: F1 P1 no rollback [reopened]
          refused: F1 has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does
-         #8 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]
-         #9 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]
-         #10 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]
-         #11 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed]
-         #12 RUNNING claude reviewer round 3 open: F1 P1 no rollback [fixed]
+         #8 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
+         #9 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
+         #10 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
+         #11 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
+         #12 RUNNING claude reviewer round 3 open: F1 P1 no rollback [reopened]
          refused: not converged yet: open P0/P1 findings: F1 P1 no rollback; a second clean review of this tree by another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history)",
     );
 }

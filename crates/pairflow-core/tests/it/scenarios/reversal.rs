@@ -5,7 +5,7 @@ use pairflow_testkit::script::{check, play};
 
 use super::ledger::rows;
 
-const UNDOES: &str = "given asks 0
+const UNDOES: &str = "
     start
     codex edits a.rs
     codex: pass
@@ -19,8 +19,12 @@ fn a_finding_that_asks_to_undo_an_earlier_one_stops_the_loop_with_one_question()
     let play = play(&format!("{UNDOES}\nwait 6m\nsettle"));
     assert_eq!(rows(&play), ["F1 P1 no lock around the write: fixed, closed", "F2 P1 this waits too long: reversal"]);
     let asked: Vec<_> = play.unit.questions.iter().map(|open| (open.kind, open.question.as_str())).collect();
-    let question = "F2 P1 this waits too long asks to undo F1, so that the loop would go round in circles. Accept the \
-                    work as it is, or continue? Say which of the two findings holds.";
+    let question = "F2 P1 this waits too long asks to undo F1, so that the loop would go round in circles.\n\
+                    F2 P1 this waits too long (reversal), says claude\n\
+                    F1 P1 no lock around the write (fixed), says claude\n\
+                    Say which of the two holds: your message goes to the agents.\n\
+                    continue: goes on with codex as implementer, up to 8 more reviews.\n\
+                    accept: takes the work as it is: what is open stays open, and the package says so.";
     assert_eq!(asked, [(QuestionKind::Reversal, question)]);
 }
 
@@ -49,7 +53,7 @@ fn the_persons_words_reach_the_implementer() {
 #[test]
 fn an_old_row_that_is_claimed_again_to_undo_a_newer_one_is_a_reversal_too() {
     let play = play(
-        "given asks 0
+        "
          start
          codex edits a.rs
          codex: pass
@@ -86,7 +90,7 @@ fn a_nitpick_that_undoes_something_does_not_stop_the_loop() {
 #[test]
 fn a_finding_that_names_itself_or_nothing_that_is_there_undoes_nothing() {
     let play = play(
-        "given asks 0
+        "
          start
          codex edits a.rs
          codex: pass

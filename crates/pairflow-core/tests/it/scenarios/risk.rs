@@ -7,7 +7,7 @@ use super::ledger::rows;
 #[test]
 fn a_p2_of_a_risky_class_has_to_be_answered_once_and_a_fix_is_an_answer() {
     check(
-        "given asks 0
+        "
          start
          codex edits a.rs
          codex: pass

@@ -46,7 +46,7 @@ fn p0_keeps_the_loop_going() {
 #[test]
 fn a_finding_that_the_next_review_does_not_mention_stays_open_until_one_finds_nothing() {
     check(
-        "given asks 0
+        "
          start
          codex: pass
          claude: pass P1 'no rollback'
@@ -102,7 +102,6 @@ fn a_second_review_that_finds_something_makes_the_new_implementer_fix_and_the_fi
          codex: pass
          claude: pass clean
          codex: pass P1 'no rollback'
-         human: reply continue
          claude edits a.rs
          claude: pass 'rolls back'
          codex: pass clean
@@ -110,11 +109,10 @@ fn a_second_review_that_finds_something_makes_the_new_implementer_fix_and_the_fi
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude
-         #4 WAITING_HUMAN claude implementer round 3 opening open: F1 P1 no rollback asks: orchestrator: one finding is in the way, and nothing that pairflow can run shows it: F1 P1 no rollback. Accept the work as it is, or continue, so that claude answers it?
-         #5 RUNNING claude implementer round 3 open: F1 P1 no rollback
-         #6 RUNNING codex reviewer round 3 open: F1 P1 no rollback
-         #7 RUNNING claude reviewer round 4 clean: codex
-         #8 READY_FOR_APPROVAL round 4 tree2",
+         #4 RUNNING claude implementer round 3 open: F1 P1 no rollback
+         #5 RUNNING codex reviewer round 3 open: F1 P1 no rollback
+         #6 RUNNING claude reviewer round 4 clean: codex
+         #7 READY_FOR_APPROVAL round 4 tree2",
     );
 }
 

@@ -59,7 +59,7 @@ fn a_finding_that_is_repeated_is_one_row() {
 #[test]
 fn on_another_tree_the_rows_of_the_first_stay_open_until_they_are_settled() {
     check(
-        "given asks 0
+        "
          start
          codex edits a.rs
          codex: pass
@@ -83,7 +83,7 @@ fn on_another_tree_the_rows_of_the_first_stay_open_until_they_are_settled() {
 #[test]
 fn on_the_same_tree_only_a_review_without_anything_grave_settles_what_was_grave() {
     check(
-        "given asks 0
+        "
          start
          codex edits a.rs
          codex: pass

@@ -3,6 +3,7 @@
 use pairflow_core::log::{Body, Evidence, Lifecycle};
 use pairflow_core::unit::SEND_BACKS;
 use pairflow_core::view::brief::{BriefMaterial, brief};
+use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;
 use pairflow_testkit::script::{Play, check, play};
 
@@ -47,14 +48,55 @@ fn after_three_times_in_a_row_a_critic_looks_at_it_all_the_same_and_the_next_rou
     for round in 1..=2 {
         for again in 1..=SEND_BACKS {
             assert_eq!((play.unit.sent_back, play.unit.round), (again, round));
+            play.line("codex edits a.rs");
             play.line(&format!("codex: pass 'try {again} of {round}'"));
         }
         assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude", "{:?}", play.lines);
         play.line(&format!("claude: pass 'red' P1 'fault {round} in the tests'"));
         assert!(play.unit.questions.is_empty(), "a failing check is no matter of opinion");
+        play.line("codex edits a.rs");
         play.line(&format!("codex: pass 'next {round}'"));
     }
     assert_eq!((play.unit.reviews, sent_back(&play).len()), (2, 7));
+}
+
+#[test]
+fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
+    let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first'\ncodex: pass 'cannot be the code'";
+    let mut play = play(script);
+    let asked = |play: &Play| play.unit.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
+    let [question] = &asked(&play)[..] else { panic!("{:?}", play.lines) };
+    for part in [
+        "codex handed over the same files again, and the check 'test' fails.",
+        "'test' runs: ./test",
+        "codex says: cannot be the code",
+        "pairflow config set demo commands.test='…'",
+    ] {
+        assert!(question.contains(part), "{part}: {question}");
+    }
+    let answers = inbox(&play.unit).remove(0).answer;
+    assert_eq!(answers[0], "pairflow reply demo --message '…'");
+    assert!(answers.contains(&"pairflow waive demo test --reason '…'".to_owned()), "{answers:?}");
+    play.line("human: reply 'the server was down, try again'");
+    assert_eq!((asked(&play), play.unit.sent_back), (Vec::new(), 2), "it is codex's turn again");
+    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "codex");
+    play.line("codex: pass 'again'");
+    assert_eq!(asked(&play).len(), 1, "no such hand-over without a question");
+    play.line("human: waive test 'it needs the network'");
+    assert_eq!((asked(&play), play.unit.phase.turn().unwrap().agent.as_str()), (Vec::new(), "claude"));
+}
+
+#[test]
+fn work_that_changes_no_file_goes_back_and_is_then_asked_about_and_never_accepted() {
+    let mut play = play("start\ncodex: pass 'nothing to do' empty");
+    assert_eq!(sent_back(&play), ["codex: it changes no file"]);
+    play.line("codex: pass 'really nothing' empty");
+    let question = &play.unit.questions[0].question;
+    assert!(question.starts_with("codex handed over the same files again, and it changes no file."), "{question}");
+    let undone = "start\ncodex edits a.rs\ncodex: pass\nhuman deletes a.rs\nclaude: converged";
+    let undone = pairflow_testkit::script::play(&format!("given max_rounds 1\n{undone}\nclaude: pass clean"));
+    let question = &undone.unit.questions[0].question;
+    assert!(question.contains("accept: not possible: the work changes no file"), "{question}");
 }
 
 #[test]

@@ -19,9 +19,9 @@ fn at_the_cap_a_person_is_asked_once() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 reviews have not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?
+         #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 reviews have not brought an agreement; 2 P0/P1 findings are open.
          nothing happens
-         refused: a person is asked first: 2 reviews have not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?",
+         refused: a person is asked first: 2 reviews have not brought an agreement; 2 P0/P1 findings are open.",
     );
 }
 
@@ -60,10 +60,10 @@ fn continue_goes_on_where_the_loop_would_have_gone_with_a_fresh_budget() {
          claude: pass P1 'still none'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.
          #4 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #6 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one review has not brought an agreement; 2 P0/P1 findings are open. Accept the work as it is, or continue with a fresh budget?",
+         #6 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one review has not brought an agreement; 2 P0/P1 findings are open.",
     );
 }
 
@@ -79,7 +79,7 @@ fn an_answer_without_a_decision_means_continue() {
          codex: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex reviewer round 2 opening clean: claude asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #3 WAITING_HUMAN codex reviewer round 2 opening clean: claude asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open.
          #4 RUNNING codex reviewer round 2 clean: claude
          #5 READY_FOR_APPROVAL round 2 tree1",
     );
@@ -96,7 +96,7 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.
          #4 READY_FOR_APPROVAL round 2 tree1",
     );
     let play = play(
@@ -150,7 +150,7 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
          #3 RUNNING claude reviewer round 1 opening unchecked: test
          #4 RUNNING claude reviewer round 1 opening
          #5 RUNNING claude reviewer round 1 failing: test
-         #6 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #6 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open.
          refused: the work cannot be accepted as it is: the required check 'test' has not passed on this tree
          #7 RUNNING codex implementer round 2 failing: test",
     );
@@ -168,7 +168,7 @@ fn accept_is_refused_while_the_tree_has_no_review() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN claude reviewer round 2 opening asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #3 WAITING_HUMAN claude reviewer round 2 opening asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open.
          refused: the work cannot be accepted as it is: this tree has not been reviewed",
     );
 }
@@ -187,10 +187,10 @@ fn accept_is_refused_while_another_question_is_open() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
-         #4 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?, codex: is it worth it?
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.
+         #4 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open., codex: is it worth it?
          refused: the work cannot be accepted as it is: other questions are open
-         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.
          #6 READY_FOR_APPROVAL round 2 tree1",
     );
 }

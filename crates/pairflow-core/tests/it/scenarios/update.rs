@@ -151,7 +151,7 @@ fn an_update_while_acceptance_is_held_back_at_the_cap_asks_for_a_tie_break() {
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 RUNNING codex reviewer round 2 closing clean: claude
          #5 RUNNING codex reviewer round 2 settled paused clean: claude, codex
-         #6 WAITING_HUMAN codex reviewer round 3 opening paused unchecked: test asks: orchestrator: 2 reviews have not brought an agreement; no P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?
+         #6 WAITING_HUMAN codex reviewer round 3 opening paused unchecked: test asks: orchestrator: 2 reviews have not brought an agreement; no P0/P1 finding is open.
          #7 RUNNING codex reviewer round 3 opening paused unchecked: test
          #8 RUNNING codex reviewer round 3",
     );
@@ -176,7 +176,7 @@ fn an_update_waits_for_the_snapshot_of_a_hand_over() {
          #4 RUNNING codex implementer round 2 closing paused open: F1 P1 no rollback
          #5 RUNNING codex implementer round 2 closing paused updating open: F1 P1 no rollback
          refused: this is no longer owed
-         #6 WAITING_HUMAN codex implementer round 2 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open. Accept the work as it is, or continue with a fresh budget?",
+         #6 WAITING_HUMAN codex implementer round 2 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.",
     );
 }
 

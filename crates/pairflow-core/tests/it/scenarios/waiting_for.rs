@@ -173,9 +173,10 @@ fn files_that_a_reviewer_changed_are_seen_by_converged_alone() {
 #[test]
 fn every_criterion_is_shown_and_refused_in_the_same_words() {
     let mut play = play("given risk **\nstart\ncodex edits a.rs\ncodex: pass");
-    let red = ["test fails", "codex: pass 'a'", "codex: pass 'b'", "codex: pass 'c'", "codex: pass 'd'"];
-    for line in ["claude: pass P2 'unclear' at a.rs:1", "codex edits a.rs"].into_iter().chain(red) {
-        play.line(line);
+    ["claude: pass P2 'unclear' at a.rs:1", "test fails"].into_iter().for_each(|line| play.line(line));
+    for words in ["a", "b", "c", "d"] {
+        play.line("codex edits a.rs");
+        play.line(&format!("codex: pass '{words}'"));
     }
     let shown = Status::of(&play.unit, play.log.last().unwrap().at).missing_for_convergence;
     let command =

@@ -265,7 +265,7 @@ fn a_review_in_slices_is_clean_only_if_all_were_read() {
         "of the 3 slices of this change these are not confirmed: 2, 3; a review that finds nothing grave covers all of them"
     );
     let next = told.next(&play.unit.id, review(&[], &[]).caller(&play.unit)).unwrap();
-    assert_eq!(next, "pairflow pass --summary '…' --no-findings --reviewed 1,2,3");
+    assert_eq!(next, format!("pairflow brief {}", play.unit.id));
     let mut found = play.clone();
     assert_eq!(found.attempt(review(&["P1:no rollback"], &[1])), Ok(()), "what sends the work back may be partial");
     assert_eq!(play.attempt(review(&[], &[3, 1, 2])), Ok(()));
@@ -301,7 +301,7 @@ fn convergence_needs_every_slice_too() {
     let next = |refused: &Refusal| refused.next(&play.unit.id, claim(&[], &play).caller(&play.unit)).unwrap();
     assert_eq!(next(&refused), "pairflow converged --summary '…' --reviewed 1,2");
     let more = Refusal::NotConverged { unmet: vec![Unmet::NoAlternation, Unmet::Slices(vec![1])] };
-    assert_eq!(next(&more), "pairflow pass --summary '…' --no-findings --reviewed 1,2");
+    assert_eq!(next(&more), format!("pairflow brief {}", play.unit.id));
     assert_eq!(play.attempt(claim(&[1, 2], &play)), Ok(()));
 }
 

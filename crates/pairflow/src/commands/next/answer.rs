@@ -55,10 +55,10 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
     let own: &[(char, &str)] = match open.waiting.item.kind {
         ItemKind::Approval if approved => &[('a', "commit"), ('r', "send back")],
         ItemKind::Approval => &[('a', "approve and commit"), ('r', "send back")],
-        ItemKind::Question => &[('r', "reply")],
-        ItemKind::TieBreak => &[('a', "accept"), ('c', "continue"), ('r', "reply and continue")],
+        ItemKind::Question | ItemKind::Failing => &[('r', "reply")],
+        ItemKind::TieBreak => &[('c', "continue"), ('r', "reply and continue"), ('a', "accept")],
         ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with words")],
-        ItemKind::CouldNotCheck => &[('a', "accept without it"), ('c', "try again")],
+        ItemKind::CouldNotCheck => &[('c', "try again"), ('a', "accept without it")],
         ItemKind::Permission => &[('a', "allow it once"), ('r', "refuse it with words")],
         // What a pane shows is answered there; then the loop goes on.
         ItemKind::Pane => &[('c', "continue")],

@@ -133,9 +133,11 @@ fn converged_without_evidence_is_refused_and_logged_with_every_unmet_criterion()
     started(&home, "b1");
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
     for n in 1..=3 {
+        codex.write("draft.txt", &format!("{n}\n"));
         codex.pairflow(&["pass", "--summary", &format!("without the file that the check wants, {n}")]).ok();
         home.wait_for_turn("b1", "codex");
     }
+    codex.write("draft.txt", "4\n");
     // What goes back too often is reviewed all the same.
     codex.pairflow(&["pass", "--summary", "without the file that the check wants"]).ok();
     home.wait_for_turn("b1", "claude");

@@ -30,8 +30,9 @@ fn brief(agent: &Agent<'_>) -> String {
 
 /// Finds nothing in a change that is so long that every slice of it has to be named.
 fn clean(agent: &Agent<'_>) {
-    let refused = agent.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ends(1).stderr;
-    let slices = refused.split("--reviewed ").nth(1).unwrap().trim();
+    agent.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ends(1).says("slices");
+    let told = brief(agent);
+    let slices = told.rsplit("--reviewed ").next().and_then(|rest| rest.split_whitespace().next()).unwrap();
     agent.pairflow(&["pass", "--summary", "fine", "--no-findings", "--reviewed", slices]).ok();
 }
 

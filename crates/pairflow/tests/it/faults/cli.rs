@@ -269,7 +269,7 @@ fn rounds<'a>(home: &'a Home, id: &str, last: u32, finding: &str) -> (Agent<'a>,
 #[test]
 fn max_rounds_is_honoured_with_a_question_to_the_person() {
     let home = home();
-    home.commit("pairflow.toml", "max_rounds = 3\nask_unproven_after = 0\n", "configuration");
+    home.commit("pairflow.toml", "max_rounds = 3\n", "configuration");
     started(&home, "b1");
     let (codex, _) = rounds(&home, "b1", 3, "P1:still wrong");
     let status = home.wait_for_state("b1", "WAITING_HUMAN");
@@ -282,7 +282,7 @@ fn max_rounds_is_honoured_with_a_question_to_the_person() {
 #[test]
 fn a_blocker_in_a_late_round_still_blocks() {
     let home = home();
-    home.commit("pairflow.toml", "max_rounds = 20\nask_unproven_after = 0\n", "configuration");
+    home.commit("pairflow.toml", "max_rounds = 20\n", "configuration");
     started(&home, "b1");
     let (codex, claude) = rounds(&home, "b1", 9, "P0:loses data");
     home.wait_for_turn("b1", "codex");

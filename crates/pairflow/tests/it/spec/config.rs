@@ -149,7 +149,9 @@ fn the_configured_agents_get_the_seats() {
     let status = home.wait_for_turn("b1", "gemini");
     assert_eq!(status["seats"], json!({"implementer": "gemini", "reviewer": "codex"}));
     home.pairflow(&["env", "b1", "--agent", "claude"]).ends(1);
-    home.agent("b1", "gemini").pairflow(&["pass", "--summary", "x"]).ok();
+    let gemini = home.agent("b1", "gemini");
+    gemini.write("x.txt", "x\n");
+    gemini.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "codex");
     home.pairflow(&["create", "--id", "b2", "--task", TASK, "--test", "true", "--pair", "claude,gemini"]).ok();
     assert_eq!(home.status("b2")["seats"], json!({"implementer": "claude", "reviewer": "gemini"}));

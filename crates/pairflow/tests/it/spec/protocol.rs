@@ -174,7 +174,6 @@ fn writers_at_the_same_time_get_numbers_without_a_gap_or_a_double() {
 #[test]
 fn of_two_passes_at_the_same_moment_one_wins_and_the_other_changes_nothing() {
     let home = home();
-    home.configure("ask_unproven_after = 0\n");
     let (codex, claude) = running(&home, "b1");
     codex.write("done.txt", "done\n");
     for race in 0..6 {
