@@ -22,9 +22,10 @@ pub enum Route {
     Accept,
 }
 
-/// Whether a review that left nothing grave open is clean: every required check must have passed, too.
+/// Whether a review that left nothing grave open is clean: every required check must have passed, too, and there must be
+/// work that was reviewed.
 pub fn is_clean(unit: &Unit) -> bool {
-    unit.ledger.blocking().next().is_none() && unit.checks_not_passed().is_empty()
+    unit.ledger.blocking().next().is_none() && unit.checks_not_passed().is_empty() && !unit.changes_nothing()
 }
 
 /// Says where the loop goes once `streak` stands, given that the last review was `clean`.
