@@ -17,6 +17,8 @@ pub const SEND_BACKS: u32 = 3;
 
 /// How many of the last lines of a failing check a question quotes.
 const QUOTED: usize = 8;
+/// How many reproducers a question names with their commands.
+const TOLD: usize = 5;
 
 /// Returns what pairflow ran itself and keeps the newest tree from being accepted, each as a sentence.
 pub fn failing(unit: &Unit) -> Vec<String> {
@@ -100,7 +102,7 @@ fn question(unit: &Unit, why: &[String]) -> Event {
         let tail: Vec<_> = receipt.map(|receipt| receipt.tail.lines().collect()).unwrap_or_default();
         tail[tail.len().saturating_sub(QUOTED)..].iter().for_each(|line| text.push_str(&format!("\n  {line}")));
     }
-    for row in unit.failing_rows() {
+    for row in unit.failing_rows().take(TOLD) {
         let command = row.reproducer.as_ref().map_or("", |one| one.command.as_str());
         text.push_str(&format!("\nthe reproducer of {} runs: {command}", row.short()));
     }

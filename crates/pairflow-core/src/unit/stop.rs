@@ -33,7 +33,7 @@ pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
 fn reversed(unit: &Unit, row: &Row) -> Event {
     let why = row.history.last().map_or("asks to undo an earlier finding", |change| change.note.as_str());
     let mut text = format!("{} {why}, so that the loop would go round in circles.\n{}", row.short(), arguments(row));
-    let older = why.rsplit(' ').next().and_then(|name| name.parse().ok()).and_then(|id| unit.ledger.get(id));
+    let older = row.reverses.and_then(|id| unit.ledger.get(id));
     text.extend(older.map(|older| format!("\n{}", arguments(older))));
     text.push_str("\nSay which of the two holds: your message goes to the agents.");
     text.push_str(&answers(unit));

@@ -196,7 +196,7 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
     }
 }
 
-/// What a person can do about what fails: correct the command of a check, or live with it.
+/// What a person can do about what fails: correct the command of a check, waive it, or stop the bubble.
 fn repairs(unit: &Unit) -> Vec<String> {
     let id = &unit.id;
     let checks = unit.failing_checks().flat_map(|name| {

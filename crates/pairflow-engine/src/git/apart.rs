@@ -24,7 +24,7 @@ impl Apart {
     /// Makes a directory in `place` for objects that have names like `object`.
     pub(super) fn make(place: &Path, common_dir: &Path, object: &str) -> Result<Self, GitError> {
         let failed = |source| GitError::io("make a directory in", place, source);
-        let dir = tempfile::Builder::new().prefix("git-").tempdir_in(place).map_err(failed)?;
+        let dir = tempfile::Builder::new().prefix("pairflow-git-").tempdir_in(place).map_err(failed)?;
         let apart = Self { dir, objects: common_dir.join("objects"), personal: false };
         for name in ["objects", "refs", "info"] {
             let path = apart.path().join(name);

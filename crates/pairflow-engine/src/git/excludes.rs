@@ -18,7 +18,11 @@ use crate::regular;
 /// Returns git for reading the files of a worktree, by the rules for ignored files that are in force.
 pub(super) fn reading(workspace: &Workspace, index: &Index) -> Result<Git, GitError> {
     let excludes = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
-    let attributes = regular::read(&workspace.common_dir.join("info/attributes")).unwrap_or_default();
+    let path = workspace.common_dir.join("info/attributes");
+    let attributes = match regular::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        read => read.map_err(|source| GitError::io("read", &path, source))?,
+    };
     let place = index.path().parent().unwrap_or(&workspace.path);
     let apart = Apart::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
     Ok(Git::apart(apart, Some(&workspace.path)))

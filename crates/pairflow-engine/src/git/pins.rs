@@ -52,7 +52,7 @@ pub(super) const NAMED: &str =
 const PLAIN_MERGE: &str = "git merge-file -q %A %O %B || exit 1";
 
 /// The commands that run no program and read no content of a worktree, whatever the configuration says.
-const HARMLESS: [&str; 12] = [
+const HARMLESS: [&str; 11] = [
     "--version",
     "cat-file",
     "check-ref-format",
@@ -62,7 +62,6 @@ const HARMLESS: [&str; 12] = [
     "merge-base",
     "rev-list",
     "rev-parse",
-    "show-ref",
     "update-ref",
     "write-tree",
 ];
@@ -70,7 +69,8 @@ const HARMLESS: [&str; 12] = [
 /// Whether a call with these arguments must be kept from settings with names of their own.
 pub(super) fn needed(args: &[OsString]) -> bool {
     let harmless = args.first().is_some_and(|verb| HARMLESS.iter().any(|harmless| verb == harmless));
-    !harmless || args.iter().any(|arg| arg == "--modified")
+    let reads = |arg: &OsString| ["--modified", "--filters", "--textconv"].iter().any(|option| arg == option);
+    !harmless || args.iter().any(reads)
 }
 
 /// Returns the fixed settings.

@@ -120,7 +120,7 @@ impl Play {
 
     fn pass(&mut self, by: AgentId, words: &mut Words) -> Command {
         let summary = words.quoted().map(|text| text.replace("\\n", "\n"));
-        // Whoever hands work over has done something, unless the line says otherwise.
+        // An agent that hands work over has done something, unless the line says otherwise.
         let produces = self.unit.phase.turn().is_some_and(|turn| turn.agent == by && turn.seat == Seat::Producer);
         if !words.take("empty") && produces && self.world.tree() == self.world.base_tree() {
             self.world.edit("work.rs");

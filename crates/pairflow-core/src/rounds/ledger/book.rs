@@ -245,13 +245,19 @@ fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     }
 }
 
-/// Adds what a critic says of a row in other words, as long as there is room.
+/// Adds what a critic says of a row in other words. What was said first and what is said now have their place; where that
+/// is too much, the words between are left out. The log has them all.
 fn add_words(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     let said =
         [&finding.title, &finding.detail].into_iter().filter(|text| !text.trim().is_empty() && **text != row.title);
     let said = said.map(String::as_str).collect::<Vec<_>>().join(": ");
-    if said.is_empty() || row.detail.contains(&said) || row.detail.len() + said.len() > MAX_DETAIL {
+    if said.is_empty() || row.detail.contains(&said) {
         return;
+    }
+    if row.detail.len() > MAX_DETAIL {
+        let end = (0..=MAX_DETAIL).rev().find(|at| row.detail.is_char_boundary(*at)).unwrap_or(0);
+        row.detail.truncate(end);
+        row.detail.push('…');
     }
     match row.detail.is_empty() && finding.title == row.title {
         true => row.detail = said,
@@ -278,6 +284,7 @@ fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     let asked_about = row.history.iter().any(|change| change.to == RowState::Reversal);
     let undoes = finding.reverses.filter(|_| row.state != RowState::Waived && !asked_about);
     if let Some(older) = undoes {
+        row.reverses = Some(older);
         row.become_state(change(review.round, &by, RowState::Reversal, &undoing(older)));
         return;
     }
@@ -317,6 +324,7 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
         risk: is_risk(finding, review.risk),
         seen: finding.seen,
         reproducer: finding.reproducer.as_deref().map(pending),
+        reverses: finding.reverses,
         blocker: finding.blocker,
         history: Vec::new(),
     };

@@ -64,6 +64,9 @@ pub struct Row {
     /// The command that shows the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducer: Option<Reproducer>,
+    /// The row that asked for what this one wants undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverses: Option<FindingId>,
     /// Whether the implementer of a document said that it stands in the way of the implementation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocker: bool,

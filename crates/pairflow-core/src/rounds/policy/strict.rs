@@ -22,8 +22,7 @@ pub enum Route {
     Accept,
 }
 
-/// Whether a review that left nothing grave open is clean: every required check must have passed, too, and there must be
-/// work that was reviewed.
+/// Whether a review is clean: no row blocks, every required check passed, and there is a change that was reviewed.
 pub fn is_clean(unit: &Unit) -> bool {
     unit.ledger.blocking().next().is_none() && unit.checks_not_passed().is_empty() && !unit.changes_nothing()
 }

@@ -1,7 +1,7 @@
 //! Evidence before opinions: work on which a check or a reproducer fails goes back before a review is paid for.
 
 use pairflow_core::log::{Body, Evidence, Lifecycle};
-use pairflow_core::unit::SEND_BACKS;
+use pairflow_core::unit::{SEND_BACKS, Seat};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;
@@ -97,6 +97,15 @@ fn work_that_changes_no_file_goes_back_and_is_then_asked_about_and_never_accepte
     let undone = pairflow_testkit::script::play(&format!("given max_rounds 1\n{undone}\nclaude: pass clean"));
     let question = &undone.unit.questions[0].question;
     assert!(question.contains("accept: not possible: the work changes no file"), "{question}");
+    let reviewed = "start\ncodex edits a.rs\ncodex: pass\nclaude deletes a.rs\nclaude: pass clean\nclaude: pass clean";
+    let reviewed = pairflow_testkit::script::play(reviewed);
+    let turn = reviewed.unit.phase.turn().unwrap();
+    assert_eq!(
+        (turn.seat, turn.is_open()),
+        (Seat::Producer, true),
+        "no review of nothing is clean: {:?}",
+        reviewed.lines
+    );
 }
 
 #[test]
