@@ -116,6 +116,30 @@ pub struct Receipt {
     /// The last lines of the output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tail: String,
+    /// Where it ran.
+    #[serde(default, skip_serializing_if = "Place::is_worktree")]
+    pub place: Place,
+}
+
+/// Where a check ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// In the agents' worktree: receipts of older versions, and of bubbles that are configured so.
+    #[default]
+    Worktree,
+    /// In pairflow's own checkout of the tree, in which caches stay from one run to the next.
+    Checkout,
+    /// In a checkout that had nothing but the tree.
+    Fresh,
+    /// In pairflow's own checkout of the base, before there was any work.
+    Base,
+}
+
+impl Place {
+    fn is_worktree(&self) -> bool {
+        *self == Self::Worktree
+    }
 }
 
 /// What came of a check. There are three outcomes, never two.

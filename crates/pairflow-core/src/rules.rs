@@ -64,6 +64,9 @@ pub struct Rules {
     pub setup: Option<String>,
     /// How long one check may run.
     pub check_timeout_secs: u64,
+    /// Where checks run.
+    #[serde(default)]
+    pub checks_in: ChecksIn,
     /// Which paths the bubble may change.
     #[serde(default)]
     pub scope: Scope,
@@ -199,6 +202,17 @@ pub enum WorkMode {
     Clone,
 }
 
+/// Where checks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChecksIn {
+    /// In a checkout that belongs to pairflow.
+    #[default]
+    Checkout,
+    /// In the agents' worktree, for repositories that are too large to be checked out twice.
+    Worktree,
+}
+
 /// Whether a critic starts with a clean context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -282,6 +296,7 @@ impl Default for Rules {
             manual_checks: Vec::new(),
             setup: None,
             check_timeout_secs: 1800,
+            checks_in: ChecksIn::Checkout,
             scope: Scope::default(),
             risk: Vec::new(),
             kind: BubbleKind::Code,

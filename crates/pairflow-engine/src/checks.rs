@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::facts::{Outcome, Receipt};
+use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::ids::TreeId;
 
 use crate::process::{Cancel, CommandLine, Job, Kind, Ran, Registration, run, tail};
@@ -24,6 +24,8 @@ pub struct CheckRun<'a> {
     pub command: &'a str,
     /// Where it runs.
     pub workspace: &'a Path,
+    /// What kind of place that is.
+    pub place: Place,
     /// The tree that the workspace holds.
     pub tree: &'a TreeId,
     /// How long it may run.
@@ -68,6 +70,7 @@ pub fn run_check(check: &CheckRun<'_>, cancel: &Cancel) -> Result<Checked, Cance
         duration_ms: u64::try_from(ran.duration.as_millis()).unwrap_or(u64::MAX),
         output: None,
         tail: tail(&ran.output, TAIL_LINES, TAIL_CHARS),
+        place: check.place,
     };
     Ok(Checked { receipt, output: ran.output })
 }
@@ -147,6 +150,7 @@ mod tests {
                 name: "test",
                 command,
                 workspace: self.dir.path(),
+                place: Place::Checkout,
                 tree: &tree,
                 timeout,
                 max_output: 10_000,
@@ -212,6 +216,7 @@ mod tests {
             name: "test",
             command: "true",
             workspace: bench.dir.path(),
+            place: Place::Checkout,
             tree: &tree,
             timeout: Duration::from_secs(20),
             max_output: 100,

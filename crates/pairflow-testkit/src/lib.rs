@@ -11,5 +11,6 @@ pub mod pair;
 pub mod script;
 pub mod sim;
 pub mod store;
+pub mod swap;
 pub mod toys;
 pub mod wait;

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::error::Place;
 use super::webhook::Webhook;
 use crate::ids::{AgentId, BubbleId};
-use crate::rules::{BubbleKind, ContextMode, DriverKind, HookKind, Permissions, PromptBy, WorkMode};
+use crate::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, HookKind, Permissions, PromptBy, WorkMode};
 
 /// Makes a layer out of the list of keys, so that a key is merged and explained from the moment it is listed.
 macro_rules! layer {
@@ -103,6 +103,7 @@ layer! {
     permissions: Permissions = "permissions",
     capture_output: bool = "capture_output",
     check_timeout_secs: u64 = "check_timeout_secs" [Repository, Live],
+    checks_in: ChecksIn = "checks_in",
     check_env: Vec<String> = "check_env" [PersonOnly],
     no_tests: bool = "no_tests",
     manual_checks: Vec<String> = "manual_checks" [Repository, Live],

@@ -123,6 +123,7 @@ impl Reading<'_> {
             "permissions" => self.layer.permissions = self.keep(given, given.permissions()),
             "capture_output" => self.layer.capture_output = self.keep(given, given.truth()),
             "check_timeout_secs" => self.layer.check_timeout_secs = self.keep(given, given.number(&check::SECONDS)),
+            "checks_in" => self.layer.checks_in = self.keep(given, given.checks_in()),
             "check_env" => self.layer.check_env = self.keep(given, given.list(check::variable)),
             "no_tests" => self.layer.no_tests = self.keep(given, given.truth()),
             "manual_checks" => self.layer.manual_checks = self.keep(given, given.list(check::text)),

@@ -8,7 +8,7 @@ use toml::de::DeValue;
 use super::check;
 use super::error::Complaint;
 use super::layer::QualityMode;
-use crate::rules::{BubbleKind, ContextMode, DriverKind, HookKind, Permissions, PromptBy, WorkMode};
+use crate::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, HookKind, Permissions, PromptBy, WorkMode};
 
 /// What is wrong with a value, and with which part of it.
 pub(super) type Wrong = Vec<(Complaint, std::ops::Range<usize>)>;
@@ -83,6 +83,10 @@ impl Given<'_, '_> {
 
     pub(super) fn work_mode(&self) -> Result<WorkMode, Wrong> {
         self.choice(&[("worktree", WorkMode::Worktree), ("clone", WorkMode::Clone)])
+    }
+
+    pub(super) fn checks_in(&self) -> Result<ChecksIn, Wrong> {
+        self.choice(&[("checkout", ChecksIn::Checkout), ("worktree", ChecksIn::Worktree)])
     }
 
     pub(super) fn kind(&self) -> Result<BubbleKind, Wrong> {

@@ -186,6 +186,7 @@ impl Layer {
             permissions: Some(recorded(rules.permissions)),
             capture_output: Some(recorded(rules.capture_output)),
             check_timeout_secs: Some(recorded(rules.check_timeout_secs)),
+            checks_in: Some(recorded(rules.checks_in)),
             no_tests: Some(recorded(rules.checks.is_empty())),
             manual_checks: Some(recorded(rules.manual_checks.clone())),
             kind: Some(recorded(rules.kind)),

@@ -5,7 +5,7 @@ use toml::Value;
 use super::resolve::Resolved;
 use crate::ids::BubbleId;
 use crate::rules::{
-    BubbleKind, Check, ContextMode, CustomAgent, HookKind, Notifications, Permissions, PromptBy, WorkMode,
+    BubbleKind, Check, ChecksIn, ContextMode, CustomAgent, HookKind, Notifications, Permissions, PromptBy, WorkMode,
 };
 
 /// Writes what was resolved as a `bubble.toml`; reading it gives the same rules again.
@@ -35,6 +35,9 @@ fn head(file: &mut Page, resolved: &Resolved, id: &BubbleId, repo_path: &str) {
     file.line("permissions", permissions(rules.permissions), "ask|edits|all");
     file.line("capture_output", rules.capture_output, "");
     file.line("check_timeout_secs", i64::try_from(rules.check_timeout_secs).unwrap_or(i64::MAX), "");
+    if rules.checks_in != ChecksIn::default() {
+        file.line("checks_in", "worktree", "checkout|worktree");
+    }
     if resolved.no_tests {
         file.line("no_tests", true, "the manual checks stand in");
     }

@@ -8,8 +8,8 @@ use super::layer::{Explained, Layer, Layers, Origin, QualityMode, Set};
 use super::webhook::Webhook;
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::{
-    Agents, BubbleKind, Check, ContextMode, CustomAgent, DriverKind, Notifications, Permissions, Prd, Rules, Scope,
-    WorkMode,
+    Agents, BubbleKind, Check, ChecksIn, ContextMode, CustomAgent, DriverKind, Notifications, Permissions, Prd, Rules,
+    Scope, WorkMode,
 };
 
 /// A configuration in force.
@@ -99,6 +99,7 @@ fn rules(merged: &Layer) -> Rules {
         manual_checks: decided(&merged.manual_checks),
         setup: value(&merged.setup),
         check_timeout_secs: decided(&merged.check_timeout_secs),
+        checks_in: decided(&merged.checks_in),
         scope: Scope { allow: decided(&merged.scope_allow), deny: decided(&merged.scope_deny) },
         open_command: decided(&merged.open_command),
         risk: decided(&merged.risk_paths),
@@ -166,6 +167,7 @@ fn defaults(id: Option<&BubbleId>) -> Layer {
         permissions: Some(Set::default(Permissions::default())),
         capture_output: Some(Set::default(false)),
         check_timeout_secs: Some(Set::default(1800)),
+        checks_in: Some(Set::default(ChecksIn::Checkout)),
         no_tests: Some(Set::default(false)),
         manual_checks: Some(Set::default(Vec::new())),
         kind: Some(Set::default(BubbleKind::Code)),

@@ -128,6 +128,10 @@ pub enum QuestionKind {
     CouldNotCheck,
     /// The same files were handed over again, and fail as before.
     Failing,
+    /// A check does not pass on the base.
+    Baseline,
+    /// A check passed, and fails in a fresh checkout of the same tree.
+    Differs,
     /// An effect failed again and again (no snapshot could be taken, say).
     Trouble,
     /// An agent has had the turn for too long, however busy it was.
@@ -187,6 +191,11 @@ impl QuestionKind {
                 | Self::Dialog
                 | Self::Limit
         )
+    }
+
+    /// Whether it is about what a check says. Another command, or a waiver, answers it.
+    pub fn is_about_checks(self) -> bool {
+        matches!(self, Self::Failing | Self::Baseline | Self::Differs)
     }
 
     /// Whether it is a notice of pairflow's own, which `resume` answers. A permission is given in so many words.

@@ -126,14 +126,15 @@ pub(super) fn try_again(unit: &Unit) -> Vec<Event> {
     let asked = |kind: QuestionKind| unit.questions.iter().filter(move |open| open.kind == kind);
     let reply = |decision| Reply { message: "the command was changed".to_owned(), decision };
     let could_not = asked(QuestionKind::CouldNotCheck).map(|open| (open, Some(Decision::Continue)));
-    let failing = asked(QuestionKind::Failing).map(|open| (open, None));
+    let failing = unit.questions.iter().filter(|open| open.kind.is_about_checks()).map(|open| (open, None));
     could_not.chain(failing).map(|(open, decision)| answer(unit, turn, open, reply(decision))).collect()
 }
 
 /// Answers the question about what fails once the person has waived all of it; `after` is the state with the waiver.
 pub(super) fn nothing_fails(unit: &Unit, after: &Unit) -> Vec<Event> {
-    let Some(turn) = unit.phase.turn().filter(|_| send_back::failing(after).is_empty()) else { return Vec::new() };
-    let asked = unit.questions.iter().filter(|open| open.kind == QuestionKind::Failing);
+    let fails = !send_back::failing(after).is_empty() || after.failing_on_base().next().is_some();
+    let Some(turn) = unit.phase.turn().filter(|_| !fails) else { return Vec::new() };
+    let asked = unit.questions.iter().filter(|open| open.kind.is_about_checks());
     let reply = || Reply { message: "what fails was waived".to_owned(), decision: None };
     asked.map(|open| answer(unit, turn, open, reply())).collect()
 }

@@ -149,7 +149,8 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes });
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    let answers = if unit.rules.checks == rules.checks { Vec::new() } else { human::try_again(unit) };
+    let same = unit.rules.checks == rules.checks && unit.rules.setup == rules.setup;
+    let answers = if same { Vec::new() } else { human::try_again(unit) };
     Ok(Decided::of(std::iter::once(event).chain(answers).collect()))
 }
 

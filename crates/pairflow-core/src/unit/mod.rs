@@ -4,6 +4,7 @@
 
 mod answers;
 mod approval;
+mod baseline;
 mod command;
 mod converge;
 mod conversation;

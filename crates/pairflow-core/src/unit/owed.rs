@@ -1,7 +1,8 @@
 //! What a restart must do, and when: both follow from the state alone.
 
+use crate::facts::Place;
 use crate::ids::{AgentId, FindingId, Party};
-use crate::rules::{Check, DriverKind};
+use crate::rules::{Check, ChecksIn, DriverKind};
 use crate::time::Moment;
 use crate::unit::{CHECK_TRIES, CheckState, CommitOrder, Notice, Phase, Stage, Turn, Unit};
 
@@ -17,8 +18,13 @@ pub enum Effect {
         /// The number of the snapshot.
         number: u64,
     },
-    /// Run a check on the newest snapshot.
-    RunCheck(Check),
+    /// Run a check on the newest snapshot, or on the base before there is one.
+    RunCheck {
+        /// Which check.
+        check: Check,
+        /// Where.
+        place: Place,
+    },
     /// Run the reproducer of a finding on the newest snapshot.
     RunReproducer {
         /// Which finding.
@@ -74,14 +80,27 @@ pub fn owed(unit: &Unit) -> Vec<Effect> {
     }
 }
 
-/// Returns the checks that have to be run before the next turn may open.
+/// Returns the checks that have to be run before the next turn may open, and where.
 ///
-/// The tree that a bubble starts from is nobody's work, so nothing is checked before the first hand-over.
-pub fn missing_checks(unit: &Unit) -> Vec<&Check> {
+/// Before the first hand-over that is the base: what fails there is no agent's fault. Once a review of a tree was clean,
+/// what passed in a checkout with caches has to pass in a fresh one.
+pub fn missing_checks(unit: &Unit) -> Vec<(&Check, Place)> {
+    let place = |check| missing(unit, check).map(|place| (check, place));
+    unit.rules.checks.iter().filter_map(place).collect()
+}
+
+/// Where a check has to be run, if it has.
+fn missing(unit: &Unit, check: &Check) -> Option<Place> {
+    let here = if unit.rules.checks_in == ChecksIn::Worktree { Place::Worktree } else { Place::Checkout };
+    let settled = if unit.streak.is_empty() || check.is_own() || here == Place::Worktree { here } else { Place::Fresh };
     if unit.snapshot.is_none() {
-        return Vec::new();
+        return unit.wants_baseline(check).then_some(Place::Base);
     }
-    unit.rules.checks.iter().filter(|check| unit.check(&check.name) == CheckState::Missing).collect()
+    match unit.check(&check.name) {
+        CheckState::Missing => Some(settled),
+        CheckState::Passed(receipt) if settled == Place::Fresh && receipt.place == Place::Checkout => Some(settled),
+        _ => None,
+    }
 }
 
 /// Returns in how many milliseconds, counted from the moment beside it, a [`crate::unit::Command::Tick`] is due, if the
@@ -105,14 +124,15 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
         }
         Stage::Opening if unit.paused => Vec::new(),
         Stage::Opening => {
-            let tried = |check: &&Check| unit.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
+            let tried = |check: &Check| unit.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
             let missing = missing_checks(unit);
             let reproducers = unit
                 .to_reproduce()
                 .map(|(finding, command)| Effect::RunReproducer { finding, command: command.to_owned() });
             let reproducers: Vec<_> = reproducers.collect();
             let open = missing.is_empty() && reproducers.is_empty() && going;
-            let mut effects: Vec<_> = missing.into_iter().filter(tried).cloned().map(Effect::RunCheck).collect();
+            let run = |(check, place): (&Check, Place)| Effect::RunCheck { check: check.clone(), place };
+            let mut effects: Vec<_> = missing.into_iter().filter(|(check, _)| tried(check)).map(run).collect();
             effects.extend(reproducers);
             effects.extend(open.then_some(Effect::OpenTurn { turn: turn.number }));
             effects

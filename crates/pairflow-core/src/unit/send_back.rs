@@ -4,6 +4,7 @@
 //! The same files that fail in the same way are not handed over twice without a person: either the check is wrong, or the
 //! producer does not know what to do.
 
+use crate::facts::Receipt;
 use crate::ids::{AgentId, Party};
 use crate::log::{Event, Lifecycle, QuestionKind};
 use crate::rounds::{Row, RowState};
@@ -73,7 +74,7 @@ pub(super) fn send_back(unit: &Unit, mut decided: Decided, now: Moment) -> Decid
     }
     let after = converge::fold(unit, &decided.events, now);
     let why = failing(&after);
-    let asked = after.questions.iter().any(|open| open.kind == QuestionKind::Failing);
+    let asked = after.questions.iter().any(|open| open.kind.is_about_checks());
     if !is_next(&after) || why.is_empty() || asked {
         return decided;
     }
@@ -99,8 +100,7 @@ fn question(unit: &Unit, why: &[String]) -> Event {
         let command = unit.rules.checks.iter().find(|check| check.name == name).map(|check| check.command.as_str());
         text.push_str(&format!("\n'{name}' runs: {}", command.unwrap_or_default()));
         let receipt = unit.receipts.iter().rev().find(|receipt| receipt.check == name);
-        let tail: Vec<_> = receipt.map(|receipt| receipt.tail.lines().collect()).unwrap_or_default();
-        tail[tail.len().saturating_sub(QUOTED)..].iter().for_each(|line| text.push_str(&format!("\n  {line}")));
+        text.push_str(&receipt.map(quoted).unwrap_or_default());
     }
     for row in unit.failing_rows().take(TOLD) {
         let command = row.reproducer.as_ref().map_or("", |one| one.command.as_str());
@@ -116,6 +116,12 @@ fn question(unit: &Unit, why: &[String]) -> Event {
     });
     text.push_str(&format!("\nA reply goes to {agent}, which has the turn again.{}", correct.unwrap_or_default()));
     own_question(unit, QuestionKind::Failing, text)
+}
+
+/// The last lines that a check printed, each on a line of its own.
+pub(super) fn quoted(receipt: &Receipt) -> String {
+    let tail: Vec<_> = receipt.tail.lines().collect();
+    tail[tail.len().saturating_sub(QUOTED)..].iter().fold(String::new(), |text, line| text + "\n  " + line)
 }
 
 /// Whether a critic is about to review what the producer left, and all evidence about it is there.

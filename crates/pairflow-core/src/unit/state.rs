@@ -88,6 +88,9 @@ pub struct Unit {
     pub could_not: BTreeMap<String, u32>,
     /// Checks that a person called not available for the newest snapshot's tree.
     pub not_available: Vec<String>,
+    /// What the checks said of the base, before there was any work.
+    #[serde(default)]
+    pub baseline: Vec<Receipt>,
     /// The findings.
     pub ledger: Ledger,
     /// Which tree each agent reviewed last, and when.
@@ -294,6 +297,7 @@ impl Unit {
             superseded: Vec::new(),
             could_not: BTreeMap::new(),
             not_available: Vec::new(),
+            baseline: Vec::new(),
             ledger: Ledger::default(),
             reviewed_by: BTreeMap::new(),
             explanation: Explanation::default(),

@@ -84,7 +84,7 @@ fn opening(unit: &Unit, turn: &Turn) -> String {
     match &turn.stage {
         Stage::Closing(handover) => format!("the tree that {} left is not recorded yet", handover.by),
         Stage::Opening => match super::missing_checks(unit).first() {
-            Some(check) => format!("the check '{}' has not finished", check.name),
+            Some((check, _)) => format!("the check '{}' has not finished", check.name),
             None => match unit.to_reproduce().next() {
                 Some((finding, _)) => format!("the reproducer of {finding} has not finished"),
                 None => "the notice is not out yet".to_owned(),

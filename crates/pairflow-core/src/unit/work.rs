@@ -1,13 +1,15 @@
 //! What the supervisor reports: snapshots, receipts, opened turns, ended agents, and time.
 
-use crate::facts::{Outcome, Receipt, Snapshot};
+use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{FindingId, Party};
 use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
+use crate::rules::Check;
 use crate::time::Moment;
 use crate::unit::human::{own_question, question_about};
 use crate::unit::lifecycle::own;
+use crate::unit::send_back::quoted;
 use crate::unit::stop::stop;
-use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, converge, presence};
+use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, baseline, converge, presence};
 
 /// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
 pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {
@@ -46,24 +48,49 @@ pub(super) fn reproduced(unit: &Unit, finding: FindingId, receipt: &Receipt) -> 
     Ok(Decided::of(events))
 }
 
-/// A check was run on the newest snapshot.
+/// A check was run where it was owed.
 pub(super) fn checked(unit: &Unit, receipt: &Receipt) -> Result<Decided, Refusal> {
-    let wanted = unit.rules.checks.iter().any(|check| check.name == receipt.check && check.command == receipt.command);
-    let here = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
-    if !wanted || !here || given_up(unit, &receipt.check) || unit.check(&receipt.check) != CheckState::Missing {
+    let is_this = |(check, place): &(&Check, Place)| {
+        check.name == receipt.check && check.command == receipt.command && *place == receipt.place
+    };
+    let wanted = super::missing_checks(unit).iter().any(is_this);
+    if !wanted || unit.tree() != Some(&receipt.tree) || given_up(unit, &receipt.check) {
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Receipt { receipt: receipt.clone() };
     let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
-    events.extend(could_not_check(unit, &events));
+    let after = converge::fold(unit, &events, Moment::default());
+    events.extend(match receipt.place {
+        Place::Base => baseline::question(&after),
+        _ => could_not_check(&after).or_else(|| differs(unit, receipt)),
+    });
     Ok(Decided::of(events))
 }
 
+/// The question about a check that passed with caches and fails without.
+fn differs(unit: &Unit, receipt: &Receipt) -> Option<Event> {
+    let CheckState::Passed(before) = unit.check(&receipt.check) else { return None };
+    if !matches!(receipt.outcome, Outcome::Failed { .. }) {
+        return None;
+    }
+    let (id, name, tail) = (&unit.id, &receipt.check, quoted(receipt));
+    let ran = before.duration_ms / 1000;
+    let text = format!(
+        "the check '{name}' passed in {ran} s where build caches and installed packages are kept, and fails in a fresh \
+         checkout of the same tree.\n'{name}' runs: {}{tail}\n\
+         A reply lets the failure count: the work goes back to be repaired.\n\
+         If something has to be installed first, say so with `pairflow config set {id} commands.setup='…'`, or correct the \
+         command with `pairflow config set {id} commands.{name}='…'`; it then runs again.\n\
+         A waiver (`pairflow waive {id} {name} --reason '…'`) accepts the work whatever the check says.",
+        receipt.command
+    );
+    Some(own_question(unit, QuestionKind::Differs, text))
+}
+
 /// The one question about all checks that could not be run, once nothing else is left to try.
-fn could_not_check(unit: &Unit, events: &[Event]) -> Option<Event> {
-    let after = converge::fold(unit, events, Moment::default());
-    let missing = super::missing_checks(&after);
-    if missing.is_empty() || !missing.iter().all(|check| given_up(&after, &check.name)) {
+fn could_not_check(after: &Unit) -> Option<Event> {
+    let missing: Vec<_> = super::missing_checks(after).into_iter().map(|(check, _)| check).collect();
+    if missing.is_empty() || !missing.iter().all(|check| given_up(after, &check.name)) {
         return None;
     }
     let why = after.receipts.iter().rev().find_map(|receipt| match &receipt.outcome {
@@ -76,7 +103,7 @@ fn could_not_check(unit: &Unit, events: &[Event]) -> Option<Event> {
         "the {checks} {names} could not be run ({}). Try again (continue), or record {them} as not available (accept)?",
         why.unwrap_or("no reason is known")
     );
-    Some(own_question(unit, QuestionKind::CouldNotCheck, question))
+    Some(own_question(after, QuestionKind::CouldNotCheck, question))
 }
 
 fn given_up(unit: &Unit, check: &str) -> bool {

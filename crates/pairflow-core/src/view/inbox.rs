@@ -79,6 +79,10 @@ pub enum ItemKind {
     CouldNotCheck,
     /// The same files fail again.
     Failing,
+    /// A check does not pass on the base.
+    Baseline,
+    /// A check passed, and fails in a fresh checkout.
+    Differs,
     /// An effect failed again and again.
     Trouble,
     /// An agent waits for a permission that can be given or refused with an answer.
@@ -134,6 +138,8 @@ impl From<QuestionKind> for ItemKind {
             QuestionKind::Comprehension => Self::Comprehension,
             QuestionKind::CouldNotCheck => Self::CouldNotCheck,
             QuestionKind::Failing => Self::Failing,
+            QuestionKind::Baseline => Self::Baseline,
+            QuestionKind::Differs => Self::Differs,
             QuestionKind::Trouble => Self::Trouble,
             QuestionKind::LongTurn | QuestionKind::Idle => Self::Watchdog,
             QuestionKind::Permit => Self::Permission,
@@ -176,7 +182,10 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
         }
         QuestionKind::Comprehension => vec![decide("accept"), reply()],
         QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],
-        QuestionKind::Failing => [reply()].into_iter().chain(repairs(unit)).collect(),
+        QuestionKind::Failing | QuestionKind::Differs => [reply()].into_iter().chain(repairs(unit)).collect(),
+        QuestionKind::Baseline => {
+            repairs(unit).into_iter().take(1).chain([reply()]).chain(repairs(unit).into_iter().skip(1)).collect()
+        }
         QuestionKind::Permission => vec![attach],
         QuestionKind::Dialog => {
             let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
@@ -199,7 +208,8 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
 /// What a person can do about what fails: correct the command of a check, waive it, or stop the bubble.
 fn repairs(unit: &Unit) -> Vec<String> {
     let id = &unit.id;
-    let checks = unit.failing_checks().flat_map(|name| {
+    let on_base = unit.failing_on_base().map(|receipt| receipt.check.as_str()).filter(|_| unit.snapshot.is_none());
+    let checks = unit.failing_checks().chain(on_base).flat_map(|name| {
         [format!("pairflow config set {id} commands.{name}='…'"), format!("pairflow waive {id} {name} --reason '…'")]
     });
     let rows = unit.failing_rows().map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));

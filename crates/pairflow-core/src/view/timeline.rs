@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::facts::{Outcome, Snapshot};
+use crate::facts::{Outcome, Place, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
     ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, Kind, Lifecycle, Pass,
@@ -293,7 +293,12 @@ fn found(evidence: &Evidence) -> (String, Tone) {
                 Outcome::Failed { .. } => Tone::Bad,
                 Outcome::CouldNotCheck { .. } => Tone::Warn,
             };
-            (format!("check {} {}", receipt.check, ended(receipt)), tone)
+            let place = match receipt.place {
+                Place::Worktree | Place::Checkout => "",
+                Place::Fresh => " in a fresh checkout",
+                Place::Base => " on the base",
+            };
+            (format!("check {}{place} {}", receipt.check, ended(receipt)), tone)
         }
         Evidence::Reproduced { finding, receipt } => match receipt.outcome {
             Outcome::Passed => (format!("reproducer of {finding} {}", ended(receipt)), Tone::Good),

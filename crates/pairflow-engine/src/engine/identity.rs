@@ -74,7 +74,7 @@ pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token)
         ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
     ];
     if let Some(workspace) = &unit.workspace {
-        env.extend(ports(workspace));
+        env.extend(port_variables(workspace.port, workspace.ports));
     }
     env
 }
@@ -89,15 +89,15 @@ pub(crate) fn interactive_environment(bubble: &Bubble, unit: &Unit, agent: &Agen
         ("PAIRFLOW_SOCKET".to_owned(), socket.display().to_string()),
         ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
     ];
-    env.extend(unit.workspace.iter().flat_map(ports));
+    env.extend(unit.workspace.iter().flat_map(|place| port_variables(place.port, place.ports)));
     env
 }
 
 /// The leased ports, as agents and checks see them.
-pub(crate) fn ports(workspace: &pairflow_core::log::Workspace) -> Vec<(String, String)> {
+pub(crate) fn port_variables(first: u16, count: u16) -> Vec<(String, String)> {
     vec![
-        ("PORT".to_owned(), workspace.port.to_string()),
-        ("PORT_BASE".to_owned(), workspace.port.to_string()),
-        ("PORT_COUNT".to_owned(), workspace.ports.to_string()),
+        ("PORT".to_owned(), first.to_string()),
+        ("PORT_BASE".to_owned(), first.to_string()),
+        ("PORT_COUNT".to_owned(), count.to_string()),
     ]
 }

@@ -24,7 +24,7 @@ pub use create::{Confirmed, NewBubble};
 pub use denial::Denial;
 pub use error::{EngineError, sentence};
 pub use identity::{Token, environment};
-pub(crate) use identity::{interactive_environment, ports};
+pub(crate) use identity::{interactive_environment, port_variables};
 pub use list::Listed;
 pub use places::{Control, UserDirs};
 pub(crate) use same::says;

@@ -56,6 +56,13 @@ impl Index {
         }
     }
 
+    /// Makes the index at `path` a copy of it.
+    pub(super) fn copy_to(&self, path: &Path) -> Result<(), GitError> {
+        let failed = |source| GitError::io("write", path, source);
+        let aside = path.with_extension("pairflow");
+        copy_with_stamp(&self.path, &aside).and_then(|()| std::fs::rename(&aside, path)).map_err(failed)
+    }
+
     /// Makes it the cached one.
     pub(super) fn keep(self) {
         // It is a cache: the next look works without it.
@@ -80,7 +87,9 @@ pub(crate) fn forget_index(workspace: &Workspace) {
 }
 
 fn cached(workspace: &Workspace) -> PathBuf {
-    workspace.runtime_dir().join(format!("index-{}", workspace.base.short()))
+    // The stamps are those of one directory: another one of the same bubble has its own.
+    let place = workspace.path.file_name().unwrap_or_default().to_string_lossy();
+    workspace.runtime_dir().join(format!("index-{}-{place}", workspace.base.short()))
 }
 
 /// Copies an index together with the time at which it was written: git re-reads files that are younger than that.

@@ -15,7 +15,7 @@ use super::error::GitError;
 use super::head::{Head, head};
 use super::index::Index;
 use super::merge::{is_ancestor, merge_marked};
-use super::repo::resolve;
+use super::repo::{replace, resolve};
 use super::run::{Call, Git};
 use super::snapshot::{commit_of, look};
 use super::workspace::Workspace;
@@ -99,6 +99,22 @@ pub(crate) fn bring_to(workspace: &Workspace, tree: &TreeId) -> Result<(), GitEr
     let (now, index) = look(workspace)?;
     refuse_overwriting(workspace, &git, &index, (&now, tree))?;
     git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
+}
+
+/// Makes the files of a checkout of our own those of `commit`, whatever lies there, and lets its git say so, too. Ignored
+/// files that are not in the way stay. Returns the tree.
+pub(crate) fn force_to(workspace: &Workspace, commit: &CommitId) -> Result<TreeId, GitError> {
+    let git = workspace.git();
+    let (now, index) = look(workspace)?;
+    let tree = tree_of(&git, commit)?;
+    if now != tree {
+        git.run(Call::new(["read-tree", "--reset", "-u", &commit.0]).index(index.path()).whole())?;
+    }
+    index.copy_to(&workspace.index())?;
+    let head = workspace.git_dir.join("HEAD");
+    replace(&head, format!("{commit}\n").as_bytes()).map_err(|source| GitError::io("write", &head, source))?;
+    index.keep();
+    Ok(tree)
 }
 
 /// What an update remembers of the files before it, on private refs: after a crash nobody could tell any more which

@@ -1,82 +1,140 @@
-//! pairflow runs the bubble's own commands on the newest snapshot and keeps what they printed.
+//! pairflow runs the bubble's own commands on exactly the newest snapshot and keeps what they printed.
 
 use std::time::Duration;
 
-use pairflow_core::facts::Receipt;
-use pairflow_core::ids::TreeId;
-use pairflow_core::log::Workspace as Record;
-use pairflow_core::rules::Check;
+use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::rules::{Check, ChecksIn};
 use pairflow_core::unit::{Command, Unit};
 
+use super::baseline::{Known, passed_before};
+use super::bench::{Bench, Errand, Site};
 use super::{documents, red_green};
 use crate::checks::{CheckRun, Checked, run_check};
 use crate::config::person_layer;
-use crate::engine::{Bubble, EngineError, ports};
-use crate::git::{changes, observe};
-use crate::process::Cancel;
+use crate::engine::{Bubble, EngineError, port_variables};
+use crate::git::{Workspace, changes, observe};
 
 /// How much of a check's output is kept, in bytes.
 pub(super) const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
 
-/// Runs one check; nothing comes of it when it is cancelled.
+/// A check that is to be run.
+pub(super) struct Wanted<'a> {
+    /// Which.
+    pub(super) check: &'a Check,
+    /// Where.
+    pub(super) place: Place,
+}
+
+/// Runs one check; nothing comes of it when it is cancelled. The checkout is left on `bench` for what follows.
 pub(super) fn perform(
-    bubble: &Bubble,
-    unit: &Unit,
-    check: &Check,
-    cancel: &Cancel,
+    site: Site<'_>,
+    wanted: &Wanted<'_>,
+    bench: &mut Option<Bench>,
 ) -> Result<Option<Command>, EngineError> {
-    let Some(tree) = unit.tree() else { return Ok(None) };
+    let Site { bubble, unit, .. } = site;
+    let (check, place) = (wanted.check, wanted.place);
+    let Some(workspace) = &unit.workspace else { return Ok(None) };
+    let (tree, commit) = match &unit.snapshot {
+        Some(snapshot) => (&snapshot.tree, &snapshot.commit),
+        None => (&workspace.base_tree, &workspace.base),
+    };
+    let errand = Errand { name: &check.name, command: &check.command, tree };
+    let known = Known::of(bubble, unit, errand);
     let checked = match check {
         check if check.command == Check::BUILT_IN => Some(documents::check(bubble, unit, check, tree)?),
-        check if check.name == Check::RED_GREEN => red_green::check(bubble, unit, check, cancel)?,
-        check => run(bubble, unit, check, tree, cancel)?,
+        check if check.name == Check::RED_GREEN => red_green::check(site, check)?,
+        _ if place == Place::Base && known.passed() => Some(passed_before(errand)),
+        _ if unit.rules.checks_in == ChecksIn::Worktree => in_worktree(site, errand, place)?,
+        _ => run(site, errand, (commit, place), bench)?,
     };
     let Some(checked) = checked else { return Ok(None) };
     let receipt = keep(bubble, checked)?;
-    write_output(bubble, unit, &receipt)?;
+    if place == Place::Base {
+        known.note(&receipt);
+    } else {
+        write_output(bubble, unit, &receipt)?;
+    }
     Ok(Some(Command::Checked { receipt }))
 }
 
 impl Bubble {
     /// Returns what checks and the setup command get on top of the few variables that every job inherits: the leased
     /// ports, and those variables of this process that the person's own file names.
-    pub(crate) fn check_env(&self, workspace: Option<&Record>) -> Result<Vec<(String, String)>, EngineError> {
+    pub(crate) fn check_env(&self, ports: Vec<(String, String)>) -> Result<Vec<(String, String)>, EngineError> {
         let own = person_layer(&self.engine.dirs.config).map_err(|error| EngineError::Effect(error.to_string()))?;
         let named = own.check_env.map(|set| set.value).unwrap_or_default();
         let named = named.into_iter().filter_map(|name| Some((name.clone(), std::env::var(&name).ok()?)));
-        Ok(named.chain(workspace.map(ports).unwrap_or_default()).collect())
+        Ok(named.chain(ports).collect())
     }
 }
 
-/// Runs a command in the workspace and sees whether it changed the tree.
+/// Runs a command on a checkout of `commit`. Before a failure counts, the setup command has run for this very commit.
 fn run(
-    bubble: &Bubble,
-    unit: &Unit,
-    check: &Check,
-    tree: &TreeId,
-    cancel: &Cancel,
+    site: Site<'_>,
+    errand: Errand<'_>,
+    (commit, place): (&CommitId, Place),
+    bench: &mut Option<Bench>,
 ) -> Result<Option<Checked>, EngineError> {
+    let mut ready = match Bench::again(bench.take(), site, commit, place)? {
+        Ok(ready) => ready,
+        Err(unready) => return Ok(unready.receipt(errand)),
+    };
+    let mut ran = ready.run(errand, site.cancel);
+    let failed = |ran: &Checked| matches!(ran.receipt.outcome, Outcome::Failed { .. });
+    if ready.is_stale() && ran.as_ref().is_some_and(failed) {
+        if let Err(unready) = ready.set_up(site.cancel)? {
+            return Ok(unready.receipt(errand));
+        }
+        ran = ready.run(errand, site.cancel);
+    }
+    let unchanged = |ran: &Checked| !matches!(ran.receipt.outcome, Outcome::CouldNotCheck { .. });
+    *bench = Some(ready).filter(|_| ran.as_ref().is_some_and(unchanged));
+    Ok(ran)
+}
+
+/// Runs a command where the agents work, and sees whether the files changed in the meantime.
+fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Option<Checked>, EngineError> {
+    let Site { bubble, unit, cancel } = site;
     let workspace = bubble.workspace(unit)?;
     workspace.connected()?;
-    let env = bubble.check_env(unit.workspace.as_ref())?;
-    let observe = || observe(&workspace).map_err(|error| error.to_string());
-    let names = |from: &TreeId, to: &TreeId| match changes(&workspace.git(), from, to) {
-        Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
-        Err(error) => vec![format!("(git could not name them: {error})")],
+    // Before the first turn there may be files that the setup command made.
+    let ready = if place == Place::Base { observe(&workspace)? } else { errand.tree.clone() };
+    let ports = unit.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
+    let now = || match observe(&workspace) {
+        Ok(now) if now == ready => Ok(errand.tree.clone()),
+        other => other.map_err(|error| error.to_string()),
     };
     let run = CheckRun {
-        name: &check.name,
-        command: &check.command,
+        name: errand.name,
+        command: errand.command,
         workspace: &workspace.path,
-        tree,
+        place,
+        tree: errand.tree,
         timeout: Duration::from_secs(unit.rules.check_timeout_secs),
         max_output: OUTPUT_LIMIT,
-        env: &env,
-        registry: Some(bubble.control.runtime(&bubble.id).join("processes")),
-        observe: &observe,
-        changed_files: &names,
+        env: &bubble.check_env(ports.unwrap_or_default())?,
+        registry: Some(bubble.registry()),
+        observe: &now,
+        changed_files: &|_, now| named(&workspace, &ready, now),
     };
     Ok(run_check(&run, cancel).ok())
+}
+
+/// Returns the files that differ between two trees.
+pub(crate) fn named(workspace: &Workspace, from: &TreeId, to: &TreeId) -> Vec<String> {
+    match changes(&workspace.git(), from, to) {
+        Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
+        Err(error) => vec![format!("(git could not name them: {error})")],
+    }
+}
+
+/// Where reproducers run.
+pub(super) fn place(unit: &Unit) -> Place {
+    match unit.rules.checks_in {
+        ChecksIn::Checkout => Place::Checkout,
+        ChecksIn::Worktree => Place::Worktree,
+    }
 }
 
 /// Stores the output by its hash and completes the receipt.
@@ -94,7 +152,6 @@ fn write_output(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> Result<(), E
 }
 
 fn paragraph(receipt: &Receipt) -> String {
-    use pairflow_core::facts::Outcome;
     let result = match &receipt.outcome {
         Outcome::Passed => "passed".to_owned(),
         Outcome::Failed { timed_out: true, .. } => "failed: its time was up".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pairflow_core::facts::{Outcome, Receipt};
+use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::gates::document::{DocumentCheck, examine, report};
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::Check;
@@ -48,6 +48,7 @@ pub(super) fn check(bubble: &Bubble, unit: &Unit, check: &Check, tree: &TreeId) 
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         output: None,
         tail: tail(output.as_bytes(), TAIL.0, TAIL.1),
+        place: Place::Checkout,
     };
     Ok(Checked { receipt, output: output.into_bytes() })
 }

@@ -1,6 +1,7 @@
 //! Paying debts: one effect a file. Each looks at the world, acts, and returns the command that reports what came of it.
 
-mod apart;
+mod baseline;
+mod bench;
 mod check;
 mod commit;
 mod documents;
@@ -15,6 +16,7 @@ mod snapshot;
 mod update;
 mod weakened;
 
+pub(crate) use check::named;
 pub(crate) use commit::commit_now;
 pub(crate) use documents::paths as documents;
 pub use observe::{head_seen, seen};

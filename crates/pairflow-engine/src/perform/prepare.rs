@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pairflow_core::facts::{Outcome, Receipt};
+use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::log::Workspace as Record;
 use pairflow_core::unit::{Command, Unit};
 
 use super::check;
 use crate::checks::{CheckRun, run_check};
-use crate::engine::{Bubble, EngineError, sentence};
+use crate::engine::{Bubble, EngineError, port_variables, sentence};
 use crate::git::{Repo, Workspace, observe};
 use crate::process::Cancel;
 use crate::workspace::{DEFAULT_COUNT, Request, discard, lease, prepare};
@@ -77,10 +77,11 @@ pub(crate) fn set_up(
         name: "setup",
         command,
         workspace: Path::new(&record.path),
+        place: Place::Worktree,
         tree: &record.base_tree,
         timeout: Duration::from_secs(unit.rules.check_timeout_secs),
         max_output: check::OUTPUT_LIMIT,
-        env: &bubble.check_env(Some(record))?,
+        env: &bubble.check_env(port_variables(record.port, record.ports))?,
         registry: Some(bubble.control.runtime(&bubble.id).join("processes")),
         observe: &unchanged,
         changed_files: &|_, _| Vec::new(),

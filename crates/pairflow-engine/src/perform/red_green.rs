@@ -1,23 +1,19 @@
 //! Red, then green: the tests that the work brought along have to fail on the tree that the bubble was cut from.
 
-use pairflow_core::facts::{Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::gates::is_test_file;
 use pairflow_core::rules::Check;
 use pairflow_core::unit::Unit;
 
-use super::apart::{Apart, Errand};
+use super::bench::{Bench, Errand, Site};
+use super::check::place;
 use crate::checks::Checked;
 use crate::engine::{Bubble, EngineError};
 use crate::git::Call;
-use crate::process::Cancel;
 
 /// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
-pub(super) fn check(
-    bubble: &Bubble,
-    unit: &Unit,
-    check: &Check,
-    cancel: &Cancel,
-) -> Result<Option<Checked>, EngineError> {
+pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
+    let Site { bubble, unit, cancel } = site;
     let (Some(snapshot), Some(workspace)) = (&unit.snapshot, &unit.workspace) else { return Ok(None) };
     if snapshot.whole.is_some() {
         let why = "too many files changed to tell which of them are tests".to_owned();
@@ -28,25 +24,26 @@ pub(super) fn check(
         let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
         return Ok(Some(said(check, snapshot, Outcome::Failed { exit: None, timed_out: false }, why)));
     }
-    let copy = Apart::of(bubble, unit, &workspace.base)?;
     let errand = Errand { name: &check.name, command: &check.command, tree: &snapshot.tree };
+    let mut bench = match Bench::open(site, &workspace.base, place(unit))? {
+        Ok(bench) => bench,
+        Err(unready) => return Ok(unready.receipt(errand)),
+    };
     // A suite that fails by itself there would fail for any test.
-    let Some(before) = run(&copy, errand, cancel) else { return Ok(None) };
+    let Some(before) = bench.run_freely(errand, cancel) else { return Ok(None) };
     if !before.receipt.outcome.passed() {
         let why = "the test command does not pass on the base by itself, so a new test cannot be seen to fail there";
         let outcome = Outcome::CouldNotCheck { why: why.to_owned() };
         return Ok(Some(Checked { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
     }
-    bring(bubble, unit, &copy, &tests)?;
-    Ok(run(&copy, errand, cancel).map(|ran| judged(ran, &tests)))
-}
-
-/// Runs the test command after the setup command, which may have to do with the tests, too.
-fn run(copy: &Apart, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
-    match copy.set_up(errand, cancel)? {
-        Ok(()) => copy.run(errand, cancel),
-        Err(failed) => Some(failed),
-    }
+    bring(bubble, unit, &bench, &tests)?;
+    // The setup command may have to do with the tests, too.
+    let ran = match bench.set_up(cancel)? {
+        Ok(()) => bench.run_freely(errand, cancel).map(|ran| judged(ran, &tests)),
+        Err(unready) => unready.receipt(errand),
+    };
+    bench.spoil()?;
+    Ok(ran)
 }
 
 /// The test files that the work added or changed.
@@ -63,18 +60,18 @@ fn is_test_data(path: &str) -> bool {
     parts.iter().any(|part| homes.contains(part))
 }
 
-/// Writes the test files of the newest snapshot into the copy of the base.
-fn bring(bubble: &Bubble, unit: &Unit, copy: &Apart, tests: &[String]) -> Result<(), EngineError> {
+/// Writes the test files of the newest snapshot into the checkout of the base.
+fn bring(bubble: &Bubble, unit: &Unit, bench: &Bench, tests: &[String]) -> Result<(), EngineError> {
     let workspace = bubble.workspace(unit)?;
     let Some(snapshot) = &unit.snapshot else { return Ok(()) };
     for path in tests {
         let blob = workspace.git().run(Call::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
-        let to = copy.path().join(path);
+        let to = bench.path().join(path);
         let failed = |error| EngineError::world(format!("cannot write {}", to.display()), error);
-        let parent = to.parent().unwrap_or(copy.path());
+        let parent = to.parent().unwrap_or(bench.path());
         std::fs::create_dir_all(parent).map_err(failed)?;
-        if !parent.canonicalize().map_err(failed)?.starts_with(copy.path().canonicalize().map_err(failed)?) {
-            return Err(EngineError::Effect(format!("{path} leads out of the copy of the base through a link")));
+        if !parent.canonicalize().map_err(failed)?.starts_with(bench.path().canonicalize().map_err(failed)?) {
+            return Err(EngineError::Effect(format!("{path} leads out of the checkout of the base through a link")));
         }
         // A link of the base is replaced, not followed.
         let _ = std::fs::remove_file(&to);
@@ -116,6 +113,7 @@ fn said(check: &Check, snapshot: &Snapshot, outcome: Outcome, words: &str) -> Ch
         duration_ms: 0,
         output: None,
         tail: words.to_owned(),
+        place: Place::Checkout,
     };
     Checked { receipt, output: format!("{words}\n").into_bytes() }
 }

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use pairflow_core::unit::{Command, Effect, Refusal, Unit, owed};
 
-use super::reproduce::{self, Bench, Reproducer};
+use super::bench::{Bench, Site};
+use super::check::Wanted;
+use super::reproduce::{self, Reproducer};
 use super::{check, commit, open, prepare, snapshot, update};
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::process::Cancel;
 use crate::store::StoreError;
+use crate::workspace::remove_checkout;
 
 /// How often an effect is tried before a person is asked.
 const TRIES: u32 = 3;
@@ -31,10 +34,14 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
         let debts = owed(&unit);
         let payable = debts.iter().find(|effect| !effect.lasts());
         let Some(effect) = payable.filter(|_| !cancel.is_cancelled()) else {
+            if unit.phase.is_final() {
+                // What stays behind goes with the bubble itself.
+                let _ = remove_checkout(bubble.control.repo(), &bubble.id);
+            }
             return Ok(Settled { unit, left: debts });
         };
-        // The copy is there for the reproducers that follow one another, and for nothing else.
-        bench = bench.filter(|_| matches!(effect, Effect::RunReproducer { .. }));
+        // It is there for the commands that follow one another, and for nothing else.
+        bench = bench.filter(|_| matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. }));
         match pay(bubble, &unit, effect, &mut bench, cancel) {
             Ok(true) => tries = 0,
             Ok(false) => return Ok(Settled { left: owed(&unit), unit }),
@@ -63,12 +70,13 @@ fn perform(
     bench: &mut Option<Bench>,
     cancel: &Cancel,
 ) -> Result<Option<Command>, EngineError> {
+    let site = Site { bubble, unit, cancel };
     match effect {
         Effect::PrepareWorkspace => Ok(prepare::perform(bubble, unit, cancel)),
         Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author, *number).map(Some),
-        Effect::RunCheck(check) => check::perform(bubble, unit, check, cancel),
+        Effect::RunCheck { check, place } => check::perform(site, &Wanted { check, place: *place }, bench),
         Effect::RunReproducer { finding, command } => {
-            reproduce::perform(bubble, unit, &Reproducer { finding: *finding, command }, bench, cancel)
+            reproduce::perform(site, &Reproducer { finding: *finding, command }, bench)
         }
         Effect::OpenTurn { turn } => open::perform(bubble, unit, *turn).map(Some),
         Effect::Update => Ok(Some(update::perform(bubble, unit))),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit, decide};
+use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit, decide, missing_checks};
 use pairflow_core::view::inbox::inbox;
 
 use super::{FileState, Hands};
@@ -70,6 +70,13 @@ impl Bubble {
             _ => Some(Ok(unit.clone())),
         })?;
         ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))
+    }
+
+    /// Waits until the checks have run on the base, and returns the state then: the first turn, or a question.
+    pub fn base_checked(&self, unit: &Unit, hands: &Hands) -> Result<Unit, EngineError> {
+        let checks = u32::try_from(unit.rules.checks.len() + 1).unwrap_or(u32::MAX);
+        let extra = Duration::from_secs(unit.rules.check_timeout_secs).saturating_mul(checks);
+        hands.carry_out(self, extra, |unit| missing_checks(unit).is_empty().then(|| unit.clone()))
     }
 
     /// Takes the lock of a start, which the kernel frees with its holder.

@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pairflow_core::facts::{Outcome, Receipt};
-use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::ids::CommitId;
 use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 
 use crate::checks::{CheckRun, run_check};
-use crate::engine::{Bubble, EngineError};
-use crate::git::{Advanced, How, MergeRequest, Repo, Workspace, changes, merge as advance, observe, plan_merge};
+use crate::engine::{Bubble, EngineError, port_variables};
+use crate::git::{Advanced, How, MergeRequest, Repo, merge as advance, observe, plan_merge};
+use crate::perform::named;
 use crate::process::Cancel;
 use crate::supervise::Care;
-use crate::workspace::Scratch;
+use crate::workspace::{DEFAULT_COUNT, Scratch, lease};
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +80,8 @@ fn checked(bubble: &Bubble, unit: &Unit, scratch: &Scratch, say: &dyn Fn(&str)) 
     let checks = commands.map(|check| (check.name.as_str(), check.command.as_str()));
     let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
     let workspace = scratch.workspace(&bubble.id)?;
+    let ports = lease(&bubble.engine.dirs.state, scratch.path(), DEFAULT_COUNT)?;
+    let env = bubble.check_env(port_variables(ports.first, ports.count))?;
     for (name, command) in setup.chain(checks) {
         say(&format!("running '{command}' on the merged tree"));
         let tree = observe(&workspace)?;
@@ -91,10 +94,11 @@ fn checked(bubble: &Bubble, unit: &Unit, scratch: &Scratch, say: &dyn Fn(&str)) 
             name,
             command,
             workspace: scratch.path(),
+            place: Place::Fresh,
             tree: &tree,
             timeout: Duration::from_secs(unit.rules.check_timeout_secs),
             max_output: 1024 * 1024,
-            env: &bubble.check_env(unit.workspace.as_ref())?,
+            env: &env,
             registry: Some(bubble.registry()),
             observe: &now,
             changed_files: &|from, to| named(&workspace, from, to),
@@ -103,13 +107,6 @@ fn checked(bubble: &Bubble, unit: &Unit, scratch: &Scratch, say: &dyn Fn(&str)) 
         passed(bubble, unit, &ran.receipt)?;
     }
     Ok(())
-}
-
-fn named(workspace: &Workspace, from: &TreeId, to: &TreeId) -> Vec<String> {
-    match changes(&workspace.git(), from, to) {
-        Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
-        Err(error) => vec![format!("(git could not name them: {error})")],
-    }
 }
 
 /// Tells a merged tree that is wrong from one that could not be judged.

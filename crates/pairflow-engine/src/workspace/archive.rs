@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::time::Timestamp;
 
+use super::checkout::checkout_path;
 use super::error::WorkspaceError;
 use super::mark::Mark;
 use super::place::lock_worktrees;
@@ -53,6 +54,7 @@ pub fn delete(request: &DeleteRequest<'_>) -> Result<Archived, WorkspaceError> {
     if let Some(workspace) = request.workspace {
         remove_files(repo, workspace)?;
     }
+    remove_worktree(repo, &checkout_path(&repo.root, request.id))?;
     let branch_kept = checked_out_at(repo, &git, request.branch)?.filter(|_| kept.is_some());
     move_refs(request, &git, kept.is_some() && branch_kept.is_none())?;
     let control = repo.root.join(".pairflow");

@@ -4,6 +4,7 @@
 //! made, it takes away again; whatever it did not make, it leaves alone.
 
 mod archive;
+mod checkout;
 mod error;
 mod include;
 mod mark;
@@ -15,6 +16,7 @@ mod restore;
 mod scratch;
 
 pub use archive::{Archived, DeleteRequest, delete, remove};
+pub use checkout::{Checkout, SetUpFor, remove_checkout};
 pub use error::WorkspaceError;
 pub use include::copy_included;
 pub use moved::{Former, move_here};

@@ -5,6 +5,7 @@
 
 mod append;
 mod ask;
+mod checkout;
 mod counting;
 mod life;
 mod pass;

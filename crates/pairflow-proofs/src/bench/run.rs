@@ -5,7 +5,7 @@ use anyhow::{Context, ensure};
 use super::ask::Asked;
 use super::setting::Setting;
 use super::table::{MISSES_ALLOWED, Row, print};
-use super::{append, pass, startup, status, verify, workspace};
+use super::{append, checkout, pass, startup, status, verify, workspace};
 use crate::say;
 
 /// A measurement: the rows that it fills, and how.
@@ -23,6 +23,7 @@ const MEASUREMENTS: &[Measurement] = &[
     Measurement { rows: &["P5"], measure: verify::measure },
     Measurement { rows: &["P5b"], measure: status::measure_recovery },
     Measurement { rows: &["P12"], measure: workspace::measure },
+    Measurement { rows: &["P16", "P16b"], measure: checkout::measure },
 ];
 
 /// Measures, prints the table, and fails if more rows miss than may.

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{anyhow, ensure};
+use pairflow_testkit::home::Home;
 use pairflow_testkit::kill::{
     Adoptions, Kills, Landing, Raced, Verb, WAYS, crowd, fail_everywhere, kill_adoptions, kill_at_random,
     kill_everywhere, kill_moves, race_processes, race_threads,
 };
 use pairflow_testkit::pair::{self, Killed, Pair};
 use pairflow_testkit::store::{harm_caches, lose_power};
+use pairflow_testkit::swap::swap;
 use pairflow_testkit::toys;
 
 use crate::programs::{built, target};
@@ -43,6 +45,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "races of threads", full: 1_000_000, share: 5_000, run: races },
     Row { name: "races of processes", full: 100_000, share: 200, run: process_races },
     Row { name: "records of 64 writers", full: 1_000_000, share: 6_400, run: writers },
+    Row { name: "files swapped during a check", full: 500, share: 50, run: swaps },
     Row { name: "bubbles of toys side by side", full: 500, share: 50, run: toys_together },
     Row { name: "stories of real agents", full: 200, share: 1, run: stories },
     Row { name: "real stories side by side", full: 100, share: 5, run: stories_together },
@@ -113,6 +116,12 @@ fn process_races(_: u64, count: u64) -> anyhow::Result<Counts> {
 fn raced(count: u64, Raced { rounds, lost, refused }: Raced) -> anyhow::Result<Counts> {
     ensure!(rounds == count && lost + refused == rounds, "{rounds} rounds, {lost} lost, {refused} came late");
     Ok(counts(&[("lost the race", lost), ("came late", refused)]))
+}
+
+fn swaps(_: u64, count: u64) -> anyhow::Result<Counts> {
+    let (wrong, tries) = swap(&Home::new(built("pairflow")?), count as usize);
+    ensure!(wrong == 0 && tries as u64 >= count, "{wrong} of {tries} receipts say that a broken tree passed");
+    Ok(Counts::new())
 }
 
 fn writers(_: u64, count: u64) -> anyhow::Result<Counts> {

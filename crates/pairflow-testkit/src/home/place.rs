@@ -154,6 +154,14 @@ impl Home {
         self.repo.join(".pairflow/bubbles").join(bubble).join(name)
     }
 
+    /// Waits for the question about checks that fail on the base, calls that a known failure, and waits for the turn.
+    #[track_caller]
+    pub fn base_fails(&self, bubble: &str, agent: &str) -> Value {
+        self.wait_for_state(bubble, "WAITING_HUMAN");
+        self.pairflow(&["reply", bubble, "--message", "the work will bring it"]).ok();
+        self.wait_for_turn(bubble, agent)
+    }
+
     /// Waits until `done` says yes to `status --json` of a bubble, and returns that status.
     #[track_caller]
     pub fn wait_for(&self, bubble: &str, done: impl Fn(&Value) -> bool) -> Value {

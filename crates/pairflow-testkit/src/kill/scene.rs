@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pairflow_core::facts::{Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
@@ -124,7 +124,10 @@ fn result(bubble: &Bubble, unit: &Unit, effect: &Effect, workspace: &Workspace) 
         Effect::TakeSnapshot { author, .. } => {
             Command::SnapshotTaken { snapshot: snapshot(&workspace.base_tree, author, unit) }
         }
-        Effect::RunCheck(check) => Command::Checked { receipt: receipt(&check.name, &check.command, workspace) },
+        Effect::RunCheck { check, place } => {
+            let receipt = receipt(&check.name, &check.command, workspace);
+            Command::Checked { receipt: Receipt { place: *place, ..receipt } }
+        }
         Effect::RunReproducer { finding, command } => {
             Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, workspace) }
         }
@@ -183,6 +186,7 @@ fn receipt(check: &str, command: &str, workspace: &Workspace) -> Receipt {
         duration_ms: 1,
         output: None,
         tail: String::new(),
+        place: Place::Checkout,
     }
 }
 

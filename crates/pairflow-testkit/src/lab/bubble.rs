@@ -1,6 +1,6 @@
 //! A bubble with the real rules and a worktree that is only a count of changes.
 
-use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Event, Ground, Lifecycle, Pass, Workspace};
 use pairflow_core::rules::{Check, Rules};
@@ -108,8 +108,10 @@ impl Bubble {
             Effect::TakeSnapshot { author, .. } => {
                 Command::SnapshotTaken { snapshot: snapshot(code, since, author.clone()) }
             }
-            Effect::RunCheck(check) => {
-                Command::Checked { receipt: receipt(&check.name, &check.command, tree, code.checks_pass()) }
+            Effect::RunCheck { check, place } => {
+                let passes = *place == Place::Base || code.checks_pass();
+                let receipt = receipt(&check.name, &check.command, tree, passes);
+                Command::Checked { receipt: Receipt { place: *place, ..receipt } }
             }
             Effect::RunReproducer { finding, command } => {
                 let gone = !shows(command).is_some_and(|at| code.defects[at].alive);
@@ -165,7 +167,16 @@ fn snapshot(code: &Code, since: u32, author: Party) -> Snapshot {
 fn receipt(check: &str, command: &str, tree: TreeId, passes: bool) -> Receipt {
     let outcome = if passes { Outcome::Passed } else { Outcome::Failed { exit: Some(1), timed_out: false } };
     let (check, command) = (check.to_owned(), command.to_owned());
-    Receipt { check, command, tree, outcome, duration_ms: 10, output: None, tail: String::new() }
+    Receipt {
+        check,
+        command,
+        tree,
+        outcome,
+        duration_ms: 10,
+        output: None,
+        tail: String::new(),
+        place: Place::Checkout,
+    }
 }
 
 fn workspace() -> Workspace {

@@ -4,7 +4,7 @@ use pairflow_core::facts::Outcome;
 use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
 use pairflow_core::log::{Decision, Intent, Key, Waivable};
 use pairflow_core::rounds::{Answers, Dispute, Explanation, Finding, Severity, Step, StepName};
-use pairflow_core::rules::{Agents, BubbleKind, Check, ContextMode, DriverKind};
+use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind};
 use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat};
 
 use super::play::{Play, Sent, check_named};
@@ -72,6 +72,12 @@ impl Play {
                 let mut next = || names.next();
                 let (Some(implementer), Some(reviewer)) = (next(), next()) else { words.reject("two or three agents") };
                 self.rules.agents = Agents { implementer, reviewer, second_reviewer: next() };
+            }
+            // `checks in the worktree`: where the agents work.
+            "checks" if words.take("in") => {
+                words.take("the");
+                words.take("worktree");
+                self.rules.checks_in = ChecksIn::Worktree;
             }
             "checks" => self.rules.checks = words.list().iter().map(|name| check_named(name)).collect(),
             "no" if words.take("checks") => self.rules.checks.clear(),
@@ -300,21 +306,29 @@ impl Play {
                 let turn = self.unit.phase.turn().map_or(0, |turn| turn.number);
                 return Some(self.send(&Command::AgentEnded { turn, how: words.need_quoted("how it ended") }));
             }
-            "passes" if who.parse::<FindingId>().is_ok() => self.outcome(who, Outcome::Passed),
-            "passes" => drop(self.world.checks.remove(who)),
-            "fails" => self.outcome(who, Outcome::Failed { exit: Some(1), timed_out: false }),
+            "passes" if who.parse::<FindingId>().is_ok() => self.outcome(who, words, Outcome::Passed),
+            "passes" => drop(self.world.checks.remove(&placed(who, words))),
+            "fails" => self.outcome(who, words, Outcome::Failed { exit: Some(1), timed_out: false }),
             "cannot" => {
                 words.take("run");
-                self.outcome(who, Outcome::CouldNotCheck { why: "no such program".to_owned() });
+                self.outcome(who, words, Outcome::CouldNotCheck { why: "no such program".to_owned() });
             }
             _ => words.reject("edits, deletes, restores, ends, passes, fails or cannot run"),
         }
         None
     }
 
-    fn outcome(&mut self, check: &str, outcome: Outcome) {
-        self.world.checks.insert(check.to_owned(), outcome);
+    fn outcome(&mut self, check: &str, words: &mut Words, outcome: Outcome) {
+        self.world.checks.insert(placed(check, words), outcome);
     }
+}
+
+/// The check that is meant: `test fails`, `test fails on base`, `test fails afresh`.
+fn placed(check: &str, words: &mut Words) -> String {
+    if words.take("afresh") {
+        return format!("{check} fresh");
+    }
+    if words.take("on") && words.take("base") { format!("{check} base") } else { check.to_owned() }
 }
 
 /// What follows a finding: `at a.rs:3`, `class security`, `by './repro'`, `late`, `undoes F1`,

@@ -36,9 +36,9 @@ impl Play {
                 None => Command::WorkspaceReady { workspace: self.world.workspace() },
             },
             Effect::TakeSnapshot { author, .. } => self.take_snapshot(author.clone()),
-            Effect::RunCheck(check) => {
-                let tree = self.unit.tree().expect("checks are owed for a snapshot");
-                Command::Checked { receipt: self.world.run(check, tree) }
+            Effect::RunCheck { check, place } => {
+                let tree = self.unit.tree().expect("checks are owed for a snapshot or for the base");
+                Command::Checked { receipt: self.world.run(check, tree, *place) }
             }
             Effect::RunReproducer { finding, command } => {
                 let tree = self.unit.tree().expect("reproducers are owed for a snapshot").clone();

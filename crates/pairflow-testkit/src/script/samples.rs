@@ -1,6 +1,6 @@
 //! One command of each kind, made to fit a given state as well as it can.
 
-use pairflow_core::facts::{Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, Workspace};
 use pairflow_core::rounds::{Explanation, Finding, Severity};
@@ -263,6 +263,7 @@ fn receipt(unit: &Unit, check: &str, command: &str, outcome: Outcome) -> Receipt
         duration_ms: 10,
         output: None,
         tail: String::new(),
+        place: Place::Checkout,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Ground, Workspace};
 use pairflow_core::rules::{Check, Scope};
@@ -147,15 +147,24 @@ impl World {
     }
 
     /// Runs a check on a tree.
-    pub(super) fn run(&self, check: &Check, tree: &TreeId) -> Receipt {
+    pub(super) fn run(&self, check: &Check, tree: &TreeId, place: Place) -> Receipt {
+        let elsewhere = match place {
+            Place::Base => Some("base"),
+            Place::Fresh => Some("fresh"),
+            Place::Checkout | Place::Worktree => None,
+        };
+        // What the script says of a check holds where the work is, unless it names another place.
+        let key = elsewhere.map_or_else(|| check.name.clone(), |place| format!("{} {place}", check.name));
+        let fallback = if place == Place::Fresh { self.checks.get(&check.name) } else { None };
         Receipt {
             check: check.name.clone(),
             command: check.command.clone(),
             tree: tree.clone(),
-            outcome: self.checks.get(&check.name).cloned().unwrap_or(Outcome::Passed),
+            outcome: self.checks.get(&key).or(fallback).cloned().unwrap_or(Outcome::Passed),
             duration_ms: 10,
             output: None,
             tail: String::new(),
+            place,
         }
     }
 
@@ -164,7 +173,7 @@ impl World {
         let fails = Outcome::Failed { exit: Some(1), timed_out: false };
         let check = Check { name: finding.to_string(), command: command.to_owned() };
         let outcome = self.checks.get(&check.name).cloned().unwrap_or(fails);
-        Receipt { outcome, ..self.run(&check, &tree) }
+        Receipt { outcome, ..self.run(&check, &tree, Place::Checkout) }
     }
 
     /// Makes the workspace.

@@ -3,7 +3,7 @@
 //! What an effect does to this world stays done when the process dies before it could tell; doing it again must then
 //! come to the same, as it does with git.
 
-use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Workspace};
 use pairflow_core::unit::{Command, Effect, Seen, Stage, Unit};
@@ -51,9 +51,10 @@ impl World {
             Effect::TakeSnapshot { author, .. } => {
                 Command::SnapshotTaken { snapshot: self.snapshot(author.clone(), unit) }
             }
-            Effect::RunCheck(check) => {
+            Effect::RunCheck { check, place } => {
                 let outcome = outcome(rng);
-                Command::Checked { receipt: receipt(&check.name, &check.command, unit, outcome) }
+                let receipt = receipt(&check.name, &check.command, unit, outcome);
+                Command::Checked { receipt: Receipt { place: *place, ..receipt } }
             }
             Effect::RunReproducer { finding, command } => {
                 let outcome = outcome(rng);
@@ -160,6 +161,7 @@ fn receipt(check: &str, command: &str, unit: &Unit, outcome: Outcome) -> Receipt
         duration_ms: 10,
         output: None,
         tail: String::new(),
+        place: Place::Checkout,
     }
 }
 

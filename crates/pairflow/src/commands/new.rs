@@ -29,6 +29,9 @@ pub struct NewArgs {
     /// How it is set up
     #[command(flatten)]
     pub setup: SetupArgs,
+    /// Wait for the checks on the base, and end with an error if one does not pass there
+    #[arg(long)]
+    pub ci: bool,
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
@@ -55,5 +58,6 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         create::show(out, &made)?;
     }
     let unit = start::begin_new(app, out, &bubble)?;
+    let unit = start::on_base(app, out, (&bubble, unit), args.ci, args.json)?;
     if args.json { create::print_json(out, &unit) } else { start::tell(out, &unit) }
 }

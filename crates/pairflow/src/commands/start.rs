@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::config::{Flags, Layer, resolve};
+use pairflow_core::log::QuestionKind;
 use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::{Command, Phase, Unit};
+use pairflow_core::unit::{Command, Phase, Unit, missing_checks};
+use pairflow_core::view::safe::revealed;
 use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Bubble;
@@ -50,6 +52,9 @@ pub struct StartArgs {
     /// Trust the commands of the repository's pairflow.toml if they have this hash
     #[arg(long, value_name = "HASH")]
     pub trust: Option<String>,
+    /// Wait for the checks on the base, and end with an error if one does not pass there
+    #[arg(long)]
+    pub ci: bool,
     /// Show the panes of the agents once the bubble runs
     #[arg(long, conflicts_with = "json")]
     pub attach: bool,
@@ -93,6 +98,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let again = app.typed_again();
     let StartArgs { driver, script, trust, json, .. } = args;
     let unit = begin(app, out, &bubble, Chosen { driver, script, trust, json, again })?;
+    let unit = on_base(app, out, (&bubble, unit), args.ci, args.json || args.attach)?;
     if args.json {
         return status::print_json(app, out, &bubble, &unit);
     }
@@ -167,6 +173,31 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
     out.progress(format_args!("preparing the workspace of {} …", bubble.id));
     let started = bubble.start(&resolved.rules, &app.hands());
     started.map_err(|error| CommandError::from(error).or_next(format_args!("pairflow start {}", bubble.id)))
+}
+
+/// Has the person, or the program that reads the answer, know at once of a check that does not pass on the base.
+pub(crate) fn on_base(
+    app: &App,
+    out: &mut Out,
+    (bubble, unit): (&Bubble, Unit),
+    ci: bool,
+    hurried: bool,
+) -> Result<Unit, CommandError> {
+    if !ci && (hurried || !app.interactive()) {
+        return Ok(unit);
+    }
+    if !missing_checks(&unit).is_empty() {
+        out.progress(format_args!("running the checks on {} …", unit.rules.base_branch));
+    }
+    let unit = bubble.base_checked(&unit, &app.hands())?;
+    let asked = unit.questions.iter().find(|open| open.kind == QuestionKind::Baseline);
+    let Some(question) = asked.map(|open| revealed(&open.question).into_owned()) else { return Ok(unit) };
+    let message = format!("bubble {} is started and waits for you: {question}", bubble.id);
+    if !ci {
+        out.warn(format_args!("{message}"));
+        return Ok(unit);
+    }
+    Err(CommandError::refused(message).next(format_args!("pairflow inbox {}", bubble.id)))
 }
 
 /// Insists that the person wants to start with what was edited in `bubble.toml` since the bubble was made.

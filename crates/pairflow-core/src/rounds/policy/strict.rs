@@ -3,9 +3,10 @@
 //! After a clean review that does not yet suffice the seats swap, and the other agent reviews the same tree at
 //! once. With a third agent the seats stay, and the third one takes the second review.
 
+use crate::facts::Place;
 use crate::ids::{AgentId, Party};
 use crate::rounds::{Certificate, CheckStand, CleanReview, Row, RowStand, RowState};
-use crate::rules::{ContextMode, DriverKind, Rules};
+use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
 use crate::unit::{CheckState, Seats, Unit};
 
 /// The name under which certificates mention this policy.
@@ -104,6 +105,13 @@ fn notes(unit: &Unit) -> Vec<String> {
     let flaky = rules.checks.iter().filter(|check| unit.flaky(&check.name).is_some());
     let mut notes: Vec<_> =
         flaky.map(|check| format!("check '{}': failed, then passed on the same tree", check.name)).collect();
+    if rules.checks_in == ChecksIn::Worktree {
+        notes.push("checks_in = \"worktree\": checks ran in the agents' own worktree".to_owned());
+    }
+    let warm =
+        |check: &&Check| matches!(unit.check(&check.name), CheckState::Passed(one) if one.place == Place::Checkout);
+    let warm = rules.checks.iter().filter(|check| !check.is_own()).filter(warm);
+    notes.extend(warm.map(|check| format!("check '{}': not repeated in a fresh checkout", check.name)));
     let missing = unit.explanation.missing();
     if !missing.is_empty() {
         notes.push(format!("the agents did not explain: {}", missing.join(", ")));

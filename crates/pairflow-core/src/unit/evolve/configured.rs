@@ -21,7 +21,13 @@ pub(super) fn configured(unit: &mut Unit, rules: &Rules, at: Moment) {
     unit.could_not.retain(|check, _| !other.contains(check));
     unit.not_available.retain(|check| !other.contains(check));
     unit.waived_checks.retain(|check, _| !other.contains(check));
-    if !missing_checks(unit).is_empty() && !other.is_empty() {
+    // What failed without the right setup command says nothing.
+    let set_up_anew = before.setup != rules.setup;
+    unit.baseline.retain(|receipt| !other.contains(&receipt.check) && (!set_up_anew || receipt.outcome.passed()));
+    if set_up_anew {
+        unit.receipts.retain(|receipt| receipt.outcome.passed());
+    }
+    if !missing_checks(unit).is_empty() && (set_up_anew || !other.is_empty()) {
         judge_anew(unit, at);
     }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::facts::{Outcome, Receipt, Snapshot};
+use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{AgentId, FindingId, Party};
 use crate::log::Pass;
 use crate::rounds::RoundRoles;
 use crate::rounds::policy::strict::{self, Route};
 use crate::time::Moment;
 use crate::unit::evolve::people::said;
-use crate::unit::{CHECK_TRIES, Handover, Phase, Returned, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit, WentBack};
+use crate::unit::{
+    CHECK_TRIES, CheckState, Handover, Phase, Returned, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit, WentBack,
+};
 
 /// Counts a new round with these seats.
 pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
@@ -179,7 +181,12 @@ fn closed(unit: &mut Unit, handover: Handover, changed: bool, at: Moment) {
 
 /// Spec: a failed check runs again when the producer passes the same snapshot; both results are shown.
 fn supersede(unit: &mut Unit) {
-    let (passed, rest): (Vec<_>, Vec<_>) = unit.receipts.drain(..).partition(|receipt| receipt.outcome.passed());
+    let passes: BTreeSet<_> = unit.rules.checks.iter().map(|check| &check.name).collect();
+    let passes = passes.into_iter().filter(|name| matches!(unit.check(name), CheckState::Passed(_)));
+    let passes: BTreeSet<String> = passes.cloned().collect();
+    // One that passed before it failed in a fresh checkout has to pass again, too.
+    let (passed, rest): (Vec<_>, Vec<_>) =
+        unit.receipts.drain(..).partition(|receipt| receipt.outcome.passed() && passes.contains(&receipt.check));
     unit.receipts = passed;
     unit.superseded.extend(rest.into_iter().filter(|receipt| matches!(receipt.outcome, Outcome::Failed { .. })));
     let surplus = unit.superseded.len().saturating_sub(SUPERSEDED_KEPT);
@@ -210,6 +217,10 @@ pub(super) fn sent_back(unit: &mut Unit, why: &[String], at: Moment) {
 }
 
 pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
+    if receipt.place == Place::Base {
+        unit.baseline.push(receipt.clone());
+        return;
+    }
     if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
         *unit.could_not.entry(receipt.check.clone()).or_default() += 1;
     }

@@ -58,6 +58,8 @@ fn kind(kind: QuestionKind) -> &'static str {
         QuestionKind::Comprehension => "comprehension",
         QuestionKind::CouldNotCheck => "could not check",
         QuestionKind::Failing => "fails again",
+        QuestionKind::Baseline => "fails on the base",
+        QuestionKind::Differs => "fails in a fresh checkout",
         QuestionKind::Trouble => "trouble",
         QuestionKind::LongTurn => "long turn",
         QuestionKind::Idle => "idle",

@@ -1,5 +1,6 @@
 //! What each part of the view says.
 
+use crate::facts::Place;
 use crate::log::Kind;
 use crate::rounds::{Row, RowState, Severity};
 use crate::rules::DriverKind;
@@ -111,7 +112,8 @@ fn doing(unit: &Unit) -> PaneLine {
     let stage = unit.phase.turn().map(|turn| &turn.stage);
     let opening = match (stage, missing_checks(unit).first()) {
         (Some(Stage::Closing(_)), _) => "the tree is recorded".to_owned(),
-        (_, Some(check)) => format!("check {} runs", one_line(&check.name)),
+        (_, Some((check, Place::Base))) => format!("check {} runs on the base", one_line(&check.name)),
+        (_, Some((check, _))) => format!("check {} runs", one_line(&check.name)),
         (_, None) => "the brief is written".to_owned(),
     };
     match &unit.phase {

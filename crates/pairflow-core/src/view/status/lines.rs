@@ -1,5 +1,6 @@
 //! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
 
+use crate::facts::Place;
 use crate::ids::Party;
 use crate::rounds::RowState;
 use crate::unit::StateName;
@@ -230,7 +231,8 @@ fn checks(status: &Status) -> Vec<(String, Tone)> {
             Stand::Waived => ("waived", Tone::Warn),
             Stand::Missing => ("not run yet", Tone::Plain),
         };
-        (format!("{}: {stand} ({})", check.check, check.command), tone)
+        let place = if check.place == Some(Place::Worktree) { ", in the agents' worktree" } else { "" };
+        (format!("{}: {stand}{place} ({})", check.check, check.command), tone)
     };
     let by_hand = status.manual_checks.iter().map(|what| (format!("by hand: {what}"), Tone::Warn));
     status.checks.iter().map(shown).chain(by_hand).collect()

@@ -2,6 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::facts::Place;
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use crate::rounds::{CleanReview, Row, RowState, Severity};
 use crate::rules::DriverKind;
@@ -154,6 +155,9 @@ pub struct CheckShown {
     pub command: String,
     /// How it stands on the newest snapshot.
     pub stand: Stand,
+    /// Where it ran, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 /// How a check stands on a snapshot.
@@ -306,6 +310,10 @@ fn checks(unit: &Unit) -> Vec<CheckShown> {
             CheckState::NotAvailable => Stand::NotAvailable,
             CheckState::Waived(_) => Stand::Waived,
             CheckState::Missing => Stand::Missing,
+        },
+        place: match unit.check(&check.name) {
+            CheckState::Passed(receipt) | CheckState::Failed(receipt) => Some(receipt.place),
+            CheckState::NotAvailable | CheckState::Waived(_) | CheckState::Missing => None,
         },
     };
     unit.rules.checks.iter().map(shown).collect()

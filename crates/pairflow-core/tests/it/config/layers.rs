@@ -4,7 +4,7 @@ use pairflow_core::config::{
     CUSTOM_KEYS, ConfigErrors, Flags, KEYS, Layer, Layers, Origin, Place, Resolved, Setting, Source, Subject, changes,
     render_bubble_toml, resolve,
 };
-use pairflow_core::rules::{BubbleKind, ContextMode, DriverKind, Permissions, WorkMode};
+use pairflow_core::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, Permissions, WorkMode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -55,6 +55,7 @@ script = "agents/demo.yaml"
 permissions = "ask"
 capture_output = true
 check_timeout_secs = 60
+checks_in = "worktree"
 no_tests = false
 manual_checks = ["open it", "close it"]
 kind = "implementation"
@@ -196,6 +197,7 @@ fn every_key_has_an_effect() {
     assert_eq!((rules.scope.allow.as_slice(), rules.scope.deny.len()), (["src/**".to_owned()].as_slice(), 1));
     assert_eq!((rules.permissions, rules.max_turn_minutes), (Permissions::Ask, 90));
     assert!(rules.capture_output);
+    assert_eq!(rules.checks_in, ChecksIn::Worktree);
     assert!(!rules.notifications.enabled && !rules.notifications.bell && rules.notifications.desktop);
     assert_eq!(resolved.rules.notifications.waiting_human_sound.as_deref(), Some("/a.wav"));
     assert_eq!(resolved.rules.notifications.converged_sound.as_deref(), Some("/b.wav"));

@@ -123,6 +123,7 @@ fn converged_is_refused_while_a_check_fails() {
          codex: pass
          claude: pass clean (hold)
          step
+         step
          human edits a.rs
          test fails
          settle
@@ -131,7 +132,8 @@ fn converged_is_refused_while_a_check_fails() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 closing
          #4 RUNNING codex reviewer round 2 opening clean: claude
-         #5 RUNNING codex reviewer round 2 failing: test
+         #5 RUNNING codex reviewer round 2 opening clean: claude
+         #6 RUNNING codex reviewer round 2 failing: test
          refused: not converged yet: the check 'test' fails on this tree; a second clean review of this tree by another agent (clean so far: codex)",
     );
 }

@@ -90,8 +90,8 @@ fn with_several_open_questions_the_answer_names_one() {
         "#1 RUNNING codex implementer round 1
          #2 WAITING_HUMAN codex implementer round 1 asks: codex: which database?
          #3 WAITING_HUMAN codex implementer round 1 asks: codex: which database?, claude: how strict?
-         refused: 2 questions are open; say which one is answered: msg_20260221_006, msg_20260221_007
-         refused: msg_20260221_999 is not an open question; open: msg_20260221_006, msg_20260221_007
+         refused: 2 questions are open; say which one is answered: msg_20260221_007, msg_20260221_008
+         refused: msg_20260221_999 is not an open question; open: msg_20260221_007, msg_20260221_008
          #4 WAITING_HUMAN codex implementer round 1 asks: codex: which database?
          #5 RUNNING codex implementer round 1",
     );

@@ -2,6 +2,7 @@
 //! sentences of the protocol.
 
 mod adopted;
+mod baseline;
 mod claims;
 mod commit;
 mod configured;

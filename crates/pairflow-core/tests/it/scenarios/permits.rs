@@ -22,9 +22,9 @@ fn a_permission_is_given_or_refused_with_an_answer_and_nobody_is_told_twice() {
          human: reply 'never the sources'",
         "#1 RUNNING  codex implementer round 1  notice 1 to codex sent 0
          #2 RUNNING  codex implementer round 1
-         #3 WAITING_HUMAN  codex implementer round 1  asks: orchestrator: codex asks for a permission: Bash rm -rf target. Allow it this once with 'pairflow reply demo --question msg_20260221_007 --decision accept', refuse it with 'pairflow reply demo --question msg_20260221_007 --message …', or answer in its pane: pairflow attach demo
+         #3 WAITING_HUMAN  codex implementer round 1  asks: orchestrator: codex asks for a permission: Bash rm -rf target. Allow it this once with 'pairflow reply demo --question msg_20260221_008 --decision accept', refuse it with 'pairflow reply demo --question msg_20260221_008 --message …', or answer in its pane: pairflow attach demo
          #4 RUNNING  codex implementer round 1
-         #5 WAITING_HUMAN  codex implementer round 1  asks: orchestrator: codex asks for a permission: Bash rm -rf src. Allow it this once with 'pairflow reply demo --question msg_20260221_009 --decision accept', refuse it with 'pairflow reply demo --question msg_20260221_009 --message …', or answer in its pane: pairflow attach demo
+         #5 WAITING_HUMAN  codex implementer round 1  asks: orchestrator: codex asks for a permission: Bash rm -rf src. Allow it this once with 'pairflow reply demo --question msg_20260221_010 --decision accept', refuse it with 'pairflow reply demo --question msg_20260221_010 --message …', or answer in its pane: pairflow attach demo
          #6 RUNNING  codex implementer round 1",
     );
 }

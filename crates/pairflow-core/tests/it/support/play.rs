@@ -80,6 +80,7 @@ impl Play {
             let (message, decision) = ("go on".to_owned(), Some(Decision::Continue));
             self.run(Command::Reply { message, question: None, decision, refs: Vec::new(), key: None });
         }
+        self.check(true);
         let turn = self.unit.phase.turn().unwrap().clone();
         self.run(Command::TurnReady { turn: turn.number, slices: self.slices });
         if let Some(notice) = self.unit.notice_for(&turn.agent).map(|notice| notice.number) {
@@ -92,7 +93,16 @@ impl Play {
     pub(crate) fn settle(&mut self, author: &str, tree: &str, passes: bool) {
         let changed = self.unit.tree().is_none_or(|before| before.0 != tree);
         self.run(Command::SnapshotTaken { snapshot: snapshot(author, tree, changed) });
-        for check in missing_checks(&self.unit).into_iter().cloned().collect::<Vec<_>>() {
+        self.check(passes);
+        if self.unit.phase.turn().is_some() {
+            self.open();
+        }
+    }
+
+    /// Runs what has to be run before the next turn opens.
+    fn check(&mut self, passes: bool) {
+        let missing = missing_checks(&self.unit).into_iter().map(|(check, place)| (check.clone(), place));
+        for (check, place) in missing.collect::<Vec<_>>() {
             let outcome = match passes || check.name == "lint" {
                 true => Outcome::Passed,
                 false => Outcome::Failed { exit: Some(101), timed_out: false },
@@ -100,11 +110,8 @@ impl Play {
             let tree = self.unit.tree().unwrap().clone();
             let tail = "running 2 tests\ntest save ... FAILED\n".to_owned();
             let (check, command) = (check.name, check.command);
-            let receipt = Receipt { check, command, tree, outcome, duration_ms: 420, output: None, tail };
+            let receipt = Receipt { check, command, tree, outcome, duration_ms: 420, output: None, tail, place };
             self.run(Command::Checked { receipt });
-        }
-        if self.unit.phase.turn().is_some() {
-            self.open();
         }
     }
 

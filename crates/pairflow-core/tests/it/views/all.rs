@@ -1,6 +1,6 @@
 //! What people, agents and programs are shown of a bubble, in every state that matters, and whatever the texts are.
 
-use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, Warning, Workspace};
 use pairflow_core::rounds::Finding;
@@ -75,6 +75,7 @@ impl Play {
     }
 
     fn open(&mut self) {
+        self.checked(Outcome::Passed);
         let turn = self.unit.phase.turn().unwrap().number;
         self.run(Command::TurnReady { turn, slices: 0 });
     }
@@ -100,14 +101,13 @@ impl Play {
     }
 
     fn checked(&mut self, outcome: Outcome) {
-        if pairflow_core::unit::missing_checks(&self.unit).is_empty() {
-            return;
-        }
+        let missing = pairflow_core::unit::missing_checks(&self.unit);
+        let Some(&(_, place)) = missing.first() else { return };
         let tree = self.unit.tree().unwrap().clone();
         let tail = "running 2 tests\ntest save ... FAILED\n".to_owned();
         let command = "cargo test".to_owned();
         let receipt =
-            Receipt { check: "test".to_owned(), command, tree, outcome, duration_ms: 420, output: None, tail };
+            Receipt { check: "test".to_owned(), command, tree, outcome, duration_ms: 420, output: None, tail, place };
         self.run(Command::Checked { receipt });
     }
 
@@ -222,6 +222,7 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 0 pairflow workspace ready at /home/me/wt/demo, cut from 0123456789ab
 1 pairflow round 1 begins: codex implements, claude reviews
 1 pairflow gives the task to codex: Save safely
+1 pairflow check test on the base passed in 0.4 s
 1 pairflow opens the turn of codex, implementer
 1 codex hands over: first cut
 1 pairflow snapshot aaaa by codex, 2 files +10 -10
@@ -238,6 +239,7 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 2 claude finds nothing: all good
 3 pairflow seats swap, round 3 begins: claude implements, codex reviews
 3 pairflow snapshot bbbb by claude, nothing changed
+3 pairflow check test in a fresh checkout passed in 0.4 s
 3 pairflow opens the turn of codex, reviewer
 3 codex finds P3 a typo (F3)
 3 pairflow snapshot bbbb by codex, nothing changed
@@ -282,7 +284,7 @@ fn every_message_type_has_a_line_but_attempts_to_deliver() {
     play.run(Command::Resume);
     play.run(Command::Stop { reason: String::new() });
     let rows: Vec<_> =
-        play.log[5..].iter().filter_map(timeline).map(|row| format!("{} {}", row.who, row.what)).collect();
+        play.log[6..].iter().filter_map(timeline).map(|row| format!("{} {}", row.who, row.what)).collect();
     assert_eq!(
         rows,
         [
@@ -298,9 +300,9 @@ fn every_message_type_has_a_line_but_attempts_to_deliver() {
 #[test]
 fn a_row_of_the_log_is_json_with_its_message_type() {
     let play = Play::reviewed();
-    let row = serde_json::to_value(timeline(&play.log[5]).unwrap()).unwrap();
+    let row = serde_json::to_value(timeline(&play.log[6]).unwrap()).unwrap();
     let expected = serde_json::json!({
-        "seq": 6, "id": "msg_20260221_006", "at": "2026-02-21T12:00:05.000Z", "round": 1,
+        "seq": 7, "id": "msg_20260221_007", "at": "2026-02-21T12:00:06.000Z", "round": 1,
         "kind": "PASS", "who": "codex", "what": "hands over: first cut",
     });
     assert_eq!(row, expected);
@@ -314,28 +316,28 @@ fn message_files_are_named_by_number_sender_and_kind() {
     let names: Vec<_> = play.messages().into_iter().map(|file| file.name).collect();
     let expected = [
         "004-orchestrator-task.md",
-        "006-codex-pass.md",
-        "010-claude-review.md",
-        "013-codex-question.md",
-        "014-human-reply.md",
+        "007-codex-pass.md",
+        "011-claude-review.md",
+        "014-codex-question.md",
+        "015-human-reply.md",
     ];
     assert_eq!(names, expected);
     let names: Vec<_> = Play::converged().messages().into_iter().map(|file| file.name).skip(6).collect();
-    assert_eq!(names, ["022-orchestrator-convergence.md", "023-orchestrator-approval-request.md"]);
+    assert_eq!(names, ["024-orchestrator-convergence.md", "025-orchestrator-approval-request.md"]);
 }
 
 #[test]
 fn a_review_file_lists_its_findings_by_name() {
-    let text = text_of(&Play::reviewed(), "010-claude-review.md");
+    let text = text_of(&Play::reviewed(), "011-claude-review.md");
     assert_eq!(
         text,
         "# claude: review
 
-- message: msg_20260221_010
+- message: msg_20260221_011
 - from: claude
 - to: codex
 - round: 1
-- time: 2026-02-21T12:00:09.000Z
+- time: 2026-02-21T12:00:10.000Z
 - ref: src/save.rs
 - asks to: fix this
 
@@ -373,7 +375,7 @@ fn decisions_and_the_done_package_have_files() {
         key: None,
     };
     play.run(rework("spell it right"));
-    let text = text_of(&play, "024-human-approval-decision.md");
+    let text = text_of(&play, "026-human-approval-decision.md");
     assert!(
         text.contains("- decision: revise\n- tree: bbbb\n- to be fixed: F3\n\n## Message\n\n> spell it right\n"),
         "{text}"
@@ -384,7 +386,7 @@ fn decisions_and_the_done_package_have_files() {
     play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     play.run(Command::CommitMade { commit: CommitId("fedc".to_owned()), old_tip: None });
     play.run(Command::RecordDone);
-    let text = text_of(&play, "027-orchestrator-done.md");
+    let text = text_of(&play, "029-orchestrator-done.md");
     assert!(text.contains("- commit: fedc\n- tree: bbbb\n- package: done-package.md (SHA-256 "), "{text}");
 }
 
@@ -460,7 +462,7 @@ fn status_shows_turn_findings_and_what_is_missing() {
         "State        RUNNING
 Task         Save safely
 Criteria     a failed write leaves nothing behind
-Turn         codex as implementer, since 12:00:16 UTC
+Turn         codex as implementer, since 12:00:17 UTC
 Round        2, 1 of 8 reviews used
 Now          codex: hand over (you are asked in 4 min 59 s)
 Waiting for  open P0/P1 findings: F1 P1 no rollback
@@ -524,7 +526,10 @@ fn status_json_has_the_state_fields_beside_its_own() {
         ("active_role", serde_json::json!("implementer")),
         ("turn_state", serde_json::json!("open")),
         ("seats", serde_json::json!({"implementer": "codex", "reviewer": "claude"})),
-        ("checks", serde_json::json!([{"check": "test", "command": "cargo test", "stand": "failed"}])),
+        (
+            "checks",
+            serde_json::json!([{"check": "test", "command": "cargo test", "stand": "failed", "place": "checkout"}]),
+        ),
         ("reviews_used", serde_json::json!(1)),
         ("watchdog_left_secs", serde_json::json!(299)),
         ("commit", serde_json::Value::Null),
@@ -552,7 +557,7 @@ fn the_inbox_holds_only_what_blocks() {
     let play = Play::reviewed();
     assert_eq!(inbox(&play.unit), []);
     let mut play = Play::converged();
-    let expected = r#"{"id":"bbbb","kind":"approval","bubble_id":"demo","by":"orchestrator","question":"2 files +10 -10, reviewed clean by claude and codex, 2 findings open: approve?","since":"2026-02-21T12:00:22.000Z","answer":["pairflow ok demo","pairflow approve demo","pairflow request-rework demo --message '…'"]}"#;
+    let expected = r#"{"id":"bbbb","kind":"approval","bubble_id":"demo","by":"orchestrator","question":"2 files +10 -10, reviewed clean by claude and codex, 2 findings open: approve?","since":"2026-02-21T12:00:24.000Z","answer":["pairflow ok demo","pairflow approve demo","pairflow request-rework demo --message '…'"]}"#;
     assert_eq!(inbox_ndjson(&play.unit), format!("{expected}\n"));
     play.approve();
     assert_eq!(inbox(&play.unit)[0].question, "approved; commit it");
@@ -568,8 +573,8 @@ fn every_kind_of_question_names_the_commands_that_answer_it() {
     assert_eq!(inbox(&play.unit)[0].answer, ["pairflow resume demo", "pairflow reply demo --message '…'"]);
     play.ask("claude", "which?");
     let items = inbox(&play.unit);
-    assert_eq!(items[0].answer, ["pairflow reply demo --question msg_20260221_006 --message '…'"]);
-    assert_eq!(items[1].answer, ["pairflow reply demo --question msg_20260221_007 --message '…'"]);
+    assert_eq!(items[0].answer, ["pairflow reply demo --question msg_20260221_007 --message '…'"]);
+    assert_eq!(items[1].answer, ["pairflow reply demo --question msg_20260221_008 --message '…'"]);
     assert_eq!(serde_json::to_value(items[0].kind).unwrap(), "agent_ended");
 
     let mut play = Play::started_with(Rules { max_rounds: 1, ..rules() });
@@ -625,6 +630,7 @@ fn hostile_play(text: &str) -> Play {
         duration_ms: 1,
         output: None,
         tail: text.to_owned(),
+        place: Place::Checkout,
     };
     play.run(Command::Checked { receipt: receipt("aaaa", Outcome::CouldNotCheck { why: text.to_owned() }) });
     play.run(Command::Checked { receipt: receipt("aaaa", Outcome::Passed) });
@@ -707,7 +713,7 @@ fn a_finding_and_a_question_of_the_greatest_length_stay_readable() {
     play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     play.pass("claude", "no", Some(&[&format!("P1:{title}")]), ("aaaa", Outcome::Passed));
     play.ask("codex", &text);
-    let review = text_of(&play, "010-claude-review.md");
+    let review = text_of(&play, "011-claude-review.md");
     let finding = review.lines().last().unwrap();
     assert_eq!(finding, format!("- F1 P1 {}", title.trim_end()), "on one line");
     assert!(brief(&play.unit, &BriefMaterial::default()).unwrap().len() < 10_000);

@@ -2,6 +2,7 @@
 
 mod commit;
 mod evil;
+mod settings;
 mod snapshot;
 mod trust;
 mod workspace;

@@ -157,7 +157,7 @@ hermetic! {
         let bubble = world.bubble("b1");
         write(bubble.path.join("new"), "x");
         let tree = observe(&bubble).unwrap();
-        let cache = bubble.runtime_dir().join(format!("index-{}", bubble.base.short()));
+        let cache = bubble.runtime_dir().join(format!("index-{}-b1", bubble.base.short()));
         std::fs::write(&cache, "DIRCgarbage").unwrap();
         assert_eq!(observe(&bubble).unwrap(), tree);
         std::fs::remove_dir_all(bubble.runtime_dir()).unwrap();

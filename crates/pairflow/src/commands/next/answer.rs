@@ -55,7 +55,7 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
     let own: &[(char, &str)] = match open.waiting.item.kind {
         ItemKind::Approval if approved => &[('a', "commit"), ('r', "send back")],
         ItemKind::Approval => &[('a', "approve and commit"), ('r', "send back")],
-        ItemKind::Question | ItemKind::Failing => &[('r', "reply")],
+        ItemKind::Question | ItemKind::Failing | ItemKind::Baseline | ItemKind::Differs => &[('r', "reply")],
         ItemKind::TieBreak => &[('c', "continue"), ('r', "reply and continue"), ('a', "accept")],
         ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with words")],
         ItemKind::CouldNotCheck => &[('c', "try again"), ('a', "accept without it")],

@@ -240,6 +240,7 @@ fn more_files_than_a_line_can_name_are_counted_and_listed_whole_beside_the_log()
 fn a_check_that_cannot_be_run_is_neither_a_pass_nor_a_finding() {
     let home = home();
     home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "touch made-by-the-check", "--start"]).ok();
+    home.base_fails("b1", "codex");
     home.agent("b1", "codex").pairflow(&["pass", "--summary", "x"]).ok();
     let status = home.wait_for_state("b1", "WAITING_HUMAN");
     assert_eq!(status["questions"][0]["kind"], "could_not_check");

@@ -200,7 +200,7 @@ fn what_is_no_text_is_a_usage_error() {
 #[test]
 fn file_names_and_output_of_checks_are_printed_safely() {
     let home = home();
-    let noise = r#"printf '\033]0;owned\007\033[2J\302\23331m red\n'; head -c 3000000 /dev/zero; test -f done.txt"#;
+    let noise = r#"printf '\033]0;owned\007\033[2J\302\23331m red\n'; head -c 3000000 /dev/zero; test -f done.txt || git log -1 --format=%s | grep -qv snapshot"#;
     home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", noise, "--start"]).ok();
     let codex = home.agent("b1", "codex");
     codex.write("evil\u{1b}]0;owned\u{7}\u{202e}.txt", "x");

@@ -54,7 +54,7 @@ fn a_change_of_thousands_of_files_goes_the_whole_way() {
     let home = home();
     home.pairflow(&["create", "--id", "x", "--task", "many files", "--test", "test -d d0"]).ok();
     home.pairflow(&["start", "x"]).ok();
-    home.wait_for_turn("x", "codex");
+    home.base_fails("x", "codex");
     let (codex, claude) = (home.agent("x", "codex"), home.agent("x", "claude"));
     for n in 0..6500 {
         codex.write(format!("d{}/a-file-with-a-rather-long-name-so-that-lines-grow-{n:05}.txt", n % 10), "one\n");

@@ -89,15 +89,17 @@ fn the_help_of_orchestra_has_the_verbs_of_agents_only() {
 #[test]
 fn with_a_supervisor_nobody_is_sent_to_do_its_work() {
     let home = home();
-    let test = "while test -f hold; do :; done";
-    home.pairflow(&["create", "--id", "a", "--task", "t", "--test", test, "--start"]).ok();
+    let hold = home.root().join("hold");
+    let test = format!("while test -f '{}'; do sleep 0.01; done", hold.display());
+    home.pairflow(&["create", "--id", "a", "--task", "t", "--test", &test, "--start"]).ok();
     home.wait_for_turn("a", "codex");
     let codex = home.agent("a", "codex");
-    codex.write("hold", "");
+    codex.write("done.txt", "done\n");
+    std::fs::write(&hold, "").unwrap();
     codex.pairflow(&["pass", "--summary", "done"]).ok();
     let opening = home.wait_for("a", |status| status["turn_state"] == "opening");
     assert_eq!(opening["next"][0], "pairflow status a");
-    std::fs::remove_file(codex.worktree.join("hold")).unwrap();
+    std::fs::remove_file(&hold).unwrap();
     home.pairflow(&["supervisor", "stop"]).ok();
 }
 

@@ -119,7 +119,7 @@ fn reproducers_of_a_tree_share_one_copy_and_see_nothing_of_one_another() {
     codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "claude");
-    assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\n", "the worktree is set up once");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\nx\n", "the worktree and the checkout are set up once");
     let claims = ["the door", "the roof", "the wall"].map(|title| {
         let (own, other) = (&title[4..], "ls | grep -qx -e door -e roof -e wall");
         let spoil = "rm -f made.txt && echo spoilt > done.txt";
@@ -130,7 +130,11 @@ fn reproducers_of_a_tree_share_one_copy_and_see_nothing_of_one_another() {
     home.wait_for_turn("b1", "codex");
     let stands: Vec<_> = findings(&home, "b1").iter().map(|row| row["reproducer"]["stand"].clone()).collect();
     assert_eq!(stands, ["fails", "fails", "fails"], "each finds the tree as it was set up");
-    assert_eq!(std::fs::read_to_string(&log).unwrap(), "x\nx\n", "the copy is set up once for all of them");
+    assert_eq!(
+        std::fs::read_to_string(&log).unwrap(),
+        "x\nx\n",
+        "nothing that the setup command reads has changed since"
+    );
     let left = std::fs::read_dir(codex.worktree.parent().unwrap()).unwrap().flatten();
     let left: Vec<_> = left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     assert!(!left.iter().any(|name| name.starts_with(".scratch")), "the copy is gone: {left:?}");
@@ -164,9 +168,10 @@ fn a_person_can_live_with_a_finding_or_a_check_and_an_agent_cannot_say_so() {
     let home = home();
     home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "true", "--lint", "false"]).ok();
     home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_state("b1", "WAITING_HUMAN");
+    home.pairflow(&["waive", "--id", "b1", "lint", "--reason", "flaky"]).ok();
     home.wait_for_turn("b1", "codex");
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
-    home.pairflow(&["waive", "--id", "b1", "lint", "--reason", "flaky"]).ok();
     codex.write("a.txt", "a\n");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "claude");
@@ -332,7 +337,7 @@ fn test_and_typecheck_are_run_by_pairflow_in_the_worktree_and_kept_for_every_rou
     let (test, types) = ("cd sub && test -f made.txt", "cd sub && echo types of $(pwd)");
     home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", test, "--typecheck", types]).ok();
     home.pairflow(&["start", "b1"]).ok();
-    home.wait_for_turn("b1", "codex");
+    home.base_fails("b1", "codex");
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
     codex.write("sub/other.txt", "x\n");
     codex.pairflow(&["pass", "--summary", "I ran the tests, all green"]).ok();

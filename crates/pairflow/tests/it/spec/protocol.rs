@@ -117,7 +117,7 @@ fn holds_the_final_bundle(home: &Home, done: &Value) {
     let package = std::fs::read_to_string(dir(home, "b1").join("artifacts/done-package.md")).unwrap();
     assert_eq!(said["package_sha256"], pairflow_core::hash::sha256(package.as_bytes()));
     for part in
-        ["> Write done.txt", "A done.txt +1 -0", "F1](ledger://F1) P1 fixed", "nothing left", "`grep -c . done.txt`"]
+        ["> Write done.txt", "A done.txt +1 -0", "F1](ledger://F1) P1 fixed", "nothing left", "`grep -c . done.txt |"]
     {
         assert!(package.contains(part), "{part} is missing in the package:\n{package}");
     }

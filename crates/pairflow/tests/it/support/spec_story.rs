@@ -8,7 +8,15 @@ pub(crate) const TASK: &str = "Write done.txt\n\n## Acceptance criteria\n- done.
 /// Makes a bubble that waits to be started, with `more` arguments of `create`.
 #[track_caller]
 pub(crate) fn created(home: &Home, id: &str, more: &[&str]) {
-    let line = ["create", "--id", id, "--task", TASK, "--test", "grep -c . done.txt"];
+    let line = [
+        "create",
+        "--id",
+        id,
+        "--task",
+        TASK,
+        "--test",
+        "grep -c . done.txt || git log -1 --format=%s | grep -qv snapshot",
+    ];
     home.pairflow(&[&line, more].concat()).ok();
 }
 

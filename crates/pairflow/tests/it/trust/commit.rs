@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_testkit::home::{Agent, Home, write_program};
 
-use crate::support::bubbles::{home, ready};
+use crate::support::bubbles::{CHECK, home, ready};
 
 /// A program that signs nothing, but in the form that git expects.
 const SIGNER: &str = "cat >/dev/null
@@ -14,7 +14,7 @@ printf -- '-----BEGIN PGP SIGNATURE-----\\nfake\\n-----END PGP SIGNATURE-----\\n
 /// Makes a bubble whose work is approved. `work` is what codex does besides writing done.txt.
 #[track_caller]
 fn approved(home: &Home, work: impl Fn(&Agent<'_>)) -> PathBuf {
-    home.pairflow(&["create", "--id", "b1", "--task", "Write done.txt", "--test", "test -f done.txt"]).ok();
+    home.pairflow(&["create", "--id", "b1", "--task", "Write done.txt", "--test", CHECK]).ok();
     home.pairflow(&["start", "b1"]).ok();
     home.wait_for_turn("b1", "codex");
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));

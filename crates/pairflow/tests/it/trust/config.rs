@@ -9,7 +9,7 @@ use pairflow_testkit::home::{Home, Ran};
 use pairflow_testkit::wait::wait_until;
 use serde_json::{Value, json};
 
-use crate::support::bubbles::home;
+use crate::support::bubbles::{CHECK, home};
 use crate::support::terminal::on_terminal;
 
 /// The file that foreign commands would make.
@@ -354,20 +354,20 @@ fn an_edited_bubble_toml_does_not_redirect_the_webhook() {
 #[test]
 fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
     let home = home();
-    home.pairflow(&["new", "do it", "--id", "b1", "--test", "test -f done.txt"]).ok();
+    home.pairflow(&["new", "do it", "--id", "b1", "--test", CHECK]).ok();
     home.wait_for_turn("b1", "codex");
     let codex = home.agent("b1", "codex");
     assert_eq!(home.status("b1")["config_differs"], Value::Null);
     let file = bubble_toml(&home, "b1");
     let text = std::fs::read_to_string(&file).unwrap();
     let mark = format!("touch {}", canary(&home).display());
-    std::fs::write(&file, text.replace("test -f done.txt", &mark).replace("max_rounds = 8", "max_rounds = 3")).unwrap();
+    std::fs::write(&file, text.replace(CHECK, &mark).replace("max_rounds = 8", "max_rounds = 3")).unwrap();
     let differs = home.status("b1")["config_differs"].as_str().unwrap_or_default().to_owned();
     assert!(differs.contains("max_rounds, commands.test"), "{differs}");
     home.pairflow(&["status", "b1"]).ok().says("bubble.toml differs").says("next: pairflow config apply b1");
     let explained = home.pairflow(&["config", "explain", "b1", "--json"]).ok().json();
     let row = explained["values"].as_array().unwrap().iter().find(|row| row["key"] == "commands.test").unwrap();
-    assert_eq!((&row["value"], &row["source"]), (&json!("test -f done.txt"), &json!("log #1 (create)")));
+    assert_eq!((&row["value"], &row["source"]), (&json!(CHECK), &json!("log #1 (create)")));
     codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "first cut"]).ok();
     home.wait_for_turn("b1", "claude");
@@ -396,10 +396,10 @@ fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
 
 /// Makes a bubble, and has its file name another test command before it is started.
 fn edited_before_start(home: &Home) {
-    home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", "test -f done.txt"]).ok();
+    home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", CHECK]).ok();
     let file = bubble_toml(home, "b1");
     let text = std::fs::read_to_string(&file).unwrap();
-    let edited = text.replace("test = \"test -f done.txt\"", &format!("setup = \"touch {}\"", canary(home).display()));
+    let edited = text.replace(&format!("test = \"{CHECK}\""), &format!("setup = \"touch {}\"", canary(home).display()));
     assert_ne!(text, edited);
     std::fs::write(&file, edited + "[agent.codex]\ncommand = [\"evil\"]\n").unwrap();
 }
@@ -417,7 +417,7 @@ fn a_bubble_toml_that_was_edited_before_the_start_is_not_used_unseen() {
     for call in [&["start", "b1"][..], &["start", "b1", "--json"], &["start", "b1", "--driver", "external"]] {
         home.pairflow(call)
             .ends(1)
-            .says("commands.test: test -f done.txt -> true")
+            .says(&format!("commands.test: {CHECK} -> true"))
             .says("commands.setup: nothing -> touch")
             .says("agent.codex.command: nothing -> [\"evil\"]")
             .says("was not started")
@@ -435,7 +435,7 @@ fn a_bubble_toml_that_was_edited_before_the_start_is_not_used_unseen() {
     // Without the file, what was recorded counts.
     std::fs::remove_file(&file).unwrap();
     home.pairflow(&["start", "b1"]).ok();
-    assert_eq!(home.status("b1")["checks"][0]["command"], "test -f done.txt");
+    assert_eq!(home.status("b1")["checks"][0]["command"], CHECK);
     assert!(!canary(&home).exists());
 }
 
@@ -492,12 +492,16 @@ fn checks_get_the_variables_that_the_persons_own_file_names() {
     new.env("DATABASE_URL", "db://here").env("OTHER_SECRET", "s3cret");
     home.finish(new).ok();
     home.wait_for_turn("b1", "codex");
-    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "db://here\n", "the setup command");
+    assert_eq!(
+        std::fs::read_to_string(&seen).unwrap(),
+        "db://here\n".repeat(3),
+        "the setup command in the worktree and in the checkout, and the check on the base"
+    );
     let codex = home.agent("b1", "codex");
     codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "first cut"]).ok();
     home.wait_for_turn("b1", "claude");
-    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "db://here\ndb://here\n", "the check");
+    assert_eq!(std::fs::read_to_string(&seen).unwrap(), "db://here\n".repeat(4), "the check");
     home.pairflow(&["config", "explain", "b1"]).ok().says("DATABASE_URL, NOT_SET");
     let text = std::fs::read_to_string(bubble_toml(&home, "b1")).unwrap();
     assert!(!text.contains("DATABASE_URL="), "{text}");
@@ -507,7 +511,7 @@ fn checks_get_the_variables_that_the_persons_own_file_names() {
 fn a_person_corrects_the_check_of_a_running_bubble() {
     let home = home();
     home.pairflow(&["new", "do it", "--id", "b1", "--test", "test -f never.txt"]).ok();
-    home.wait_for_turn("b1", "codex");
+    home.base_fails("b1", "codex");
     let codex = home.agent("b1", "codex");
     codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "first cut"]).ok();

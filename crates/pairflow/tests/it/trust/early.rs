@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 
 use pairflow_testkit::home::{Home, Ran};
 
-use crate::support::bubbles::home;
+use crate::support::bubbles::{CHECK, home};
 
-const CREATE: [&str; 7] = ["create", "--id", "b1", "--task", "Write done.txt", "--test", "test -f done.txt"];
+const CREATE: [&str; 7] = ["create", "--id", "b1", "--task", "Write done.txt", "--test", CHECK];
 
 /// Moves the repository to a directory of this name.
 fn renamed(home: &mut Home, name: &[u8]) {
@@ -113,7 +113,7 @@ fn checks_and_setup_see_only_what_they_need() {
     home.set_env(variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec());
     let trace = |what: &str| home.root().join("tmp").join(what);
     let record = |what: &str| format!("env >'{}'", trace(what).display());
-    let test = format!("{}; test -f done.txt", record("check"));
+    let test = format!("{}; {CHECK}", record("check"));
     let create = ["create", "--id", "b1", "--task", "x", "--test", &test, "--setup", &record("setup")];
     home.pairflow(&create).ok();
     home.pairflow(&["start", "b1"]).ok();

@@ -7,7 +7,7 @@ use pairflow_testkit::home::Home;
 use serde_json::Value;
 
 use super::agents::{Cast, Kind, Speaker};
-use crate::support::bubbles::{home, program};
+use crate::support::bubbles::{CHECK, home, program};
 use crate::support::log::lines_of;
 
 const PASS: [&str; 4] = ["pass", "--summary", "first cut", "--json"];
@@ -82,9 +82,10 @@ fn has_handed_over(home: &Home, times: usize) {
     assert_eq!((lines_of(home, "b1", "PASS").len(), checked(home)), (times, times), "hand-overs and runs of the check");
 }
 
-/// The check: it writes down that it ran, and fails until `done.txt` is there.
+/// The check: it writes down that it ran on work, and fails until `done.txt` is there.
 fn counted(home: &Home) -> String {
-    format!("echo ran >> '{}'; test -f done.txt", home.root().join("runs.txt").display())
+    let runs = home.root().join("runs.txt");
+    format!("if git log -1 --format=%s | grep -q snapshot; then echo ran >> '{}'; fi; {CHECK}", runs.display())
 }
 
 /// How often the check ran.

@@ -8,13 +8,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::agents::{Cast, Kind};
+use crate::support::bubbles::CHECK;
 use crate::support::log::lines_of;
 
 /// Two bubbles side by side, so that no verb can find its own by being the only one.
 fn two_bubbles(kind: Kind) -> Cast {
     let cast = Cast::new(kind);
-    cast.start("b1", "test -f done.txt");
-    cast.start("b2", "test -f done.txt");
+    cast.start("b1", CHECK);
+    cast.start("b2", CHECK);
     cast
 }
 

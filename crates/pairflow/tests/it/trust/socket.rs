@@ -162,7 +162,8 @@ fn a_check_asks_nothing_of_the_supervisor_but_how_it_is() {
     home.wait_for_turn("b1", "claude");
     assert_eq!(pid(&home), before);
     let own = |verb: &str| ("orchestrator".to_owned(), verb.to_owned());
-    assert_eq!(warned(&home, "b1"), [own("wake"), own("stop")]);
+    let once = [own("wake"), own("stop")];
+    assert_eq!(warned(&home, "b1"), [once.clone(), once].concat(), "on the base, and on the work");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use pairflow_testkit::home::{Home, Ran};
 use serde_json::json;
 
-use crate::support::bubbles::{created, home};
+use crate::support::bubbles::{CHECK, created, home};
 
 const TEST: [&str; 2] = ["--test", "true"];
 
@@ -156,7 +156,7 @@ fn start_writes_the_bubbles_file_again_if_it_is_gone() {
     let file = home.repo.join(".pairflow/bubbles/b1/bubble.toml");
     std::fs::remove_file(&file).unwrap();
     home.pairflow(&["start", "b1"]).ok();
-    assert_eq!(home.status("b1")["checks"][0]["command"], "test -f done.txt");
+    assert_eq!(home.status("b1")["checks"][0]["command"], CHECK);
     assert!(file.exists());
 }
 

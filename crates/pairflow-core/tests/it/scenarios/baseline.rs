@@ -1,0 +1,126 @@
+//! The checks on the base before there is any work, and once more in a fresh checkout before work is accepted.
+
+use pairflow_core::log::QuestionKind;
+use pairflow_core::view::inbox::inbox;
+use pairflow_testkit::script::{Play, check, play};
+
+fn kinds(play: &Play) -> Vec<QuestionKind> {
+    play.unit.questions.iter().map(|open| open.kind).collect()
+}
+
+#[test]
+fn a_check_that_fails_on_the_base_is_asked_about_before_anybody_works() {
+    let play = play("given checks test, lint\ntest fails on base\nstart");
+    assert_eq!(kinds(&play), [QuestionKind::Baseline]);
+    let item = &inbox(&play.unit)[0];
+    let said = "the check 'test' does not pass on main as it is, before any work was done.\n'test' runs: ";
+    assert!(item.question.starts_with(said), "{}", item.question);
+    assert!(item.question.contains("It ended with exit code 1."), "{}", item.question);
+    assert_eq!(
+        item.answer,
+        [
+            "pairflow config set demo commands.test='…'",
+            "pairflow reply demo --message '…'",
+            "pairflow waive demo test --reason '…'",
+            "pairflow stop demo",
+        ]
+    );
+}
+
+#[test]
+fn a_known_failure_has_to_pass_at_the_end() {
+    check(
+        "test fails on base
+         start
+         codex: pass
+         human: resume
+         human: reply 'it is what the task is about'
+         test fails
+         codex edits a.rs
+         codex: pass
+         test passes
+         codex edits a.rs
+         codex: pass 'green'",
+        "#1 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: the check 'test' does not pass on main as it is, before any work was done.
+         refused: a person is asked first: the check 'test' does not pass on main as it is, before any work was done.
+         refused: a person is asked first: the check 'test' does not pass on main as it is, before any work was done.
+         #2 RUNNING codex implementer round 1
+         #3 RUNNING codex implementer round 1 failing: test
+         #4 RUNNING claude reviewer round 1",
+    );
+}
+
+#[test]
+fn another_command_runs_on_the_base_again_and_answers_the_question() {
+    check(
+        "test cannot run on base
+         start
+         human: config test 'make check'
+         test passes on base
+         human: config test 'make tests'
+         codex edits a.rs
+         codex: pass",
+        "#1 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: the check 'test' does not pass on main as it is, before any work was done.
+         #2 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: the check 'test' does not pass on main as it is, before any work was done.
+         #3 RUNNING codex implementer round 1
+         #4 RUNNING claude reviewer round 1",
+    );
+}
+
+#[test]
+fn a_waiver_of_everything_that_fails_on_the_base_answers_the_question() {
+    check(
+        "given checks test, lint
+         test fails on base
+         lint fails on base
+         start
+         human: waive test 'flaky'
+         human: waive lint 'old code'
+         codex edits a.rs",
+        "#1 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: the checks 'test', 'lint' do not pass on main as it is, before any work was done.
+         #2 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: the checks 'test', 'lint' do not pass on main as it is, before any work was done.
+         #3 RUNNING codex implementer round 1",
+    );
+}
+
+#[test]
+fn what_fails_only_in_a_fresh_checkout_is_one_question_and_keeps_the_work_from_being_accepted() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         test fails afresh
+         claude: pass clean
+         human: reply 'it counts'
+         claude: pass 'as it is'
+         human: reply 'mend it'
+         claude edits a.rs
+         claude: pass 'no cache needed'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: the check 'test' passed in 0 s where build caches and installed packages are kept, and fails in a fresh checkout of the same tree.
+         #4 RUNNING claude implementer round 2 clean: claude failing: test
+         #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again, and the check 'test' fails.
+         #6 RUNNING claude implementer round 2 clean: claude failing: test
+         #7 RUNNING codex reviewer round 2",
+    );
+}
+
+#[test]
+fn another_command_runs_in_a_fresh_checkout_again() {
+    let mut play = play("start\ncodex edits a.rs\ncodex: pass\ntest fails afresh\nclaude: pass clean");
+    assert_eq!(kinds(&play), [QuestionKind::Differs]);
+    play.line("test passes afresh");
+    play.line("human: config test 'make clean test'");
+    play.settle();
+    assert!(play.unit.questions.is_empty() && play.unit.checks_not_passed().is_empty(), "{:?}", play.lines);
+}
+
+#[test]
+fn a_certificate_says_where_the_checks_ran_if_not_in_a_fresh_checkout() {
+    let accepted = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean";
+    let noted = |play: &Play| play.unit.certificate.as_ref().expect("it is accepted").notes.join("\n");
+    assert!(!noted(&play(accepted)).contains("checkout"));
+    let elsewhere = play(&format!("given checks in the worktree\n{accepted}"));
+    assert!(noted(&elsewhere).contains("checks ran in the agents' own worktree"), "{}", noted(&elsewhere));
+}

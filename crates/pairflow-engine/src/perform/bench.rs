@@ -1,0 +1,195 @@
+//! Where a bubble's commands run: a checkout of one commit, set up, with its own ports.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::unit::Unit;
+
+use super::check::{OUTPUT_LIMIT, named};
+use crate::checks::{CheckRun, Checked, run_check};
+use crate::engine::{Bubble, EngineError, port_variables};
+use crate::git::{Repo, observe};
+use crate::process::Cancel;
+use crate::workspace::{Checkout, DEFAULT_COUNT, lease};
+
+/// A checkout that is set up.
+pub(super) struct Bench {
+    checkout: Checkout,
+    place: Place,
+    setup: Option<String>,
+    timeout: Duration,
+    env: Vec<(String, String)>,
+    registry: PathBuf,
+    /// What its files were once it was set up.
+    ready: TreeId,
+    /// Whether what is installed there may be out of date.
+    stale: bool,
+}
+
+/// A command to run, with what its receipt says beside the outcome.
+#[derive(Clone, Copy)]
+pub(super) struct Errand<'a> {
+    /// What is run, by name.
+    pub(super) name: &'a str,
+    /// The command line.
+    pub(super) command: &'a str,
+    /// The tree that it is about.
+    pub(super) tree: &'a TreeId,
+}
+
+/// For which bubble commands run, and what ends them early.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    /// The bubble.
+    pub(super) bubble: &'a Bubble,
+    /// Its state.
+    pub(super) unit: &'a Unit,
+    /// Ends what runs.
+    pub(super) cancel: &'a Cancel,
+}
+
+/// Why there is nothing to run a command in.
+pub(super) enum Unready {
+    /// The setup command does not work. This is what it said.
+    NotSetUp(Checked),
+    /// It was cancelled.
+    Cancelled,
+}
+
+impl Bench {
+    /// Brings a checkout to `commit` and sets it up. The setup command runs again where what it reads has changed.
+    pub(super) fn open(site: Site<'_>, commit: &CommitId, place: Place) -> Result<Result<Self, Unready>, EngineError> {
+        let Site { bubble, unit, cancel } = site;
+        let repo = Repo::discover(bubble.control.repo())?;
+        let like = bubble.workspace(unit)?;
+        let checkout = match place {
+            Place::Checkout | Place::Base => Checkout::warm(&repo, &like, commit)?,
+            // Where the worktree is the place of checks, there is no second checkout that stays.
+            Place::Fresh | Place::Worktree => Checkout::fresh(&repo, &like, commit)?,
+        };
+        let ports = lease(&bubble.engine.dirs.state, checkout.path(), DEFAULT_COUNT)?;
+        let mut bench = Self {
+            setup: unit.rules.setup.clone(),
+            timeout: Duration::from_secs(unit.rules.check_timeout_secs),
+            env: bubble.check_env(port_variables(ports.first, ports.count))?,
+            registry: bubble.registry(),
+            ready: checkout.tree().clone(),
+            stale: true,
+            place,
+            checkout,
+        };
+        let set_up_for = bench.checkout.set_up_for();
+        let needs = bench.setup.as_ref().map(|setup| bench.checkout.needs(setup)).transpose()?;
+        let current = needs.iter().any(|needs| set_up_for.as_ref().is_some_and(|done| done.needs == needs.needs));
+        if current || bench.setup.is_none() {
+            bench.stale = bench.setup.is_some() && set_up_for != needs;
+            return Ok(Ok(bench));
+        }
+        Ok(bench.set_up(cancel)?.map(|()| bench))
+    }
+
+    /// Returns this one with its files put back, if it holds `commit` in `place`; else another one.
+    pub(super) fn again(
+        used: Option<Self>,
+        site: Site<'_>,
+        commit: &CommitId,
+        place: Place,
+    ) -> Result<Result<Self, Unready>, EngineError> {
+        let fits = |bench: &Self| bench.checkout.commit() == commit && bench.place == place && bench.clear().is_ok();
+        match used.filter(fits) {
+            Some(bench) => Ok(Ok(bench)),
+            None => Self::open(site, commit, place),
+        }
+    }
+
+    /// Returns the root of its files.
+    pub(super) fn path(&self) -> &Path {
+        self.checkout.path()
+    }
+
+    /// Whether what the setup command made may be older than the commit.
+    pub(super) fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    /// Runs the setup command on the files as they are now, if there is one.
+    pub(super) fn set_up(&mut self, cancel: &Cancel) -> Result<Result<(), Unready>, EngineError> {
+        let Some(setup) = self.setup.clone() else { return Ok(Ok(())) };
+        // Until it has worked, nobody knows what is installed.
+        self.checkout.note_set_up(None)?;
+        let ready = self.ready.clone();
+        let Some(ran) = self.run_freely(Errand { name: "setup", command: &setup, tree: &ready }, cancel) else {
+            return Ok(Err(Unready::Cancelled));
+        };
+        if !ran.receipt.outcome.passed() {
+            return Ok(Err(Unready::NotSetUp(ran)));
+        }
+        self.checkout.note_set_up(Some(&self.checkout.needs(&setup)?))?;
+        self.ready = observe(self.checkout.workspace())?;
+        self.stale = false;
+        Ok(Ok(()))
+    }
+
+    /// Has the next use of this checkout set it up again: files were put into it that are not the commit's.
+    pub(super) fn spoil(&self) -> Result<(), EngineError> {
+        Ok(self.checkout.note_set_up(None)?)
+    }
+
+    /// Puts the files back as they were once it was set up.
+    fn clear(&self) -> Result<(), EngineError> {
+        Ok(self.checkout.put_back(&self.ready)?)
+    }
+
+    /// Runs a command that has to leave the files alone. Returns nothing if it was cancelled.
+    pub(super) fn run(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
+        let workspace = self.checkout.workspace();
+        let now = || match observe(workspace) {
+            // What the setup command added belongs to no tree.
+            Ok(now) if now == self.ready => Ok(errand.tree.clone()),
+            other => other.map_err(|error| error.to_string()),
+        };
+        let names = |_: &TreeId, now: &TreeId| named(workspace, &self.ready, now);
+        self.ran(errand, &now, &names, cancel)
+    }
+
+    /// Runs a command whose changes of files do not matter: they are put back, or thrown away.
+    pub(super) fn run_freely(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
+        self.ran(errand, &|| Ok(errand.tree.clone()), &|_, _| Vec::new(), cancel)
+    }
+
+    fn ran(
+        &self,
+        errand: Errand<'_>,
+        observe: &dyn Fn() -> Result<TreeId, String>,
+        changed_files: &dyn Fn(&TreeId, &TreeId) -> Vec<String>,
+        cancel: &Cancel,
+    ) -> Option<Checked> {
+        let run = CheckRun {
+            name: errand.name,
+            command: errand.command,
+            workspace: self.checkout.path(),
+            place: if self.checkout.is_fresh() { Place::Fresh } else { self.place },
+            tree: errand.tree,
+            timeout: self.timeout,
+            max_output: OUTPUT_LIMIT,
+            env: &self.env,
+            registry: Some(self.registry.clone()),
+            observe,
+            changed_files,
+        };
+        run_check(&run, cancel).ok()
+    }
+}
+
+impl Unready {
+    /// What comes of `errand`, which could not be run; nothing if it was cancelled.
+    pub(super) fn receipt(self, errand: Errand<'_>) -> Option<Checked> {
+        let Self::NotSetUp(ran) = self else { return None };
+        let why = format!("the setup command `{}` does not work in a checkout of the tree", ran.receipt.command);
+        let (check, command, tree) = (errand.name.to_owned(), errand.command.to_owned(), errand.tree.clone());
+        let receipt = Receipt { check, command, tree, outcome: Outcome::CouldNotCheck { why }, ..ran.receipt };
+        Some(Checked { receipt, output: ran.output })
+    }
+}

@@ -1,0 +1,222 @@
+//! A checkout of exactly one commit that belongs to pairflow, not to an agent: where commands run that are evidence.
+//!
+//! Each bubble has one that lies beside its worktree and stays: files that the tree ignores, such as build caches and
+//! installed packages, are kept from one run to the next. A fresh one has nothing but the commit, and is thrown away.
+//! Until agents run in a sandbox, one of the same user can still write there.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pairflow_core::hash::sha256;
+use pairflow_core::ids::{BubbleId, CommitId, TreeId};
+
+use super::error::WorkspaceError;
+use super::include::copy_included;
+use super::place::lock_worktrees;
+use super::prepare::{admin_dir, remove_worktree};
+use super::scratch::Scratch;
+use crate::git::{Call, GitError, Repo, Workspace, bring_to, force_to, forget_index};
+use crate::regular;
+use crate::store::BubbleFiles;
+
+const PREFIX: &str = ".checks-";
+/// The note that says for what the setup command ran last.
+const NOTE: &str = "pairflow-setup";
+const CHECKOUT: Duration = Duration::from_secs(900);
+
+/// Files that say what has to be installed: where one of them changes, the setup command runs again.
+const MANIFESTS: [&str; 31] = [
+    ".gitmodules",
+    "Cargo.lock",
+    "Cargo.toml",
+    "Gemfile",
+    "Gemfile.lock",
+    "Package.resolved",
+    "Package.swift",
+    "Pipfile",
+    "Pipfile.lock",
+    "build.gradle",
+    "build.gradle.kts",
+    "bun.lock",
+    "bun.lockb",
+    "composer.json",
+    "composer.lock",
+    "deno.lock",
+    "go.mod",
+    "go.sum",
+    "mix.exs",
+    "mix.lock",
+    "package-lock.json",
+    "package.json",
+    "pdm.lock",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "pom.xml",
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "uv.lock",
+    "yarn.lock",
+];
+
+/// A checkout. A fresh one is removed when this is dropped.
+#[derive(Debug)]
+pub struct Checkout {
+    workspace: Workspace,
+    commit: CommitId,
+    tree: TreeId,
+    fresh: Option<Scratch>,
+}
+
+/// What a setup command was last run for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetUpFor {
+    /// The command and what it reads, as a hash.
+    pub needs: String,
+    /// The commit that was checked out.
+    pub commit: CommitId,
+}
+
+impl Checkout {
+    /// Brings the bubble's own checkout to `commit`, or makes it. `like` is the bubble's worktree, whose rules for
+    /// ignored files hold here, too.
+    pub fn warm(repo: &Repo, like: &Workspace, commit: &CommitId) -> Result<Self, WorkspaceError> {
+        let path = checkout_path(&repo.root, &like.id);
+        if let Some(git_dir) = admin_dir(repo, &path) {
+            let workspace = placed(repo, like, path.clone(), git_dir);
+            // One that cannot be brought there, for whatever reason, is made anew.
+            if let Ok(tree) = force_to(&workspace, commit) {
+                return Ok(Self { workspace, commit: commit.clone(), tree, fresh: None });
+            }
+        }
+        let git_dir = make(repo, &path, commit)?;
+        let mut workspace = placed(repo, like, path, git_dir);
+        forget_index(&workspace);
+        workspace.included.extend(copy_included(repo, &workspace.path)?);
+        let tree = force_to(&workspace, commit)?;
+        Ok(Self { workspace, commit: commit.clone(), tree, fresh: None })
+    }
+
+    /// Checks `commit` out in a place of its own.
+    pub fn fresh(repo: &Repo, like: &Workspace, commit: &CommitId) -> Result<Self, WorkspaceError> {
+        let scratch = Scratch::new(repo, commit)?;
+        let place = scratch.workspace(&like.id)?;
+        let mut workspace = placed(repo, like, place.path, place.git_dir);
+        workspace.included.extend(place.included);
+        let tree = force_to(&workspace, commit)?;
+        Ok(Self { workspace, commit: commit.clone(), tree, fresh: Some(scratch) })
+    }
+
+    /// Returns the root of its files.
+    pub fn path(&self) -> &Path {
+        &self.workspace.path
+    }
+
+    /// Returns the commit that it holds.
+    pub fn commit(&self) -> &CommitId {
+        &self.commit
+    }
+
+    /// Returns the tree of that commit, which its files were when it was opened.
+    pub fn tree(&self) -> &TreeId {
+        &self.tree
+    }
+
+    /// Whether nothing is in it but the commit.
+    pub fn is_fresh(&self) -> bool {
+        self.fresh.is_some()
+    }
+
+    /// Returns it as the git questions need it.
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// Makes its files those of `tree`. Ignored files stay.
+    pub fn put_back(&self, tree: &TreeId) -> Result<(), GitError> {
+        bring_to(&self.workspace, tree)
+    }
+
+    /// Returns what a run of `setup` now would be for: the command, and every file that says what is to be installed.
+    pub fn needs(&self, setup: &str) -> Result<SetUpFor, GitError> {
+        let listed = self.workspace.git().run(Call::new(["ls-tree", "-r", "-z", &self.commit.0]))?;
+        let mut text = format!("{setup}\0").into_bytes();
+        for entry in listed.parts().filter(|entry| is_manifest(entry)) {
+            text.extend_from_slice(entry);
+            text.push(0);
+        }
+        Ok(SetUpFor { needs: sha256(&text), commit: self.commit.clone() })
+    }
+
+    /// Returns what the setup command ran for last, if it did.
+    pub fn set_up_for(&self) -> Option<SetUpFor> {
+        let note = regular::read_text(&self.workspace.git_dir.join(NOTE)).ok()?;
+        let (needs, commit) = note.trim_end().split_once(' ')?;
+        Some(SetUpFor { needs: needs.to_owned(), commit: CommitId(commit.to_owned()) })
+    }
+
+    /// Remembers what the setup command ran for; nothing if nobody could tell.
+    pub fn note_set_up(&self, what: Option<&SetUpFor>) -> Result<(), WorkspaceError> {
+        let path = self.workspace.git_dir.join(NOTE);
+        let done = match what {
+            Some(SetUpFor { needs, commit }) => regular::write(&path, format!("{needs} {commit}\n")),
+            None => std::fs::remove_file(&path).or_else(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => Ok(()),
+                _ => Err(error),
+            }),
+        };
+        done.map_err(|source| WorkspaceError::io("write", &path, source))
+    }
+}
+
+impl Drop for Checkout {
+    fn drop(&mut self) {
+        if self.is_fresh() {
+            forget_index(&self.workspace);
+        }
+    }
+}
+
+/// Removes the checkout of a bubble of the repository at `root` that needs it no more. It is no error to have none.
+pub fn remove_checkout(root: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
+    let path = checkout_path(root, id);
+    if std::fs::symlink_metadata(&path).is_err() {
+        return Ok(());
+    }
+    let repo = Repo::discover(root)?;
+    let _lock = lock_worktrees(&repo)?;
+    remove_worktree(&repo, &path)
+}
+
+/// The workspace at `path`, where the rules of the bubble's own hold.
+fn placed(repo: &Repo, like: &Workspace, path: PathBuf, git_dir: PathBuf) -> Workspace {
+    Workspace { path, git_dir, common_dir: repo.common_dir.clone(), ..like.clone() }
+}
+
+/// Returns where the checkout of a bubble is, if it has one.
+pub(super) fn checkout_path(root: &Path, id: &BubbleId) -> PathBuf {
+    BubbleFiles::new(&root.join(".pairflow"), id).worktree().with_file_name(format!("{PREFIX}{id}"))
+}
+
+/// Makes the directory anew, and returns its git directory.
+fn make(repo: &Repo, path: &Path, commit: &CommitId) -> Result<PathBuf, WorkspaceError> {
+    let _lock = lock_worktrees(repo)?;
+    remove_worktree(repo, path)?;
+    let call = Call::new(["worktree", "add", "--quiet", "--detach"]).arg(path).arg(&commit.0);
+    repo.git().run(call.whole().within(CHECKOUT)).inspect_err(|_| {
+        // What stays behind is removed by the next attempt.
+        let _ = remove_worktree(repo, path);
+    })?;
+    let gone = || GitError::WorktreeGone { path: path.to_owned() };
+    Ok(admin_dir(repo, path).ok_or_else(gone)?)
+}
+
+/// Whether an entry of `ls-tree` is a submodule, or a file that says what has to be installed.
+fn is_manifest(entry: &[u8]) -> bool {
+    let Some((what, path)) = std::str::from_utf8(entry).ok().and_then(|entry| entry.split_once('\t')) else {
+        return false;
+    };
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let listed = name.starts_with("requirements") && name.ends_with(".txt");
+    what.starts_with("160000 ") || listed || MANIFESTS.contains(&name)
+}
