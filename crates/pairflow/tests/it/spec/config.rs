@@ -60,7 +60,9 @@ converged_sound = "/System/Library/Sounds/Glass.aiff"
     );
     std::fs::write(dir(&home, "b_legal_search_01").join("bubble.toml"), sample).unwrap();
     home.pairflow(&["config", "apply", "b_legal_search_01", "--yes"]).ok();
-    joined(&home, "b_legal_search_01");
+    home.pairflow(&["start", "b_legal_search_01"]).ok();
+    // There is no such directory on the base.
+    home.base_fails("b_legal_search_01", "codex");
     let status = home.status("b_legal_search_01");
     assert_eq!((&status["branch"], &status["max_rounds"]), (&json!("bubble/b_legal_search_01"), &json!(8)));
     let commands: Vec<_> = status["checks"].as_array().unwrap().iter().map(|check| check["command"].clone()).collect();
