@@ -7,7 +7,7 @@ use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::unit::Unit;
 
-use super::check::{OUTPUT_LIMIT, named};
+use super::check::{OUTPUT_LIMIT, look, named, unharmed};
 use crate::checks::{CheckRun, Checked, run_check};
 use crate::engine::{Bubble, EngineError, port_variables};
 use crate::git::{Repo, observe};
@@ -145,11 +145,8 @@ impl Bench {
     /// Runs a command that has to leave the files alone. Returns nothing if it was cancelled.
     pub(super) fn run(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
         let workspace = self.checkout.workspace();
-        let now = || match observe(workspace) {
-            // What the setup command added belongs to no tree.
-            Ok(now) if now == self.ready => Ok(errand.tree.clone()),
-            other => other.map_err(|error| error.to_string()),
-        };
+        // What the setup command added belongs to no tree.
+        let now = || Ok(if unharmed(workspace, &self.ready)? { errand.tree.clone() } else { look(workspace)? });
         let names = |_: &TreeId, now: &TreeId| named(workspace, &self.ready, now);
         self.ran(errand, &now, &names, cancel)
     }

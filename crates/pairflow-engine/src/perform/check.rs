@@ -121,6 +121,22 @@ fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Optio
     Ok(run_check(&run, cancel).ok())
 }
 
+/// Returns the tree of the files, or why they could not be read.
+pub(crate) fn look(workspace: &Workspace) -> Result<TreeId, String> {
+    observe(workspace).map_err(|error| error.to_string())
+}
+
+/// Whether every file of the tree `ready` is still as it was. What was added in a checkout of our own is thrown away, so
+/// it does no harm: what was checked was the tree.
+pub(crate) fn unharmed(workspace: &Workspace, ready: &TreeId) -> Result<bool, String> {
+    let now = look(workspace)?;
+    if now == *ready {
+        return Ok(true);
+    }
+    let changed = changes(&workspace.git(), ready, &now).map_err(|error| error.to_string())?;
+    Ok(changed.iter().all(|change| change.status == 'A'))
+}
+
 /// Returns the files that differ between two trees.
 pub(crate) fn named(workspace: &Workspace, from: &TreeId, to: &TreeId) -> Vec<String> {
     match changes(&workspace.git(), from, to) {

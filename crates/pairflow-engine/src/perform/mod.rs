@@ -16,7 +16,7 @@ mod snapshot;
 mod update;
 mod weakened;
 
-pub(crate) use check::named;
+pub(crate) use check::{look, named, unharmed};
 pub(crate) use commit::commit_now;
 pub(crate) use documents::paths as documents;
 pub use observe::{head_seen, seen};

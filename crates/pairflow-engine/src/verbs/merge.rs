@@ -10,7 +10,7 @@ use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 use crate::checks::{CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables};
 use crate::git::{Advanced, How, MergeRequest, Repo, merge as advance, observe, plan_merge};
-use crate::perform::named;
+use crate::perform::{look, named, unharmed};
 use crate::process::Cancel;
 use crate::supervise::Care;
 use crate::workspace::{DEFAULT_COUNT, Scratch, lease};
@@ -88,7 +88,7 @@ fn checked(bubble: &Bubble, unit: &Unit, scratch: &Scratch, say: &dyn Fn(&str)) 
         let now = || match name {
             // A setup command may change the tree; that is what it is for.
             "setup" => Ok(tree.clone()),
-            _ => observe(&workspace).map_err(|error| error.to_string()),
+            _ => Ok(if unharmed(&workspace, &tree)? { tree.clone() } else { look(&workspace)? }),
         };
         let run = CheckRun {
             name,

@@ -239,12 +239,12 @@ fn more_files_than_a_line_can_name_are_counted_and_listed_whole_beside_the_log()
 #[test]
 fn a_check_that_cannot_be_run_is_neither_a_pass_nor_a_finding() {
     let home = home();
-    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "touch made-by-the-check", "--start"]).ok();
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "echo x >> README.md", "--start"]).ok();
     home.base_fails("b1", "codex");
     home.agent("b1", "codex").pairflow(&["pass", "--summary", "x"]).ok();
     let status = home.wait_for_state("b1", "WAITING_HUMAN");
     assert_eq!(status["questions"][0]["kind"], "could_not_check");
-    home.pairflow(&["inbox", "b1"]).ok().says("made-by-the-check");
+    home.pairflow(&["inbox", "b1"]).ok().says("README.md");
     home.pairflow(&["reply", "b1", "--decision", "accept"]).ok();
     home.wait_for("b1", |status| status["state"] == "RUNNING");
 }

@@ -86,7 +86,7 @@ fn a_merge_is_checked_in_a_tree_that_is_set_up() {
 #[test]
 fn a_merge_tells_a_wrong_tree_from_one_that_could_not_be_judged() {
     let home = home();
-    let test = "if [ -f littered ]; then touch litter; fi; test ! -f broken";
+    let test = "if [ -f littered ]; then echo litter >> littered; fi; test ! -f broken";
     home.pairflow(&["create", "--id", "x", "--task", "t", "--test", test, "--start"]).ok();
     home.wait_for_turn("x", "codex");
     finish(&home, "x", &[("done.txt", "done\n")]);

@@ -48,8 +48,8 @@ fn checks_see_the_tree_alone_and_their_caches_stay() {
     home.commit(".gitignore", "cache\n", "ignore");
     let seen = home.root().join("seen");
     let test = format!(
-        "test -z \"$(git status --porcelain)\" && test ! -e secret.log && \
-         {{ ls -A; git log -1 --format=%s; test -e cache && echo warm; touch cache; }} >> '{}'",
+        "test -z \"$(git status --porcelain)\" && test ! -e litter && \
+         {{ ls -A; git log -1 --format=%s; test -e cache && echo warm; touch cache litter; }} >> '{}'",
         seen.display()
     );
     first_cut(&home, &["--test", &test]);
