@@ -61,7 +61,53 @@ pub fn revealed_bytes(bytes: &[u8]) -> String {
 /// not fit is replaced by `…`.
 pub fn safe_line(text: &str, columns: usize) -> String {
     let clean = safe(text);
-    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(clean.split_whitespace().collect::<Vec<_>>().join(" "), columns)
+}
+
+/// Returns `text`, such as a command that a person decides on, as one line that no other text is shown as. Nothing is
+/// collapsed or left out: what could be overlooked stands there as a sign or by its number, see [`legend`].
+pub fn exact_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    let mut before: Option<char> = None;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let apart = |near: Option<&char>| near.is_some_and(|near| !near.is_whitespace());
+        match c {
+            ' ' if apart(before.as_ref()) && apart(rest.peek()) => line.push(' '),
+            ' ' => line.push('␣'),
+            '\t' => line.push('⇥'),
+            '\n' => line.push('⏎'),
+            // What looks like one of our own signs is not one.
+            '␣' | '⇥' | '⏎' => name(&mut line, c),
+            '<' if rest.clone().take(2).eq("U+".chars()) => name(&mut line, c),
+            c if steers(c) || c.is_whitespace() || is_unseen(c) => name(&mut line, c),
+            c => line.push(c),
+        }
+        before = Some(c);
+    }
+    line
+}
+
+/// Explains the signs in a line of [`exact_line`]: ` (␣ blank, ⏎ line break)`; nothing if there are none.
+pub fn legend(line: &str) -> String {
+    let signs = [('␣', "blank"), ('⇥', "tab"), ('⏎', "line break")].into_iter();
+    let used: Vec<_> =
+        signs.filter(|(sign, _)| line.contains(*sign)).map(|(sign, name)| format!("{sign} {name}")).collect();
+    if used.is_empty() { String::new() } else { format!(" ({})", used.join(", ")) }
+}
+
+fn name(line: &mut String, c: char) {
+    line.push_str(&format!("<U+{:04X}>", u32::from(c)));
+}
+
+/// Whether `c` takes no ink although it is neither a control nor white space: variation selectors, the empty pattern of
+/// Braille.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{fe00}'..='\u{fe0f}' | '\u{2800}')
+}
+
+/// Returns a line without what does not fit into `columns`, for which there is a `…`.
+pub fn cut(line: String, columns: usize) -> String {
     if width(&line) <= columns {
         return line;
     }
@@ -241,6 +287,29 @@ mod tests {
     }
 
     #[test]
+    fn a_line_to_decide_on_shows_every_character() {
+        let cases = [
+            ("rm -rf build", "rm -rf build"),
+            ("rm  -rf a", "rm␣␣-rf a"),
+            (" ls ", "␣ls␣"),
+            ("true # \nrm -rf ~\n", "true #␣⏎rm -rf ~⏎"),
+            ("a\tb", "a⇥b"),
+            ("a ⏎ b", "a <U+23CE> b"),
+            ("a\r\u{1b}[8mb\0", "a<U+000D><U+001B>[8mb<U+0000>"),
+            ("ls \u{202e}txt", "ls <U+202E>txt"),
+            ("ls \u{a0}x\u{3000}y", "ls␣<U+00A0>x<U+3000>y"),
+            ("ok\u{fe0f}\u{2800}\u{200b}", "ok<U+FE0F><U+2800><U+200B>"),
+            ("echo '<U+202E>' <U >", "echo '<U+003C>U+202E>' <U >"),
+            ("日本 é", "日本 é"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(exact_line(text), shown, "{text:?}");
+        }
+        assert_eq!(legend("rm -rf build"), "");
+        assert_eq!(legend("a␣␣b⏎c"), " (␣ blank, ⏎ line break)");
+    }
+
+    #[test]
     fn many_open_sequences_cost_no_more_than_their_length() {
         let bomb = "\u{1b}]x".repeat(200_000) + &"\u{9d}y".repeat(200_000);
         assert_eq!(safe(&bomb).len(), 400_000);
@@ -331,6 +400,16 @@ mod tests {
         #[test]
         fn text_without_anything_harmful_is_unchanged(text in "[ -~\\n\\tà-üα-ω一-十]{0,80}") {
             prop_assert_eq!(safe(&text), text.as_str());
+        }
+
+        #[test]
+        fn no_view_can_collapse_a_line_to_decide_on_and_no_two_texts_share_one(
+            one in "[ \\t\\n<U+⏎␣0-9a\u{202e}\u{a0}>]{0,12}",
+            other in "[ \\t\\n<U+⏎␣0-9a\u{202e}\u{a0}>]{0,12}",
+        ) {
+            let line = exact_line(&one);
+            prop_assert_eq!(safe_line(&line, usize::MAX), line.as_str());
+            prop_assert_eq!(line == exact_line(&other), one == other);
         }
 
         #[test]

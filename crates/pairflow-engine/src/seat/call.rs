@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::view::safe::safe_line;
+use pairflow_core::view::safe::{exact_line, safe_line, width};
 use serde::{Deserialize, Serialize};
 
 /// The longest prompt that is handed on, in bytes.
@@ -72,10 +72,10 @@ pub struct HookCall {
     /// Which tool it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// What the tool is to do, in a line.
+    /// What the tool is to do, byte for byte; a view makes it fit to be shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_text: Option<String>,
-    /// Whether that line has all of it, as it was: nothing is cut, and nothing that would mislead a reader is gone.
+    /// Whether that is all of it: nothing is cut, and nothing beside it matters.
     #[serde(default)]
     pub tool_text_whole: bool,
     /// What the CLI says about it.
@@ -207,8 +207,11 @@ impl HookCall {
             transcript: self.transcript.filter(|path| path.is_absolute() && path.as_os_str().len() <= PATH),
             prompt: self.prompt.map(prompt),
             tool: line(self.tool),
-            tool_text_whole: self.tool_text_whole && self.tool_text.as_deref().is_some_and(is_whole),
-            tool_text: self.tool_text.map(|text| safe_line(&lines(&text), TOOL)).filter(|text| !text.is_empty()),
+            tool_text_whole: self.tool_text_whole && self.tool_text.as_deref().is_some_and(is_showable),
+            tool_text: self
+                .tool_text
+                .map(|text| text.chars().take(TOOL).collect::<String>())
+                .filter(|text| !text.is_empty()),
             message: line(self.message),
             error: line(self.error),
             stop_hook_active: self.stop_hook_active,
@@ -217,15 +220,9 @@ impl HookCall {
     }
 }
 
-/// Shows where a line ends: a command of two lines is not the command of one.
-fn lines(text: &str) -> String {
-    text.trim_end().replace('\n', " ⏎ ")
-}
-
-/// Whether nothing of `text` but the width of its spaces is lost when it is shown.
-fn is_whole(text: &str) -> bool {
-    let words = lines(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    !words.is_empty() && safe_line(&words, TOOL) == words
+/// Whether there is room for all of `text` where a person decides on it.
+fn is_showable(text: &str) -> bool {
+    !text.is_empty() && width(&exact_line(text)) <= TOOL
 }
 
 fn is_mark(mark: &str) -> bool {

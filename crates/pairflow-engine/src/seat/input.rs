@@ -164,10 +164,21 @@ fn tool_text(raw: &str) -> String {
     let Ok(Value::Object(input)) = serde_json::from_str(raw) else { return raw.to_owned() };
     let told = TELLING.iter().find_map(|name| match input.get(*name)? {
         Value::String(text) => Some(text.clone()),
-        Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
+        Value::Array(words) => words
+            .iter()
+            .map(Value::as_str)
+            .collect::<Option<Vec<_>>>()
+            .filter(|words| plain(words))
+            .map(|words| words.join(" ")),
         _ => None,
     });
     told.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| raw.to_owned())
+}
+
+/// Whether words that are put together can be told apart again.
+fn plain(words: &[&str]) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '=' | ':' | ',' | '+');
+    words.iter().all(|word| !word.is_empty() && word.chars().all(plain))
 }
 
 /// Whether the text of a tool leaves out nothing that matters. Words of a list that are put together may be other words.
@@ -198,6 +209,8 @@ mod tests {
         assert_eq!(call.tool_text.as_deref(), Some("ls -l"));
         let list = read(HookName::PreToolUse, r#"{"tool_input":{"command":["bash","-lc","make"]}}"#);
         assert_eq!(list.tool_text.as_deref(), Some("bash -lc make"));
+        let words = read(HookName::PreToolUse, r#"{"tool_input":{"command":["bash","-lc","make  x"]}}"#);
+        assert_eq!(words.tool_text.as_deref(), Some(r#"{"command":["bash","-lc","make  x"]}"#), "a blank is no end");
         let stop = read(HookName::Stop, r#"{"stop_hook_active":true,"last_assistant_message":"I am done"}"#);
         assert_eq!((stop.stop_hook_active, stop.message), (true, None), "what the agent printed goes nowhere");
         let failed = read(HookName::StopFailure, r#"{"error":"rate_limit","last_assistant_message":"resets at 3pm"}"#);
@@ -231,8 +244,9 @@ mod tests {
             );
             (call.tool_text.unwrap_or_default(), call.tool_text_whole)
         };
-        assert_eq!(asks("rm  -rf build\n"), ("rm -rf build".to_owned(), true));
-        assert_eq!(asks("true # \nrm -rf ~"), ("true # ⏎ rm -rf ~".to_owned(), true), "a line ends where it ends");
+        for command in ["rm  -rf build\n", "true # \nrm -rf ~", "ls \u{202e}txt", "ls \u{1b}[8m; rm x", " \t ls"] {
+            assert_eq!(asks(command), (command.to_owned(), true), "it is handed on byte for byte");
+        }
         assert!(asks(&"x".repeat(1000)).1);
         let with = |input: serde_json::Value| {
             let input = serde_json::json!({"tool_name": "Bash", "tool_input": input}).to_string();
@@ -242,8 +256,8 @@ mod tests {
         assert!(!with(serde_json::json!({"command": "ls", "dangerouslyDisableSandbox": true})));
         assert!(!with(serde_json::json!({"file_path": "/home/a/.bashrc", "content": "rm -rf ~"})));
         assert!(!with(serde_json::json!({"command": ["ls", "a b"]})), "where a word ends cannot be seen");
-        for hidden in ["x".repeat(1001), "ls \u{202e}txt".to_owned(), "ls \u{1b}[8m; rm x".to_owned()] {
-            assert!(!asks(&hidden).1, "{hidden:?}");
+        for long in ["x".repeat(1001), "\u{202e}".repeat(200)] {
+            assert!(!asks(&long).1, "{long:?}");
         }
     }
 

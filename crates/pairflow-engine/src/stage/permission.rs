@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use pairflow_core::ids::{AgentId, MsgId, Party};
 use pairflow_core::log::{Body, Decision, QuestionKind, Reply};
 use pairflow_core::unit::{Command, Hindrance, OpenQuestion};
-use pairflow_core::view::safe::safe_line;
+use pairflow_core::view::safe::{cut, exact_line, legend};
 
 use super::play::Play;
 use super::seat::Status;
@@ -73,9 +73,7 @@ impl Play {
     pub(super) fn wants_permission(&mut self, agent: &AgentId, call: HookCall, waiter: Waiter) {
         let now = self.bubble().engine.clock.now().ts;
         self.seat(agent).becomes(Status::Permission, now);
-        let where_to = if self.seat(agent).kept.sandboxed { " (outside its sandbox)" } else { "" };
-        let (tool, text) = (call.tool.as_deref().unwrap_or("a tool"), call.tool_text.as_deref().unwrap_or_default());
-        let what = safe_line(&format!("{tool} {text}"), SHOWN) + where_to;
+        let what = wanted(&call, self.seat(agent).kept.sandboxed);
         let whole = call.tool_text_whole;
         let at = Instant::now();
         let held = Held {
@@ -238,6 +236,14 @@ impl Play {
     }
 }
 
+/// What a program asks for, with every character of it.
+fn wanted(call: &HookCall, sandboxed: bool) -> String {
+    let (tool, text) = (call.tool.as_deref().unwrap_or("a tool"), call.tool_text.as_deref().unwrap_or_default());
+    let line = cut(format!("{tool} {}", exact_line(text)), SHOWN);
+    let where_to = if sandboxed { " (outside its sandbox)" } else { "" };
+    format!("{line}{}{where_to}", legend(&line))
+}
+
 /// What a person's answer means to the hook; nothing for one that is neither a yes nor a no.
 fn meaning(reply: Reply) -> Option<HookAnswer> {
     match reply.decision {
@@ -254,6 +260,8 @@ fn is_over(waited: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use pairflow_core::view::safe::width;
+
     use super::*;
 
     #[test]
@@ -265,6 +273,17 @@ mod tests {
         for neither in [means(" ", None), means("go on", Some(Decision::Continue)), means("", None)] {
             assert_eq!(neither, None);
         }
+    }
+
+    #[test]
+    fn a_request_shows_every_character() {
+        let asks = |text: &str| {
+            let (tool, text) = (Some("Bash".to_owned()), Some(text.to_owned()));
+            wanted(&HookCall { tool, tool_text: text, ..HookCall::new(HookName::PermissionRequest) }, true)
+        };
+        assert_eq!(asks("ls -l"), "Bash ls -l (outside its sandbox)");
+        assert_eq!(asks("rm -rf  'a  b'\n"), "Bash rm -rf␣␣'a␣␣b'⏎ (␣ blank, ⏎ line break) (outside its sandbox)");
+        assert_eq!(width(&asks(&"\u{202e}".repeat(900))), SHOWN + width(" (outside its sandbox)"), "a cut is seen");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::view::export::html::Html;
 use crate::view::export::links::{finding_anchor, message_anchor};
 use crate::view::export::page::{View, dropped, section};
 use crate::view::export::prose::blocks;
+use crate::view::safe::safe;
 use crate::view::words::called;
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
@@ -29,7 +30,13 @@ fn question(html: &mut Html, view: &View<'_>, asked: &Asked) {
     html.raw("<div class=\"said\"><p class=\"who\">").element("b", "", &called(&asked.by)).raw(" asks ");
     html.pill("plain", kind(asked.kind)).raw(" ").link("dim", &message_anchor(asked.seq), &moment(asked.at));
     html.raw("</p>\n<blockquote>");
-    blocks(html, &asked.question, &view.links);
+    match asked.kind {
+        // A command is shown as it is, not read as Markdown.
+        QuestionKind::Permission | QuestionKind::Permit => {
+            html.element("p", "", &safe(&asked.question));
+        }
+        _ => blocks(html, &asked.question, &view.links),
+    }
     html.raw("</blockquote>\n");
     for said in &asked.answers {
         let how = match said.decision {

@@ -98,6 +98,26 @@ beside() {
 }
 
 #[test]
+fn a_command_is_shown_byte_for_byte_wherever_it_is_asked_about() {
+    let machine = toys(&PLAY.replace("rm -rf build", r"rm -rf  build\n\t`x` \u202e"), "");
+    let bubble = machine.start("exact");
+    let shown = "Bash rm -rf␣␣build⏎⇥`x` <U+202E> (␣ blank, ⇥ tab, ⏎ line break) (outside its sandbox).";
+    let item = asked(&bubble, &format!("codex asks for a permission: {shown}"));
+    let html = bubble.run("export", &["--html", "--out", "-"]).ok().stdout;
+    assert!(html.contains(&shown.replace('<', "&lt;").replace('>', "&gt;")), "{html}");
+    for verb in ["inbox", "log"] {
+        assert!(bubble.run(verb, &[]).ok().stdout.contains(shown), "{verb}");
+    }
+    assert!(bubble.status()["questions"][0]["question"].as_str().unwrap().contains(shown));
+    let status = bubble.run("status", &[]).ok().stdout;
+    let status = status.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(status.contains("Bash rm -rf␣␣build⏎⇥`x` <U+202E>"), "{status}");
+    accepts(&bubble, &item).ok();
+    assert_eq!(decision(&told(&bubble, "told")), json!({"behavior": "allow"}));
+    ends_well(&bubble);
+}
+
+#[test]
 fn a_permission_is_refused_with_the_persons_words() {
     let machine = machine("");
     let bubble = machine.start("refused");
