@@ -13,6 +13,11 @@ use serde_json::{Map, Value, json};
 use super::environment::EnvNames;
 use super::hooks::{HOOK_EVENTS, command};
 use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
+use super::version::{OldestVersion, Version};
+
+/// Its screens, hooks and words are those of this version; none before it was tried in a pane.
+const OLDEST: OldestVersion =
+    OldestVersion { program: "claude", version: Version(2, 1, 325), package: "@anthropic-ai/claude-code" };
 
 /// What an agent may do with pairflow without a question: hand over, ask, and read.
 const VERBS: [&str; 9] = ["brief", "pass", "ask-human", "converged", "status", "findings", "diff", "inbox", "log"];
@@ -40,6 +45,7 @@ pub(super) fn spec() -> AgentSpec {
         dialogs: dialogs(),
         composer: Some(composer()),
         sandboxed: false,
+        oldest: Some(OLDEST),
     }
 }
 

@@ -16,6 +16,10 @@ use serde_json::{Value, json};
 use super::environment::EnvNames;
 use super::hooks::{HOOK_EVENTS, HookEvent, command};
 use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
+use super::version::{OldestVersion, Version};
+
+/// Its screens, hooks and words are those of this version; none before it was tried in a pane.
+const OLDEST: OldestVersion = OldestVersion { program: "codex", version: Version(0, 166, 0), package: "@openai/codex" };
 
 /// The file that Codex gives as the source of what the command line says.
 const FLAGS: &str = "/<session-flags>/config.toml";
@@ -36,6 +40,7 @@ pub(super) fn spec() -> AgentSpec {
         dialogs: dialogs(),
         composer: Some(composer()),
         sandboxed: true,
+        oldest: Some(OLDEST),
     }
 }
 

@@ -80,5 +80,6 @@ fn plain() -> AgentSpec {
         dialogs: Vec::new(),
         composer: None,
         sandboxed: false,
+        oldest: None,
     }
 }

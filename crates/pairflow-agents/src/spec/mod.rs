@@ -10,8 +10,10 @@ mod environment;
 mod generic;
 mod hooks;
 mod model;
+mod version;
 
 pub use environment::{EnvNames, environment};
 pub use hooks::{HOOK_EVENTS, HookEvent};
 pub use model::{AgentSpec, Opening, PermissionWords, spec_of};
 pub use pairflow_engine::driver::dialog_on;
+pub use version::{OldestVersion, Version};

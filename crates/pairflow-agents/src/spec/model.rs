@@ -6,6 +6,7 @@ use pairflow_engine::driver::{Composer, Dialog, SeatStart, Session, Trouble};
 use serde_json::Value;
 
 use super::environment::EnvNames;
+use super::version::OldestVersion;
 use super::{claude, codex, generic};
 
 /// What stands for the name of a conversation in the words of an [`Opening`].
@@ -38,6 +39,8 @@ pub struct AgentSpec {
     pub composer: Option<Composer>,
     /// Whether it works in a sandbox of its own, which it leaves with a permission.
     pub sandboxed: bool,
+    /// The oldest version that is known to work; nothing if none is known.
+    pub oldest: Option<OldestVersion>,
 }
 
 /// The words of a start around those that every start has; `{session}` stands for the name of the conversation.

@@ -273,6 +273,8 @@ pub enum Command {
         turn: u32,
         /// How it ended, as part of a sentence: "with exit code 3".
         how: String,
+        /// The end of its output, as it was.
+        output: String,
     },
     /// An effect failed again and again; a person has to look.
     Trouble {

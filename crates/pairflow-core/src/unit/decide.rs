@@ -78,7 +78,9 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
             work::reproduced(unit, *finding, receipt)
         }
         (Phase::Running(at), Command::TurnReady { turn: number, slices }) => work::open(unit, at, *number, *slices),
-        (Phase::Running(at), Command::AgentEnded { turn: number, how }) => work::agent_ended(unit, at, *number, how),
+        (Phase::Running(at), Command::AgentEnded { turn: number, how, output }) => {
+            work::agent_ended(unit, at, *number, (how, output))
+        }
         (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(unit, reason)),
         (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
         (Phase::Running(at) | Phase::WaitingHuman(at), Command::Restart { reason }) => human::restart(unit, at, reason),

@@ -10,6 +10,10 @@ use crate::unit::lifecycle::own;
 use crate::unit::send_back::quoted;
 use crate::unit::stop::stop;
 use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, baseline, converge, presence};
+use crate::view::safe::{cut, safe};
+
+/// How many lines of a program's output are quoted in a question, and how many columns of each.
+const QUOTED: (usize, usize) = (8, 160);
 
 /// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
 pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {
@@ -123,19 +127,30 @@ pub(super) fn open(unit: &Unit, turn: &Turn, number: u32, slices: u32) -> Result
 }
 
 /// The process of the agent whose turn it is ended without a hand-over.
-pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, how: &str) -> Result<Decided, Refusal> {
+pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, said: (&str, &str)) -> Result<Decided, Refusal> {
     if !turn.is_open() || turn.number != number || unit.paused {
         return Err(Refusal::NotOwed);
     }
     let (id, agent, round, seat) = (&unit.id, &turn.agent, unit.round, turn.seat);
+    let (how, output) = said;
     let look = match presence::notified(unit) {
         true => format!("Look at its output with 'pairflow attach {id}'"),
         false => format!("Look at what it did with 'pairflow log {id}'"),
     };
     let question = format!(
-        "{agent} ended {how} without handing over (round {round}, as {seat}). {look}, then go on with 'pairflow resume {id}'."
+        "{agent} ended {how} without handing over (round {round}, as {seat}).{}{look}, then go on with 'pairflow resume {id}'.",
+        last_lines(output)
     );
     Ok(Decided::one(question_about(unit, &turn.agent, QuestionKind::AgentEnded, question)))
+}
+
+/// Quotes the end of what a program printed, as a part between two sentences.
+fn last_lines(output: &str) -> String {
+    let clean = safe(output);
+    let lines: Vec<_> = clean.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(QUOTED.0)..];
+    let quoted: String = last.iter().map(|line| format!("\n  {}", cut((*line).to_owned(), QUOTED.1))).collect();
+    if quoted.is_empty() { " ".to_owned() } else { format!(" Its last lines:{quoted}\n") }
 }
 
 /// An effect failed again and again.

@@ -53,7 +53,8 @@ impl Play {
             ));
             return false;
         }
-        self.report(&Command::AgentEnded { turn: turn.number, how });
+        let output = self.last_pane(agent).and_then(|pane| self.room.as_ref()?.tmux.last_words(&pane.id).ok());
+        self.report(&Command::AgentEnded { turn: turn.number, how, output: output.unwrap_or_default() });
         true
     }
 

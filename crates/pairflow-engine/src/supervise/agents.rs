@@ -9,7 +9,10 @@ use super::run::{Message, Supervisor};
 use crate::driver::{Started, TurnStart};
 use crate::engine::{Bubble, EngineError, environment};
 use crate::perform::Settled;
-use crate::process::Ran;
+use crate::process::{Ran, tail};
+
+/// How many lines and characters of an agent's output a person is told.
+const LAST: (usize, usize) = (20, 4000);
 
 impl Supervisor {
     /// Starts the agent whose turn is open, and ends any other.
@@ -46,7 +49,7 @@ impl Supervisor {
                 Ok(())
             }
             Err(error @ EngineError::Store(_)) => Err(error),
-            Err(error) => report(&bubble, number, format!("before it began ({error})")),
+            Err(error) => report(&bubble, number, format!("before it began ({error})"), String::new()),
         }
     }
 
@@ -111,7 +114,7 @@ impl Supervisor {
             let agent = unit.phase.turn().map_or("", |at| at.agent.as_str());
             let output = bubble.control.runtime(&bubble.id).join(format!("{agent}.log"));
             let how = format!("{} (its output: {})", how(ran), output.display());
-            if let Err(error) = report(&bubble, turn, how) {
+            if let Err(error) = report(&bubble, turn, how, tail(&ran.output, LAST.0, LAST.1)) {
                 return self.set_back(key, &error);
             }
         }
@@ -128,8 +131,8 @@ fn agent_owed(effects: &[Effect]) -> Option<(u32, u32)> {
 }
 
 /// Records that an agent has ended; what a person or the agent itself did meanwhile counts more.
-fn report(bubble: &Bubble, turn: u32, how: String) -> Result<(), EngineError> {
-    match bubble.apply(&Command::AgentEnded { turn, how }) {
+fn report(bubble: &Bubble, turn: u32, how: String, output: String) -> Result<(), EngineError> {
+    match bubble.apply(&Command::AgentEnded { turn, how, output }) {
         Ok(_) | Err(EngineError::Refused { .. }) => Ok(()),
         Err(error) => Err(error),
     }

@@ -12,6 +12,9 @@ use super::server::{About, Tmux};
 
 /// How many bytes are captured at most: wrapped lines are joined, so that a line may be long.
 const MOST_BYTES: usize = 256 * 1024;
+/// How far back the end of a program's output is looked for, and how much of it is told.
+const HISTORY_LINES: &str = "-200";
+const LAST_BYTES: usize = 4096;
 /// How much of a program's output is copied, in the blocks of 512 bytes in which shells count files.
 const COPIED_BLOCKS: usize = 8 * 1024 * 1024 / 512;
 
@@ -22,6 +25,15 @@ impl Tmux {
         let script = Script::of(["capture-pane", "-p", "-J", "-t", pane.as_str()]);
         let said = self.call_at(pane, &script, About::default())?;
         Ok(trimmed(&said, MOST_BYTES))
+    }
+
+    /// Returns the end of what a program has written that is gone from `pane`, what has scrolled away included.
+    pub fn last_words(&self, pane: &PaneId) -> Result<String, TmuxError> {
+        let script = Script::of(["capture-pane", "-p", "-J", "-S", HISTORY_LINES, "-t", pane.as_str()]);
+        let said = trimmed(&self.call_at(pane, &script, About::default())?, LAST_BYTES);
+        // tmux's own word, on a line of its own.
+        let (before, last) = said.rsplit_once('\n').unwrap_or(("", &said));
+        Ok(if last.starts_with("Pane is dead") { before.trim_end().to_owned() } else { said })
     }
 
     /// Whether the terminal's cursor is shown in `pane`.

@@ -295,7 +295,7 @@ impl Play {
         None
     }
 
-    /// `human edits a.rs`, `codex ends 'with exit code 3'`, `test fails`.
+    /// `human edits a.rs`, `codex ends 'with exit code 3' 'its last lines'`, `test fails`.
     fn edit_or_check(&mut self, who: &str, words: &mut Words) -> Option<Sent> {
         words.take("reproducer");
         match words.need("edits, deletes, restores, ends, passes, fails or cannot run").as_str() {
@@ -304,7 +304,9 @@ impl Play {
             "restores" => words.list().iter().for_each(|path| self.world.restore(path)),
             "ends" => {
                 let turn = self.unit.phase.turn().map_or(0, |turn| turn.number);
-                return Some(self.send(&Command::AgentEnded { turn, how: words.need_quoted("how it ended") }));
+                let how = words.need_quoted("how it ended");
+                let output = words.quoted().unwrap_or_default();
+                return Some(self.send(&Command::AgentEnded { turn, how, output }));
             }
             "passes" if who.parse::<FindingId>().is_ok() => self.outcome(who, words, Outcome::Passed),
             "passes" => drop(self.world.checks.remove(&placed(who, words))),

@@ -170,7 +170,10 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("shows-dialog", hindered(Hindrance::Dialog)),
         ("failed", hindered(Hindrance::Failure)),
         ("limited", hindered(Hindrance::Limit { until: None })),
-        ("agent-ended", Command::AgentEnded { turn: number, how: "with exit code 3".to_owned() }),
+        (
+            "agent-ended",
+            Command::AgentEnded { turn: number, how: "with exit code 3".to_owned(), output: String::new() },
+        ),
         ("commit-made", Command::CommitMade { commit: commit(), old_tip: None }),
         ("commit-failed", Command::CommitFailed { reason: reason() }),
         ("record-done", Command::RecordDone),

@@ -84,7 +84,11 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
         (1, _) => Act::Send(Command::Pause { reason: "lunch".to_owned() }),
         (2, _) if rng.once_in(6) => Act::Send(Command::Stop { reason: "enough".to_owned() }),
         (3, _) => Act::Send(Command::MintToken { agent: by, token_sha256: format!("{:016x}", rng.number()) }),
-        (4, _) => Act::Send(Command::AgentEnded { turn: turn.number, how: "with exit code 3".to_owned() }),
+        (4, _) => Act::Send(Command::AgentEnded {
+            turn: turn.number,
+            how: "with exit code 3".to_owned(),
+            output: String::new(),
+        }),
         (5 | 6, Seat::Critic) => {
             let seen = world.seen(unit);
             Act::Send(Command::Converged {

@@ -1,6 +1,6 @@
 //! `pairflow doctor`: is everything there that pairflow needs?
 //!
-//! It looks and never acts: no agent is started, no log is touched. Only `--repair` changes anything, after a yes.
+//! It looks and never acts: no agent is started but to say its version, no log is touched. Only `--repair` changes anything, after a yes.
 
 mod agents;
 mod logs;

@@ -2,6 +2,7 @@
 
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Kind};
+use pairflow_core::unit::Command;
 use pairflow_testkit::script::{check, play};
 
 #[test]
@@ -196,6 +197,20 @@ fn resume_answers_pairflows_own_notices() {
          #7 WAITING_HUMAN codex implementer round 1 asks: codex: which database?
          refused: a person is asked first: which database?",
     );
+}
+
+#[test]
+fn what_an_agent_printed_last_stands_in_the_question_about_its_end() {
+    let mut play = play("start");
+    let output = format!("{}\u{1b}[31merror:\u{1b}[0m no\u{202e} key  \n\n{}\n", "line\n".repeat(30), "x".repeat(900));
+    play.send(&Command::AgentEnded { turn: 1, how: "with exit code 2".to_owned(), output });
+    let question = &play.unit.questions[0].question;
+    let (before, after) = question.split_once(" Its last lines:\n").unwrap();
+    assert_eq!(before, "codex ended with exit code 2 without handing over (round 1, as implementer).");
+    let lines: Vec<_> = after.lines().collect();
+    assert_eq!((lines.len(), lines[5], lines[6]), (9, "  line", "  error: no key"), "{question}");
+    assert!(lines[7].ends_with("x…") && lines[7].chars().count() == 162, "{question}");
+    assert!(lines[8].starts_with("Look at what it did with"), "{question}");
 }
 
 #[test]

@@ -569,7 +569,7 @@ fn the_inbox_holds_only_what_blocks() {
 fn every_kind_of_question_names_the_commands_that_answer_it() {
     let mut play = Play::started();
     let turn = play.unit.phase.turn().unwrap().number;
-    play.run(Command::AgentEnded { turn, how: "with exit code 3".to_owned() });
+    play.run(Command::AgentEnded { turn, how: "with exit code 3".to_owned(), output: String::new() });
     assert_eq!(inbox(&play.unit)[0].answer, ["pairflow resume demo", "pairflow reply demo --message '…'"]);
     play.ask("claude", "which?");
     let items = inbox(&play.unit);

@@ -1,14 +1,22 @@
-//! The programs of the agents that the configuration names. None of them is started.
+//! The programs of the agents that the configuration names. They are asked for their version, and for nothing else.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
 
-use pairflow_agents::spec::spec_of;
+use pairflow_agents::spec::{OldestVersion, Version, spec_of};
 use pairflow_core::config::Layer;
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::CustomAgent;
+use pairflow_core::view::safe::safe_line;
+use pairflow_engine::process::{Cancel, CommandLine, Job, run};
 
 use super::report::Report;
 use crate::app::{App, Reach};
+
+/// How long a program may take to say its version, and how many columns of what it says instead are shown.
+const VERSION_WITHIN: Duration = Duration::from_secs(10);
+const SAID: usize = 200;
 
 /// Looks for the program of every agent that a seat or an `[agent.NAME]` of the configuration names.
 pub(super) fn programs(app: &App, reach: &Reach, report: &mut Report) {
@@ -28,7 +36,9 @@ pub(super) fn programs(app: &App, reach: &Reach, report: &mut Report) {
                 one.configured = one.configured.take().or(configured);
                 one.agents.extend((!one.agents.contains(&agent)).then_some(agent));
             }
-            None => wanted.push(Wanted { program: program.clone(), agents: vec![agent], configured }),
+            None => {
+                wanted.push(Wanted { program: program.clone(), agents: vec![agent], configured, oldest: spec.oldest })
+            }
         }
     }
     wanted.iter().for_each(|one| look(app, one, report));
@@ -40,6 +50,8 @@ struct Wanted {
     agents: Vec<AgentId>,
     /// The agent whose `[agent.NAME]` names it, if one does.
     configured: Option<AgentId>,
+    /// The oldest version of it that is known to work.
+    oldest: Option<OldestVersion>,
 }
 
 fn look(app: &App, wanted: &Wanted, report: &mut Report) {
@@ -47,7 +59,11 @@ fn look(app: &App, wanted: &Wanted, report: &mut Report) {
     let agents = wanted.agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
     let name = if program == agents { String::new() } else { format!("{agents}: ") };
     if let Some(path) = app.on_path(program) {
-        return report.ok("agent", &format!("{name}{program} is {}", path.display()));
+        // Whatever is called otherwise may be a script that does not know the question.
+        return match wanted.oldest.filter(|oldest| path.file_name().is_some_and(|file| file == oldest.program)) {
+            Some(oldest) => version(&name, &path, &oldest, report),
+            None => report.ok("agent", &format!("{name}{program} is {}", path.display())),
+        };
     }
     let place = if program.contains('/') { "no program that can be run" } else { "not on PATH" };
     let install = match (program, &wanted.configured) {
@@ -59,6 +75,34 @@ fn look(app: &App, wanted: &Wanted, report: &mut Report) {
     let these = if wanted.agents.len() == 1 { "this agent" } else { "these agents" };
     let found = format!("{name}{program} is {place}; only bubbles with {these} need it");
     report.warning("agent", &found, Some(&install));
+}
+
+/// Compares the version of a program with the oldest that works.
+fn version(name: &str, path: &Path, oldest: &OldestVersion, report: &mut Report) {
+    let (program, path) = (oldest.program, path.display());
+    let job = Job {
+        command: CommandLine::Argv(vec![path.to_string(), "--version".to_owned()]),
+        cwd: "/".into(),
+        env: Vec::new(),
+        timeout: Some(VERSION_WITHIN),
+        max_output_bytes: 4096,
+        log: None,
+        registry: None,
+    };
+    let ran = Cancel::new().map(|cancel| run(&job, &cancel)).unwrap_or_default();
+    let said = String::from_utf8_lossy(&ran.output);
+    let needed = format!("the oldest version that is known to work is {}", oldest.version);
+    match Version::find(&said).filter(|_| ran.exit == Some(0)) {
+        Some(found) if found >= oldest.version => report.ok("agent", &format!("{name}{program} {found} is {path}")),
+        Some(found) => {
+            report.warning("agent", &format!("{name}{program} {found} is {path}; {needed}"), Some(&oldest.install()));
+        }
+        None => {
+            let said = ran.could_not_start.unwrap_or_else(|| safe_line(&said, SAID));
+            let found = format!("{name}{program} is {path}, but does not say its version ({said}); {needed}");
+            report.warning("agent", &found, Some(&oldest.install()));
+        }
+    }
 }
 
 /// The agents of all repositories in reach, each with what the configuration says of it. That a configuration

@@ -53,23 +53,61 @@ fn missing_agents_tmux_and_sandbox_are_warnings_with_the_next_step() {
     }
 }
 
-#[test]
-fn agents_are_looked_for_and_never_started() {
-    let home = home();
+/// A directory with programs that write down every start but one that asks for the version, and say this to that.
+fn programs(home: &Home, versions: [(&str, &str); 4]) -> std::path::PathBuf {
     let bin = home.root().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    let started = home.root().join("started");
-    for name in ["claude", "codex", "tmux", "bwrap"] {
-        write_program(&bin.join(name), &format!("#!/bin/sh\ntouch {}\n", started.display()));
+    std::fs::create_dir_all(&bin).unwrap();
+    for (name, says) in versions {
+        let started = home.root().join("started");
+        let only = format!("[ \"$*\" = --version ] || touch {}", started.display());
+        write_program(&bin.join(name), &format!("#!/bin/sh\n{only}\n{says}\n"));
     }
+    bin
+}
+
+#[test]
+fn agents_are_looked_for_and_only_asked_for_their_version() {
+    let home = home();
+    let started = home.root().join("started");
+    let says =
+        [("claude", "echo '2.1.400 (Claude Code)'"), ("codex", "echo codex-cli 0.166.0"), ("tmux", ""), ("bwrap", "")];
+    let bin = programs(&home, says);
     let mut command = home.command(&["doctor"]);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     command.env("PATH", path);
     home.finish(command)
         .ok()
-        .says(&format!("claude is {}", bin.join("claude").display()))
+        .says(&format!("claude 2.1.400 is {}", bin.join("claude").display()))
+        .says(&format!("codex 0.166.0 is {}", bin.join("codex").display()))
         .says("Everything is in order.");
     assert!(!started.exists());
+}
+
+#[test]
+fn an_agent_that_is_too_old_is_named_with_the_oldest_version_that_works_and_the_next_step() {
+    let home = home();
+    let says =
+        [("claude", "echo 2.1.197; echo x"), ("codex", "echo no such option; exit 2"), ("tmux", ""), ("bwrap", "")];
+    let bin = programs(&home, says);
+    let mut command = home.command(&["doctor", "--json"]);
+    command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
+    let report = home.finish(command).ok().json();
+    let rows = report["rows"].as_array().unwrap().iter().filter(|row| row["what"] == "agent");
+    let told: Vec<_> =
+        rows.map(|row| ["level", "found", "next"].map(|key| row[key].as_str().unwrap_or_default())).collect();
+    let claude = format!(
+        "claude 2.1.197 is {}; the oldest version that is known to work is 2.1.325",
+        bin.join("claude").display()
+    );
+    let codex = format!(
+        "codex is {}, but does not say its version (no such option); the oldest version that is known to work is 0.166.0",
+        bin.join("codex").display()
+    );
+    let wanted = [
+        ["warning", &claude, "npm install -g @anthropic-ai/claude-code@2.1.325"],
+        ["warning", &codex, "npm install -g @openai/codex@0.166.0"],
+    ];
+    assert_eq!(told, wanted, "{report:#}");
 }
 
 #[test]

@@ -348,6 +348,10 @@ fn a_pane_that_is_closed_by_hand_is_asked_about_and_comes_back() {
     comes_back(end, "together with its pane");
 }
 
+/// Why they end, which scrolls out of sight.
+const REASON: &str =
+    r"echo 'error: unknown option --session-id'; printf '\033[31m  try --help\033[0m\n'; printf '\n%.0s' {1..90};";
+
 /// Toys that end `times` times before they say anything.
 fn stillborn(times: u32) -> Machine {
     let machine = toys(PLAY_FINDING, "");
@@ -355,7 +359,7 @@ fn stillborn(times: u32) -> Machine {
     let (head, tail) = toy.split_once("\nbegun\n").unwrap();
     let count = machine.beside("starts").display().to_string();
     let ends = format!(
-        "if [[ $agent == codex ]]; then echo start >>{count}; [[ $(wc -l <{count}) -gt {times} ]] || exit 1; fi"
+        "if [[ $agent == codex ]]; then echo start >>{count}; [[ $(wc -l <{count}) -gt {times} ]] || {{ {REASON} exit 2; }}; fi"
     );
     write_program(&machine.beside("toy"), &format!("{head}\n{ends}\nbegun\n{tail}"));
     machine
@@ -375,7 +379,9 @@ fn a_program_that_ends_at_every_start_is_asked_about_after_the_second() {
     let machine = stillborn(2);
     let bubble = machine.start("never");
     let question = bubble.wait_for_question("agent_ended");
-    assert!(question.contains("codex ended with exit code 1 without handing over"), "{question}");
+    let why = "codex ended with exit code 2 without handing over (round 1, as implementer). Its last lines:\n  error: \
+               unknown option --session-id\n    try --help\nLook at its output with 'pairflow attach never'";
+    assert!(question.contains(why), "{question}");
     assert_eq!(std::fs::read_to_string(machine.beside("starts")).unwrap().lines().count(), 2);
     bubble.run("resume", &[]).ok();
     bubble.wait_for_state("READY_FOR_APPROVAL");
