@@ -53,7 +53,8 @@ impl Play {
             ));
             return false;
         }
-        let output = self.last_pane(agent).and_then(|pane| self.room.as_ref()?.tmux.last_words(&pane.id).ok());
+        let begun = self.seat(agent).history;
+        let output = self.last_pane(agent).and_then(|pane| self.room.as_ref()?.tmux.last_words(&pane.id, begun).ok());
         self.report(&Command::AgentEnded { turn: turn.number, how, output: output.unwrap_or_default() });
         true
     }

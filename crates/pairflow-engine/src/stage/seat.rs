@@ -54,6 +54,8 @@ pub(super) struct SeatNow {
     /// The program that was started here last, also when it is gone.
     pub begun: Option<i32>,
     pub pane: Option<PaneId>,
+    /// How many lines had scrolled out of its pane when it was started here.
+    pub history: Option<usize>,
     pub kept: Kept,
     /// The notice that is on its way.
     pub telling: Option<Telling>,

@@ -95,7 +95,9 @@ impl Play {
         let argv = [self.props.program.display().to_string(), "launch".to_owned(), file.display().to_string()];
         self.expect(wanted, launch)?;
         let Some(room) = &self.room else { return Ok(None) };
+        let history = room.tmux.history(&pane).ok();
         room.tmux.respawn(&pane, &argv, &launch.cwd)?;
+        self.seat(wanted.agent).history = history;
         Ok(Some(pane))
     }
 

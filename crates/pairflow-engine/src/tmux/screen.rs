@@ -13,7 +13,7 @@ use super::server::{About, Tmux};
 /// How many bytes are captured at most: wrapped lines are joined, so that a line may be long.
 const MOST_BYTES: usize = 256 * 1024;
 /// How far back the end of a program's output is looked for, and how much of it is told.
-const HISTORY_LINES: &str = "-200";
+const HISTORY_LINES: usize = 200;
 const LAST_BYTES: usize = 4096;
 /// How much of a program's output is copied, in the blocks of 512 bytes in which shells count files.
 const COPIED_BLOCKS: usize = 8 * 1024 * 1024 / 512;
@@ -27,9 +27,21 @@ impl Tmux {
         Ok(trimmed(&said, MOST_BYTES))
     }
 
-    /// Returns the end of what a program has written that is gone from `pane`, what has scrolled away included.
-    pub fn last_words(&self, pane: &PaneId) -> Result<String, TmuxError> {
-        let script = Script::of(["capture-pane", "-p", "-J", "-S", HISTORY_LINES, "-t", pane.as_str()]);
+    /// Returns how many lines have scrolled out of `pane`.
+    pub fn history(&self, pane: &PaneId) -> Result<usize, TmuxError> {
+        let script = Script::of(["display-message", "-p", "-t", pane.as_str(), "#{history_size}"]);
+        let said = self.call_at(pane, &script, About::default())?;
+        said.trim_end().parse().map_err(|_| TmuxError::unexpected("display-message", &said))
+    }
+
+    /// Returns the end of what a program has written that is gone from `pane`. With what [`Self::history`] said at its
+    /// start, what has scrolled away since is part of it.
+    pub fn last_words(&self, pane: &PaneId, begun: Option<usize>) -> Result<String, TmuxError> {
+        let back = begun.map_or(0, |begun| {
+            usize::min(HISTORY_LINES, self.history(pane).map_or(0, |now| now.saturating_sub(begun)))
+        });
+        let from = format!("-{back}");
+        let script = Script::of(["capture-pane", "-p", "-J", "-S", &from, "-t", pane.as_str()]);
         let said = trimmed(&self.call_at(pane, &script, About::default())?, LAST_BYTES);
         // tmux's own word, on a line of its own.
         let (before, last) = said.rsplit_once('\n').unwrap_or(("", &said));

@@ -349,8 +349,7 @@ fn a_pane_that_is_closed_by_hand_is_asked_about_and_comes_back() {
 }
 
 /// Why they end, which scrolls out of sight.
-const REASON: &str =
-    r"echo 'error: unknown option --session-id'; printf '\033[31m  try --help\033[0m\n'; printf '\n%.0s' {1..90};";
+const REASON: &str = r"echo; echo 'error: unknown option --session-id'; printf '\033[31m  try --help\033[0m\n'; printf '\n%.0s' {1..90};";
 
 /// Toys that end `times` times before they say anything.
 fn stillborn(times: u32) -> Machine {
@@ -379,7 +378,7 @@ fn a_program_that_ends_at_every_start_is_asked_about_after_the_second() {
     let machine = stillborn(2);
     let bubble = machine.start("never");
     let question = bubble.wait_for_question("agent_ended");
-    let why = "codex ended with exit code 2 without handing over (round 1, as implementer). Its last lines:\n  error: \
+    let why = "codex ended with exit code 2 without handing over (round 1, as implementer). Its last lines:\n  ›\n  error: \
                unknown option --session-id\n    try --help\nLook at its output with 'pairflow attach never'";
     assert!(question.contains(why), "{question}");
     assert_eq!(std::fs::read_to_string(machine.beside("starts")).unwrap().lines().count(), 2);
