@@ -14,8 +14,10 @@ pub struct Snapshot {
     pub commit: CommitId,
     /// The ref that holds the commit, `refs/pairflow/<id>/<number>`.
     pub r#ref: String,
-    /// Whose turn left it; `human` for changes found at the start of a turn.
-    pub author: Party,
+    /// Whose changes it has: those of the turn that it ends, or of `human` if they were found at the start of a turn.
+    /// Nothing if more than one party could have made them.
+    #[serde(default)]
+    pub author: Option<Party>,
     /// Every file that differs from the base, as git lists them.
     pub changed: Vec<FileChange>,
     /// Every file that differs from the snapshot before.

@@ -97,6 +97,13 @@ pub enum Lifecycle {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
     },
+    /// An agent's program was seen at work while another agent reviewed: who changed files in that turn is not known.
+    AtWorkOutOfTurn {
+        /// Which agent.
+        agent: AgentId,
+        /// In which turn.
+        turn: u32,
+    },
     /// The approved tree is about to be committed.
     CommitRequested {
         /// The message.

@@ -53,7 +53,7 @@ pub struct CleanReview {
     pub agent: AgentId,
     /// In which round.
     pub round: u32,
-    /// Whether the reviewer wrote part of what it reviewed.
+    /// Whether part of what it reviewed changed in a turn of its own.
     pub own_work: bool,
 }
 

@@ -44,7 +44,7 @@ pub enum Unmet {
     NoAlternation,
     /// Questions wait for an answer.
     Questions(usize),
-    /// The reviewer changed files.
+    /// Files changed during the review.
     TreeChanged(Vec<String>),
     /// Slices of the change that the reviewer has not confirmed.
     Slices(Vec<u32>),

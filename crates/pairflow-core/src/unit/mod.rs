@@ -46,3 +46,4 @@ pub use seat::*;
 pub use send_back::{SEND_BACKS, failing};
 pub use state::*;
 pub use unseen::Unseen;
+pub use work::found_author;

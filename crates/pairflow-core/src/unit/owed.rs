@@ -13,8 +13,8 @@ pub enum Effect {
     PrepareWorkspace,
     /// Record the tree that a turn left.
     TakeSnapshot {
-        /// Whose turn left it.
-        author: Party,
+        /// Whose changes it has, if that is known.
+        author: Option<Party>,
         /// The number of the snapshot.
         number: u64,
     },
@@ -119,8 +119,7 @@ pub fn next_deadline(unit: &Unit, active: Option<Moment>) -> Option<(Moment, u64
 fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
     match &turn.stage {
         Stage::Closing(handover) => {
-            let author = Party::Agent(handover.by.clone());
-            vec![Effect::TakeSnapshot { author, number: unit.snapshots + 1 }]
+            vec![Effect::TakeSnapshot { author: handover.author(), number: unit.snapshots + 1 }]
         }
         Stage::Opening if unit.paused => Vec::new(),
         Stage::Opening => {

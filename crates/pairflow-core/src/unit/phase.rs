@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AgentId, CommitId, TreeId};
+use crate::ids::{AgentId, CommitId, Party, TreeId};
 use crate::log::{ApprovalRequest, Person};
 use crate::time::Moment;
 use crate::unit::{Seat, Seats};
@@ -88,6 +88,12 @@ pub struct Turn {
     /// Whether a person was told that it takes long.
     #[serde(default)]
     pub overdue: bool,
+    /// Whether an agent has handed over and no person has done anything since; not any more once it is open.
+    #[serde(default)]
+    pub follows_handover: bool,
+    /// Whether another agent was seen at work in it.
+    #[serde(default)]
+    pub others_at_work: bool,
 }
 
 /// How far a turn is.
@@ -118,6 +124,9 @@ pub struct Handover {
     pub accepts: bool,
     /// Who sat where when it passed.
     pub seats: Seats,
+    /// Whether another agent was seen at work in its turn.
+    #[serde(default)]
+    pub others_at_work: bool,
 }
 
 /// An approval that waits for its commit.
@@ -215,6 +224,23 @@ impl Turn {
     pub fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }
+
+    /// Returns whose changes those are that are made while it is open.
+    pub fn author(&self) -> Option<Party> {
+        author(&self.agent, self.seat, self.others_at_work)
+    }
+}
+
+impl Handover {
+    /// Returns whose changes those are that its turn leaves.
+    pub fn author(&self) -> Option<Party> {
+        author(&self.by, self.seat, self.others_at_work)
+    }
+}
+
+/// The holder of a turn, unless it only reviewed while another agent was still at work.
+fn author(agent: &AgentId, seat: Seat, others_at_work: bool) -> Option<Party> {
+    (seat == Seat::Producer || !others_at_work).then(|| Party::Agent(agent.clone()))
 }
 
 impl StateName {

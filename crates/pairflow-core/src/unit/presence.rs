@@ -12,7 +12,7 @@ use crate::time::{Moment, Timestamp};
 use crate::unit::conversation::Known;
 use crate::unit::human::question_about;
 use crate::unit::lifecycle::own;
-use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Turn, Unit, converge, decide};
+use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Seat, Turn, Unit, converge, decide};
 
 /// How often an agent is reminded in one turn that it has not handed over.
 pub const NUDGES: u32 = 2;
@@ -95,6 +95,12 @@ impl Unit {
     /// Whether an agent has an open turn that nobody has interrupted.
     pub(crate) fn is_at_work(&self) -> bool {
         matches!(&self.phase, Phase::Running(turn) if turn.is_open()) && !self.paused
+    }
+
+    /// Returns the number of the open review during which `agent` must not be at work, unless it is known that it is.
+    pub fn disturbed_by(&self, agent: &AgentId) -> Option<u32> {
+        let turn = self.phase.turn().filter(|turn| turn.is_open() && turn.seat == Seat::Critic)?;
+        (turn.agent != *agent && !turn.others_at_work).then_some(turn.number)
     }
 
     fn watched(&self) -> Option<&Turn> {
@@ -213,6 +219,9 @@ fn session(unit: &Unit, known: Known<'_>) -> Result<Decided, Refusal> {
 fn active(unit: &Unit, agent: &AgentId) -> Decided {
     // Being busy does not make a turn shorter.
     let mut events = withdrawals(unit, agent, |kind| kind != QuestionKind::LongTurn);
+    if let Some(turn) = unit.disturbed_by(agent) {
+        events.push(own(unit, Lifecycle::AtWorkOutOfTurn { agent: agent.clone(), turn }));
+    }
     events.extend(unit.parked.iter().filter(|parked| parked.agent == *agent).map(|parked| unpark(unit, parked)));
     Decided::of(events)
 }

@@ -127,7 +127,7 @@ pub(super) fn quoted(receipt: &Receipt) -> String {
 /// Whether a critic is about to review what the producer left, and all evidence about it is there.
 fn is_next(unit: &Unit) -> bool {
     let opening = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Opening);
-    let author = unit.snapshot.as_ref().map(|snapshot| &snapshot.author);
+    let author = unit.snapshot.as_ref().and_then(|snapshot| snapshot.author.as_ref());
     let produced = author == Some(&Party::Agent(unit.seats.producer.clone()));
     opening && produced && missing_checks(unit).is_empty() && unit.to_reproduce().next().is_none()
 }

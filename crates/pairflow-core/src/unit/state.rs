@@ -112,7 +112,7 @@ pub struct Unit {
     pub reviewed: Option<TreeId>,
     /// The clean reviews of the newest snapshot's tree, in order.
     pub streak: Vec<CleanReview>,
-    /// Who changed files so far.
+    /// In whose turns files changed so far.
     pub authors: Vec<Party>,
     /// The open questions, oldest first.
     pub questions: Vec<OpenQuestion>,

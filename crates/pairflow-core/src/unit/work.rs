@@ -1,7 +1,7 @@
 //! What the supervisor reports: snapshots, receipts, opened turns, ended agents, and time.
 
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
-use crate::ids::{FindingId, Party};
+use crate::ids::{FindingId, Party, TreeId};
 use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
 use crate::rules::Check;
 use crate::time::Moment;
@@ -19,11 +19,9 @@ const QUOTED: (usize, usize) = (8, 160);
 pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {
     let stage = unit.phase.turn().map(|turn| &turn.stage);
     let owed = match stage {
-        Some(Stage::Closing(handover)) => snapshot.author == Party::Agent(handover.by.clone()),
+        Some(Stage::Closing(handover)) => snapshot.author == handover.author(),
         Some(Stage::Opening) => {
-            // What pairflow itself put into the worktree before the first turn is nobody else's work.
-            let own = snapshot.author == Party::Orchestrator && unit.snapshot.is_none();
-            (own || snapshot.author == Party::Human) && unit.tree() != Some(&snapshot.tree)
+            snapshot.author == found_author(unit, &snapshot.tree) && unit.tree() != Some(&snapshot.tree)
         }
         _ => false,
     };
@@ -37,6 +35,19 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
         events.extend(stop(unit, &events));
     }
     Ok(Decided::of(events))
+}
+
+/// Says whose changes those are that are found before a turn opens, in `tree`.
+///
+/// Spec: they belong to the person, unless an agent has just handed over: nobody knows whether it is still at work. What
+/// the worktree was made with is pairflow's own.
+pub fn found_author(unit: &Unit, tree: &TreeId) -> Option<Party> {
+    let made = unit.workspace.as_ref().and_then(|record| record.ground.tree.as_ref());
+    match unit.phase.turn() {
+        _ if unit.snapshot.is_none() && made == Some(tree) => Some(Party::Orchestrator),
+        Some(turn) if turn.follows_handover => None,
+        _ => Some(Party::Human),
+    }
 }
 
 /// The reproducer of a finding was run on the newest snapshot.

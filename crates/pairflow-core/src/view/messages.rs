@@ -188,7 +188,7 @@ fn write_convergence(page: &mut Page, it: &Convergence) {
     page.section("Evidence");
     page.item(&format!("policy: {}, at most {} reviews", one_line(&certificate.policy), certificate.max_rounds));
     page.items(certificate.reviews.iter().map(|review| {
-        let own = if review.own_work { ", re-checking its own work" } else { "" };
+        let own = if review.own_work { ", part of it changed in its own turn" } else { "" };
         format!("clean review: {}, round {}{own}", review.agent, review.round)
     }));
     let check =

@@ -58,7 +58,7 @@ pub fn again(before: &Unit, envelope: &Envelope) -> Option<String> {
 
 fn accepted(certificate: &Certificate) -> String {
     let reviews = certificate.reviews.iter().map(|review| {
-        let own = if review.own_work { ", re-checking its own work" } else { "" };
+        let own = if review.own_work { ", part of it changed in its own turn" } else { "" };
         format!("{} (round {}{own})", review.agent, review.round)
     });
     let reviews: Vec<_> = reviews.collect();

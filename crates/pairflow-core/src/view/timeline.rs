@@ -118,13 +118,15 @@ fn permission(before: &Unit, envelope: &Envelope) -> Option<String> {
     })
 }
 
-/// Says that a clean review does not count, if a snapshot shows that its reviewer changed files.
+/// Says that a clean review does not count, if a snapshot shows that files changed during it.
 fn void_review(before: &Unit, envelope: &Envelope) -> Option<String> {
     let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body else { return None };
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
     let void = handover.seat == Seat::Critic && handover.clean && before.tree() != Some(&snapshot.tree);
     void.then(|| {
-        format!("the clean review of {} does not count, because it changed files; it reviews again", handover.by)
+        let by = &handover.by;
+        let whose = if handover.others_at_work { ", and it is not known by whom" } else { "" };
+        format!("the clean review of {by} does not count: files changed during its turn{whose}; {by} reviews again")
     })
 }
 
@@ -251,6 +253,9 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
             (format!("sends the work back to {agent} before a review: {}", why.join(", ")), Tone::Bad)
         }
         Lifecycle::TokenMinted { agent, .. } => plain(format!("lets {agent} join with a new token")),
+        Lifecycle::AtWorkOutOfTurn { agent, .. } => {
+            (format!("{agent} is still at work, although it does not have the turn"), Tone::Warn)
+        }
         Lifecycle::AgentSession { agent, session, .. } => {
             let called = session.as_ref().map(|name| format!(" (session {name})")).unwrap_or_default();
             plain(format!("{agent} runs in its pane{called}"))
@@ -313,7 +318,13 @@ fn taken(snapshot: &Snapshot) -> (String, Tone) {
         (0, _, _) => "nothing changed".to_owned(),
         counts => changes(counts),
     };
-    let what = format!("snapshot {} by {}, {changed}", snapshot.tree.short(), called(&snapshot.author));
+    let tree = snapshot.tree.short();
+    let what = match &snapshot.author {
+        Some(Party::Agent(agent)) => format!("snapshot {tree} after {agent}'s turn, {changed}"),
+        Some(party) => format!("snapshot {tree} by {}, {changed}", called(party)),
+        None if snapshot.since_last.is_empty() => format!("snapshot {tree}, {changed}"),
+        None => format!("snapshot {tree}, {changed}, and it is not known by whom"),
+    };
     match snapshot.out_of_scope.len() {
         0 => (what, Tone::Plain),
         n => (format!("{what}, {n} out of scope"), Tone::Warn),

@@ -1,7 +1,6 @@
 //! A turn opens: its holder's files are written, and the tree is still the one that was recorded.
 
-use pairflow_core::ids::{Party, TreeId};
-use pairflow_core::unit::{Command, Unit};
+use pairflow_core::unit::{Command, Unit, found_author};
 
 use super::{observe, project, snapshot};
 use crate::engine::{Bubble, EngineError};
@@ -10,14 +9,8 @@ use crate::engine::{Bubble, EngineError};
 pub(super) fn perform(bubble: &Bubble, unit: &Unit, turn: u32) -> Result<Command, EngineError> {
     let seen = observe::seen(bubble, unit)?;
     if unit.tree() != Some(&seen.tree) {
-        return snapshot::perform(bubble, unit, &author(unit, &seen.tree), unit.snapshots + 1);
+        return snapshot::perform(bubble, unit, found_author(unit, &seen.tree), unit.snapshots + 1);
     }
     let slices = project::write_projections(bubble, unit)?;
     Ok(Command::TurnReady { turn, slices })
-}
-
-/// Spec: changes found at the start of a turn belong to the person. What the worktree was made with is pairflow's own.
-fn author(unit: &Unit, tree: &TreeId) -> Party {
-    let made = unit.workspace.as_ref().and_then(|record| record.ground.tree.as_ref());
-    if unit.snapshot.is_none() && made == Some(tree) { Party::Orchestrator } else { Party::Human }
 }

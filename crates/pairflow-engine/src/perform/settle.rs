@@ -73,7 +73,7 @@ fn perform(
     let site = Site { bubble, unit, cancel };
     match effect {
         Effect::PrepareWorkspace => Ok(prepare::perform(bubble, unit, cancel)),
-        Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author, *number).map(Some),
+        Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author.clone(), *number).map(Some),
         Effect::RunCheck { check, place } => check::perform(site, &Wanted { check, place: *place }, bench),
         Effect::RunReproducer { finding, command } => {
             reproduce::perform(site, &Reproducer { finding: *finding, command }, bench)

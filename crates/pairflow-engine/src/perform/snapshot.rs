@@ -18,8 +18,13 @@ const LISTED: (usize, usize) = (1000, 200 * 1024);
 /// How many changed ignore files are named.
 const IGNORE_FILES: usize = 100;
 
-/// Records the present tree as `author`'s.
-pub(super) fn perform(bubble: &Bubble, unit: &Unit, author: &Party, number: u64) -> Result<Command, EngineError> {
+/// Records the present tree as `author`'s; nobody's if it is not known whose.
+pub(super) fn perform(
+    bubble: &Bubble,
+    unit: &Unit,
+    author: Option<Party>,
+    number: u64,
+) -> Result<Command, EngineError> {
     let workspace = bubble.workspace(unit)?;
     let snapshot = record(bubble, unit, author, take(&workspace, number)?)?;
     write_diff(bubble, unit, &workspace, &snapshot)?;
@@ -27,7 +32,12 @@ pub(super) fn perform(bubble: &Bubble, unit: &Unit, author: &Party, number: u64)
 }
 
 /// Compares a tree that was taken with the base and with the snapshot before.
-pub(super) fn record(bubble: &Bubble, unit: &Unit, author: &Party, taken: Taken) -> Result<Snapshot, EngineError> {
+pub(super) fn record(
+    bubble: &Bubble,
+    unit: &Unit,
+    author: Option<Party>,
+    taken: Taken,
+) -> Result<Snapshot, EngineError> {
     let workspace = bubble.workspace(unit)?;
     let git = workspace.git();
     let base_tree = match &unit.workspace {
@@ -53,7 +63,7 @@ pub(super) fn record(bubble: &Bubble, unit: &Unit, author: &Party, taken: Taken)
             tree: taken.tree,
             commit: taken.commit,
             r#ref: taken.r#ref,
-            author: author.clone(),
+            author,
             changed,
             since_last,
             out_of_scope,

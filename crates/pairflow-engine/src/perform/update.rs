@@ -2,7 +2,7 @@
 
 use pairflow_core::ids::Party;
 use pairflow_core::log::Conflict;
-use pairflow_core::unit::{Command, Unit};
+use pairflow_core::unit::{Command, Turn, Unit};
 
 use super::snapshot;
 use crate::engine::{Bubble, EngineError, sentence};
@@ -35,10 +35,10 @@ fn attempt(bubble: &Bubble, unit: &Unit) -> Result<Command, EngineError> {
         )));
     }
     // What an agent has changed in its interrupted turn stays the agent's.
-    let interrupted = unit.phase.turn().filter(|turn| turn.is_open()).map(|turn| Party::Agent(turn.agent.clone()));
+    let interrupted = unit.phase.turn().filter(|turn| turn.is_open()).map(Turn::author);
     if let Some(author) = interrupted.filter(|_| unit.tree() != Some(&updated.before)) {
         let taken = keep(&workspace, updated.before, unit.snapshots + 1)?;
-        let before = snapshot::record(bubble, &unit, &author, taken)?;
+        let before = snapshot::record(bubble, &unit, author, taken)?;
         unit.snapshot = Some(before.clone());
         unit.snapshots += 1;
         snapshots.push(before);
@@ -48,7 +48,7 @@ fn attempt(bubble: &Bubble, unit: &Unit) -> Result<Command, EngineError> {
         record.base_tree = updated.base_tree.clone();
     }
     let taken = keep(&bubble.workspace(&unit)?, updated.tree, unit.snapshots + 1)?;
-    snapshots.push(snapshot::record(bubble, &unit, &Party::Human, taken)?);
+    snapshots.push(snapshot::record(bubble, &unit, Some(Party::Human), taken)?);
     Ok(Command::UpdateMade { base: updated.base, base_tree: updated.base_tree, snapshots })
 }
 

@@ -97,9 +97,10 @@ impl Play {
         self.is_active(agent);
     }
 
-    /// A sign of life withdraws what was asked because there was none.
+    /// A sign of life withdraws what was asked because there was none; that of an agent without the turn is recorded.
     fn is_active(&mut self, agent: &AgentId) {
-        let asked = |unit: &Unit| !unit.questions.is_empty() || unit.parked.is_some();
+        let asked =
+            |unit: &Unit| !unit.questions.is_empty() || unit.parked.is_some() || unit.disturbed_by(agent).is_some();
         if self.unit.as_ref().is_some_and(asked) {
             self.report(&Command::Active { agent: agent.clone() });
         }

@@ -190,7 +190,7 @@ fn receipt(check: &str, command: &str, workspace: &Workspace) -> Receipt {
     }
 }
 
-fn snapshot(tree: &TreeId, author: &Party, unit: &Unit) -> Snapshot {
+fn snapshot(tree: &TreeId, author: &Option<Party>, unit: &Unit) -> Snapshot {
     Snapshot {
         tree: tree.clone(),
         commit: CommitId(tree.0.clone()),

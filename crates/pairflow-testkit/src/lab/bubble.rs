@@ -142,7 +142,7 @@ pub(super) fn agent(name: &str) -> AgentId {
     name.parse().expect("the names of the models are valid")
 }
 
-fn snapshot(code: &Code, since: u32, author: Party) -> Snapshot {
+fn snapshot(code: &Code, since: u32, author: Option<Party>) -> Snapshot {
     let touched = |file: &usize| (0..PARTS).any(|part| code.versions[file * PARTS + part] > 1);
     let change =
         |file: usize| FileChange { path: words::file_of(file * PARTS), status: 'M', added: Some(1), removed: Some(1) };

@@ -1,7 +1,7 @@
 //! Pays what a bubble owes, as a supervisor would.
 
 use pairflow_core::ids::{CommitId, Party};
-use pairflow_core::unit::{Command, Effect, Stage, owed};
+use pairflow_core::unit::{Command, Effect, Stage, found_author, owed};
 
 use super::play::{Play, Sent};
 
@@ -45,8 +45,11 @@ impl Play {
                 Command::Reproduced { finding: *finding, receipt: self.world.reproduce(*finding, command, tree) }
             }
             Effect::OpenTurn { turn } => {
-                let expected = self.unit.tree() == Some(&self.world.tree());
-                if expected { Command::TurnReady { turn: *turn, slices: 0 } } else { self.take_snapshot(Party::Human) }
+                let tree = self.world.tree();
+                match self.unit.tree() == Some(&tree) {
+                    true => Command::TurnReady { turn: *turn, slices: 0 },
+                    false => self.take_snapshot(found_author(&self.unit, &tree)),
+                }
             }
             Effect::Update => match self.world.update_fails.clone() {
                 Some(reason) => Command::UpdateFailed { reason, conflict: None },
@@ -61,7 +64,7 @@ impl Play {
         }
     }
 
-    fn take_snapshot(&mut self, author: Party) -> Command {
+    fn take_snapshot(&mut self, author: Option<Party>) -> Command {
         let snapshot = self.world.snapshot(author, self.unit.tree(), &self.unit.rules.scope);
         Command::SnapshotTaken { snapshot }
     }
@@ -71,16 +74,16 @@ impl Play {
         let before = self.unit.tree().cloned();
         let mut snapshots = Vec::new();
         if before.as_ref() != Some(&self.world.tree()) {
-            let author = match self.unit.phase.turn().map(|turn| (&turn.stage, &turn.agent)) {
-                Some((Stage::Closing(handover), _)) => Party::Agent(handover.by.clone()),
-                Some((Stage::Open, agent)) => Party::Agent(agent.clone()),
-                _ => Party::Human,
+            let author = match self.unit.phase.turn().map(|turn| (&turn.stage, turn)) {
+                Some((Stage::Closing(handover), _)) => handover.author(),
+                Some((Stage::Open, turn)) => turn.author(),
+                _ => Some(Party::Human),
             };
             snapshots.push(self.world.snapshot(author, before.as_ref(), &self.unit.rules.scope));
         }
         let left = self.world.tree();
         self.world.merge_base();
-        snapshots.push(self.world.snapshot(Party::Human, Some(&left), &self.unit.rules.scope));
+        snapshots.push(self.world.snapshot(Some(Party::Human), Some(&left), &self.unit.rules.scope));
         let base_tree = self.world.base_tree();
         Command::UpdateMade { base: CommitId(format!("base-{base_tree}")), base_tree, snapshots }
     }

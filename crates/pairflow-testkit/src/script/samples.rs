@@ -5,7 +5,7 @@ use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, Workspace};
 use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, HeadSeen, Hindrance, PassCommand, Seat, Seen, Stage, Unit};
+use pairflow_core::unit::{Command, HeadSeen, Hindrance, PassCommand, Seat, Seen, Stage, Unit, found_author};
 
 /// A command with a name for tables, and the moment at which it is sent.
 #[derive(Debug, Clone)]
@@ -129,8 +129,8 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
     let turn = unit.phase.turn();
     let number = turn.map_or(1, |turn| turn.number);
     let author = match turn.map(|turn| &turn.stage) {
-        Some(Stage::Closing(handover)) => Party::Agent(handover.by.clone()),
-        _ => Party::Human,
+        Some(Stage::Closing(handover)) => handover.author(),
+        _ => Some(Party::Human),
     };
     let reason = || "no space left".to_owned();
     let holder = turn.map_or(&unit.seats.producer, |turn| &turn.agent);
@@ -139,15 +139,15 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
     let merged = Command::UpdateMade {
         base: commit(),
         base_tree: tree(unit),
-        snapshots: vec![snapshot(TreeId("merged".to_owned()), Party::Human)],
+        snapshots: vec![snapshot(TreeId("merged".to_owned()), Some(Party::Human))],
     };
     vec![
         ("workspace-ready", Command::WorkspaceReady { workspace: workspace() }),
         ("start-failed", Command::StartFailed { reason: reason() }),
         ("snapshot-taken", Command::SnapshotTaken { snapshot: snapshot(tree(unit), author) }),
         (
-            "human-snapshot-taken",
-            Command::SnapshotTaken { snapshot: snapshot(TreeId("edited".to_owned()), Party::Human) },
+            "found-snapshot-taken",
+            Command::SnapshotTaken { snapshot: snapshot(edited(), found_author(unit, &edited())) },
         ),
         ("checked", checked(unit, Outcome::Passed)),
         ("checked-failed", checked(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
@@ -229,7 +229,12 @@ fn commit() -> CommitId {
     CommitId("c0ffee".to_owned())
 }
 
-fn snapshot(tree: TreeId, author: Party) -> Snapshot {
+/// The tree that somebody has edited.
+fn edited() -> TreeId {
+    TreeId("edited".to_owned())
+}
+
+fn snapshot(tree: TreeId, author: Option<Party>) -> Snapshot {
     Snapshot {
         commit: CommitId(format!("snapshot-of-{tree}")),
         r#ref: format!("refs/pairflow/demo/{tree}"),

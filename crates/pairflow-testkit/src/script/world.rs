@@ -126,7 +126,7 @@ impl World {
     }
 
     /// Takes a snapshot of the worktree.
-    pub(super) fn snapshot(&mut self, author: Party, before: Option<&TreeId>, scope: &Scope) -> Snapshot {
+    pub(super) fn snapshot(&mut self, author: Option<Party>, before: Option<&TreeId>, scope: &Scope) -> Snapshot {
         let tree = self.tree();
         let before = before.and_then(|tree| self.files_of(tree)).unwrap_or_else(|| self.cut_from.clone());
         let changed = changes(&self.cut_from, &self.files);

@@ -6,7 +6,7 @@
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Workspace};
-use pairflow_core::unit::{Command, Effect, Seen, Stage, Unit};
+use pairflow_core::unit::{Command, Effect, Seen, Stage, Unit, found_author};
 
 use crate::disk::Rng;
 
@@ -64,7 +64,9 @@ impl World {
             Effect::OpenTurn { turn } if unit.tree() == Some(&tree(self.worktree)) => {
                 Command::TurnReady { turn: *turn, slices: 0 }
             }
-            Effect::OpenTurn { .. } => Command::SnapshotTaken { snapshot: self.snapshot(Party::Human, unit) },
+            Effect::OpenTurn { .. } => {
+                Command::SnapshotTaken { snapshot: self.snapshot(found_author(unit, &tree(self.worktree)), unit) }
+            }
             Effect::Update => self.update(unit, rng),
             Effect::Commit(_) if rng.once_in(10) => Command::CommitFailed { reason: "a hook said no".to_owned() },
             Effect::Commit(_) => self.commit(unit),
@@ -89,7 +91,7 @@ impl World {
         }
     }
 
-    fn snapshot(&self, author: Party, unit: &Unit) -> Snapshot {
+    fn snapshot(&self, author: Option<Party>, unit: &Unit) -> Snapshot {
         let now = tree(self.worktree);
         let changed = |from: Option<&TreeId>| {
             let file = FileChange { path: "src/lib.rs".to_owned(), status: 'M', added: Some(3), removed: Some(1) };
@@ -123,8 +125,8 @@ impl World {
         let mut snapshots = Vec::new();
         if unit.tree() != Some(&tree(self.worktree)) {
             let author = match unit.phase.turn() {
-                Some(turn) if turn.stage == Stage::Open => Party::Agent(turn.agent.clone()),
-                _ => Party::Human,
+                Some(turn) if turn.stage == Stage::Open => turn.author(),
+                _ => Some(Party::Human),
             };
             snapshots.push(self.snapshot(author, unit));
         }
@@ -133,7 +135,7 @@ impl World {
             self.worktree = self.worktree.wrapping_mul(1_000_003) ^ self.base;
             self.cut_from = self.base;
         }
-        snapshots.push(self.snapshot(Party::Human, unit));
+        snapshots.push(self.snapshot(Some(Party::Human), unit));
         Command::UpdateMade { base, base_tree: tree(self.base), snapshots }
     }
 

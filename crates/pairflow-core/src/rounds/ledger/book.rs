@@ -106,14 +106,14 @@ impl Ledger {
         self.bound();
     }
 
-    /// Takes back what a review closed whose word does not count, because the reviewer changed files.
+    /// Takes back what a review closed whose word does not count, because files changed during it.
     pub(crate) fn retract(&mut self, by: &AgentId, round: u32) {
         let by = Party::Agent(by.clone());
         let closed = |change: &RowChange| change.settled && change.round == round && change.by == by;
         for row in &mut self.rows {
             if row.history.last().is_some_and(closed) {
                 let before = row.history.iter().rev().nth(1).map_or(RowState::Open, |change| change.to);
-                let note = "the reviewer changed files, so its word does not count";
+                let note = "files changed during the review, so its word does not count";
                 row.become_state(change(round, &Party::Orchestrator, before, note));
             }
         }

@@ -1,7 +1,7 @@
 //! One fact after the other: which consequence each has.
 
 use crate::ids::Party;
-use crate::log::{Body, Envelope, Evidence, Lifecycle};
+use crate::log::{Body, Control, ControlAction, Envelope, Evidence, Lifecycle};
 use crate::rules::Rules;
 use crate::time::Moment;
 use crate::unit::evolve::adopted::adopted;
@@ -34,6 +34,12 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
     }
     if let (Party::Agent(agent), false) = (&event.sender, matches!(event.body, Body::ProtocolWarning(_))) {
         has_read(unit, agent);
+    }
+    // What is found changed after a person has done something is theirs.
+    let interrupts = |control: &Control| matches!(control.action, ControlAction::Halt | ControlAction::Resume);
+    let person = event.sender == Party::Human || matches!(&event.body, Body::Control(one) if interrupts(one));
+    if let Some(turn) = unit.phase.turn_mut().filter(|_| person) {
+        turn.follows_handover = false;
     }
     match &event.body {
         Body::Lifecycle(fact) => lifecycle(unit, fact, at),
@@ -115,6 +121,11 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
         }
         Lifecycle::SentBack { why, .. } => sent_back(unit, why, at),
         Lifecycle::AgentSession { .. } => session_known(unit, fact),
+        Lifecycle::AtWorkOutOfTurn { turn: number, .. } => {
+            if let Some(turn) = unit.phase.turn_mut().filter(|turn| turn.number == *number) {
+                turn.others_at_work = true;
+            }
+        }
         Lifecycle::TokenMinted { agent, token_sha256: hash } => drop(unit.tokens.insert(agent.clone(), hash.clone())),
         Lifecycle::CommitRequested { .. } | Lifecycle::Committed { .. } | Lifecycle::CommitFailed { .. } => {
             committing(unit, fact);

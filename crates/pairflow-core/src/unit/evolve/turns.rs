@@ -26,6 +26,8 @@ pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
 pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) {
     unit.turns += 1;
     let agent = unit.seats.agent(seat).clone();
+    let before = unit.phase.turn().is_some_and(|turn| turn.follows_handover);
+    let follows_handover = before || matches!(stage, Stage::Closing(_));
     let turn = Turn {
         number: unit.turns,
         seat,
@@ -37,6 +39,8 @@ pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) 
         uninterrupted: at,
         nudges: 0,
         overdue: false,
+        follows_handover,
+        others_at_work: false,
     };
     // The holder of the turn says itself whether its account is used up.
     unit.parked = None;
@@ -49,6 +53,7 @@ pub(super) fn opened(unit: &mut Unit, number: u32, slices: u32, at: Moment) {
     let Some(turn) = unit.phase.turn_mut().filter(|turn| turn.number == number) else { return };
     turn.stage = Stage::Open;
     turn.slices = slices;
+    turn.follows_handover = false;
     (turn.since, turn.heard, turn.uninterrupted) = (at, at, at);
     let held = unit.phase.turn().map(|turn| turn.agent.clone()).map(|agent| unit.held.entry(agent).or_default());
     if let Some(held) = held.filter(|held| held.last != number) {
@@ -60,13 +65,14 @@ pub(super) fn opened(unit: &mut Unit, number: u32, slices: u32, at: Moment) {
 /// An agent handed over. The next turn is the one that follows if the tree is as expected; the snapshot may correct it.
 pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
     let Some(turn) = unit.phase.turn() else { return };
-    let seat = turn.seat;
+    let (seat, others_at_work) = (turn.seat, turn.others_at_work);
     said(unit, by, seat, &pass.summary);
     if let Some(explanation) = &pass.explanation {
         unit.explanation.take_over(explanation);
     }
     let seats = unit.seats.clone();
-    let handover = Handover { by: by.clone(), seat, round: unit.round, clean: false, accepts: false, seats };
+    let handover =
+        Handover { by: by.clone(), seat, round: unit.round, clean: false, accepts: false, seats, others_at_work };
     match seat {
         Seat::Producer => {
             unit.notes.clear();
@@ -116,8 +122,8 @@ pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
         unit.could_not.clear();
         unit.not_available.clear();
         unit.streak.clear();
-        if !unit.authors.contains(&snapshot.author) {
-            unit.authors.push(snapshot.author.clone());
+        if let Some(author) = snapshot.author.as_ref().filter(|author| !unit.authors.contains(author)) {
+            unit.authors.push(author.clone());
         }
     }
     touch(unit, snapshot);
@@ -125,7 +131,7 @@ pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
     unit.snapshots += 1;
     match stage {
         Some(Stage::Closing(handover)) => closed(unit, handover, changed, at),
-        Some(Stage::Open) if snapshot.author == Party::Human => set_stage(unit, Stage::Opening),
+        Some(Stage::Open) if snapshot.author == Some(Party::Human) => set_stage(unit, Stage::Opening),
         _ => {}
     }
 }
@@ -154,7 +160,7 @@ fn closed(unit: &mut Unit, handover: Handover, changed: bool, at: Moment) {
             set_stage(unit, Stage::Opening);
         }
         Seat::Critic if handover.clean && changed => {
-            // Spec: a critic that changed files has not reviewed what is there now, so it reviews again.
+            // Spec: if files changed in its turn, a critic has not reviewed what is there now, so it reviews again.
             unit.ledger.retract(&handover.by, handover.round);
             if handover.accepts {
                 begin_round(unit, handover.seats);

@@ -44,7 +44,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> Strin
 
 fn opening(page: &mut Page, unit: &Unit, turn: &Turn) {
     let own = if unit.authors.contains(&Party::Agent(turn.agent.clone())) {
-        " You wrote part of it yourself: review it as if somebody else had."
+        " Part of it changed in a turn of yours: review it as if somebody else had written it."
     } else {
         ""
     };

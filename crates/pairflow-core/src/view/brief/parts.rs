@@ -139,11 +139,14 @@ fn since_last(snapshot: &Snapshot) -> String {
     let of = count(usize::try_from(snapshot.against_last().0).unwrap_or(usize::MAX), "file");
     match &snapshot.author {
         _ if snapshot.since_last.is_empty() => "Since the snapshot before: nothing.".to_owned(),
-        Party::Human => {
+        Some(Party::Human) => {
             format!("Since the snapshot before: {of}, changed BY A PERSON, not by an agent. Take it as wanted.")
         }
-        Party::Agent(agent) => format!("Since the snapshot before: {of}, changed by {agent}."),
-        Party::Orchestrator => format!("Since the snapshot before: {of}, changed by pairflow."),
+        Some(Party::Agent(agent)) => format!("Since the snapshot before: {of}, changed in {agent}'s turn."),
+        Some(Party::Orchestrator) => format!("Since the snapshot before: {of}, changed by pairflow."),
+        None => {
+            format!("Since the snapshot before: {of}; it is NOT KNOWN WHO changed it. Review it as part of the work.")
+        }
     }
 }
 

@@ -41,11 +41,11 @@ pub fn standby(unit: &Unit, agent: &AgentId) -> Option<String> {
 }
 
 fn role(unit: &Unit, agent: &AgentId) -> String {
-    let wrote = unit.authors.contains(&Party::Agent(agent.clone()));
+    let had_a_turn = unit.authors.contains(&Party::Agent(agent.clone()));
     match agent {
         _ if *agent == unit.seats.producer => format!("You implement; {} reviews.", unit.seats.critic),
         _ if *agent == unit.seats.critic => format!("You review what {} hands over.", unit.seats.producer),
-        _ if wrote => "Another agent reviews what you wrote.".to_owned(),
+        _ if had_a_turn => "Another agent reviews the work now.".to_owned(),
         _ => "You review later, after another agent has found the work clean.".to_owned(),
     }
 }

@@ -60,7 +60,7 @@ fn reviews(html: &mut Html, certificate: &Certificate) {
         html.raw("<li>").element("b", "", review.agent.as_str()).raw(" in ");
         html.link("", &format!("round-{}", review.round), &format!("round {}", review.round));
         if review.own_work {
-            html.raw(" <span class=\"dim\">re-checking its own work</span>");
+            html.raw(" <span class=\"dim\">part of it changed in its own turn</span>");
         }
         html.raw("</li>");
     }

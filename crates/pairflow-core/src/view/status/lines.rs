@@ -50,6 +50,8 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     page.sentences("Now", &waiting(status));
     let asked = page.0[asked..].iter().map(|line| line.value.as_str()).collect::<Vec<_>>().join(" ");
     page.sentences("Parked", &parked(status));
+    let held = status.held_notice.iter().map(|held| (held.to_string(), Tone::Warn));
+    page.sentences("Notice", &held.collect::<Vec<_>>());
     page.sentences("Waiting for", &missing(status));
     page.list("Checks", checks(status));
     page.list("Findings", status.open_findings.iter().map(finding).collect());
@@ -249,7 +251,11 @@ fn finding(row: &FindingShown) -> (String, Tone) {
 fn files(page: &mut Lines, status: &Status) {
     let Some(snapshot) = &status.snapshot else { return };
     let changed = count(snapshot.files, "file");
-    let by = if snapshot.author == Party::Human { ", last changed by a person" } else { "" };
+    let by = match snapshot.author {
+        Some(Party::Human) => ", last changed by a person",
+        None => ", not known by whom it was last changed",
+        Some(Party::Agent(_) | Party::Orchestrator) => "",
+    };
     let lines = format!("{changed} +{} -{}, tree {}{by}", snapshot.added, snapshot.removed, snapshot.tree.short());
     page.one("Files", &lines, Tone::Plain);
     let outside = snapshot.out_of_scope.iter().map(|path| (format!("out of scope: {path}"), Tone::Bad));

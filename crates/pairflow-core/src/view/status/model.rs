@@ -79,6 +79,8 @@ pub struct Status {
     /// Whether the count-down is paused because no supervisor runs; a state alone does not tell.
     #[serde(skip)]
     pub uncounted: bool,
+    /// The notice that is kept back because a person has typed something where it belongs; a state alone does not tell.
+    pub held_notice: Option<HeldNotice>,
     /// For whom the bubble waits because its account is used up, and until when.
     pub parked: Option<ParkedShown>,
     /// The commit of the work.
@@ -120,6 +122,22 @@ pub struct ParkedShown {
     pub until: Timestamp,
 }
 
+/// A notice that is kept back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HeldNotice {
+    /// Whom it is for.
+    pub agent: AgentId,
+    /// Its number.
+    pub notice: u64,
+}
+
+impl std::fmt::Display for HeldNotice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { agent, notice } = self;
+        write!(f, "{agent} has text in its input line; notice {notice} is held until it is empty or sent")
+    }
+}
+
 /// Who sits where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SeatsShown {
@@ -140,8 +158,8 @@ pub struct SnapshotShown {
     pub added: u64,
     /// How many lines were removed.
     pub removed: u64,
-    /// Whose turn left it.
-    pub author: Party,
+    /// Whose changes it has; nothing if that is not known.
+    pub author: Option<Party>,
     /// Changed files outside the bubble's scope.
     pub out_of_scope: Vec<String>,
 }
@@ -277,6 +295,7 @@ impl Status {
                 .silence_ends(active)
                 .map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000),
             uncounted: false,
+            held_notice: None,
             parked: ParkedShown::of(unit),
             commit: commit(unit),
             merged: unit.merged.clone(),

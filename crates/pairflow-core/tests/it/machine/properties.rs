@@ -98,7 +98,7 @@ const RARE: &[&str] = &[
     "raw workspace-ready",
     "raw start-failed",
     "raw snapshot-taken",
-    "raw human-snapshot-taken",
+    "raw found-snapshot-taken",
     "raw checked",
     "raw checked-failed",
     "raw checked-could-not",

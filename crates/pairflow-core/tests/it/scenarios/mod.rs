@@ -2,6 +2,7 @@
 //! sentences of the protocol.
 
 mod adopted;
+mod authors;
 mod baseline;
 mod claims;
 mod commit;

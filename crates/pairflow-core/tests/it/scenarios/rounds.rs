@@ -270,15 +270,16 @@ fn edits_of_a_person_between_turns_are_the_persons_and_are_checked() {
          codex: pass (hold)
          step
          step
+         human: pause
          human edits b.rs
          test fails
-         settle",
+         human: resume",
     );
     let authors = play.log.iter().filter_map(|envelope| match &envelope.event.body {
         Body::Evidence(Evidence::Snapshot { snapshot }) => Some(snapshot.author.clone()),
         _ => None,
     });
-    assert_eq!(authors.collect::<Vec<_>>().last(), Some(&Party::Human));
+    assert_eq!(authors.collect::<Vec<_>>().last(), Some(&Some(Party::Human)));
     assert_eq!(play.unit.checks_not_passed(), ["test"]);
     play.line("claude: pass clean");
     assert!(play.lines.last().unwrap().contains("codex implementer round 2"), "{:?}", play.lines);
@@ -475,7 +476,7 @@ fn a_snapshot_of_the_expected_tree_is_nobodys_change() {
          step
          raw snapshot-taken (hold)
          settle
-         raw human-snapshot-taken",
+         raw found-snapshot-taken",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1 closing
          #3 RUNNING claude reviewer round 1 opening unchecked: test

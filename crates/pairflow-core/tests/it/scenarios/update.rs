@@ -81,7 +81,7 @@ fn the_merged_tree_is_the_persons_work_and_the_agents_part_stays_the_agents() {
         Body::Evidence(Evidence::Snapshot { snapshot }) => Some(snapshot.author.clone()),
         _ => None,
     });
-    assert_eq!(authors.collect::<Vec<_>>(), [Party::Agent("codex".parse().unwrap()), Party::Human]);
+    assert_eq!(authors.collect::<Vec<_>>(), [Some(Party::Agent("codex".parse().unwrap())), Some(Party::Human)]);
 }
 
 #[test]

@@ -176,7 +176,7 @@ pub(crate) fn snapshot(author: &str, tree: &str, changed: bool) -> Snapshot {
         tree: TreeId(tree.to_owned()),
         commit: CommitId(format!("c{tree}")),
         r#ref: "refs/pairflow/work/1".to_owned(),
-        author: author.parse().unwrap(),
+        author: Some(author.parse().unwrap()),
         changed: files.clone(),
         since_last: if changed { files } else { Vec::new() },
         out_of_scope: Vec::new(),

@@ -185,7 +185,7 @@ fn snapshot(author: &str, tree: &str, before: Option<&TreeId>) -> Snapshot {
         tree: TreeId(tree.to_owned()),
         commit: CommitId(format!("c{tree}")),
         r#ref: "refs/pairflow/demo/1".to_owned(),
-        author: author.parse().unwrap(),
+        author: Some(author.parse().unwrap()),
         changed: files.clone(),
         since_last: if before.is_some_and(|before| before.0 == tree) { Vec::new() } else { files },
         out_of_scope: Vec::new(),
@@ -225,24 +225,24 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 1 pairflow check test on the base passed in 0.4 s
 1 pairflow opens the turn of codex, implementer
 1 codex hands over: first cut
-1 pairflow snapshot aaaa by codex, 2 files +10 -10
+1 pairflow snapshot aaaa after codex's turn, 2 files +10 -10
 1 pairflow check test passed in 0.4 s
 1 pairflow opens the turn of claude, reviewer
 1 claude finds P1 no rollback (F1), P2 long name (F2)
 2 pairflow round 2 begins: codex implements, claude reviews
-2 pairflow snapshot aaaa by claude, nothing changed
+2 pairflow snapshot aaaa after claude's turn, nothing changed
 2 pairflow opens the turn of codex, implementer
 2 codex hands over: renamed after the write
-2 pairflow snapshot bbbb by codex, 2 files +10 -10
+2 pairflow snapshot bbbb after codex's turn, 2 files +10 -10
 2 pairflow check test passed in 0.4 s
 2 pairflow opens the turn of claude, reviewer
 2 claude finds nothing: all good
 3 pairflow seats swap, round 3 begins: claude implements, codex reviews
-3 pairflow snapshot bbbb by claude, nothing changed
+3 pairflow snapshot bbbb after claude's turn, nothing changed
 3 pairflow check test in a fresh checkout passed in 0.4 s
 3 pairflow opens the turn of codex, reviewer
 3 codex finds P3 a typo (F3)
-3 pairflow snapshot bbbb by codex, nothing changed
+3 pairflow snapshot bbbb after codex's turn, nothing changed
 3 pairflow convergence on tree bbbb: reviewed clean by claude and codex
 3 pairflow asks for approval of tree bbbb
 3 human approves tree bbbb
@@ -423,7 +423,10 @@ fn the_second_critic_knows_its_own_work_but_not_the_first_ones_opinion() {
     play.pass("claude", "utterly perfect", Some(&[]), ("aaaa", Outcome::Passed));
     let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(text.contains("You are codex, the reviewer of bubble demo."), "{text}");
-    assert!(text.contains("You wrote part of it yourself: review it as if somebody else had."), "{text}");
+    assert!(
+        text.contains("Part of it changed in a turn of yours: review it as if somebody else had written it."),
+        "{text}"
+    );
     assert!(text.contains("Since the snapshot before: nothing.\n"), "{text}");
     assert!(text.contains("Your clean review would be the last one needed"), "{text}");
     assert!(!text.contains("utterly perfect"), "{text}");
@@ -434,6 +437,8 @@ fn a_persons_edits_and_files_out_of_scope_are_called_out() {
     let mut play = Play::started();
     play.hand_over("codex", "first cut", None);
     play.run(Command::SnapshotTaken { snapshot: snapshot("codex", "aaaa", None) });
+    play.run(Command::Pause { reason: String::new() });
+    play.run(Command::Resume);
     let by_hand = Snapshot { out_of_scope: vec!["logo.png".to_owned()], ..snapshot("human", "bbbb", None) };
     play.run(Command::SnapshotTaken { snapshot: by_hand });
     play.checked(Outcome::Passed);
@@ -636,7 +641,9 @@ fn hostile_play(text: &str) -> Play {
     play.run(Command::Checked { receipt: receipt("aaaa", Outcome::Passed) });
     play.open();
     play.hand_over("claude", text, Some(&[&format!("P1:{text}")]));
-    play.run(Command::SnapshotTaken { snapshot: Snapshot { author: "claude".parse().unwrap(), ..taken.clone() } });
+    play.run(Command::SnapshotTaken {
+        snapshot: Snapshot { author: Some("claude".parse().unwrap()), ..taken.clone() },
+    });
     play.open();
     play.hand_over("codex", text, None);
     play.run(Command::SnapshotTaken { snapshot: Snapshot { tree: TreeId("bbbb".to_owned()), ..taken } });

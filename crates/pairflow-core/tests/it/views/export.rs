@@ -134,7 +134,7 @@ fn the_page_tells_the_whole_story() {
         "two logins get two tokens",
         "codex implements, claude reviews",
         "Accepted under the policy",
-        "re-checking its own work",
+        "part of it changed in its own turn",
         "All 1 recomputed claims hold",
         "Which database",
         "sqlite",
@@ -236,7 +236,7 @@ fn replace_snapshot(snapshot: &mut Snapshot, text: &str, by: &AgentId) {
     let file = FileChange { path: text.to_owned(), status: 'M', added: Some(1), removed: None };
     snapshot.changed = vec![file.clone()];
     snapshot.since_last = vec![file];
-    snapshot.author = Party::Agent(by.clone());
+    snapshot.author = Some(Party::Agent(by.clone()));
     snapshot.tree = TreeId(text.chars().take(40).collect());
     snapshot.commit = CommitId(text.to_owned());
 }

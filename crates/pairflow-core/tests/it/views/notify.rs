@@ -23,6 +23,8 @@ fn turn() -> Turn {
         uninterrupted: Moment::default(),
         nudges: 0,
         overdue: false,
+        follows_handover: false,
+        others_at_work: false,
     }
 }
 

@@ -110,7 +110,9 @@ fn the_log_says_that_a_review_by_someone_who_changed_files_does_not_count() {
     claude.write("done.txt", "better\n");
     claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
     home.wait_for("a", |status| status["snapshot"]["author"] == "claude");
-    home.pairflow(&["log", "a"]).ok().says("the clean review of claude does not count, because it changed files");
+    home.pairflow(&["log", "a"])
+        .ok()
+        .says("the clean review of claude does not count: files changed during its turn; claude reviews again");
 }
 
 #[test]

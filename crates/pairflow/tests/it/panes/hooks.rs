@@ -165,3 +165,39 @@ act() {
     bubble.wait_for_state("READY_FOR_APPROVAL");
     bubble.stop();
 }
+
+#[test]
+fn an_edit_of_the_agent_that_has_handed_over_is_not_blamed_on_the_reviewer() {
+    let play = r#"
+act() {
+  case $seat-$round in
+    implementer-1)
+      briefed; echo one >work.txt; pairflow pass --summary 'first cut'
+      gate late
+      hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"echo late >late.txt"}'
+      echo late >late.txt ;;
+    reviewer-1) gate review; pairflow pass --summary 'all is well' --no-findings ;;
+    *) pairflow pass --summary 'all is well' --no-findings ;;
+  esac
+}
+"#;
+    let machine = toys(play, "");
+    let bubble = machine.start("late");
+    bubble.wait("the review", |status| status["active_agent"] == "claude" && status["turn_state"] == "open");
+    machine.open("late");
+    let log = || bubble.run("log", &[]).ok().stdout;
+    let still = || log().contains("codex is still at work, although it does not have the turn").then_some(());
+    eventually_or("what codex does", || bubble.everything(), still);
+    let file = std::path::PathBuf::from(bubble.status()["worktree"].as_str().unwrap()).join("late.txt");
+    eventually_or("the late edit", || bubble.everything(), || file.exists().then_some(()));
+    machine.open("review");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    let void = "the clean review of claude does not count: files changed during its turn, and it is not known by whom; \
+                claude reviews again";
+    let log = log();
+    assert!(log.contains(void) && !log.contains("after claude's turn, 1 file"), "{log}");
+    let brief = bubble.repo.join(".pairflow/bubbles/late/artifacts/brief-claude.md");
+    let brief = std::fs::read_to_string(brief).unwrap();
+    assert!(brief.contains("it is NOT KNOWN WHO changed it") && !brief.contains("turn of yours"), "{brief}");
+    bubble.stop();
+}
