@@ -85,7 +85,8 @@ fn env() -> EnvNames {
 
 /// Its prompt stands between two rules, of which a small pane shows the upper one alone. It never shows the cursor.
 fn composer() -> Composer {
-    Composer { marks: words(["❯", ">"]), ruled: true, cursor: false }
+    let hints = words(["Press up to edit queued messages"]);
+    Composer { marks: words(["❯", ">"]), ruled: true, cursor: false, hints }
 }
 
 /// Each mark was on a real screen of it, but for `setup`, `login`, `limit`, `plan` and `plugin`: those come only with a

@@ -85,7 +85,7 @@ fn env() -> EnvNames {
 
 /// Its prompt has no edges. But it shows the cursor only where it takes a text, and never beside a choice.
 fn composer() -> Composer {
-    Composer { marks: words(["›"]), ruled: false, cursor: true }
+    Composer { marks: words(["›"]), ruled: false, cursor: true, hints: words(["Ask Codex to do anything"]) }
 }
 
 /// Each mark was on a real screen of it, but for those of `update`, which our words turn off, and of `network`, `tool` and

@@ -130,6 +130,44 @@ const PROMPTS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Screens with their weights, rules cut short, and what a person has typed on them.
+const TYPED: &[(&str, &str, &str)] = &[
+    ("claude", "● done\n──────────\n❯\u{a0}\u{1b}[7m \u{1b}[0m\n──────────\n  ⏵⏵ accept edits on", ""),
+    (
+        "claude",
+        "──────────\n\u{1b}[38;5;246m❯\u{a0}\u{1b}[7m\u{1b}[39mP\u{1b}[0;2mress up to edit queued messages\n\u{1b}[0m──────────\n  \
+         ⏵⏵ accept edits on · esc to interrupt",
+        "",
+    ),
+    (
+        "claude",
+        "  \u{1b}[38;5;153m❯ /\u{1b}[1mmo\u{1b}[0mdel      Set the AI model\n  \u{1b}[38;5;246m  /mobile  Show QR code\n──────────\n\
+         \u{1b}[39m❯\u{a0}/mo\u{1b}[7m \u{1b}[0m\n──────────\n  ⏵⏵ accept edits on",
+        "/mo",
+    ),
+    (
+        "claude",
+        "──────────\n❯\u{a0}\u{1b}[38;5;153m/clear\u{1b}[39m \u{1b}[7m \u{1b}[0m\u{1b}[38;5;246m[name]\u{1b}[39m\n──────────\n  ⏵⏵ accept",
+        "/clear  [name]",
+    ),
+    (
+        "codex",
+        "• done\n\n\u{1b}[1m›\u{1b}[0m \u{1b}[2mAsk Codex to do anything\n\u{1b}[0m\n  mock-model default · /work\n  ? for shortcuts",
+        "",
+    ),
+    (
+        "codex",
+        "\u{1b}[1;7m› /model  \u{1b}[0;7mchoose what model to use\u{1b}[0m\n\n\u{1b}[1m›\u{1b}[0m /mo\n\n  mock-model default · /work",
+        "/mo",
+    ),
+    (
+        "codex",
+        "• done\n\n\u{1b}[1m›\u{1b}[0m \u{1b}[38;5;6m/clear\u{1b}[39m \n\n  mock-model default · /work",
+        "/clear",
+    ),
+    ("codex", "• done\n\n\u{1b}[1m›\n\u{1b}[0m  second\n\n  mock-model default · /work", "second"),
+];
+
 /// Screens on which a text would go somewhere else, and whether they show the cursor.
 const ELSEWHERE: &[(&str, bool, &str)] = &[
     (
@@ -207,7 +245,7 @@ fn an_agent_that_works_or_rests_shows_no_dialog() {
 /// Whether a prompt may be typed on a screen.
 fn takes_prompt(agent: &str, text: &str, cursor: bool) -> bool {
     let composer = spec_of(&agent.parse().unwrap(), None).unwrap().composer.unwrap();
-    composer.is_on(&Screen { text: text.to_owned(), cursor })
+    composer.input(&Screen::read(text, cursor)).is_some()
 }
 
 #[test]
@@ -218,6 +256,14 @@ fn a_prompt_is_known_by_what_stands_around_it() {
     }
     for (agent, cursor, screen) in ELSEWHERE {
         assert!(!takes_prompt(agent, screen, *cursor), "{screen}");
+    }
+}
+
+#[test]
+fn what_a_person_has_typed_is_told_from_a_hint() {
+    for (agent, screen, typed) in TYPED {
+        let composer = spec_of(&agent.parse().unwrap(), None).unwrap().composer.unwrap();
+        assert_eq!(composer.input(&Screen::read(screen, *agent == "codex")).as_deref(), Some(*typed), "{screen}");
     }
 }
 

@@ -13,6 +13,9 @@ pub struct Composer {
     pub ruled: bool,
     /// Whether the terminal's cursor is shown in it, and hidden while the program lets a person choose.
     pub cursor: bool,
+    /// The hints that stand there while nothing is typed, for a terminal on which they are not faint.
+    #[serde(default)]
+    pub hints: Vec<String>,
 }
 
 /// What a pane shows.
@@ -20,26 +23,122 @@ pub struct Composer {
 pub struct Screen {
     /// The visible text.
     pub text: String,
+    /// The same lines without what is faint: a hint that stands where nothing was typed yet.
+    typed: String,
     /// Whether the terminal's cursor is shown.
     pub cursor: bool,
+}
+
+impl Screen {
+    /// Reads what a terminal shows, with the escape sequences of its colours and weights.
+    pub fn read(styled: &str, cursor: bool) -> Self {
+        let lines: Vec<Vec<Cell>> = cells(styled);
+        let shown = |line: &Vec<Cell>| line.iter().map(|cell| cell.c).collect::<String>().trim_end().to_owned();
+        let typed = |line: &Vec<Cell>| {
+            // A program that draws its own cursor draws it over the first letter of a hint.
+            let hints =
+                |at: usize| line[at].faint || (line[at].inverse && line.get(at + 1).is_some_and(|next| next.faint));
+            let typed = (0..line.len()).map(|at| if hints(at) { ' ' } else { line[at].c }).collect::<String>();
+            typed.trim_end().to_owned()
+        };
+        let all = |each: &dyn Fn(&Vec<Cell>) -> String| lines.iter().map(each).collect::<Vec<_>>().join("\n");
+        Self { text: all(&shown).trim_end().to_owned(), typed: all(&typed), cursor }
+    }
+}
+
+/// One character of a screen, and how it is drawn.
+struct Cell {
+    c: char,
+    faint: bool,
+    inverse: bool,
+}
+
+/// Takes a screen apart. Of all escape sequences only those of weights matter; tmux writes no others but links.
+fn cells(styled: &str) -> Vec<Vec<Cell>> {
+    let (mut lines, mut line) = (Vec::new(), Vec::new());
+    let (mut faint, mut inverse) = (false, false);
+    let mut rest = styled.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => match rest.next() {
+                Some('[') => {
+                    let sequence: String = rest.by_ref().take_while(|c| !('@'..='~').contains(c)).collect();
+                    (faint, inverse) = weights(&sequence, (faint, inverse));
+                }
+                Some(']') => skip_link(&mut rest),
+                _ => {}
+            },
+            '\n' => lines.push(std::mem::take(&mut line)),
+            c if c.is_control() => {}
+            c => line.push(Cell { c, faint, inverse }),
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+/// A link ends with a bell, or with a backslash after another escape.
+fn skip_link(rest: &mut std::str::Chars<'_>) {
+    while let Some(c) = rest.next() {
+        if c == '\u{7}' || (c == '\u{1b}' && rest.next() == Some('\\')) {
+            return;
+        }
+    }
+}
+
+/// What follows from the numbers of a sequence for what is faint, and what is inverse.
+fn weights(numbers: &str, mut now: (bool, bool)) -> (bool, bool) {
+    let mut numbers = numbers.split(';');
+    while let Some(number) = numbers.next() {
+        match number {
+            "" | "0" => now = (false, false),
+            "2" => now.0 = true,
+            "22" => now.0 = false,
+            "7" => now.1 = true,
+            "27" => now.1 = false,
+            // The numbers of a colour mean nothing else.
+            "38" | "48" | "58" => {
+                let more = if numbers.next() == Some("5") { 1 } else { 3 };
+                numbers.by_ref().take(more).for_each(drop);
+            }
+            _ => {}
+        }
+    }
+    now
 }
 
 /// What the last line below a prompt between rules has.
 const FEET: [&str; 3] = ["⏵⏵", "for shortcuts", "esc to interrupt"];
 
 impl Composer {
-    /// Whether a prompt may be typed on `screen`. Programs show earlier prompts, and the choices of a dialog, with the
-    /// same mark: it is the last one that counts, and what stands around it.
-    pub fn is_on(&self, screen: &Screen) -> bool {
+    /// Returns what is typed where `screen` takes the next prompt; nothing if it takes none. Programs show earlier
+    /// prompts, and the choices of a dialog, with the same mark: it is the last one that counts, and what stands around it.
+    pub fn input(&self, screen: &Screen) -> Option<String> {
         let lines: Vec<&str> = screen.text.lines().collect();
         let lines = &lines[..lines.len() - self.status_line(&lines)];
-        let Some(at) = lines.iter().rposition(|line| self.is_marked(line)) else { return false };
+        let at = lines.iter().rposition(|line| self.is_marked(line))?;
         let typed = self.after_mark(lines[at]).is_some_and(|text| !is_choice(text));
         let ruled = !self.ruled || at.checked_sub(1).is_some_and(|above| is_rule(lines[above]));
         // Below a second rule stands whatever a person has their program show there.
         let below = lines[at + 1..].iter().take_while(|line| !(self.ruled && is_rule(line)));
         let alone = below.into_iter().all(|line| line.is_empty() || line.starts_with(char::is_whitespace));
-        typed && ruled && alone && (screen.cursor || !self.cursor)
+        let takes = typed && ruled && alone && (screen.cursor || !self.cursor);
+        takes.then(|| self.typed(&screen.typed.lines().collect::<Vec<_>>(), (at, lines.len())))
+    }
+
+    /// What is typed in the lines from the one with the mark on. Without rules, what stands below the last empty line is
+    /// the program's own.
+    fn typed(&self, lines: &[&str], (at, end): (usize, usize)) -> String {
+        let lines = &lines[at..end.min(lines.len())];
+        let below = &lines[1..];
+        let end = match self.ruled {
+            true => below.iter().position(|line| is_rule(line)),
+            false => below.iter().rposition(|line| line.trim().is_empty()),
+        };
+        let first = self.after_mark(lines[0]).unwrap_or_default();
+        let all = std::iter::once(first).chain(below[..end.unwrap_or(below.len())].iter().copied());
+        let typed = all.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+        if self.hints.contains(&typed) { String::new() } else { typed }
     }
 
     /// How many lines at the end of the screen are what a person has their program show below a second rule, if that
@@ -86,15 +185,53 @@ mod tests {
     use super::*;
 
     fn shows(composer: &Composer, text: &str, cursor: bool) -> bool {
-        composer.is_on(&Screen { text: text.to_owned(), cursor })
+        composer.input(&Screen::read(text, cursor)).is_some()
+    }
+
+    fn typed(composer: &Composer, styled: &str) -> String {
+        composer.input(&Screen::read(styled, true)).unwrap_or_else(|| panic!("no prompt: {styled}"))
+    }
+
+    #[test]
+    fn hints_are_not_typed_and_everything_else_is() {
+        for (screen, text) in [
+            (
+                "\u{1b}[1m›\u{1b}[0m \u{1b}[2mAsk Codex to do anything\n\u{1b}[0m\n  model · /work\n  ? for shortcuts",
+                "",
+            ),
+            ("›\n\n  model · /work", ""),
+            ("› x\n\n  model · /work", "x"),
+            ("› \u{1b}[38;5;2m/clear\u{1b}[39m \n\n  model · /work", "/clear"),
+            ("› \u{1b}[38;2;2;2;2m/mo\n\n  model", "/mo"),
+            ("›\n  second\n\n  model", "second"),
+            ("›\n\n  third\n\n  model", "third"),
+            ("› [pairflow 7] Round 1: you\n  are\n\n  model", "[pairflow 7] Round 1: you\nare"),
+            ("›", ""),
+            ("› Ask me\n\n  model", ""),
+            ("› Ask me more\n\n  model", "Ask me more"),
+        ] {
+            assert_eq!(typed(&bare(), screen), text, "{screen:?}");
+        }
+        for (screen, text) in [
+            ("───────\n❯\u{a0}\u{1b}[7m \u{1b}[0m\n───────\n  ⏵⏵ accept edits on", ""),
+            ("───────\n❯ \u{1b}[7mP\u{1b}[0;2mress up to edit\u{1b}[0m\n───────", ""),
+            ("───────\n❯ \u{1b}[7mx\u{1b}[0m   \n───────", "x"),
+            ("───────\n❯ /mo\u{1b}[7m \u{1b}[0m\u{1b}[2mdel\u{1b}[0m\n───────\n  ⏵⏵", "/mo"),
+            ("───────\n❯\n  second\u{1b}[7m \u{1b}[0m\n───────", "second"),
+            ("───────\n❯ 154 155\n  163", "154 155\n163"),
+            ("───────\n❯\n───────\nanything\n  else", ""),
+        ] {
+            assert_eq!(typed(&between_rules(), screen), text, "{screen:?}");
+        }
     }
 
     fn bare() -> Composer {
-        Composer { marks: vec!["›".to_owned()], ruled: false, cursor: true }
+        let hints = vec!["Ask me".to_owned()];
+        Composer { marks: vec!["›".to_owned()], ruled: false, cursor: true, hints }
     }
 
     fn between_rules() -> Composer {
-        Composer { marks: vec!["❯".to_owned(), ">".to_owned()], ruled: true, cursor: false }
+        Composer { marks: vec!["❯".to_owned(), ">".to_owned()], ruled: true, cursor: false, hints: Vec::new() }
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Play {
             return Ok(Some(telling));
         }
         let text = notice::standby(&self.bubble().id, &self.bubble().briefing(agent));
-        let Some(entered) = self.type_in(agent, pane, &text)? else { return Ok(Some(telling)) };
+        let Some(entered) = self.type_in(agent, pane, (BRIEFING, &text))? else { return Ok(Some(telling)) };
         let now = Instant::now();
         let seat = self.seat(agent);
         seat.briefed = Some(now);
@@ -75,8 +75,8 @@ impl Play {
         if taken || telling.entered >= ENTERS {
             return Ok(None);
         }
-        let Sight::Free(screen) = self.sight(agent, pane)? else { return Ok(Some(telling)) };
-        if screen.contains(&notice::mark(BRIEFING)) && !self.press(agent, pane)? {
+        let Sight::Free(free) = self.sight(agent, pane)? else { return Ok(Some(telling)) };
+        if free.holds(BRIEFING) && !self.press(agent, pane, BRIEFING)? {
             return Ok(Some(telling));
         }
         Ok(Some(Telling { entered: telling.entered + 1, ..telling }))

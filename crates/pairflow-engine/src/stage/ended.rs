@@ -25,7 +25,7 @@ impl Play {
         let seat = self.seat(agent);
         seat.pid = None;
         seat.becomes(Status::Gone, now);
-        (seat.telling, seat.waiting) = (None, None);
+        (seat.telling, seat.waiting, seat.held_back) = (None, None, false);
         if seat.kept.hooks && std::mem::take(&mut seat.resumed) {
             // Its earlier conversation cannot be taken up; the next start is a fresh one.
             let seat = self.unit.as_ref().and_then(|unit| unit.sessions.get(agent)?.seat);

@@ -29,8 +29,8 @@ impl Play {
             self.seat(&agent).strange = None;
             let pane = self.living(&agent).filter(|_| self.seat(&agent).works_for_us());
             let Some(pane) = pane else { continue };
-            let Sight::Free(screen) = self.sight(&agent, &pane)? else { continue };
-            let Some(room) = self.room.as_ref().filter(|_| screen.contains(AT_WORK)) else { continue };
+            let Sight::Free(free) = self.sight(&agent, &pane)? else { continue };
+            let Some(room) = self.room.as_ref().filter(|_| free.screen.contains(AT_WORK)) else { continue };
             room.tmux.escape(&pane)?;
             let now = self.bubble().engine.clock.now().ts;
             let seat = self.seat(&agent);

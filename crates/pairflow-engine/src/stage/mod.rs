@@ -25,7 +25,7 @@ mod vigil;
 
 pub use activity::Activity;
 pub use notice::{numbers_in, text as notice_text};
-pub use overview::{Shown, session_name, tmux_socket};
+pub use overview::{Shown, held_notice, session_name, tmux_socket};
 pub use permission::HELD;
 
 pub(crate) use door::{Props, Stage};

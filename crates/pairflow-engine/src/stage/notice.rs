@@ -36,9 +36,20 @@ pub(super) fn mark(number: u64) -> String {
     format!("{OPENING}{number}]")
 }
 
-/// Returns the numbers of the notices in a prompt; a busy program joins what arrives meanwhile.
+/// Returns the numbers of the notices in a prompt; a busy program joins what arrives meanwhile. What follows a slash
+/// command, or a line for the shell, is not for the model.
 pub fn numbers_in(prompt: &str) -> Vec<u64> {
+    if prompt.trim_start().starts_with(['/', '!']) {
+        return Vec::new();
+    }
     prompt.split(OPENING).skip(1).filter_map(|after| after.split_once(']')?.0.parse().ok()).collect()
+}
+
+/// Whether a program's own record of its conversation, as lines of JSON, has the notice `number` as a prompt, or as a
+/// line of one. What follows a slash command is none.
+pub(super) fn is_recorded(number: u64, record: &str) -> bool {
+    let (first, later) = (format!("\"{}", mark(number)), format!("\\n{}", mark(number)));
+    record.lines().any(|line| !line.contains("<command-") && (line.contains(&first) || line.contains(&later)))
 }
 
 /// A path as it can be typed: what could be taken for a key or a command is left out, and the reader is told by the gap.
@@ -64,6 +75,27 @@ mod tests {
         assert_eq!(numbers_in(&format!("half a line that a person typed {text}\n[pairflow 8] and so on")), [7, 8]);
         assert!(numbers_in("no notice, though it says pairflow 7]").is_empty());
         assert!(numbers_in("[pairflow x]").is_empty());
+        for command in [format!("/clear {text}"), format!(" /mo{text}"), format!("! ls {text}")] {
+            assert!(numbers_in(&command).is_empty(), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_record_has_a_notice_as_a_prompt_and_not_behind_a_command() {
+        for record in [
+            r#"{"type":"user","message":{"role":"user","content":"[pairflow 7] Round 2"}}"#,
+            r#"{"a":1}
+{"type":"event_msg","payload":{"message":"see this\n[pairflow 7] Round 2"}}"#,
+        ] {
+            assert!(is_recorded(7, record) && !is_recorded(8, record), "{record}");
+        }
+        for record in [
+            r#"{"content":"<command-name>/clear</command-name>\n<command-args>[pairflow 7] Round 2</command-args>"}"#,
+            r#"{"content":"/clear [pairflow 7] Round 2"}"#,
+            "",
+        ] {
+            assert!(!is_recorded(7, record), "{record}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::time::Timestamp;
+use pairflow_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Control;
@@ -30,6 +31,9 @@ pub struct Shown {
     pub pid: Option<i32>,
     /// The notice that it is not known to have read yet.
     pub notice: Option<u64>,
+    /// Whether that notice is kept back because a person has typed something where it belongs.
+    #[serde(default)]
+    pub held_back: bool,
     /// The machine's uptime when its hooks last said anything, in milliseconds.
     pub active: Option<u64>,
 }
@@ -65,6 +69,13 @@ pub(super) fn show(control: &Control, id: &BubbleId, agents: &[Shown]) -> std::i
 pub(super) fn read(control: &Control, id: &BubbleId) -> Vec<Shown> {
     let text = crate::regular::read_text(&control.runtime(id).join("seats.json"));
     text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Returns the agent for which a notice is kept back, and the number of the notice.
+pub fn held_notice(control: &Control, unit: &Unit) -> Option<(AgentId, u64)> {
+    let held = read(control, &unit.id).into_iter().find(|shown| shown.held_back)?;
+    let notice = unit.notice_for(&held.agent)?.number;
+    Some((held.agent, notice))
 }
 
 /// Forgets the agents of a bubble whose session is gone.

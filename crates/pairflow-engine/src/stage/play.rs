@@ -347,6 +347,7 @@ impl Play {
             pane: seat.pane.as_ref().map(ToString::to_string),
             pid: seat.pid,
             notice: unit.notice_for(agent).map(|notice| notice.number),
+            held_back: seat.held_back,
             active,
         }
     }

@@ -8,6 +8,7 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::unit::{Command, Hindrance, Notice, Unit};
 use pairflow_core::view::safe::safe_line;
 
+use super::notice::is_recorded;
 use super::play::Play;
 use super::seat::{SeatNow, Status};
 use crate::driver::TroubleKind;
@@ -31,8 +32,7 @@ impl SeatNow {
 impl Play {
     /// Whether the record holds the notice.
     pub(super) fn has_read(&mut self, notice: &Notice) -> bool {
-        let mark = format!("[pairflow {}]", notice.number);
-        self.record(&notice.agent).is_some_and(|text| text.contains(&mark))
+        self.record(&notice.agent).is_some_and(|text| is_recorded(notice.number, &text))
     }
 
     /// Looks whether the program of the agent that has the turn has failed without a word.

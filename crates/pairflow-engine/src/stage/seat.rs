@@ -77,6 +77,8 @@ pub(super) struct SeatNow {
     pub clear: Option<Instant>,
     /// Since when its screen shows something unknown, though a notice is to be typed there or was not taken yet.
     pub strange: Option<Instant>,
+    /// Whether a notice is kept back because a person has typed something there.
+    pub held_back: bool,
     /// How often it was interrupted in the present pause.
     pub interrupted: u32,
 }

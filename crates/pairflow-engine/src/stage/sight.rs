@@ -7,6 +7,7 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::log::QuestionKind;
 use pairflow_core::unit::{Command, Hindrance};
 
+use super::notice;
 use super::play::{Play, StageError};
 use super::seat::{Kept, SeatNow, Status};
 use crate::driver::{Dialog, Screen, dialog_on};
@@ -21,8 +22,8 @@ const UNKNOWN: &str = "something that pairflow does not know, where no prompt wa
 
 /// What a look at a pane finds.
 pub(super) enum Sight {
-    /// Nothing waits for a person; the end of the screen.
-    Free(String),
+    /// Nothing waits for a person.
+    Free(Free),
     /// A dialog waits for a person.
     Dialog(Dialog),
     /// Something waits for a person, though no dialog is seen.
@@ -31,11 +32,38 @@ pub(super) enum Sight {
     Unknown,
 }
 
+/// A screen on which a prompt is taken.
+pub(super) struct Free {
+    /// Its end.
+    pub screen: String,
+    /// What stands typed there already; nothing if it is not known how that looks.
+    pub input: Option<String>,
+}
+
+impl Free {
+    /// Whether nothing stands there but, at most, the beginning of the notice `number`.
+    pub(super) fn takes(&self, number: u64) -> bool {
+        self.input.as_ref().is_none_or(|input| input.is_empty() || input.starts_with(&notice::mark(number)))
+    }
+
+    /// Whether the notice `number` stands typed there, and nothing before it.
+    pub(super) fn holds(&self, number: u64) -> bool {
+        let mark = notice::mark(number);
+        self.input.as_ref().map_or_else(|| self.screen.contains(&mark), |input| input.starts_with(&mark))
+    }
+
+    /// Whether Enter may follow the notice `number`, which was just pasted where nothing stood: it is there, though some
+    /// programs show a long paste as `[Pasted …]`, or it is not known how that looks.
+    pub(super) fn took(&self, number: u64) -> bool {
+        self.input.as_ref().is_none_or(|input| input.starts_with("[Pasted ")) || self.holds(number)
+    }
+}
+
 /// What a screen says by itself, whatever hooks have said.
 #[derive(Debug, PartialEq, Eq)]
 enum Shown {
-    /// A text may be typed.
-    Prompt,
+    /// A text may be typed; what is typed already, if it is known how that looks.
+    Prompt(Option<String>),
     Dialog(Dialog),
     Unknown,
 }
@@ -44,13 +72,16 @@ impl Kept {
     /// Says what a screen shows. A long command may push the words of its dialog up, so they count wherever they are
     /// as long as a person is known to be asked, unless a prompt waits below them.
     fn shown(&self, screen: &Screen, blocked: bool) -> Shown {
-        let prompt = self.composer.as_ref().is_none_or(|composer| composer.is_on(screen));
+        let prompt = match &self.composer {
+            Some(composer) => composer.input(screen).map(Some),
+            None => Some(None),
+        };
         let foot = foot(&screen.text);
-        let looked_at = if blocked && !prompt { &screen.text } else { &foot };
-        match dialog_on(looked_at, &self.dialogs) {
-            Some(dialog) => Shown::Dialog(dialog.clone()),
-            None if prompt => Shown::Prompt,
-            None => Shown::Unknown,
+        let looked_at = if blocked && prompt.is_none() { &screen.text } else { &foot };
+        match (dialog_on(looked_at, &self.dialogs), prompt) {
+            (Some(dialog), _) => Shown::Dialog(dialog.clone()),
+            (None, Some(input)) => Shown::Prompt(input),
+            (None, None) => Shown::Unknown,
         }
     }
 }
@@ -85,14 +116,17 @@ impl Play {
         let (now, limits) = (self.bubble().engine.clock.now().ts, self.limits());
         let seat = self.seat(agent);
         let shown = seat.kept.shown(&screen, seat.is_blocked());
-        if held || shown != Shown::Prompt {
-            seat.clear = None;
-            return Ok(match shown {
-                Shown::Dialog(dialog) => Sight::Dialog(dialog),
-                Shown::Unknown if !held => Sight::Unknown,
-                Shown::Unknown | Shown::Prompt => Sight::Blocked,
-            });
-        }
+        let input = match shown {
+            Shown::Prompt(input) if !held => input,
+            other => {
+                seat.clear = None;
+                return Ok(match other {
+                    Shown::Dialog(dialog) => Sight::Dialog(dialog),
+                    Shown::Unknown if !held => Sight::Unknown,
+                    Shown::Unknown | Shown::Prompt(_) => Sight::Blocked,
+                });
+            }
+        };
         if seat.still_blocked(Instant::now(), limits) {
             return Ok(Sight::Blocked);
         }
@@ -100,15 +134,15 @@ impl Play {
         if seat.is_blocked() {
             seat.becomes(Status::Unknown, now);
         }
-        Ok(Sight::Free(foot(&screen.text)))
+        Ok(Sight::Free(Free { screen: foot(&screen.text), input }))
     }
 
-    /// Looks at a pane and returns the end of its screen if nothing there waits for a person. A person is asked about a
-    /// dialog, and about what stays unknown.
-    pub(super) fn free_screen(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<String>, StageError> {
+    /// Looks at a pane and returns what it shows if nothing there waits for a person. A person is asked about a dialog,
+    /// and about what stays unknown.
+    pub(super) fn free_screen(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<Free>, StageError> {
         let limits = self.limits();
         match self.sight(agent, pane)? {
-            Sight::Free(screen) => return Ok(Some(screen)),
+            Sight::Free(free) => return Ok(Some(free)),
             Sight::Dialog(dialog) if !self.holds_for(agent) => {
                 self.found(agent, format!("{} ({})", dialog.name, dialog.advice));
             }
@@ -145,16 +179,16 @@ impl Play {
     pub(super) fn still_shows_dialog(&self, agent: &AgentId) -> bool {
         let Some(seat) = self.seats.get(agent).filter(|seat| seat.is_blocked()) else { return false };
         let screen = self.living(agent).and_then(|pane| self.screen(agent, &pane).ok());
-        screen.is_some_and(|screen| seat.kept.shown(&screen, true) != Shown::Prompt)
+        screen.is_some_and(|screen| !matches!(seat.kept.shown(&screen, true), Shown::Prompt(_)))
     }
 
     fn screen(&self, agent: &AgentId, pane: &PaneId) -> Result<Screen, StageError> {
         let Some(room) = &self.room else { return Ok(Screen::default()) };
-        let text = room.tmux.capture(pane)?;
+        let styled = room.tmux.capture_styled(pane)?;
         let composer = self.seats.get(agent).and_then(|seat| seat.kept.composer.as_ref());
         // After the text: whatever opens in between hides the cursor.
         let cursor = composer.is_some_and(|composer| composer.cursor) && room.tmux.shows_cursor(pane)?;
-        Ok(Screen { text, cursor })
+        Ok(Screen::read(&styled, cursor))
     }
 }
 
@@ -175,7 +209,9 @@ mod tests {
 
     fn kept(composer: bool) -> Kept {
         let dialog = Dialog { name: "trust".to_owned(), marks: vec![WORDS.to_owned()], advice: String::new() };
-        let composer = composer.then(|| Composer { marks: vec!["›".to_owned()], ruled: false, cursor: false });
+        let composer =
+            composer
+                .then(|| Composer { marks: vec!["›".to_owned()], ruled: false, cursor: false, hints: Vec::new() });
         Kept { dialogs: vec![dialog], composer, ..Kept::default() }
     }
 
@@ -184,15 +220,18 @@ mod tests {
     }
 
     fn screen(below: usize, end: &str) -> Screen {
-        Screen { text: format!("{WORDS}\n{}{end}", "a line\n\n".repeat(below)), cursor: false }
+        Screen::read(&format!("{WORDS}\n{}{end}", "a line\n\n".repeat(below)), false)
     }
 
     #[test]
     fn words_far_above_the_end_of_a_screen_are_nobodys_dialog() {
         assert_eq!(kept(false).shown(&screen(FOOT - 1, ""), false), dialog());
-        assert_eq!(kept(false).shown(&screen(FOOT, ""), false), Shown::Prompt);
-        assert_eq!(kept(true).shown(&screen(FOOT, "› "), false), Shown::Prompt);
-        assert_eq!(kept(true).shown(&screen(FOOT, "› "), true), Shown::Prompt, "a prompt waits below them");
+        let empty = || Shown::Prompt(Some(String::new()));
+        assert_eq!(kept(false).shown(&screen(FOOT, ""), false), Shown::Prompt(None));
+        assert_eq!(kept(true).shown(&screen(FOOT, "› "), false), empty());
+        assert_eq!(kept(true).shown(&screen(FOOT, "› "), true), empty(), "a prompt waits below them");
+        let half = Shown::Prompt(Some("/clear".to_owned()));
+        assert_eq!(kept(true).shown(&screen(FOOT, "› /clear "), false), half);
         assert_eq!(
             kept(true).shown(&screen(FOOT, "› 1. Yes"), true),
             dialog(),
@@ -203,11 +242,27 @@ mod tests {
     #[test]
     fn what_is_no_prompt_and_no_known_dialog_is_unknown_if_it_is_known_how_a_prompt_looks() {
         for text in ["", "Something new?\n› 1. Yes", "words"] {
-            let screen = Screen { text: text.to_owned(), cursor: true };
+            let screen = Screen::read(text, true);
             assert_eq!(kept(true).shown(&screen, false), Shown::Unknown, "{text}");
             assert_eq!(kept(true).shown(&screen, true), Shown::Unknown, "{text}");
-            assert_eq!(kept(false).shown(&screen, false), Shown::Prompt, "{text}");
+            assert_eq!(kept(false).shown(&screen, false), Shown::Prompt(None), "{text}");
         }
+    }
+
+    #[test]
+    fn a_notice_is_typed_and_sent_only_where_nothing_else_stands() {
+        let with = |input: Option<&str>| Free { screen: "[pairflow 7]".to_owned(), input: input.map(str::to_owned) };
+        let seen = |input| {
+            let free = with(input);
+            (free.takes(7), free.holds(7), free.took(7))
+        };
+        assert_eq!(seen(Some("")), (true, false, false));
+        assert_eq!(seen(Some("[pairflow 7] Round 1")), (true, true, true));
+        assert_eq!(seen(Some("[Pasted text #1]")), (false, false, true));
+        for other in ["/clear", "/clear [pairflow 7] Round 1", "/mo", "x", "[pairflow 71]"] {
+            assert_eq!(seen(Some(other)), (false, false, false), "{other}");
+        }
+        assert_eq!(seen(None), (true, true, true), "it is not known how it looks");
     }
 
     #[test]

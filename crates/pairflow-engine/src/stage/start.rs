@@ -123,6 +123,7 @@ impl Play {
         seat.becomes(if launch.hooks { Status::Starting } else { Status::Unknown }, now.ts);
         (seat.pid, seat.begun) = (Some(pid), Some(pid));
         (seat.telling, seat.waiting, seat.heard, seat.briefed) = (None, None, None, None);
+        seat.held_back = false;
         seat.silent = launch.hooks;
         seat.resumed = matches!(wanted.session, Session::Resume(_));
         self.attend(agent, pid);

@@ -9,7 +9,7 @@ use pairflow_core::unit::{ATTEMPTS, Command, Notice, Turn, Unit};
 use super::notice;
 use super::play::{Play, StageError};
 use super::seat::{SeatNow, Status, Telling, Way};
-use super::sight::Sight;
+use super::sight::{Free, Sight};
 use crate::limits::Limits;
 use crate::tmux::PaneId;
 
@@ -69,7 +69,7 @@ impl Play {
     /// The agent has nothing to read.
     pub(super) fn told(&mut self, agent: &AgentId) {
         let seat = self.seat(agent);
-        (seat.telling, seat.waiting, seat.strange) = (None, None, None);
+        (seat.telling, seat.waiting, seat.strange, seat.held_back) = (None, None, None, false);
     }
 
     fn with_start(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
@@ -111,7 +111,7 @@ impl Play {
         let Some(telling) = seat.telling.as_mut().filter(|telling| now >= telling.look) else { return Ok(()) };
         telling.look = now + limits.screen_look;
         let telling = telling.clone();
-        if seat.still_starts(&telling, limits) || self.free_screen(&turn.agent, pane)?.is_none() {
+        if seat.still_starts(&telling, limits) || !self.is_free_for(notice, pane)? {
             return Ok(());
         }
         self.put_in(unit, turn, notice, pane)
@@ -130,7 +130,7 @@ impl Play {
         if busy && !quiet && now - since < limits.busy_most {
             return Ok(());
         }
-        if self.free_screen(&turn.agent, pane)?.is_none() {
+        if !self.is_free_for(notice, pane)? {
             return Ok(());
         }
         if self.report(&Command::Sent { notice: notice.number }).is_none() {
@@ -139,10 +139,18 @@ impl Play {
         self.put_in(unit, turn, notice, pane)
     }
 
+    /// Whether nothing in the pane is in the way of a notice. What a person has begun to type there is theirs to finish.
+    fn is_free_for(&mut self, notice: &Notice, pane: &PaneId) -> Result<bool, StageError> {
+        let free = self.free_screen(&notice.agent, pane)?;
+        let seat = self.seat(&notice.agent);
+        seat.held_back = free.as_ref().is_some_and(|free| !free.takes(notice.number));
+        Ok(free.is_some() && !seat.held_back)
+    }
+
     fn put_in(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
         let brief = self.bubble().brief(&turn.agent);
         let text = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
-        let Some(entered) = self.type_in(&turn.agent, pane, &text)? else { return Ok(()) };
+        let Some(entered) = self.type_in(&turn.agent, pane, (notice.number, &text))? else { return Ok(()) };
         let now = Instant::now();
         let look = now + self.limits().screen_look;
         let seat = self.seat(&turn.agent);
@@ -152,23 +160,37 @@ impl Play {
         Ok(())
     }
 
-    /// Types one line, and returns how often Enter was pressed for it; nothing if something in the pane waits for a
-    /// person. It is noted first that nothing is to be typed any more: a line that is late is better than two.
-    pub(super) fn type_in(&mut self, agent: &AgentId, pane: &PaneId, text: &str) -> Result<Option<u32>, StageError> {
-        if !matches!(self.sight(agent, pane)?, Sight::Free(_)) {
+    /// Types the line of a notice, unless it stands there already, and returns how often Enter was pressed for it; nothing
+    /// if something in the pane waits for a person, or was typed by one. It is noted first that nothing is to be typed
+    /// any more: a line that is late is better than two.
+    pub(super) fn type_in(
+        &mut self,
+        agent: &AgentId,
+        pane: &PaneId,
+        (number, text): (u64, &str),
+    ) -> Result<Option<u32>, StageError> {
+        let Sight::Free(free) = self.sight(agent, pane)? else { return Ok(None) };
+        if !free.takes(number) {
             return Ok(None);
         }
         self.seat(agent).kept.untyped = None;
         self.keep().map_err(StageError::world("cannot note what was typed"))?;
         let Some(room) = &self.room else { return Ok(None) };
-        room.tmux.paste(pane, text)?;
-        std::thread::sleep(BEFORE_ENTER);
-        Ok(Some(u32::from(self.press(agent, pane)?)))
+        if free.input.as_ref().is_none_or(String::is_empty) {
+            room.tmux.paste(pane, text)?;
+            std::thread::sleep(BEFORE_ENTER);
+        }
+        Ok(Some(u32::from(self.press_if(agent, pane, |free| free.took(number))?)))
     }
 
-    /// Presses Enter, unless it could answer something that waits for a person; says whether it did.
-    pub(super) fn press(&mut self, agent: &AgentId, pane: &PaneId) -> Result<bool, StageError> {
-        let free = matches!(self.sight(agent, pane)?, Sight::Free(_));
+    /// Presses Enter for the notice `number`, unless it could answer something that waits for a person, or send what a
+    /// person has typed; says whether it did.
+    pub(super) fn press(&mut self, agent: &AgentId, pane: &PaneId, number: u64) -> Result<bool, StageError> {
+        self.press_if(agent, pane, |free| free.holds(number))
+    }
+
+    fn press_if(&mut self, agent: &AgentId, pane: &PaneId, may: impl Fn(&Free) -> bool) -> Result<bool, StageError> {
+        let free = matches!(self.sight(agent, pane)?, Sight::Free(free) if may(&free));
         if let Some(room) = self.room.as_ref().filter(|_| free) {
             room.tmux.enter(pane)?;
         }
@@ -190,17 +212,17 @@ impl Play {
             self.report(&Command::Acknowledged { agent: agent.clone(), notice: notice.number });
             return Ok(());
         }
-        let screen = self.free_screen(agent, pane)?;
-        let Some(screen) = screen.filter(|screen| !screen.contains(AT_WORK)) else {
+        let free = self.free_screen(agent, pane)?;
+        self.seat(agent).held_back = free.as_ref().is_some_and(|free| !free.takes(notice.number));
+        let Some(free) = free.filter(|free| !free.screen.contains(AT_WORK) && free.takes(notice.number)) else {
             // Its time counts from when it is free.
             next.at = now;
             self.seat(agent).telling = Some(next);
             return Ok(());
         };
-        let typed = screen.contains(&notice::mark(notice.number));
-        if telling.by == Way::Paste && typed && telling.entered < ENTERS {
-            next.entered += u32::from(self.press(agent, pane)?);
-        } else if hooks && now - telling.at >= patience {
+        if telling.by == Way::Paste && free.holds(notice.number) && telling.entered < ENTERS {
+            next.entered += u32::from(self.press(agent, pane, notice.number)?);
+        } else if (hooks || telling.is_unsent()) && now - telling.at >= patience {
             return self.again(unit, notice, pane);
         }
         self.seat(agent).telling = Some(next);

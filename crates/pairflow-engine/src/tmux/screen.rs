@@ -27,6 +27,12 @@ impl Tmux {
         Ok(trimmed(&said, MOST_BYTES))
     }
 
+    /// As [`Self::capture`], with the escape sequences of colours and weights.
+    pub fn capture_styled(&self, pane: &PaneId) -> Result<String, TmuxError> {
+        let script = Script::of(["capture-pane", "-p", "-e", "-J", "-t", pane.as_str()]);
+        self.call_at(pane, &script, About::default())
+    }
+
     /// Returns how many lines have scrolled out of `pane`.
     pub fn history(&self, pane: &PaneId) -> Result<usize, TmuxError> {
         let script = Script::of(["display-message", "-p", "-t", pane.as_str(), "#{history_size}"]);

@@ -46,6 +46,14 @@ impl Panes {
     /// Pastes `text` into a pane as one piece, and then presses Enter.
     #[track_caller]
     pub fn say(&self, pane: &str, text: &str) {
+        self.paste(pane, text);
+        std::thread::sleep(AFTER_PASTE);
+        self.press(pane, "Enter");
+    }
+
+    /// Pastes `text` into a pane as one piece.
+    #[track_caller]
+    pub fn paste(&self, pane: &str, text: &str) {
         let mut load = self.tmux(&["load-buffer", "-b", "said", "-"]);
         let mut load = load.stdin(Stdio::piped()).spawn().expect("tmux is installed");
         let mut to = load.stdin.take().expect("the input is a pipe");
@@ -53,8 +61,6 @@ impl Panes {
         drop(to);
         assert!(load.wait().expect("tmux ends").success(), "tmux takes no text for a buffer");
         finish(self.tmux(&["paste-buffer", "-p", "-d", "-b", "said", "-t", pane]));
-        std::thread::sleep(AFTER_PASTE);
-        self.press(pane, "Enter");
     }
 
     /// Presses a key in a pane.
@@ -67,6 +73,24 @@ impl Panes {
     #[track_caller]
     pub fn screen(&self, pane: &str) -> String {
         finish(self.tmux(&["capture-pane", "-p", "-t", pane]))
+    }
+
+    /// Types `text` into a pane, key by key.
+    #[track_caller]
+    pub fn type_keys(&self, pane: &str, text: &str) {
+        finish(self.tmux(&["send-keys", "-l", "-t", pane, text]));
+    }
+
+    /// Returns what a pane shows, with its colours and weights.
+    #[track_caller]
+    pub fn styled_screen(&self, pane: &str) -> String {
+        finish(self.tmux(&["capture-pane", "-p", "-e", "-J", "-t", pane]))
+    }
+
+    /// Whether a pane shows the cursor.
+    #[track_caller]
+    pub fn shows_cursor(&self, pane: &str) -> bool {
+        finish(self.tmux(&["display-message", "-p", "-t", pane, "#{cursor_flag}"])).trim_end() == "1"
     }
 
     /// Closes a pane, and waits for the end of what ran in it.

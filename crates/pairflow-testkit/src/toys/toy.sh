@@ -2,7 +2,6 @@
 # An agent's program for tests: it takes a prompt as its last argument, reports like the real ones, acts as `play` beside
 # it says, and reads further prompts from its terminal. It writes down what it was given.
 export LC_ALL=C
-stty -echo
 here=${0%/*} agent=$PAIRFLOW_AGENT bubble=$PAIRFLOW_BUBBLE
 notes="$here/notes/${PAIRFLOW_REPO##*/}.$bubble.$agent" # one line for each prompt
 given="$here/given/${PAIRFLOW_REPO##*/}.$bubble.$agent" # every byte of every prompt
@@ -21,9 +20,9 @@ hook() { printf '{"hook_event_name":"%s","session_id":"%s"%s}' "$1" "$session" "
 begun() { hook SessionStart; }
 taken() { local text=${1//\\/\\\\}; hook UserPromptSubmit ",\"prompt\":\"${text//\"/\\\"}\""; }
 nudged() { :; }
-# Shows where the next prompt is typed, as the real ones do.
+# Shows where the next prompt is typed, as the real ones do; the terminal shows what is typed there.
 ready() {
-  if [ "$agent" = codex ]; then printf '\n› '; else printf '\n────────────\n❯ \n────────────\n'; fi >/dev/tty
+  if [ "$agent" = codex ]; then printf '\n› '; else printf '\n────────────\n❯ '; fi >/dev/tty
 }
 # Waits until the test has made the file `$1`, or has this program end.
 gate() {
@@ -76,4 +75,4 @@ take() {
 ready
 begun
 if [ $# -gt 0 ]; then take "${words[-1]}"; fi # without arguments even the first prompt is typed
-while IFS= read -r line; do take "$line"; done
+while IFS= read -r line; do ready; take "$line"; done

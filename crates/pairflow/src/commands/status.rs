@@ -3,10 +3,10 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::{Phase, Unit};
 use pairflow_core::view::Tone;
-use pairflow_core::view::status::{LABEL_COLUMNS, SCHEMA, Status, render};
+use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::GitError;
-use pairflow_engine::stage::Activity;
+use pairflow_engine::stage::{Activity, held_notice};
 
 use crate::app::App;
 use crate::commands::common::BubbleArg;
@@ -78,6 +78,8 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
     let supervised = app.supervised()?;
     status.next = next(app, unit, status.next, supervised);
     status.uncounted = !supervised;
+    let held = held_notice(&bubble.control, unit).filter(|_| supervised);
+    status.held_notice = held.map(|(agent, notice)| HeldNotice { agent, notice });
     status.config_differs = bubble.config_differs(unit);
     if matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
         let notice = bubble.identity_notice(unit)?;

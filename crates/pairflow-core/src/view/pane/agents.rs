@@ -8,6 +8,7 @@ use crate::view::inbox::open_questions;
 use crate::view::pane::sections::{Section, labelled};
 use crate::view::pane::{PaneLine, Scene, SeatNow, SeatStatus, Shade};
 use crate::view::safe::width;
+use crate::view::status::HeldNotice;
 use crate::view::words::age;
 
 /// How many columns a role takes.
@@ -23,7 +24,8 @@ pub(super) fn agents(scene: &Scene<'_>) -> Section {
         }
     }
     let columns = names.iter().map(|name| width(name.as_str())).max().unwrap_or(0);
-    let lines: Vec<_> = names.iter().map(|agent| line(scene, agent, columns)).collect();
+    let lines = names.iter().flat_map(|agent| [Some(line(scene, agent, columns)), held(scene, agent)]).flatten();
+    let lines: Vec<_> = lines.collect();
     Section::new(3, lines.len(), labelled("Agents", lines))
 }
 
@@ -47,6 +49,14 @@ fn line(scene: &Scene<'_>, agent: &AgentId, columns: usize) -> PaneLine {
         }
         None => line.join(status),
     }
+}
+
+/// Says that a notice is kept back because a person has typed something where it belongs.
+fn held(scene: &Scene<'_>, agent: &AgentId) -> Option<PaneLine> {
+    let notice = scene.unit.notice_for(agent)?.number;
+    let seat = scene.seats?.iter().find(|seat| seat.agent == *agent && seat.held_back)?;
+    let held = HeldNotice { agent: seat.agent.clone(), notice };
+    Some(PaneLine::of(Shade::Warn, held.to_string()))
 }
 
 fn role(unit: &Unit, agent: &AgentId) -> &'static str {

@@ -31,6 +31,9 @@ pub struct SeatNow {
     /// The notice that it is not known to have.
     #[serde(default)]
     pub notice: Option<u64>,
+    /// Whether that notice is kept back because a person has typed something where it belongs.
+    #[serde(default)]
+    pub held_back: bool,
     /// When it last gave a sign of life, in milliseconds of the machine's uptime.
     #[serde(default)]
     pub active: Option<u64>,

@@ -55,6 +55,7 @@ fn seats(play: &Play) -> Vec<SeatNow> {
         pane: Some("%1".to_owned()),
         pid: Some(4711),
         notice: None,
+        held_back: false,
         active: Some(play.now().up - ago * 1000),
     };
     vec![seat("codex", Seat::Producer, SeatStatus::Busy, 38), seat("claude", Seat::Critic, SeatStatus::Stopped, 250)]

@@ -1,7 +1,8 @@
-//! The tmux driver with toy agents that take no prompt with their start: everything is typed once, by one supervisor or the next.
+//! The tmux driver with toy agents: what a program takes no prompt for with its start is typed once, by one supervisor or the
+//! next; and what a person has begun to type is theirs, so that a notice waits for it.
 
 use pairflow_testkit::home::TEST_LIMITS;
-use pairflow_testkit::toys::{LOOK, Machine, Own};
+use pairflow_testkit::toys::{LOOK, Machine, Own, PLAY_FINDING};
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
@@ -148,5 +149,90 @@ fn a_briefing_that_a_killed_supervisor_had_not_typed_is_typed_once_by_the_next()
     bubble.wait_for_state("READY_FOR_APPROVAL");
     let lines = lines(&bubble, "plain");
     assert_eq!(lines.iter().filter(|line| line.starts_with("[pairflow 0]")).count(), 1, "{lines:?}");
+    bubble.stop();
+}
+
+/// The reviewer waits for the file `review`; a person may talk to the implementer meanwhile.
+fn late_review() -> Machine {
+    toys(&PLAY_FINDING.replace("reviewer-1) ", "reviewer-1) gate review; "), "")
+}
+
+fn screen(bubble: &Own<'_>, agent: &str) -> String {
+    bubble.tmux(&["capture-pane", "-p", "-t", &bubble.pane(agent)]).unwrap_or_default()
+}
+
+/// Has a person type `text` into the pane of the implementer after its turn, and the next turn come to it then.
+#[track_caller]
+fn comes_while_typing(bubble: &Own<'_>, text: &str) {
+    bubble.wait("the review", |status| status["active_agent"] == "claude" && status["turn_state"] == "open");
+    let ready = |session: &serde_json::Value| {
+        let agents = session["agents"].as_array().unwrap();
+        agents.iter().any(|one| one["agent"] == "codex" && one["status"] == "ready")
+    };
+    eventually_or("the end of its turn", || bubble.everything(), || bubble.session().filter(ready));
+    let waits = || screen(bubble, "codex").trim_end().ends_with('›').then_some(());
+    eventually_or("its prompt", || bubble.everything(), waits);
+    bubble.tmux(&["send-keys", "-l", "-t", &bubble.pane("codex"), text]).unwrap();
+    let shown = || screen(bubble, "codex").trim_end().ends_with(&format!("› {}", text.trim_end())).then_some(());
+    eventually_or("what was typed", || bubble.everything(), shown);
+    bubble.machine.open("review");
+    let held = |status: &serde_json::Value| status["held_notice"]["agent"] == "codex";
+    let status = bubble.wait("a notice that is held", held);
+    let notice = status["held_notice"]["notice"].as_u64().unwrap();
+    let sentence = format!("codex has text in its input line; notice {notice} is held until it is empty or sent");
+    let told = bubble.run("status", &[]).ok().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains(&sentence), "{told}");
+    let view = bubble.run("view", &["--once", "--width", "200", "--height", "50"]).ok().stdout;
+    assert!(view.contains(&sentence), "{view}");
+    bubble.stays("nothing is typed behind it", || shown().is_some() && lines(bubble, "codex").len() == 1);
+}
+
+#[test]
+fn a_notice_waits_until_what_a_person_has_typed_is_gone() {
+    for text in ["/clear ", "/mo"] {
+        let machine = late_review();
+        let bubble = machine.start("half");
+        comes_while_typing(&bubble, text);
+        bubble.tmux(&["send-keys", "-t", &bubble.pane("codex"), "C-u"]).unwrap();
+        assert_eq!(bubble.wait_for_note("codex", 1).round, Some(2));
+        bubble.wait_for_state("READY_FOR_APPROVAL");
+        let lines = lines(&bubble, "codex");
+        assert!(lines[1].starts_with("[pairflow ") && bubble.questions() == 1, "{lines:?}");
+        assert_eq!(bubble.status()["held_notice"], serde_json::Value::Null);
+        bubble.stop();
+    }
+}
+
+#[test]
+fn a_notice_comes_after_what_a_person_sends() {
+    let machine = late_review();
+    let bubble = machine.start("sent");
+    comes_while_typing(&bubble, "how far are you");
+    bubble.tmux(&["send-keys", "-t", &bubble.pane("codex"), "Enter"]).unwrap();
+    bubble.wait_for_note("codex", 2);
+    bubble.wait_for_state("READY_FOR_APPROVAL");
+    let lines = lines(&bubble, "codex");
+    assert_eq!(lines[1], "how far are you");
+    assert!(lines[2].starts_with("[pairflow "), "{lines:?}");
+    bubble.stop();
+}
+
+#[test]
+fn what_follows_a_slash_command_is_not_read() {
+    // The program takes the notice for the words behind a command of its own.
+    let deaf = r#"
+eval "plain_$(declare -f taken)"
+taken() { if [ "$number" = 1 ]; then plain_taken "/clear $1"; else plain_taken "$1"; fi; }
+"#;
+    let machine = toys(&format!("{}{deaf}", PLAY_FINDING.replace("implementer-1) ", "implementer-1) gate go; ")), "");
+    let bubble = machine.start("args");
+    bubble.wait_for_note("codex", 0);
+    let unread = || {
+        let session = bubble.session().unwrap();
+        session["agents"].as_array().unwrap().iter().any(|one| one["agent"] == "codex" && one["notice"] == 1)
+    };
+    bubble.stays("it does not count as read", unread);
+    machine.open("go");
+    bubble.wait_for_state("READY_FOR_APPROVAL");
     bubble.stop();
 }

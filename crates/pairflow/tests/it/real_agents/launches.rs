@@ -4,7 +4,7 @@
 use pairflow_agents::PaneDriver;
 use pairflow_core::rules::Permissions;
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{AgentDriver, Session, Trouble, TroubleKind};
+use pairflow_engine::driver::{AgentDriver, Screen, Session, Trouble, TroubleKind};
 use pairflow_testkit::model::{Reply, Scripts};
 use serde_json::{Value, json};
 
@@ -236,5 +236,41 @@ fn a_turn_that_failed_is_trouble_until_the_next_one() {
             PaneDriver.trouble(&agent.parse().unwrap(), None, &text).is_none().then_some(())
         };
         pane.wait(over);
+    }
+}
+
+/// What stands typed where the next prompt is taken, once it is `wanted`.
+#[track_caller]
+fn has_typed(pane: &Pane<'_>, wanted: &str) {
+    let composer = pane.launch.composer.clone().unwrap();
+    let typed = || composer.input(&Screen::read(&pane.styled(), pane.cursor()));
+    pane.wait(|| typed().filter(|typed| typed == wanted || (!wanted.is_empty() && typed.starts_with(wanted))));
+}
+
+#[test]
+fn what_a_person_has_typed_is_told_from_an_empty_input_line() {
+    for (agent, colours) in [("claude", true), ("codex", true), ("claude", false), ("codex", false)] {
+        let slow = [Reply::gate("slow").then(Reply::text("done"))];
+        let place = Place::new(scripts().named("slow", slow));
+        let mut seat = place.seat(agent, "[[later]] go on");
+        seat.person.extend((!colours).then(|| ("NO_COLOR".to_owned(), "1".to_owned())));
+        let pane = place.launch(&seat);
+        pane.hook("Stop", 1);
+        for text in ["/mo", "/clear ", "half a line"] {
+            has_typed(&pane, "");
+            pane.type_keys(text);
+            has_typed(&pane, text.trim_end());
+            pane.press("C-u");
+        }
+        has_typed(&pane, "");
+        pane.paste("[pairflow 7] Round 3: you are the reviewer of bubble fix-it. Run `pairflow brief`.");
+        has_typed(&pane, "[pairflow 7] Round 3");
+        pane.press("C-u");
+        has_typed(&pane, "");
+        pane.say("[[slow]] go");
+        pane.hook("UserPromptSubmit", 2);
+        has_typed(&pane, "");
+        pane.say("one queued line");
+        has_typed(&pane, "");
     }
 }

@@ -185,6 +185,28 @@ impl Pane<'_> {
         self.place.panes.say(&self.id, text);
     }
 
+    /// Pastes `text` without Enter.
+    pub(crate) fn paste(&self, text: &str) {
+        self.place.panes.paste(&self.id, text);
+    }
+
+    /// Types `text`, key by key.
+    pub(crate) fn type_keys(&self, text: &str) {
+        self.place.panes.type_keys(&self.id, text);
+    }
+
+    pub(crate) fn press(&self, key: &str) {
+        self.place.panes.press(&self.id, key);
+    }
+
+    pub(crate) fn styled(&self) -> String {
+        self.place.panes.styled_screen(&self.id)
+    }
+
+    pub(crate) fn cursor(&self) -> bool {
+        self.place.panes.shows_cursor(&self.id)
+    }
+
     /// Ends the agent.
     pub(crate) fn close(self) {
         self.place.panes.close(&self.id);
