@@ -96,6 +96,9 @@ pub struct Pass {
     /// Findings whose answer is not right.
     #[serde(default)]
     pub reopen: Vec<String>,
+    /// Findings whose reproducer is wrong.
+    #[serde(default)]
+    pub retract: Vec<String>,
     /// Steps of a document review, or the implementer's dry run, as `name=result`.
     #[serde(default)]
     pub steps: Vec<String>,

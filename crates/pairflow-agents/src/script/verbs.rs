@@ -53,6 +53,7 @@ fn of_pass(pass: &Pass) -> Vec<String> {
     words.extend(disputes);
     words.extend(pass.confirm.iter().map(|id| format!("--confirm={id}")));
     words.extend(pass.reopen.iter().map(|id| format!("--reopen={id}")));
+    words.extend(pass.retract.iter().map(|id| format!("--retract={id}")));
     words.extend(pass.steps.iter().map(|step| format!("--step={step}")));
     words.extend(pass.blockers.iter().map(|blocker| format!("--blocker={blocker}")));
     words.extend(pass.explain.iter().map(|_| "--explain=-".to_owned()));

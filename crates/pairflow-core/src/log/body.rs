@@ -389,9 +389,6 @@ pub struct Warning {
     /// Every unmet criterion, for a claim of convergence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet: Vec<String>,
-    /// Whether the explanation pack was asked for; it is asked for once.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub explanation_asked: bool,
 }
 
 /// The message types, as they stand in the log.

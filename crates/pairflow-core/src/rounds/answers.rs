@@ -20,6 +20,9 @@ pub struct Answers {
     /// Rows of which the critic does not take the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reopened: Vec<FindingId>,
+    /// Rows whose reproducer its author takes back; whichever seat the author has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub retracted: Vec<FindingId>,
 }
 
 /// A producer's reason why a finding is no fault.
@@ -34,7 +37,7 @@ pub struct Dispute {
 impl Answers {
     /// Whether nothing is answered.
     pub fn is_empty(&self) -> bool {
-        self.of_producer().next().is_none() && self.of_critic().next().is_none()
+        self.of_producer().next().is_none() && self.of_critic().next().is_none() && self.retracted.is_empty()
     }
 
     /// The rows that are answered as a producer does.

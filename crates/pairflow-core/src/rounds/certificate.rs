@@ -25,12 +25,39 @@ pub struct Certificate {
     pub ledger: Vec<RowStand>,
     /// Which agent held which seat in which round.
     pub round_role_history: Vec<RoundRoles>,
-    /// What the person waived at a tie-break.
+    /// What the person did without at a tie-break: findings that blocked acceptance, and what was missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waived: Vec<String>,
     /// What a reader should know: same model in both seats, agents whose freshness pairflow cannot vouch for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl Certificate {
+    /// Whether a person accepted the work at a tie-break.
+    pub fn by_person(&self) -> bool {
+        !self.waived.is_empty()
+    }
+
+    /// Whether the person accepted the work although `finding` blocked it.
+    pub fn accepted_open(&self, finding: &Finding) -> bool {
+        finding.id.is_some_and(|id| {
+            let short = format!("{id} {} {}", finding.severity, finding.title);
+            self.waived.contains(&short)
+        })
+    }
+
+    /// The findings that blocked acceptance when a person decided, in short.
+    pub fn open_then(&self) -> impl Iterator<Item = &Finding> {
+        self.open.iter().filter(|finding| self.accepted_open(finding))
+    }
+
+    /// What else was missing when a person decided.
+    pub fn missing_then(&self) -> impl Iterator<Item = &str> {
+        let open: Vec<_> = self.open_then().filter_map(|finding| finding.id).map(|id| format!("{id} ")).collect();
+        let missing = move |what: &&String| !open.iter().any(|id| what.starts_with(id));
+        self.waived.iter().filter(missing).map(String::as_str)
+    }
 }
 
 /// Where one finding stands.

@@ -1,13 +1,13 @@
 //! What an agent may say to a row of the ledger, and what the person may live with.
 
-use crate::ids::{FindingId, Party};
+use crate::ids::{AgentId, FindingId, Party};
 use crate::log::{Body, Control, ControlAction, Event, Waivable};
 use crate::rounds::{Answers, Row, RowState};
 use crate::time::Moment;
-use crate::unit::{Command, Decided, PassCommand, Refusal, Seat, Stage, Unit, converge, human, stop};
+use crate::unit::{CheckState, Command, Decided, PassCommand, Refusal, Seat, Stage, Unit, converge, human, stop};
 
 /// Refuses answers that are not this seat's, or that speak of no open row.
-pub(super) fn admit(unit: &Unit, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
+pub(super) fn admit(unit: &Unit, by: &AgentId, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
     let foreign = match seat {
         Seat::Producer => answers.of_critic().next(),
         Seat::Critic => answers.of_producer().next(),
@@ -28,16 +28,29 @@ pub(super) fn admit(unit: &Unit, seat: Seat, answers: &Answers) -> Result<(), Re
             Some(_) => {}
         }
     }
+    answers.retracted.iter().try_for_each(|id| retractable(unit, by, *id))?;
     let disputed = |id: &FindingId| answers.disputed.iter().any(|dispute| dispute.finding == *id);
     let twice = answers.confirmed.iter().find(|id| answers.reopened.contains(id));
     if let Some(id) = twice.or_else(|| answers.fixed.iter().find(|id| disputed(id))) {
         return Err(Refusal::TwoAnswers { id: *id });
     }
-    let confirmed = |is: fn(&Row) -> bool| answers.confirmed.iter().find(|id| unit.ledger.get(**id).is_some_and(is));
-    match (confirmed(Row::proven), confirmed(Row::unresolved)) {
+    let confirmed =
+        |is: fn(&Row) -> bool| answers.confirmed.iter().filter(move |id| unit.ledger.get(**id).is_some_and(is));
+    let proven = confirmed(Row::proven).find(|id| !answers.retracted.contains(id));
+    match (proven, confirmed(Row::unresolved).next()) {
         (Some(id), _) => Err(Refusal::StillFails { id: *id }),
         (None, Some(id)) => Err(Refusal::Unresolved { id: *id }),
         (None, None) => Ok(()),
+    }
+}
+
+/// Whether `by` may take back the reproducer of row `id`: it is the one who brought it.
+fn retractable(unit: &Unit, by: &AgentId, id: FindingId) -> Result<(), Refusal> {
+    let Some(row) = unit.ledger.get(id) else { return Err(Refusal::UnknownFinding { id: id.to_string() }) };
+    match row.reproducer_by() {
+        None => Err(Refusal::NoReproducer { id }),
+        Some(author) if author != by => Err(Refusal::NotItsReproducer { id, author: author.clone() }),
+        Some(_) => Ok(()),
     }
 }
 
@@ -72,6 +85,9 @@ fn waive(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decided, Refusal>
     }
     match what {
         Waivable::Finding(id) => open_row(unit, *id)?,
+        Waivable::Check(name) if matches!(unit.check(name), CheckState::Passed(_)) => {
+            return Err(Refusal::CheckPasses { name: name.clone() });
+        }
         Waivable::Check(name) if unit.rules.checks.iter().any(|check| check.name == *name) => {}
         Waivable::Check(name) => {
             let known = unit.rules.checks.iter().map(|check| check.name.clone()).collect();

@@ -36,7 +36,7 @@ pub enum Unmet {
     },
     /// Findings that are not grave, but have to be answered, and are not.
     Unanswered(Vec<String>),
-    /// Parts of the explanation pack are missing; only a claim of convergence is held up, and only once.
+    /// Parts of the explanation pack are missing.
     Explanation(Vec<&'static str>),
     /// The person has not confirmed that they understood the document.
     Comprehension,
@@ -118,14 +118,31 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     if !unit.questions.is_empty() {
         unmet.push(Unmet::Questions(unit.questions.len()));
     }
-    let unexplained = unit.explanation.missing();
-    if !unexplained.is_empty() && !unit.explanation_asked {
-        unmet.push(Unmet::Explanation(unexplained));
-    }
+    unmet.extend(unexplained(unit));
     if !understood(unit) {
         unmet.push(Unmet::Comprehension);
     }
     unmet
+}
+
+/// What the agents have not explained to the person, if anything. Spec: criterion 3 of convergence.
+fn unexplained(unit: &Unit) -> Option<Unmet> {
+    let missing = unit.explanation.missing();
+    (!missing.is_empty()).then_some(Unmet::Explanation(missing))
+}
+
+/// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
+pub(super) fn explained(unit: &Unit, events: &[Event]) -> Result<(), Refusal> {
+    // Looking ahead is for the few hand-overs that may be refused.
+    if unit.explanation.missing().is_empty() {
+        return Ok(());
+    }
+    let after = fold(unit, events, Moment::default());
+    let accepts = matches!(after.phase.turn().map(|turn| &turn.stage), Some(Stage::Closing(left)) if left.accepts);
+    match unexplained(&after).filter(|_| accepts) {
+        Some(missing) => Err(Refusal::NotConverged { unmet: vec![missing] }),
+        None => Ok(()),
+    }
 }
 
 /// Whether nobody has to say any more that the document is understood.
@@ -144,15 +161,7 @@ impl Refusal {
             command: command.name().to_owned(),
             reason: self.to_string(),
             unmet: unmet.iter().map(ToString::to_string).collect(),
-            explanation_asked: unmet.iter().any(|one| matches!(one, Unmet::Explanation(_))),
         }
-    }
-}
-
-impl Unmet {
-    /// Whether a clean review has to wait for it, and not only a claim of convergence.
-    pub fn holds_up_a_pass(&self) -> bool {
-        !matches!(self, Self::Explanation(_))
     }
 }
 
@@ -215,13 +224,17 @@ pub fn claimed(unit: &Unit, by: &AgentId, summary: &str, explanation: Option<&Ex
     cleared
 }
 
-/// Returns what a person would waive by accepting the work as it is: open findings, a missing second review, and
-/// the question whether a document is understood, which is not asked apart then.
+/// Returns what a person does without by accepting the work as it is: findings that block, a missing second review, a
+/// missing explanation, and the question whether a document is understood, which is not asked apart then. Minor findings stay open: nobody has
+/// decided on them.
 pub fn waivers(unit: &Unit) -> Vec<String> {
-    let mut waived: Vec<_> = unit.ledger.open().map(Row::short).collect();
+    let mut waived: Vec<_> = unit.ledger.blocking().map(Row::short).collect();
     if !strict::suffices(&unit.rules, &unit.streak) {
         let missing = if unit.streak.is_empty() { "two clean reviews" } else { "a second clean review" };
         waived.push(missing.to_owned());
+    }
+    if let Some(Unmet::Explanation(missing)) = unexplained(unit) {
+        waived.push(format!("an explanation ({})", missing.join(", ")));
     }
     if !understood(unit) {
         waived.push("the person's word that the document is understood".to_owned());
@@ -241,7 +254,7 @@ pub(super) fn conclude(unit: &Unit, mut decided: Decided, now: Moment) -> Decide
     }
     let after = fold(unit, &decided.events, now);
     let settled = matches!(&after.phase, Phase::Running(turn) if turn.stage == Stage::Settled);
-    let unmet: Vec<_> = unmet(&after, &after.streak).into_iter().filter(Unmet::holds_up_a_pass).collect();
+    let unmet = unmet(&after, &after.streak);
     if settled && !after.paused && unmet == [Unmet::Comprehension] {
         decided.events.push(comprehension(&after));
         return decided;

@@ -73,7 +73,8 @@ fn admit_pass(pass: &PassCommand) -> Result<(), Refusal> {
     at_most("findings", findings.len(), MAX_FINDINGS)?;
     findings.iter().try_for_each(finding)?;
     let answers = &pass.answers;
-    at_most("answers", answers.of_producer().count() + answers.of_critic().count(), MAX_FINDINGS)?;
+    let count = answers.of_producer().count() + answers.of_critic().count() + answers.retracted.len();
+    at_most("answers", count, MAX_FINDINGS)?;
     answers.disputed.iter().try_for_each(|dispute| short("the reason of a dispute", &dispute.reason))?;
     explained(pass.explanation.as_ref())?;
     at_most("steps", pass.steps.len(), StepName::ALL.len())?;

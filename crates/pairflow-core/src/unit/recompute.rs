@@ -41,7 +41,7 @@ fn follows(before: &Unit, sender: &Party, claim: &Convergence) -> Result<(), Unf
     };
     let waived = !certificate.waived.is_empty();
     let mut unmet = unmet(&unit, &unit.streak);
-    unmet.retain(|criterion| criterion.holds_up_a_pass() && !(waived && can_be_waived(criterion)));
+    unmet.retain(|criterion| !(waived && can_be_waived(criterion)));
     if !unmet.is_empty() {
         return Err(Unfounded::Missing(unmet));
     }
@@ -54,20 +54,20 @@ fn follows(before: &Unit, sender: &Party, claim: &Convergence) -> Result<(), Unf
     }
 }
 
-/// Whether a person may do without it: findings and a second review, nothing else.
+/// Whether a person may do without it: findings, a second review and what they are told, nothing else.
 fn can_be_waived(criterion: &Unmet) -> bool {
     match criterion {
         Unmet::Blocking(_)
         | Unmet::Unanswered(_)
         | Unmet::Reviews { .. }
         | Unmet::NoAlternation
+        | Unmet::Explanation(_)
         | Unmet::Comprehension => true,
         Unmet::NothingHandedOver
         | Unmet::NothingChanged
         | Unmet::CheckFailed(_)
         | Unmet::CheckMissing(_)
         | Unmet::Questions(_)
-        | Unmet::Explanation(_)
         | Unmet::TreeChanged(_)
         | Unmet::Slices(_) => false,
     }

@@ -165,17 +165,38 @@ pub enum Refusal {
     },
     /// A row is confirmed although its reproducer still fails.
     #[error(
-        "{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does"
+        "{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a \
+         reproducer that is wrong is taken back by its author with --retract {id}"
     )]
     StillFails {
         /// Which row.
         id: FindingId,
+    },
+    /// A reproducer is taken back where there is none.
+    #[error("{id} has no reproducer that could be taken back")]
+    NoReproducer {
+        /// Which row.
+        id: FindingId,
+    },
+    /// A reproducer is taken back by another agent than its author.
+    #[error("the reproducer of {id} is {author}'s, and only {author} may take it back")]
+    NotItsReproducer {
+        /// Which row.
+        id: FindingId,
+        /// Who brought it.
+        author: AgentId,
     },
     /// What is to be waived is waived.
     #[error("the {what} is waived already")]
     WaivedAlready {
         /// What.
         what: Waivable,
+    },
+    /// A check is to be waived that passes.
+    #[error("the check '{name}' passes on this tree, so there is nothing to waive")]
+    CheckPasses {
+        /// Which check.
+        name: String,
     },
     /// A waiver is to be taken back that was not given.
     #[error("the {what} is not waived")]
@@ -432,6 +453,8 @@ impl Refusal {
             | Self::TwoAnswers { .. }
             | Self::RepeatedTwice { .. }
             | Self::StillFails { .. }
+            | Self::NoReproducer { .. }
+            | Self::NotItsReproducer { .. }
             | Self::WaivedByPerson { .. }
             | Self::StepsMissing { .. }
             | Self::NoStepsHere
@@ -440,6 +463,7 @@ impl Refusal {
             | Self::NoBlockersHere { .. }
             | Self::Unresolved { .. }
             | Self::UnknownCheck { .. }
+            | Self::CheckPasses { .. }
             | Self::NotReviewer { .. }
             | Self::NotConverged { .. }
             | Self::SlicesMissing { .. }
@@ -465,6 +489,8 @@ impl Refusal {
             | Self::Unresolved { .. }
             | Self::WaivedByPerson { .. }
             | Self::StillFails { .. }
+            | Self::NoReproducer { .. }
+            | Self::NotItsReproducer { .. }
             | Self::TwoAnswers { .. }
             | Self::RepeatedTwice { .. }
             | Self::StepsMissing { .. }
@@ -505,6 +531,7 @@ impl Refusal {
             | Self::UnknownFinding { .. }
             | Self::NoSuchSlice { .. }
             | Self::UnknownCheck { .. }
+            | Self::CheckPasses { .. }
             | Self::WaivedAlready { .. }
             | Self::NotWaived { .. }
             | Self::OutOfScope { .. }

@@ -51,6 +51,20 @@ impl Unit {
         self.ledger.blocking().filter(shown)
     }
 
+    /// Says for each finding that a reproducer shows what can be done if the reproducer itself is wrong.
+    pub(crate) fn about_reproducers(&self) -> String {
+        let (id, implementer) = (&self.id, &self.seats.producer);
+        let shown = self.ledger.blocking().filter(|row| row.proven()).take(TOLD);
+        let told = shown.filter_map(|row| {
+            let (finding, author) = (row.id, row.reproducer_by()?);
+            Some(format!(
+                "\nIf the reproducer of {finding} is wrong: {author} may take it back, {implementer} may dispute {finding}, and \
+                 `pairflow waive {id} {finding} --reason '…'` closes it on your word."
+            ))
+        });
+        told.collect()
+    }
+
     /// Returns the hand-over of `agent` that came back and still would, as long as the agent is not known to know that.
     pub fn returned_to(&self, agent: &AgentId) -> Option<&Returned> {
         let holds = self.phase.turn().is_some_and(|turn| turn.agent == *agent);
@@ -105,6 +119,8 @@ fn question(unit: &Unit, why: &[String]) -> Event {
     for row in unit.failing_rows().take(TOLD) {
         let command = row.reproducer.as_ref().map_or("", |one| one.command.as_str());
         text.push_str(&format!("\nthe reproducer of {} runs: {command}", row.short()));
+        let tail = row.reproducer.iter().flat_map(|one| one.tail.lines());
+        tail.for_each(|line| text.push_str(&format!("\n  {line}")));
     }
     let last = unit.summaries.back().map(|said| format!("\n{} says: {}", said.agent, said.summary));
     text.push_str(&last.unwrap_or_default());
@@ -115,6 +131,7 @@ fn question(unit: &Unit, why: &[String]) -> Event {
         )
     });
     text.push_str(&format!("\nA reply goes to {agent}, which has the turn again.{}", correct.unwrap_or_default()));
+    text.push_str(&unit.about_reproducers());
     own_question(unit, QuestionKind::Failing, text)
 }
 

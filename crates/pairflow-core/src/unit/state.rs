@@ -97,8 +97,6 @@ pub struct Unit {
     pub reviewed_by: BTreeMap<AgentId, Reviewed>,
     /// What the person has to know to decide, as far as an agent has said it.
     pub explanation: Explanation,
-    /// Whether a claim of convergence was refused because that was missing; it is asked for once.
-    pub explanation_asked: bool,
     /// The steps of the last document review.
     pub steps: Vec<Step>,
     /// How the implementer of a document would implement it, as handed over last.
@@ -268,7 +266,7 @@ impl Unit {
     /// A bubble of which nothing is known but its name.
     pub fn new(id: BubbleId) -> Self {
         let rules = Rules::default();
-        let seats = Seats { producer: rules.agents.implementer.clone(), critic: rules.agents.reviewer.clone() };
+        let seats = Seats::chosen(&rules);
         Self {
             id,
             repo: String::new(),
@@ -301,7 +299,6 @@ impl Unit {
             ledger: Ledger::default(),
             reviewed_by: BTreeMap::new(),
             explanation: Explanation::default(),
-            explanation_asked: false,
             steps: Vec::new(),
             outline: String::new(),
             understood: None,
@@ -437,6 +434,11 @@ impl OpenQuestion {
 }
 
 impl Seats {
+    /// Returns the seats that the person chose for the start.
+    pub fn chosen(rules: &Rules) -> Self {
+        Self { producer: rules.agents.implementer.clone(), critic: rules.agents.reviewer.clone() }
+    }
+
     /// Returns who sits in `seat`.
     pub fn agent(&self, seat: Seat) -> &AgentId {
         match seat {

@@ -76,13 +76,13 @@ fn answers(unit: &Unit) -> String {
         Some(check) => format!("not possible yet: the check '{check}' has not passed; waive it first, or continue"),
         None => "takes the work as it is: what is open stays open, and the package says so".to_owned(),
     };
-    format!("\ncontinue: goes on{next}, {budget}.\naccept: {accept}.")
+    format!("\ncontinue: goes on{next}, {budget}.\naccept: {accept}.{}", unit.about_reproducers())
 }
 
 /// What both sides say about one finding, and what was run.
 fn arguments(row: &Row) -> String {
     let said = if row.detail.trim().is_empty() { String::new() } else { format!(": {}", cut(&row.detail)) };
-    let mut text = format!("{} ({}), says {}{said}", row.short(), row.state, row.by);
+    let mut text = format!("{} ({}), says {}{said}", row.short(), row.stands(), row.by);
     let reply = row.history.iter().rev().find(|change| change.to == RowState::Disputed && !change.note.is_empty());
     if let Some((Party::Agent(agent), note)) = reply.map(|change| (&change.by, &change.note)) {
         text.push_str(&format!("; {agent} disputes it: {}", cut(note)));
@@ -95,6 +95,8 @@ fn arguments(row: &Row) -> String {
             Shown::Dropped => "does not count",
         };
         text.push_str(&format!("; its reproducer `{}` {shows}", cut(&one.command)));
+        let printed = if one.tail.trim().is_empty() { String::new() } else { format!(": {}", cut(&one.tail)) };
+        text.push_str(&printed);
     }
     text
 }

@@ -5,7 +5,7 @@ use crate::log::{Body, Event, Intent, Pass};
 use crate::rounds::{Step, StepName};
 use crate::rules::BubbleKind;
 use crate::unit::{
-    Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, answers, human, key_of, slices,
+    Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, answers, converge, human, key_of, slices,
 };
 
 /// A hand-over in a running bubble.
@@ -16,7 +16,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
     }
     blocked(unit, turn.seat, &pass.blockers)?;
     let findings = declared(unit, turn.seat, pass)?;
-    answers::admit(unit, turn.seat, &pass.answers)?;
+    answers::admit(unit, &pass.by, turn.seat, &pass.answers)?;
     steps_done(unit, turn.seat, &pass.steps)?;
     slices::admit(turn, &pass.reviewed)?;
     on_its_branch(unit, &pass.head)?;
@@ -51,6 +51,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
     let mut events = vec![event];
     events.extend(pass.discuss.then(|| human::discussion(unit, &pass.by, &pass.summary)));
     answers::admit_claim(unit, pass, &events)?;
+    converge::explained(unit, &events)?;
     Ok(Decided::of(events))
 }
 

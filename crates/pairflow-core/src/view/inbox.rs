@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::ids::{BubbleId, MsgId, Party};
 use crate::log::QuestionKind;
+use crate::rounds::Certificate;
 use crate::time::Timestamp;
 use crate::unit::{Approval, OpenQuestion, Phase, Unit};
 use crate::view::safe::safe_line;
@@ -178,7 +179,9 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
     match open.kind {
         QuestionKind::Question => vec![reply()],
         QuestionKind::TieBreak | QuestionKind::Reversal => {
-            vec![format!("{} --message '…'", decide("continue")), decide("accept")]
+            let shown = unit.ledger.blocking().filter(|row| row.proven());
+            let waive = shown.map(|row| format!("pairflow waive {} {} --reason '…'", unit.id, row.id));
+            [format!("{} --message '…'", decide("continue")), decide("accept")].into_iter().chain(waive).collect()
         }
         QuestionKind::Comprehension => vec![decide("accept"), reply()],
         QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],
@@ -237,9 +240,10 @@ fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> I
 fn offer(unit: &Unit) -> String {
     let changed =
         unit.snapshot.as_ref().map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
-    let by = unit.certificate.as_ref().and_then(reviewers);
+    let certificate = unit.certificate.as_ref();
+    let by = certificate.and_then(reviewers).filter(|_| !certificate.is_some_and(Certificate::by_person));
     let reviewed =
-        by.map_or_else(|| "accepted at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));
+        by.map_or_else(|| "accepted by you at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));
     let open = match unit.ledger.open().count() {
         0 => String::new(),
         n => format!(", {} open", count(n, "finding")),

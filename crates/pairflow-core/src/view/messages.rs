@@ -138,10 +138,11 @@ fn write_answers(page: &mut Page, answers: &Answers) {
         return;
     }
     page.section("Answers to findings");
-    page.items(answers.fixed.iter().map(|id| format!("{id} fixed")));
+    page.items(answers.fixed.iter().map(|id| format!("{id} claimed fixed")));
     page.items(answers.disputed.iter().map(|one| format!("{} disputed: {}", one.finding, one_line(&one.reason))));
     page.items(answers.confirmed.iter().map(|id| format!("{id} confirmed")));
     page.items(answers.reopened.iter().map(|id| format!("{id} reopened")));
+    page.items(answers.retracted.iter().map(|id| format!("{id} reproducer withdrawn")));
 }
 
 /// Adds a finding with everything that is known of it.
@@ -194,8 +195,12 @@ fn write_convergence(page: &mut Page, it: &Convergence) {
     let check =
         |check: &crate::rounds::CheckStand| format!("check: {} {}", one_line(&check.check), one_line(&check.stand));
     page.items(certificate.checks.iter().map(check));
-    page.items(certificate.open.iter().map(|finding| format!("open finding: {}", claim(finding))));
-    page.items(certificate.waived.iter().map(|what| format!("waived by a person: {}", one_line(what))));
+    page.items(certificate.open.iter().map(|finding| {
+        let decided =
+            if certificate.accepted_open(finding) { ", accepted so by a person at the tie-break" } else { "" };
+        format!("open finding{decided}: {}", claim(finding))
+    }));
+    page.items(certificate.missing_then().map(|what| format!("accepted by a person without: {}", one_line(what))));
     page.items(certificate.notes.iter().map(|note| one_line(note)));
 }
 

@@ -17,7 +17,7 @@ use crate::rounds::{Certificate, RowStand};
 use crate::unit::{CheckState, Said, Seat, Unit, claimed};
 use crate::view::markdown::Page;
 use crate::view::safe::safe_line;
-use crate::view::words::{ended, one_line, rest, weakened};
+use crate::view::words::{claim, ended, one_line, rest, weakened};
 use evidence::{Linked, inert, row_link};
 pub use message::commit_message;
 
@@ -62,8 +62,19 @@ fn accepted(certificate: &Certificate) -> String {
         format!("{} (round {}{own})", review.agent, review.round)
     });
     let reviews: Vec<_> = reviews.collect();
-    let by = if reviews.is_empty() { "a person's decision".to_owned() } else { reviews.join(" and ") };
-    format!("Tree {}, accepted under the policy `{}`, reviewed clean by {by}.", certificate.tree, certificate.policy)
+    let by = if reviews.is_empty() { "nobody".to_owned() } else { reviews.join(" and ") };
+    let (tree, policy) = (&certificate.tree, &certificate.policy);
+    if !certificate.by_person() {
+        return format!("Tree {tree}, accepted under the policy `{policy}`, reviewed clean by {by}.");
+    }
+    let open: Vec<_> = certificate.open_then().map(|finding| inert(&claim(finding))).collect();
+    let open = if open.is_empty() { "no P0/P1 finding".to_owned() } else { open.join(", ") };
+    let missing: Vec<_> = certificate.missing_then().map(inert).collect();
+    let missing = if missing.is_empty() { String::new() } else { format!(" Missing then: {}.", missing.join(", ")) };
+    format!(
+        "Tree {tree}, accepted by a person at a tie-break of the policy `{policy}`, because the reviews brought no agreement. \
+         Reviewed clean by {by}. Open then: {open}.{missing}"
+    )
 }
 
 fn produced(unit: &Unit) -> impl Iterator<Item = &Said> {
@@ -120,9 +131,11 @@ fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
     let mut rows = Vec::new();
     for finding in &certificate.open {
         let id = finding.id.map(|id| format!("{} ", row_link(id))).unwrap_or_default();
-        rows.push(format!("open finding: {id}{} {}", finding.severity, inert(&finding.title)));
+        let decided =
+            if certificate.accepted_open(finding) { ", accepted so by a person at the tie-break" } else { "" };
+        rows.push(format!("open finding{decided}: {id}{} {}", finding.severity, inert(&finding.title)));
     }
-    rows.extend(certificate.waived.iter().map(|waived| linked.with("waived by a person: ", waived)));
+    rows.extend(certificate.missing_then().map(|what| linked.with("accepted by a person without: ", what)));
     rows.extend(settled(certificate));
     rows.extend(weaker(linked));
     rows.extend(outside(linked));
@@ -147,7 +160,7 @@ fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
 /// The findings that are closed, in one row.
 fn settled(certificate: &Certificate) -> Option<String> {
     let closed = certificate.ledger.iter().filter(|row| row.settled);
-    let told = |row: &RowStand| format!("{} {} {}", row_link(row.id), row.severity, row.state);
+    let told = |row: &RowStand| format!("{} {} {}", row_link(row.id), row.severity, row.state.told(row.settled));
     let closed: Vec<_> = closed.map(told).collect();
     (!closed.is_empty()).then(|| format!("closed findings: {}", closed.join(", ")))
 }

@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 use crate::unit::{Seat, Seats, Stage, Unit, evolve, wanted};
 use crate::view::Tone;
 use crate::view::safe::safe_line;
-use crate::view::words::{called, changes, count, ended, one_line, reviewers, title};
+use crate::view::words::{called, changes, ended, one_line, reviewers, title};
 
 /// The schema of [`Log`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "log/1";
@@ -189,14 +189,15 @@ fn passed(pass: &Pass) -> (String, Tone) {
     }
 }
 
-/// Says which rows a hand-over answers: " (F1 fixed, F2 disputed)".
+/// Says which rows a hand-over answers: " (F1 claimed fixed, F2 disputed)".
 fn answered_rows(answers: &Answers) -> String {
     let disputed: Vec<_> = answers.disputed.iter().map(|dispute| dispute.finding).collect();
-    let kinds: [(&[FindingId], &str); 4] = [
-        (&answers.fixed, "fixed"),
+    let kinds: [(&[FindingId], &str); 5] = [
+        (&answers.fixed, "claimed fixed"),
         (&disputed, "disputed"),
         (&answers.confirmed, "confirmed"),
         (&answers.reopened, "reopened"),
+        (&answers.retracted, "reproducer withdrawn"),
     ];
     let said = kinds.iter().flat_map(|(ids, word)| ids.iter().map(move |id| format!("{id} {word}")));
     let said: Vec<_> = said.collect();
@@ -215,10 +216,7 @@ fn answered(reply: &Reply) -> String {
 fn converged(claim: &Convergence) -> String {
     let certificate = &claim.certificate;
     let tree = certificate.tree.short();
-    let waived = match certificate.waived.len() {
-        0 => String::new(),
-        n => format!(", {} waived by a person", count(n, "point")),
-    };
+    let waived = if certificate.by_person() { ", accepted by a person at a tie-break" } else { "" };
     match reviewers(certificate) {
         Some(names) => format!("convergence on tree {tree}: reviewed clean by {names}{waived}"),
         None => format!("convergence on tree {tree}{waived}"),

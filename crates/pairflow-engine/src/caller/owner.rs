@@ -75,7 +75,7 @@ impl Bubble {
     }
 
     fn warn_about(&self, party: Party, command: &str, reason: String) {
-        let warning = Warning { command: command.to_owned(), reason, unmet: Vec::new(), explanation_asked: false };
+        let warning = Warning { command: command.to_owned(), reason, unmet: Vec::new() };
         // The refusal stands whether or not it can be recorded.
         let _ = self.warn_party(party, warning);
     }

@@ -108,7 +108,7 @@ impl Bubble {
                 "the log ended in {} bytes of an append that was never acknowledged, at byte {}; they are in quarantine/{name}",
                 torn.len, torn.offset
             );
-            let warning = Warning { command: "append".to_owned(), reason, unmet: Vec::new(), explanation_asked: false };
+            let warning = Warning { command: "append".to_owned(), reason, unmet: Vec::new() };
             self.append_warning(&mut log, Party::Orchestrator, warning)?;
         }
         Ok(log)

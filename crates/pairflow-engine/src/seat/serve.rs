@@ -140,7 +140,7 @@ impl Seat {
             return;
         }
         let reason = format!("'{verb}' is for people");
-        let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new(), explanation_asked: false };
+        let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new() };
         // The refusal stands whether or not it can be recorded.
         let _ = self.bubble.warn_sender(&self.agent, warning);
     }

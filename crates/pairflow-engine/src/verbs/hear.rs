@@ -4,7 +4,7 @@
 use pairflow_core::ids::{AgentId, FindingId, MsgId, TreeId};
 use pairflow_core::log::{Intent, Key};
 use pairflow_core::rounds::feedback::{MAX_FILE, MAX_REPRODUCER};
-use pairflow_core::rounds::{Answers, Explanation, Finding, Step};
+use pairflow_core::rounds::{Answers, Explanation, Finding, Row, RowState, Step};
 use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat, Seen, Unit};
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
@@ -200,7 +200,9 @@ impl Heard {
     fn of(by: &AgentId, applied: &Applied) -> Self {
         let Applied { id, unit, repeated, .. } = applied;
         let review_follows = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic);
-        let answered = unit.ledger.blocking().filter(|row| row.answered && !review_follows).map(|row| row.id);
+        // What the review has opened again is not waiting for its word any more.
+        let waits = |row: &&Row| matches!(row.state, RowState::Fixed | RowState::Disputed) && !review_follows;
+        let answered = unit.ledger.blocking().filter(waits).map(|row| row.id);
         Self {
             by: by.clone(),
             id: id.clone(),

@@ -35,8 +35,7 @@ pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Ro
 }
 
 fn said(number: u64) -> Event {
-    let warning =
-        Warning { command: "pass".to_owned(), reason: text(number), unmet: Vec::new(), explanation_asked: false };
+    let warning = Warning { command: "pass".to_owned(), reason: text(number), unmet: Vec::new() };
     Event::own(1, Body::ProtocolWarning(warning))
 }
 

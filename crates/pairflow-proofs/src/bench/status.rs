@@ -32,12 +32,7 @@ pub(super) fn measure_recovery(setting: &Setting, asked: &Asked) -> anyhow::Resu
     let old = std::fs::read(&state)?;
     let mut log = fixture.bubble.log().lock(Duration::from_secs(1))?;
     for number in 0..BEHIND {
-        let warning = Warning {
-            command: "pass".to_owned(),
-            reason: format!("attempt {number}"),
-            unmet: Vec::new(),
-            explanation_asked: false,
-        };
+        let warning = Warning { command: "pass".to_owned(), reason: format!("attempt {number}"), unmet: Vec::new() };
         log.append(&[Event::own(1, Body::ProtocolWarning(warning))], SystemClock.now())?;
     }
     drop(log);

@@ -34,10 +34,20 @@ impl<'a> Agent<'a> {
 
     /// Claims convergence, with everything that the person has to know.
     pub fn converged(&self, summary: &str) -> Ran {
+        self.pairflow(&["converged", "--summary", summary, "--explain", &self.explanation()])
+    }
+
+    /// Reviews without a finding, with everything that the person has to know.
+    pub fn agrees(&self, summary: &str) -> Ran {
+        self.pairflow(&["pass", "--summary", summary, "--no-findings", "--explain", &self.explanation()])
+    }
+
+    /// Writes down what the person has to know, and returns where.
+    pub fn explanation(&self) -> String {
         let file = self.home.root().join("tmp/explanation.md");
         let text = "## What changed\nx\n## Why\nx\n## Risks\nx\n## Manual test plan\nx\n";
         std::fs::write(&file, text).expect("the temporary directory is writable");
-        self.pairflow(&["converged", "--summary", summary, "--explain", &file.display().to_string()])
+        file.display().to_string()
     }
 
     /// Writes a file of the worktree.

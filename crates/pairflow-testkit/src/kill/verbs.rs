@@ -160,7 +160,9 @@ impl Verb {
             Self::Start => vec!["start", id],
             Self::PassWork => vec!["pass", "--summary", words, "--key", &key],
             Self::PassFindings => vec!["pass", "--summary", words, "--finding", &finding, "--key", &key],
-            Self::PassClean => vec!["pass", "--summary", words, "--no-findings", "--key", &key],
+            Self::PassClean => {
+                vec!["pass", "--summary", words, "--no-findings", "--explain", EXPLANATION, "--key", &key]
+            }
             Self::AskHuman => vec!["ask-human", "--question", words, "--key", &key],
             Self::Converged => vec!["converged", "--summary", words, "--explain", EXPLANATION, "--key", &key],
             Self::Reply => vec!["reply", id, "--message", words],

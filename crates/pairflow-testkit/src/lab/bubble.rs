@@ -3,6 +3,7 @@
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Event, Ground, Lifecycle, Pass, Workspace};
+use pairflow_core::rounds::Explanation;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{Command, Effect, HeadSeen, PassCommand, Refusal, Unit, advance, create, decide, owed};
@@ -60,7 +61,10 @@ impl Bubble {
     /// Hands over as an agent does.
     pub(super) fn pass(&mut self, fill: impl FnOnce(PassCommand) -> PassCommand) {
         let by = self.unit.phase.turn().expect("an agent passes in its turn").agent.clone();
+        let said = || "said".to_owned();
+        let explanation = Some(Explanation { what: said(), why: said(), risks: said(), test_plan: said() });
         let command = PassCommand::new(by, "handed over", HeadSeen::Branch(BRANCH.to_owned()));
+        let command = PassCommand { explanation, ..command };
         let passed = self.send(&Command::Pass(fill(command)));
         passed.unwrap_or_else(|refusal| panic!("a model's hand-over was refused: {refusal}"));
     }

@@ -25,7 +25,11 @@ fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
     let read = || Reply::shell("pairflow brief");
     let say = |words: &str| Reply::shell(format!("pairflow {words}"));
     match (kind, turn.round, turn.seat.as_str()) {
-        (Kind::Codex, 1, "implementer") => vec![read(), Reply::shell("echo one > work.txt"), say(&first)],
+        (Kind::Codex, 1, "implementer") => {
+            let explain = "printf '## %s\\nx\\n' 'What changed' Why Risks 'Manual test plan'";
+            let explained = Reply::shell(format!("{explain} | pairflow {first} --explain -"));
+            vec![read(), Reply::shell("echo one > work.txt"), explained]
+        }
         (Kind::Claude, 1, "reviewer") => {
             // A file of pairflow's own is read without a question, wherever it lies.
             let brief = Reply::read(&turn.brief);

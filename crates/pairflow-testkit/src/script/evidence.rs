@@ -104,6 +104,9 @@ impl Shown {
     }
 
     fn passed_on(&mut self, by: &AgentId, pass: &Pass) {
+        for id in &pass.answers.retracted {
+            self.failing.remove(id);
+        }
         let Some(findings) = &pass.findings else { return };
         for (id, severity) in findings.iter().filter_map(|finding| Some((finding.id?, finding.severity))) {
             let gravest = self.gravest.entry(id).or_insert(severity);

@@ -139,6 +139,10 @@ impl Play {
         }
         let answers = answers(words);
         let (explanation, steps, blockers) = (explanation(words), steps(words), blockers(words));
+        // Whose review may be the last one needed also explains, unless the line says otherwise.
+        let holds = self.unit.phase.turn().is_some_and(|turn| turn.agent == by);
+        let explains = !words.take("unexplained") && holds && findings.is_some() && !self.unit.streak.is_empty();
+        let explanation = explanation.or_else(|| explains.then(|| self.unexplained()).flatten());
         let intent = words.after("intent").map(|word| match word.as_str() {
             "task" => Intent::Task,
             "review" => Intent::Review,
@@ -159,6 +163,17 @@ impl Play {
         let plain = PassCommand { insists, tree, key, ..PassCommand::new(by, summary, head) };
         let plain = PassCommand { explanation, steps, blockers, ..plain };
         Command::Pass(PassCommand { refs, intent, findings, answers, discuss, ..plain })
+    }
+
+    /// What nobody has explained yet; nothing if all is.
+    fn unexplained(&self) -> Option<Explanation> {
+        let missing = self.unit.explanation.missing();
+        let said = |part: &str, text: String| if missing.contains(&part) { text } else { String::new() };
+        let Explanation { what, why, risks, test_plan } = whole();
+        let (what, why) = (said("what changed", what), said("why", why));
+        let left =
+            Explanation { what, why, risks: said("risks", risks), test_plan: said("manual test plan", test_plan) };
+        (!missing.is_empty()).then_some(left)
     }
 
     fn person(&mut self, words: &mut Words) -> Sent {
@@ -349,7 +364,7 @@ fn finding(mut finding: Finding, words: &mut Words) -> Finding {
     finding
 }
 
-/// `fixes F1`, `disputes F2 'why'`, `confirms F1`, `reopens F1`, as often as they come.
+/// `fixes F1`, `disputes F2 'why'`, `confirms F1`, `reopens F1`, `retracts F1`, as often as they come.
 fn answers(words: &mut Words) -> Answers {
     let mut answers = Answers::default();
     loop {
@@ -362,6 +377,8 @@ fn answers(words: &mut Words) -> Answers {
             answers.confirmed.push(row(&name, words));
         } else if let Some(name) = words.after("reopens") {
             answers.reopened.push(row(&name, words));
+        } else if let Some(name) = words.after("retracts") {
+            answers.retracted.push(row(&name, words));
         } else {
             return answers;
         }

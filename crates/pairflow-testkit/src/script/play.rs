@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pairflow_core::ids::{BubbleId, MsgId, Party};
-use pairflow_core::log::{Body, Envelope, Event, Lifecycle};
+use pairflow_core::ids::{BubbleId, MsgId};
+use pairflow_core::log::{Envelope, Event, Lifecycle};
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::unit::{Command, Decided, Refusal, Unit, adopt, create, decide, earlier, evolve};
 
@@ -103,26 +103,13 @@ impl Play {
         let from = self.unit.phase.name();
         let sent = match decide(&self.unit, command, self.world.now) {
             Ok(decided) => self.record(&decided),
-            Err(refusal) => {
-                self.remember_asked(command, &refusal);
-                Sent::Refused(refusal)
-            }
+            Err(refusal) => Sent::Refused(refusal),
         };
         let to = self.unit.phase.name();
         if from != to {
             self.moves.insert((from.as_str(), command.name(), to.as_str()));
         }
         sent
-    }
-
-    /// Writes down that a claim was refused because the person would be told too little: that is done only once.
-    fn remember_asked(&mut self, command: &Command, refusal: &Refusal) {
-        let warning = refusal.warning(command);
-        if let Some(by) = command.agent().filter(|_| warning.explanation_asked) {
-            let mut event = Event::own(self.unit.round, Body::ProtocolWarning(warning));
-            event.recipient = Party::Agent(by.clone());
-            self.append(&[event]);
-        }
     }
 
     fn record(&mut self, decided: &Decided) -> Sent {

@@ -186,7 +186,8 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
 
 fn pass(unit: &Unit, by: &AgentId, reviews: bool) -> Command {
     let head = HeadSeen::Branch(unit.rules.bubble_branch.clone());
-    Command::Pass(PassCommand { findings: reviews.then(Vec::new), ..PassCommand::new(by.clone(), "done", head) })
+    let (findings, explanation) = (reviews.then(Vec::new), reviews.then(explained));
+    Command::Pass(PassCommand { findings, explanation, ..PassCommand::new(by.clone(), "done", head) })
 }
 
 /// A hand-over with one grave finding.

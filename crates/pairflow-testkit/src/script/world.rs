@@ -173,7 +173,8 @@ impl World {
         let fails = Outcome::Failed { exit: Some(1), timed_out: false };
         let check = Check { name: finding.to_string(), command: command.to_owned() };
         let outcome = self.checks.get(&check.name).cloned().unwrap_or(fails);
-        Receipt { outcome, ..self.run(&check, &tree, Place::Checkout) }
+        let tail = if outcome.passed() { String::new() } else { "expected 1\ncame 2".to_owned() };
+        Receipt { outcome, tail, ..self.run(&check, &tree, Place::Checkout) }
     }
 
     /// Makes the workspace.

@@ -2,7 +2,7 @@
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Decision, Key, QuestionKind};
-use pairflow_core::rounds::{Answers, Class, Dispute, Finding, Severity};
+use pairflow_core::rounds::{Answers, Class, Dispute, Explanation, Finding, Severity};
 use pairflow_core::unit::{Command, HeadSeen, OpenQuestion, PassCommand, Phase, Seat, Turn, Unit};
 
 use super::world::World;
@@ -95,7 +95,7 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
                 by,
                 summary: words(rng),
                 refs: Vec::new(),
-                explanation: None,
+                explanation: rng.once_in(2).then(|| explanation(rng)),
                 reviewed: Vec::new(),
                 seen,
                 key: key(rng),
@@ -111,13 +111,18 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
 fn pass(unit: &Unit, by: AgentId, findings: Option<Vec<Finding>>, rng: &mut Rng) -> Command {
     let branch = HeadSeen::Branch(unit.rules.bubble_branch.clone());
     let head = if rng.once_in(30) { HeadSeen::Detached } else { branch };
+    let answers = answers(unit, &by, findings.is_some(), rng);
     let plain = PassCommand::new(by, words(rng), head);
-    let answers = answers(unit, findings.is_some(), rng);
-    Command::Pass(PassCommand { findings, answers, key: key(rng), ..plain })
+    let explanation = rng.once_in(2).then(|| explanation(rng));
+    Command::Pass(PassCommand { findings, answers, explanation, key: key(rng), ..plain })
+}
+
+fn explanation(rng: &mut Rng) -> Explanation {
+    Explanation { what: words(rng), why: words(rng), risks: words(rng), test_plan: words(rng) }
 }
 
 /// What an agent says to some of the open rows.
-fn answers(unit: &Unit, reviews: bool, rng: &mut Rng) -> Answers {
+fn answers(unit: &Unit, by: &AgentId, reviews: bool, rng: &mut Rng) -> Answers {
     let mut answers = Answers::default();
     for row in unit.ledger.open() {
         match (reviews, rng.below(4)) {
@@ -125,6 +130,7 @@ fn answers(unit: &Unit, reviews: bool, rng: &mut Rng) -> Answers {
             (false, 2) => answers.disputed.push(Dispute { finding: row.id, reason: words(rng) }),
             (true, 0) if !row.proven() => answers.confirmed.push(row.id),
             (true, 1) => answers.reopened.push(row.id),
+            (_, 3) if row.reproducer_by() == Some(by) => answers.retracted.push(row.id),
             _ => {}
         }
     }

@@ -64,15 +64,7 @@ fn some_event(rng: &mut Rng) -> Event {
     match rng.below(3) {
         0 => question(&text),
         1 => Event::own(1, Body::HumanReply(Reply { message: text, decision: None })),
-        _ => Event::own(
-            2,
-            Body::ProtocolWarning(Warning {
-                command: "pass".into(),
-                reason: text,
-                unmet: vec![],
-                explanation_asked: false,
-            }),
-        ),
+        _ => Event::own(2, Body::ProtocolWarning(Warning { command: "pass".into(), reason: text, unmet: vec![] })),
     }
 }
 

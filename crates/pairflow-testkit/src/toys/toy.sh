@@ -33,6 +33,8 @@ gate() {
 }
 # Waits until the reviewer's first program, which the first review takes the place of, has its briefing.
 briefed() { until [ -s "$here/notes/${PAIRFLOW_REPO##*/}.$bubble.claude" ]; do sleep 0.05; done; }
+# Prints what the person has to know.
+explain() { printf '## %s\nx\n' 'What changed' Why Risks 'Manual test plan'; }
 # Works through a turn: $round, $seat, $number and $how are set.
 act() {
   pairflow brief >/dev/null
@@ -41,7 +43,7 @@ act() {
     echo "round $round" >work.txt
     pairflow pass --summary 'worked on it'
   else
-    pairflow pass --summary 'read it' --no-findings
+    explain | pairflow pass --summary 'read it' --no-findings --explain -
   fi
 }
 person() { :; }

@@ -73,7 +73,7 @@ impl App {
         }
         let Some((bubble, agent)) = self.proven(caller) else { return };
         let reason = format!("'{verb}' is for people");
-        let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new(), explanation_asked: false };
+        let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new() };
         // The refusal stands whether or not it can be recorded.
         let _ = bubble.warn_sender(&agent, warning);
     }

@@ -62,7 +62,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         ];
         grid.row(cells);
     }
-    out.grid(&grid)
+    out.grid(&grid)?;
+    match unit.ledger.withdrawn() {
+        Some(withdrawn) => out.line(format_args!("{withdrawn}")),
+        None => Ok(()),
+    }
 }
 
 fn paint(row: &Row) -> Paint {
@@ -81,9 +85,10 @@ fn stand(row: &Row) -> String {
         Some(Shown::Fails) => ", reproducer fails",
         Some(Shown::Passes) => ", reproducer passes",
         Some(Shown::Dropped) => ", reproducer dropped",
+        None if row.withdrawn > 0 => ", reproducer withdrawn",
         Some(Shown::Pending) | None => "",
     };
-    format!("{}{closed}{late}{proof}", row.state)
+    format!("{}{closed}{late}{proof}", row.stands())
 }
 
 fn place(row: &Row) -> String {
@@ -103,7 +108,7 @@ fn history(out: &mut Out, row: &Row) -> Result<(), CommandError> {
     for change in &row.history {
         let closed = if change.settled { " and closed" } else { "" };
         let note = if change.note.is_empty() { String::new() } else { format!(": {}", change.note) };
-        let line = format!("  r{:<3} {} by {}{closed}{note}", change.round, change.to, change.by);
+        let line = format!("  r{:<3} {} by {}{closed}{note}", change.round, change.to.told(change.settled), change.by);
         out.paint(&Line::new().add(Paint::Dim, line))?;
     }
     Ok(())

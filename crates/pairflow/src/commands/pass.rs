@@ -23,13 +23,14 @@ const EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "reviewed login.rs" --finding "P1:the lock is lost on errors" --repeats F3
   pairflow pass --summary "reviewed login.rs" --findings review.json --confirm F1 --reopen F2
   pairflow pass --summary "reviewed login.rs" --no-findings
+  pairflow pass --summary "the reproducer needs pytest, which is not here" --findings review.json --retract F3 --confirm F3
   pairflow pass --summary "wrote the PRD" --step "dry-run=a loop around the download" --blocker "no limit for retries"
 
 A findings file is JSON:
   {"findings": [{"severity": "P1", "title": "no rollback when the write fails", "file": "src/login.rs", "line": 42,
                  "class": "data_integrity", "suggestion": "write to a temporary file first",
                  "reproducer": "cargo test rollback", "repeats": "F3"}],
-   "confirm": ["F1"], "reopen": ["F2"]}"#;
+   "confirm": ["F1"], "reopen": ["F2"], "retract": []}"#;
 
 /// Hand the work to the other agent
 ///
@@ -91,6 +92,9 @@ pub struct ReviewArgs {
     /// A finding whose answer is not right (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub reopen: Vec<FindingId>,
+    /// A finding whose reproducer is wrong, and was brought by this agent (can be repeated)
+    #[arg(long, value_name = "FINDING")]
+    pub retract: Vec<FindingId>,
     /// The slices of a long change that were read, as `1,2,3`
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub reviewed: Vec<u32>,
@@ -221,6 +225,7 @@ struct Declared {
     findings: Option<Vec<Finding>>,
     confirm: Vec<FindingId>,
     reopen: Vec<FindingId>,
+    retract: Vec<FindingId>,
     discuss: bool,
     insists: bool,
 }
@@ -228,19 +233,21 @@ struct Declared {
 fn reviewed(app: &App, args: &ReviewArgs) -> Result<Declared, CommandError> {
     let mut findings = args.findings.clone();
     let (mut confirm, mut reopen) = (args.confirm.clone(), args.reopen.clone());
+    let mut retract = args.retract.clone();
     let (mut discuss, mut insists) = (false, false);
     if let Some(file) = &args.findings_file {
         let text = app.file_or_stdin("--findings", file)?;
         let read = feedback::read(&text).map_err(|why| CommandError::usage(format_args!("{file}: {why}")))?;
         insists = read.insists();
-        let Feedback { claim, findings: more, confirm: taken, reopen: refused, .. } = read;
+        let Feedback { claim, findings: more, confirm: taken, reopen: refused, retract: withdrawn, .. } = read;
         discuss = claim == Claim::NeedsDiscussion;
         findings.extend(more);
         confirm.extend(taken);
         reopen.extend(refused);
+        retract.extend(withdrawn);
     }
     let declared = args.no_findings || !findings.is_empty() || args.findings_file.is_some();
-    Ok(Declared { findings: declared.then_some(findings), confirm, reopen, discuss, insists })
+    Ok(Declared { findings: declared.then_some(findings), confirm, reopen, retract, discuss, insists })
 }
 
 fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError> {
@@ -253,7 +260,7 @@ fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError
     let disputed = dispute.iter().zip(reason);
     let disputed = disputed.map(|(finding, reason)| Dispute { finding: *finding, reason: reason.clone() }).collect();
     let (confirmed, reopened) = (declared.confirm.clone(), declared.reopen.clone());
-    Ok(Answers { fixed: fixed.clone(), disputed, confirmed, reopened })
+    Ok(Answers { fixed: fixed.clone(), disputed, confirmed, reopened, retracted: declared.retract.clone() })
 }
 
 /// Reads an explanation pack. A file without any of its headings explains nothing, and is refused.

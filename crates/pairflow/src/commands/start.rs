@@ -29,7 +29,10 @@ A script has each agent's turns, and each turn is a list of steps; docs/script.m
     codex:
       - - write: {path: hello.txt, text: hello}
         - pass: {summary: wrote hello.txt}
-      - - pass: {summary: nothing left, no_findings: true}
+      - - pass:
+            summary: nothing left
+            no_findings: true
+            explain: \"# What changed\\nhello.txt\\n# Why\\nthe task\\n# Risks\\nnone\\n# Manual test plan\\nread it\"
     claude:
       - - pass: {summary: looks right, no_findings: true}";
 

@@ -94,7 +94,7 @@ fn verdict(report: &VerifyReport) -> String {
             };
             let waived = match &certificate.waived[..] {
                 [] => String::new(),
-                waived => format!("; waived by a person: {}", safe_line(&waived.join(", "), 400)),
+                waived => format!("; the person did without: {}", safe_line(&waived.join(", "), 400)),
             };
             format!("Everything holds in {lines} of bubble {id}: tree {tree} {how}{waived}.")
         }

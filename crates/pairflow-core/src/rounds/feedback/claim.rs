@@ -16,6 +16,8 @@ pub struct Feedback {
     pub confirm: Vec<FindingId>,
     /// Rows of the ledger that it opens again.
     pub reopen: Vec<FindingId>,
+    /// Rows of the ledger whose reproducer its author takes back.
+    pub retract: Vec<FindingId>,
 }
 
 /// What a critic says about the work: a claim, never a verdict.
@@ -63,6 +65,6 @@ impl Feedback {
     pub(super) fn of(claim: Claim, summary: String, findings: Vec<Finding>) -> Self {
         let blocked = findings.iter().any(|finding| finding.severity.blocks());
         let claim = if blocked && claim == Claim::Approve { Claim::RequestChanges } else { claim };
-        Self { claim, summary, findings, confirm: Vec::new(), reopen: Vec::new() }
+        Self { claim, summary, findings, confirm: Vec::new(), reopen: Vec::new(), retract: Vec::new() }
     }
 }

@@ -12,8 +12,8 @@ use super::json::{Fields, Spot};
 use super::{Claim, Feedback};
 use crate::unit::MAX_DETAIL;
 
-pub(super) const MARKS: &[&str] = &["findings", "confirm", "reopen"];
-const KEYS: &[&str] = &["findings", "confirm", "reopen", "summary"];
+pub(super) const MARKS: &[&str] = &["findings", "confirm", "reopen", "retract"];
+const KEYS: &[&str] = &["findings", "confirm", "reopen", "retract", "summary"];
 const FINDING_KEYS: &[&str] =
     &["severity", "title", "detail", "file", "line", "class", "suggestion", "reproducer", "repeats", "reverses"];
 
@@ -23,8 +23,9 @@ pub(super) fn read(top: &Fields<'_>) -> Result<Feedback, BadFeedback> {
     let summary = top.maybe("summary").map_or(Ok(String::new()), |spot| fields::summary(&spot))?;
     let confirm = ids(top, "confirm", &[])?;
     let reopen = ids(top, "reopen", &confirm)?;
+    let retract = ids(top, "retract", &[])?;
     let claim = if reopen.is_empty() { Claim::Approve } else { Claim::RequestChanges };
-    Ok(Feedback { confirm, reopen, ..Feedback::of(claim, summary, findings) })
+    Ok(Feedback { confirm, reopen, retract, ..Feedback::of(claim, summary, findings) })
 }
 
 fn finding(spot: &Spot<'_>) -> Result<Finding, BadFeedback> {

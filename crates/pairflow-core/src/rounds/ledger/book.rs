@@ -70,6 +70,7 @@ impl Ledger {
 
     /// Takes over what a producer said to the rows.
     pub(crate) fn answer(&mut self, by: &AgentId, round: u32, answers: &Answers) {
+        self.retract_reproducers(by, round, &answers.retracted);
         let by = Party::Agent(by.clone());
         for id in &answers.fixed {
             self.change(*id, true, change(round, &by, RowState::Fixed, ""));
@@ -89,6 +90,7 @@ impl Ledger {
     pub(crate) fn review(&mut self, review: &Review<'_>) {
         let by = Party::Agent(review.by.clone());
         let nothing = review.findings.is_empty() && review.answers.reopened.is_empty() && !review.discuss;
+        self.retract_reproducers(review.by, review.round, &review.answers.retracted);
         for id in &review.answers.confirmed {
             self.confirm(*id, review.round, &by);
         }
@@ -241,7 +243,8 @@ fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     }
     // An agent that brings a new command after the old one passed shows the fault in another way.
     if row.reproducer.as_ref().is_none_or(|one| matches!(one.stand, Shown::Dropped | Shown::Passes)) {
-        row.reproducer = finding.reproducer.as_deref().map(pending).or(row.reproducer.take());
+        let newer = finding.reproducer.as_deref().map(|command| pending(command, review.by));
+        row.reproducer = newer.or(row.reproducer.take());
     }
 }
 
@@ -323,7 +326,8 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
         demanded: false,
         risk: is_risk(finding, review.risk),
         seen: finding.seen,
-        reproducer: finding.reproducer.as_deref().map(pending),
+        reproducer: finding.reproducer.as_deref().map(|command| pending(command, review.by)),
+        withdrawn: 0,
         reverses: finding.reverses,
         blocker: finding.blocker,
         history: Vec::new(),
@@ -336,8 +340,9 @@ fn undoing(older: FindingId) -> String {
     format!("asks to undo {older}")
 }
 
-fn pending(command: &str) -> Reproducer {
-    Reproducer { command: command.to_owned(), stand: Shown::Pending, tree: None }
+fn pending(command: &str, by: &AgentId) -> Reproducer {
+    let (command, by) = (command.to_owned(), Some(by.clone()));
+    Reproducer { command, stand: Shown::Pending, tree: None, by, tail: String::new() }
 }
 
 /// Whether a finding touches core logic, security or data integrity: by its class, or by where it is.

@@ -1,12 +1,15 @@
 //! Reproducers: where a command shows the fault, pairflow and not a critic says when it is gone.
 
-use crate::facts::Outcome;
-use crate::ids::{FindingId, Party, TreeId};
+use crate::facts::{Outcome, Receipt};
+use crate::ids::{AgentId, FindingId, Party, TreeId};
 use crate::rounds::ledger::book::change;
 use crate::rounds::{Ledger, Row, RowChange, RowState, Shown};
 
 /// The most reproducers that are run on one tree, beside those that were just filed or still fail.
 pub const REPRODUCERS: usize = 50;
+/// How many of the last lines that a reproducer printed are remembered, and how many characters of each.
+const TAIL_LINES: usize = 8;
+const TAIL_COLUMNS: usize = 200;
 
 impl Ledger {
     /// Returns the rows whose reproducer has not been run on `tree` yet: what was just filed, then what is open, then
@@ -29,12 +32,33 @@ impl Ledger {
         }
     }
 
-    /// Takes over what the reproducer of row `id` said on `tree`.
-    pub(crate) fn reproduced(&mut self, id: FindingId, tree: &TreeId, outcome: &Outcome, round: u32) {
+    /// Takes over that `by` takes back the reproducers of these rows: each is a claim like any other from here on.
+    pub(crate) fn retract_reproducers(&mut self, by: &AgentId, round: u32, rows: &[FindingId]) {
+        for id in rows {
+            let Some(row) = self.get_mut(*id) else { continue };
+            let Some(one) = row.reproducer.take() else { continue };
+            row.withdrawn += 1;
+            let note = format!("its reproducer is withdrawn: {}", one.command);
+            let (to, settled) = (row.state, row.settled);
+            row.become_state(RowChange { settled, ..change(round, &Party::Agent(by.clone()), to, &note) });
+        }
+    }
+
+    /// Returns "reproducers withdrawn: 1 (F3)", if any was.
+    pub fn withdrawn(&self) -> Option<String> {
+        let rows: Vec<_> = self.rows.iter().filter(|row| row.withdrawn > 0).collect();
+        let (count, ids) =
+            (rows.iter().map(|row| row.withdrawn).sum::<u32>(), rows.iter().map(|row| row.id.to_string()));
+        (count > 0).then(|| format!("reproducers withdrawn: {count} ({})", ids.collect::<Vec<_>>().join(", ")))
+    }
+
+    /// Takes over what the reproducer of row `id` said.
+    pub(crate) fn reproduced(&mut self, id: FindingId, receipt: &Receipt, round: u32) {
         let Some(row) = self.get_mut(id) else { return };
         let Some(one) = row.reproducer.as_mut() else { return };
-        let fresh = one.stand == Shown::Pending;
-        one.tree = Some(tree.clone());
+        let (fresh, outcome) = (one.stand == Shown::Pending, &receipt.outcome);
+        one.tree = Some(receipt.tree.clone());
+        one.tail = if matches!(outcome, Outcome::Failed { .. }) { last_lines(&receipt.tail) } else { String::new() };
         one.stand = match outcome {
             Outcome::Failed { .. } => Shown::Fails,
             Outcome::Passed if !fresh => Shown::Passes,
@@ -69,4 +93,10 @@ impl Ledger {
             _ => {}
         }
     }
+}
+
+/// The last lines of what a reproducer printed, as many as a question quotes.
+fn last_lines(tail: &str) -> String {
+    let lines: Vec<String> = tail.lines().map(|line| line.chars().take(TAIL_COLUMNS).collect()).collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }

@@ -64,6 +64,9 @@ pub struct Row {
     /// The command that shows the fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproducer: Option<Reproducer>,
+    /// How many reproducers their authors took back.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub withdrawn: u32,
     /// The row that asked for what this one wants undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverses: Option<FindingId>,
@@ -73,6 +76,10 @@ pub struct Row {
     /// What happened to it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<RowChange>,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Where a finding stands.
@@ -120,6 +127,12 @@ pub struct Reproducer {
     /// The tree it was last run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeId>,
+    /// Who brought it; nothing in older logs, where it is who filed the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentId>,
+    /// The last lines of what it printed, if it failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tail: String,
 }
 
 /// What a reproducer has shown.
@@ -164,9 +177,20 @@ impl Row {
         self.reproducer.as_ref().is_some_and(|one| one.stand == Shown::Fails)
     }
 
+    /// Who brought its reproducer, if it has one that counts.
+    pub fn reproducer_by(&self) -> Option<&AgentId> {
+        let counts = self.reproducer.as_ref().filter(|one| one.stand != Shown::Dropped);
+        counts.map(|one| one.by.as_ref().unwrap_or(&self.by))
+    }
+
     /// Whether it is a blocker that no implementer has answered yet: no reviewer can close it.
     pub fn unresolved(&self) -> bool {
         self.blocker && self.is_open() && !matches!(self.state, RowState::Fixed | RowState::Disputed)
+    }
+
+    /// Where it stands, as people read it.
+    pub fn stands(&self) -> &'static str {
+        self.state.told(self.settled)
     }
 
     /// The row in short: `F3 P1 no rollback`.
@@ -205,7 +229,15 @@ impl Row {
 }
 
 impl RowState {
-    /// The word for it.
+    /// The words for it as people read them. That something is fixed is the implementer's claim until it is closed.
+    pub fn told(self, settled: bool) -> &'static str {
+        match self {
+            Self::Fixed if !settled => "claimed fixed",
+            other => other.name(),
+        }
+    }
+
+    /// The word for it, as programs read it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",

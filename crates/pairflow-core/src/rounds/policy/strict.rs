@@ -118,6 +118,7 @@ fn notes(unit: &Unit) -> Vec<String> {
     }
     let answered = unit.ledger.rows.iter().filter(|row| row.state == RowState::Waived);
     notes.extend(answered.map(|row| format!("waived by the person: {}", row.short())));
+    notes.extend(unit.ledger.withdrawn());
     if rules.agents.same_model() {
         notes.push("same model: both seats were held by the same agent".to_owned());
     }

@@ -60,6 +60,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
             if let Party::Agent(by) = &event.sender {
                 unit.review(by, event.round, None);
                 unit.reviews += 1;
+                unit.reviews_in_all += 1;
                 said(unit, by, Seat::Critic, &claim.summary);
             }
             if let Some(explanation) = &claim.explanation {
@@ -202,5 +203,5 @@ fn ended(unit: &mut Unit, phase: Phase) {
 
 fn use_rules(unit: &mut Unit, rules: &Rules) {
     unit.rules = rules.clone();
-    unit.seats = Seats { producer: rules.agents.implementer.clone(), critic: rules.agents.reviewer.clone() };
+    unit.seats = Seats::chosen(rules);
 }

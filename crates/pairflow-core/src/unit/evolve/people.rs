@@ -9,7 +9,8 @@ use crate::unit::evolve::notices::notify_holder;
 use crate::unit::evolve::turns::{begin_round, begin_turn};
 use crate::unit::evolve::waivers::{waived, withdrawn};
 use crate::unit::{
-    Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Stage, Turn, Unit, WARNINGS_KEPT, presence,
+    Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Seats, Stage, Turn, Unit, WARNINGS_KEPT,
+    presence,
 };
 
 pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
@@ -77,8 +78,7 @@ fn comprehended(unit: &mut Unit, reply: &Reply, at: Moment) {
     }
     unit.streak.clear();
     unit.renew_budget();
-    let seats = unit.seats.clone();
-    begin_round(unit, seats);
+    begin_round(unit, Seats::chosen(&unit.rules));
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
 }
 
@@ -107,8 +107,8 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
     unit.understood = None;
     unit.streak.clear();
     unit.renew_budget();
-    let seats = unit.seats.clone();
-    begin_round(unit, seats);
+    // The person's wish goes to the agent that was chosen to implement, however the seats stand after the reviews.
+    begin_round(unit, Seats::chosen(&unit.rules));
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
 }
 
@@ -136,7 +136,6 @@ pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
 /// A refused command is a sign of life, too; the same one over and over is written once and counts once.
 pub(super) fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Moment) {
     heard(unit, sender, at);
-    unit.explanation_asked |= warning.explanation_asked;
     // An agent that was told to wait for a person is told when that is over, also if nobody had to answer.
     let sent_away =
         |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !presence::only_about(unit, &turn.agent);

@@ -242,7 +242,7 @@ pub(super) fn reproduced(unit: &mut Unit, finding: FindingId, receipt: &Receipt)
             return;
         }
     }
-    unit.ledger.reproduced(finding, &receipt.tree, &receipt.outcome, unit.round);
+    unit.ledger.reproduced(finding, receipt, unit.round);
 }
 
 /// After the base was merged into work that was reviewed, a critic looks at the merged tree.

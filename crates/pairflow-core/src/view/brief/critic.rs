@@ -27,7 +27,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> Strin
     parts::place(&mut page, unit);
     parts::handed_over(&mut page, unit, turn);
     outline(&mut page, unit);
-    open_findings(&mut page, unit);
+    open_findings(&mut page, unit, turn);
     settled_findings(&mut page, unit);
     parts::checks(&mut page, unit);
     parts::changed(&mut page, unit, Seat::Critic);
@@ -37,7 +37,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> Strin
     work(&mut page, unit, slices);
     severities(&mut page, unit.rules.kind);
     let last = would_be_last(unit, turn);
-    report(&mut page, last);
+    report(&mut page, unit, last);
     commands::end(&mut page, &commands::of_critic(unit, slices, last));
     page.finish()
 }
@@ -92,7 +92,7 @@ fn outline(page: &mut Page, unit: &Unit) {
     page.quote(&unit.outline);
 }
 
-fn open_findings(page: &mut Page, unit: &Unit) {
+fn open_findings(page: &mut Page, unit: &Unit, turn: &Turn) {
     if unit.ledger.open().next().is_none() {
         return;
     }
@@ -109,6 +109,15 @@ fn open_findings(page: &mut Page, unit: &Unit) {
          settle each of these by its name: `--confirm F1` if the answer is right, `--reopen F1` if it is not. If you \
          report one again in other words, name it: `\"repeats\": \"F1\"` in the file, or `--finding 'P1:…' --repeats F1`.",
     );
+    let mine = |row: &&Row| row.proven() && row.reproducer_by() == Some(&turn.agent);
+    let mine: Vec<_> = unit.ledger.open().filter(mine).map(|row| row.id.to_string()).collect();
+    if !mine.is_empty() {
+        page.line(&format!(
+            "No review settles what a reproducer shows. Where a reproducer of yours ({}) is itself wrong, take it back with \
+             `--retract F1`; the finding is then a claim like any other.",
+            mine.join(", ")
+        ));
+    }
     if unit.ledger.open().any(Row::unresolved) {
         page.line(
             "What blocks the implementation is not settled by a review: the work goes back to its implementer until it is \
@@ -222,7 +231,7 @@ fn would_be_last(unit: &Unit, turn: &Turn) -> bool {
     strict::suffices(&unit.rules, &streak) && unit.checks_not_passed().is_empty()
 }
 
-fn report(page: &mut Page, last: bool) {
+fn report(page: &mut Page, unit: &Unit, last: bool) {
     page.section("How findings are reported");
     page.line(
         "For each problem `--finding 'P1:title'`, or all of them as a JSON file with `--findings FILE`; the file lies",
@@ -237,4 +246,11 @@ fn report(page: &mut Page, last: bool) {
     } else {
         "`converged` is refused for now: one more agent has to find this tree clean, or a check has to pass first."
     });
+    let missing = unit.explanation.missing();
+    if last && !missing.is_empty() {
+        page.line(&format!(
+            "It has to tell the person what is still missing ({}): `--explain` takes a Markdown file with these headings.",
+            missing.join(", ")
+        ));
+    }
 }

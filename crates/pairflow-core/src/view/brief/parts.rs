@@ -76,7 +76,7 @@ pub(super) fn digest(row: &Row) -> String {
     });
     let said = row.history.iter().rev().find(|change| change.to == row.state && !change.note.is_empty());
     let said = said.map(|change| format!(": {}", one_line(&change.note))).unwrap_or_default();
-    let state = if row.state == RowState::Open { String::new() } else { format!(" [{}{said}]", row.state) };
+    let state = if row.state == RowState::Open { String::new() } else { format!(" [{}{said}]", row.stands()) };
     let answer = match row {
         _ if row.wants_answer() => " (has to be answered)",
         _ if row.unresolved() => " (blocks the implementation, says the implementer)",

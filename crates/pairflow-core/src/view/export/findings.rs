@@ -24,7 +24,7 @@ fn finding(html: &mut Html, view: &View<'_>, row: &Row) {
     html.open_at("tr", if row.is_open() { "open" } else { "" }, &finding_anchor(row.id));
     html.raw("<td>").link("id", &finding_anchor(row.id), &row.id.to_string()).raw("</td><td>");
     html.pill(severity(row), &row.severity.to_string()).raw("</td><td>");
-    html.pill(tone(row), row.state.name());
+    html.pill(tone(row), row.stands());
     if row.settled {
         html.raw(" <span class=\"dim\">closed</span>");
     }
@@ -95,7 +95,7 @@ fn details(html: &mut Html, view: &View<'_>, row: &Row) {
     }
     html.raw("<ol class=\"history\">");
     for change in &row.history {
-        html.raw("<li>").text(&format!("round {}: ", change.round)).element("b", "", change.to.name());
+        html.raw("<li>").text(&format!("round {}: ", change.round)).element("b", "", change.to.told(change.settled));
         html.raw(" by ").text(&called(&change.by)).raw(if change.settled { ", closed" } else { "" });
         if !change.note.is_empty() {
             html.raw(": ");

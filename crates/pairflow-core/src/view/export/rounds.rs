@@ -68,10 +68,11 @@ fn hand_over(html: &mut Html, view: &View<'_>, handed: &Handed) {
 fn answers(html: &mut Html, handed: &Handed) {
     let disputed: Vec<_> = handed.answers.disputed.iter().map(|one| one.finding).collect();
     let kinds = [
-        ("fixed", &handed.answers.fixed),
+        ("claimed fixed", &handed.answers.fixed),
         ("disputed", &disputed),
         ("confirmed", &handed.answers.confirmed),
         ("reopened", &handed.answers.reopened),
+        ("reproducer withdrawn", &handed.answers.retracted),
     ];
     for (word, ids) in kinds {
         for id in ids {

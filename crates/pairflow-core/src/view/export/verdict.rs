@@ -49,7 +49,7 @@ fn certified(html: &mut Html, view: &View<'_>, certificate: &Certificate) {
     reviews(html, certificate);
     checks(html, view, certificate);
     ledger(html, view, certificate);
-    list(html, view, "Waived by a person", &certificate.waived);
+    list(html, view, "Accepted by a person at a tie-break without", &certificate.waived);
     list(html, view, "To know", &certificate.notes);
     html.raw("</dl>\n");
 }

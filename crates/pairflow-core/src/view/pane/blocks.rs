@@ -14,7 +14,7 @@ use crate::view::pane::{PaneLine, Scene, Shade, silence_left};
 use crate::view::safe::width;
 use crate::view::status::{Stand, Status};
 use crate::view::timeline::TimelineRow;
-use crate::view::words::{UNCOUNTED, age, called, criterion, one_line, span, title, up_to_cut};
+use crate::view::words::{UNCOUNTED, age, called, criterion, one_line, reviews, span, title, up_to_cut};
 
 /// How many lines a question takes at most.
 const QUESTION: usize = 4;
@@ -33,8 +33,8 @@ pub(super) fn head(scene: &Scene<'_>) -> PaneLine {
     match unit.round {
         0 => line,
         round => {
-            let (used, most) = (unit.reviews, unit.rules.max_rounds);
-            line.add(Shade::Plain, format!("  round {round}, {used} of {most} reviews used"))
+            let used = reviews(unit.reviews_in_all, unit.reviews, unit.rules.max_rounds);
+            line.add(Shade::Plain, format!("  round {round}, {used}"))
         }
     }
 }
@@ -198,7 +198,7 @@ fn blocked(grave: usize) -> String {
 /// A finding in so many columns: its title gives way first, how it stands never.
 fn finding(row: &Row, columns: usize) -> PaneLine {
     let shade = if row.blocks() { Shade::Bad } else { Shade::Warn };
-    let state = if row.state == RowState::Open { String::new() } else { format!(" [{}]", row.state) };
+    let state = if row.state == RowState::Open { String::new() } else { format!(" [{}]", row.stands()) };
     let place = row.file.as_deref().map(|file| match row.line {
         Some(line) => format!("  {}:{line}", one_line(file)),
         None => format!("  {}", one_line(file)),
@@ -208,7 +208,9 @@ fn finding(row: &Row, columns: usize) -> PaneLine {
     let kept = name.width() + state.width();
     let beside = columns.saturating_sub(kept + place.width()).max(TITLE);
     let title = PaneLine::of(Shade::Plain, one_line(&row.title)).cut(beside.min(columns.saturating_sub(kept)));
-    name.join(title).join(state).join(place)
+    let full = kept + title.width() >= columns;
+    let line = name.join(title).join(state);
+    if full { line } else { line.join(place) }
 }
 
 /// How the required checks stand on the newest tree, all on one line.

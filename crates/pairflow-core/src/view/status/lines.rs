@@ -9,7 +9,7 @@ use crate::view::foreign::last_recorded;
 use crate::view::inbox::ItemKind;
 use crate::view::safe::{safe_line, width};
 use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
-use crate::view::words::{UNCOUNTED, called, count, criterion, span, up_to_cut, wrapped};
+use crate::view::words::{UNCOUNTED, called, count, criterion, reviews, span, up_to_cut, wrapped};
 
 /// How many columns labels take, the gap included.
 pub const LABEL_COLUMNS: usize = 13;
@@ -159,8 +159,8 @@ fn turn(page: &mut Lines, status: &Status) {
         page.one("Turn", &format!("{agent} as {role}{opening}, since {} UTC", since.hms()), Tone::Plain);
     }
     if fields.round > 0 {
-        let used = format!("{}, {} of {} reviews used", fields.round, status.reviews_used, status.max_rounds);
-        page.one("Round", &used, Tone::Plain);
+        let used = reviews(status.reviews_in_all, status.reviews_used, status.max_rounds);
+        page.one("Round", &format!("{}, {used}", fields.round), Tone::Plain);
     }
 }
 
@@ -242,7 +242,7 @@ fn checks(status: &Status) -> Vec<(String, Tone)> {
 
 fn finding(row: &FindingShown) -> (String, Tone) {
     let tone = if row.blocks { Tone::Bad } else { Tone::Warn };
-    let state = if row.state == RowState::Open { String::new() } else { format!("{}, ", row.state) };
+    let state = if row.state == RowState::Open { String::new() } else { format!("{}, ", row.state.told(false)) };
     let by = format!(" ({state}{}, round {})", row.by, row.round);
     let title = safe_line(&row.title, VALUE_COLUMNS.saturating_sub(width(&by) + 12));
     (format!("{} {} {title}{by}", row.id, row.severity), tone)

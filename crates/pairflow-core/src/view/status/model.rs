@@ -57,6 +57,8 @@ pub struct Status {
     pub seats: SeatsShown,
     /// How many reviews of the present budget are used.
     pub reviews_used: u32,
+    /// How many reviews there were since the start or the last rework.
+    pub reviews_in_all: u32,
     /// How many reviews there may be before a person decides.
     pub max_rounds: u32,
     /// The newest snapshot.
@@ -283,6 +285,7 @@ impl Status {
             driver: unit.rules.driver,
             seats: SeatsShown { implementer: unit.seats.producer.clone(), reviewer: unit.seats.critic.clone() },
             reviews_used: unit.reviews,
+            reviews_in_all: unit.reviews_in_all,
             max_rounds: unit.rules.max_rounds,
             snapshot: snapshot(unit),
             checks: checks(unit),

@@ -111,7 +111,7 @@ fn the_example_of_the_help_is_a_findings_file() {
 fn a_typo_in_our_form_is_refused_with_the_known_keys() {
     refused(
         r#"{"findings": [], "reopened": ["F1"]}"#,
-        "/reopened: there is no such key; there are findings, confirm, reopen, summary",
+        "/reopened: there is no such key; there are findings, confirm, reopen, retract, summary",
     );
     refused(
         r#"{"findings": [{"severity": "P2", "title": "x", "reproduce": "false"}]}"#,

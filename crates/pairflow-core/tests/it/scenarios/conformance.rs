@@ -1,10 +1,10 @@
 //! What every loop of two agents has to hold to, whatever its policy is called.
 
-use pairflow_core::log::{Body, Kind};
+use pairflow_core::log::Kind;
 use pairflow_core::rounds::Finding;
 use pairflow_core::rounds::feedback::read;
 use pairflow_core::view::brief::{BriefMaterial, brief};
-use pairflow_testkit::script::{check, play};
+use pairflow_testkit::script::{Sent, check, play, samples};
 
 #[test]
 fn conformance_1_garbage_reviewer_text_never_yields_approval() {
@@ -75,7 +75,9 @@ fn conformance_9_converged_is_rejected_and_logged_for_the_implementer_without_al
         assert!(!play.log.iter().any(|one| one.event.body.kind() == Kind::Convergence), "{script}");
     }
     // What is written down of a refused claim names every criterion.
-    let play = play(&format!("{reviewing}\nclaude: converged unexplained"));
-    let Body::ProtocolWarning(warning) = &play.log.last().unwrap().event.body else { panic!("no warning") };
+    let mut play = play(&reviewing);
+    let claim = samples(&play.unit).into_iter().find(|one| one.name == "converged-unexplained").unwrap().command;
+    let Sent::Refused(refusal) = play.send(&claim) else { panic!("it was not refused") };
+    let warning = refusal.warning(&claim);
     assert_eq!((warning.command.as_str(), warning.unmet.len()), ("converged", 3));
 }

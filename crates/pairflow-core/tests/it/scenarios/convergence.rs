@@ -295,7 +295,6 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
             {"round": 2, "implementer": "claude", "reviewer": "codex"},
         ],
         "notes": [
-            "the agents did not explain: what changed, why, risks, manual test plan",
             "external agents: pairflow cannot vouch that each review began with a fresh context",
             "reviewer_context_mode = \"persistent\": reviews did not begin with a fresh context",
         ],

@@ -238,16 +238,16 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
         READ.replace("document\n", "document\ngiven max_rounds 2\n")
     ));
     let turn = play.unit.phase.turn().unwrap();
-    assert_eq!((turn.agent.as_str(), turn.seat.to_string()), ("claude", "implementer".to_owned()));
+    assert_eq!((turn.agent.as_str(), turn.seat.to_string()), ("codex", "implementer".to_owned()));
     assert!(brief(&play.unit, &BriefMaterial::default()).unwrap().contains("what is a bubble?"));
     assert!(play.unit.streak.is_empty(), "what was not understood is reviewed anew");
     assert_eq!(play.unit.reviews, 0);
     let mut play = play;
     for line in [
-        "claude edits docs/prd.md",
-        "claude: pass step dry-run",
-        "codex: pass clean stepped",
+        "codex edits docs/prd.md",
+        "codex: pass step dry-run",
         "claude: pass clean stepped",
+        "codex: pass clean stepped",
     ] {
         play.line(line);
     }
@@ -267,10 +267,10 @@ fn a_claim_of_convergence_cannot_speak_for_the_person() {
 fn a_change_of_the_document_asks_anew() {
     let mut play = play(&format!("{READ}\nhuman: reply accept\nhuman: rework 'name the metric'"));
     for line in [
-        "claude edits docs/prd.md",
-        "claude: pass step dry-run",
-        "codex: pass clean stepped",
+        "codex edits docs/prd.md",
+        "codex: pass step dry-run",
         "claude: pass clean stepped",
+        "codex: pass clean stepped",
     ] {
         play.line(line);
     }
@@ -299,7 +299,7 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
          given max_rounds 1
          start
          codex edits docs/prd.md
-         codex: pass step dry-run
+         codex: pass explained step dry-run
          claude: pass P1 'no scope' stepped
          human: reply accept",
     );

@@ -243,17 +243,17 @@ fn rework_sends_the_package_back_with_the_message_in_the_next_implementer_turn()
          claude: pass clean
          codex: pass clean
          human: rework 'name the token'
-         claude edits a.rs
-         claude: pass
-         codex: pass clean
-         claude: pass clean",
+         codex edits a.rs
+         codex: pass 'named'
+         claude: pass clean
+         codex: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 READY_FOR_APPROVAL round 2 tree1
-         #5 RUNNING claude implementer round 3
-         #6 RUNNING codex reviewer round 3
-         #7 RUNNING claude reviewer round 4 clean: codex
+         #5 RUNNING codex implementer round 3
+         #6 RUNNING claude reviewer round 3
+         #7 RUNNING codex reviewer round 4 clean: claude
          #8 READY_FOR_APPROVAL round 4 tree2",
     );
     let mut play = play(
@@ -267,7 +267,7 @@ fn rework_sends_the_package_back_with_the_message_in_the_next_implementer_turn()
     assert_eq!(play.unit.notes, ["rework: name the token"]);
     assert_eq!((play.unit.reviews, play.unit.streak.len()), (0, 0));
     assert_eq!(play.unit.certificate, None);
-    play.line("claude: pass 'named'");
+    play.line("codex: pass 'named'");
     assert!(play.unit.notes.is_empty());
 }
 
@@ -287,8 +287,8 @@ fn rework_after_approval_withdraws_the_approval() {
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 READY_FOR_APPROVAL round 2 tree1
          #5 APPROVED_FOR_COMMIT tree1
-         #6 RUNNING claude implementer round 3
-         refused: cannot commit: the bubble is RUNNING; round 3, claude has the turn as implementer",
+         #6 RUNNING codex implementer round 3
+         refused: cannot commit: the bubble is RUNNING; round 3, codex has the turn as implementer",
     );
 }
 
@@ -303,7 +303,7 @@ fn reject_goes_back_too_and_the_word_is_kept() {
         let play = play(&format!("{script}\n{line}"));
         let decision = play.log.iter().find(|one| one.event.body.kind() == Kind::ApprovalDecision).unwrap();
         assert!(decision.event.body.to_json().contains(&format!("\"decision\":\"{word}\"")));
-        assert!(play.lines.last().unwrap().contains("RUNNING  claude implementer round 3"), "{:?}", play.lines);
+        assert!(play.lines.last().unwrap().contains("RUNNING  codex implementer round 3"), "{:?}", play.lines);
     }
 }
 
@@ -324,7 +324,7 @@ fn rework_can_name_open_findings_and_needs_words_or_findings() {
          #4 READY_FOR_APPROVAL round 2 tree1
          refused: the message must not be empty
          refused: F7 is not an open finding
-         #5 RUNNING claude implementer round 3 open: F1 P3 naming [reopened]",
+         #5 RUNNING codex implementer round 3 open: F1 P3 naming [reopened]",
     );
     let play = play(
         "start

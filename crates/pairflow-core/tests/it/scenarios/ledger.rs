@@ -1,6 +1,8 @@
 //! The ledger: one row for each claim over all rounds, owned by code.
 
 use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT, RowState};
+use pairflow_core::view::status::{Status, render};
+use pairflow_core::view::timeline::timeline;
 use pairflow_testkit::script::{Play, check, play};
 
 /// Every row with its state: `F1 P1 no rollback: fixed, closed`.
@@ -343,4 +345,18 @@ fn the_history_of_one_row_is_bounded() {
     let play = filed(&again.repeat(20));
     assert_eq!(play.unit.ledger.rows[0].history.len(), CHANGES_KEPT);
     assert_eq!(play.unit.ledger.rows[0].state, RowState::Reopened);
+}
+
+#[test]
+fn what_an_implementer_says_to_have_fixed_is_called_a_claim_until_it_is_closed() {
+    let claimed = filed("codex edits a.rs\ncodex: pass fixes F1");
+    let row = &claimed.unit.ledger.rows[0];
+    assert_eq!((row.stands(), row.state.name()), ("claimed fixed", "fixed"), "programs read the word of the log");
+    let status = render(&Status::of(&claimed.unit, claimed.log.last().unwrap().at));
+    let line = status.iter().find(|line| line.label == "Findings").unwrap();
+    assert!(line.value.contains("(claimed fixed, claude, round 1)"), "{}", line.value);
+    let told: Vec<_> = claimed.log.iter().filter_map(timeline).map(|row| row.what).collect();
+    assert!(told.iter().any(|what| what.contains("(F1 claimed fixed)")), "{told:?}");
+    let closed = filed("codex edits a.rs\ncodex: pass fixes F1\nclaude: pass clean");
+    assert_eq!(closed.unit.ledger.rows[0].stands(), "fixed");
 }

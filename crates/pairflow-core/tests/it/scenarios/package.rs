@@ -184,7 +184,13 @@ fn a_statement_that_code_cannot_tie_to_anything_is_marked() {
 
 #[test]
 fn missing_parts_of_the_explanation_are_said_to_be_missing() {
-    let play = explained("# Why\\nIt raced.");
+    let play = play(
+        "given max_rounds 1
+         start
+         codex: pass explaining '# Why\\nIt raced.'
+         claude: pass clean
+         human: reply accept",
+    );
     let missing: Vec<_> = play.package().lines().filter(|line| line.starts_with("Missing:")).collect();
     let said = |part: &str| format!("Missing: no agent has explained this ({part}).");
     assert_eq!(missing, [said("what changed"), said("risks"), said("manual test plan")]);
@@ -212,8 +218,7 @@ fn the_package_of_an_explained_claim_can_be_made_again_from_the_log() {
          codex edits a.rs
          codex: pass 'cut'
          claude: pass clean
-         codex: converged 'fine' explaining '# Risks\\na.rs:1 is new.\\n# What changed\\nA lot.'
-         codex: converged 'fine' explaining '# Risks\\na.rs:1 is new.\\n# What changed\\nA lot.'",
+         codex: converged 'fine' explaining '# Risks\\na.rs:1 is new.\\n# What changed\\nA lot.\\n# Why\\nx\\n# Test plan\\nx'",
     );
     let mut unit = Unit::new(play.unit.id.clone());
     let mut found = None;

@@ -222,7 +222,7 @@ fn a_given_key_makes_any_retry_the_same_record() {
          #6 READY_FOR_APPROVAL round 2 tree1
          #7 APPROVED_FOR_COMMIT tree1
          same record as #7
-         #8 RUNNING claude implementer round 3
+         #8 RUNNING codex implementer round 3
          same record as #8",
     );
 }
@@ -241,8 +241,7 @@ fn a_retry_key_survives_a_crash() {
 }
 
 fn warned(play: &Play, agent: &str, reason: &str, later: u64) -> Unit {
-    let warning =
-        Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new(), explanation_asked: false };
+    let warning = Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new() };
     let mut envelope = play.log.last().unwrap().clone();
     envelope.event = Event::own(1, Body::ProtocolWarning(warning));
     envelope.event.recipient = Party::Agent(agent.parse().unwrap());

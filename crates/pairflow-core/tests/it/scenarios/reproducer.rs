@@ -3,6 +3,9 @@
 use pairflow_core::facts::Outcome;
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::rounds::{REPRODUCERS, Shown};
+use pairflow_core::view::brief::{BriefMaterial, brief};
+use pairflow_core::view::inbox::inbox;
+use pairflow_core::view::timeline::timeline;
 use pairflow_testkit::script::{Play, check, play};
 
 use super::ledger::rows;
@@ -95,7 +98,7 @@ fn no_critic_confirms_a_row_whose_reproducer_fails() {
          #5 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
          #6 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
          #7 RUNNING claude reviewer round 2 open: F1 P1 no rollback [reopened]
-         refused: F1 has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does
+         refused: F1 has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a reproducer that is wrong is taken back by its author with --retract F1
          #8 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
          #9 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
          #10 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
@@ -206,4 +209,92 @@ fn closed_rows_never_take_the_place_of_open_ones_when_there_are_many_reproducers
     }
     play.line("codex: pass");
     assert!(play.unit.ledger.open().next().is_none(), "{:?}", rows(&play));
+}
+
+#[test]
+fn its_author_takes_a_wrong_reproducer_back_and_confirms_the_row_in_the_same_review() {
+    let disputed = "codex: pass disputes F1 'pytest is not installed here'";
+    check(
+        &format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'\n{disputed}
+             claude: pass clean confirms F1
+             claude: pass clean retracts F1 confirms F1"),
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [disputed]
+         refused: F1 has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a reproducer that is wrong is taken back by its author with --retract F1
+         #5 RUNNING codex reviewer round 3 clean: claude",
+    );
+    let play = proven(&format!("{disputed}\nclaude: pass clean retracts F1 confirms F1\ncodex: pass clean"));
+    assert_eq!(rows(&play), ["F1 P1 no rollback: disputed, closed"]);
+    assert_eq!(play.unit.ledger.rows[0].reproducer, None);
+    assert!(notes(&play).contains(&"its reproducer is withdrawn: ./repro"), "{:?}", notes(&play));
+    assert_eq!(play.unit.ledger.withdrawn().unwrap(), "reproducers withdrawn: 1 (F1)");
+    assert!(play.package().contains("- reproducers withdrawn: 1 (F1)"), "{}", play.package());
+    let told: Vec<_> = play.log.iter().filter_map(timeline).map(|row| row.what).collect();
+    assert!(told.iter().any(|what| what.contains("F1 confirmed, F1 reproducer withdrawn")), "{told:?}");
+}
+
+#[test]
+fn a_row_without_its_reproducer_is_a_claim_like_any_other() {
+    let play = proven(
+        "codex: pass disputes F1 'no'\nclaude: pass P3 'naming' retracts F1 reopens F1\ncodex edits a.rs\ncodex: pass fixes F1",
+    );
+    assert_eq!(
+        rows(&play)[0],
+        "F1 P1 no rollback: fixed",
+        "nothing is run for it any more, so it waits for its reviewer"
+    );
+    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude");
+}
+
+#[test]
+fn nobody_else_takes_a_reproducer_back_and_there_has_to_be_one() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback' by './repro' P1 'leaks'
+         codex: pass fixes F2 retracts F1
+         codex: pass fixes F2 disputes F1 'no'
+         claude: pass P3 'naming' retracts F2
+         claude: pass P3 'naming' retracts F7",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback, F2 P1 leaks
+         refused: the reproducer of F1 is claude's, and only claude may take it back
+         #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [disputed], F2 P1 leaks [fixed]
+         refused: F2 has no reproducer that could be taken back
+         refused: F7 is not an open finding",
+    );
+}
+
+#[test]
+fn the_brief_of_its_author_says_how_a_reproducer_is_taken_back() {
+    let play = proven("codex: pass disputes F1 'pytest is not installed here'");
+    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    assert!(
+        text.contains("Where a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn questions_name_the_reproducer_its_last_lines_and_what_can_be_done() {
+    let ways = "If the reproducer of F1 is wrong: claude may take it back, codex may dispute F1, and `pairflow waive demo F1 \
+                --reason '…'` closes it on your word.";
+    let mut same = proven("codex: pass 'no fault'");
+    same.line("codex: pass 'still no fault'");
+    let question = &same.unit.questions[0].question;
+    for part in ["the reproducer of F1 P1 no rollback runs: ./repro\n  expected 1\n  came 2\n", ways] {
+        assert!(question.contains(part), "{part}: {question}");
+    }
+    let capped =
+        play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'");
+    let question = &capped.unit.questions[0].question;
+    for part in ["its reproducer `./repro` fails, which shows it: expected 1 came 2", ways] {
+        assert!(question.contains(part), "{part}: {question}");
+    }
+    let answers = inbox(&capped.unit).remove(0).answer;
+    assert!(answers.contains(&"pairflow waive demo F1 --reason '…'".to_owned()), "{answers:?}");
 }

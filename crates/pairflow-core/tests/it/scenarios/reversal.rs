@@ -105,5 +105,12 @@ fn a_finding_that_names_itself_or_nothing_that_is_there_undoes_nothing() {
 #[test]
 fn accept_takes_the_work_as_it_is_and_names_the_finding() {
     let play = play(&format!("{UNDOES}\nhuman: reply accept"));
-    assert_eq!(play.unit.certificate.unwrap().waived, ["F2 P1 this waits too long", "two clean reviews"]);
+    assert_eq!(
+        play.unit.certificate.unwrap().waived,
+        [
+            "F2 P1 this waits too long",
+            "two clean reviews",
+            "an explanation (what changed, why, risks, manual test plan)"
+        ]
+    );
 }

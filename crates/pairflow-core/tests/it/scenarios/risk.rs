@@ -125,23 +125,23 @@ fn approving_accepts_the_minor_findings_and_rework_sends_one_back_that_then_has_
         &format!(
             "{ready}
              human: rework F2
-             claude: pass
-             codex: converged
-             codex: pass clean
-             claude: pass fixes F2
-             codex: pass clean
-             claude: pass clean"
+             codex: pass 'again'
+             claude: converged
+             claude: pass clean
+             codex: pass fixes F2
+             claude: pass clean
+             codex: pass clean"
         ),
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude open: F1 P2 slow start, F2 P3 naming
          #4 READY_FOR_APPROVAL round 2 tree1
-         #5 RUNNING claude implementer round 3 open: F1 P2 slow start, F2 P3 naming [reopened]
-         #6 RUNNING codex reviewer round 3 open: F1 P2 slow start, F2 P3 naming [reopened]
-         refused: not converged yet: findings that have to be answered (--fixed or --dispute): F2 P3 naming; a second clean review of this tree by another agent (clean so far: codex)
-         #7 RUNNING claude implementer round 4 open: F1 P2 slow start, F2 P3 naming [reopened]
-         #8 RUNNING codex reviewer round 4 open: F1 P2 slow start, F2 P3 naming [fixed]
-         #9 RUNNING claude reviewer round 5 clean: codex open: F1 P2 slow start
+         #5 RUNNING codex implementer round 3 open: F1 P2 slow start, F2 P3 naming [reopened]
+         #6 RUNNING claude reviewer round 3 open: F1 P2 slow start, F2 P3 naming [reopened]
+         refused: not converged yet: findings that have to be answered (--fixed or --dispute): F2 P3 naming; a second clean review of this tree by another agent (clean so far: claude)
+         #7 RUNNING codex implementer round 4 open: F1 P2 slow start, F2 P3 naming [reopened]
+         #8 RUNNING claude reviewer round 4 open: F1 P2 slow start, F2 P3 naming [fixed]
+         #9 RUNNING codex reviewer round 5 clean: claude open: F1 P2 slow start
          #10 READY_FOR_APPROVAL round 5 tree1",
     );
 }

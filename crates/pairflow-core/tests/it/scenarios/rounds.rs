@@ -370,7 +370,6 @@ fn one_agent_in_both_seats_reviews_twice_and_the_certificate_says_so() {
     assert_eq!(
         notes,
         [
-            "the agents did not explain: what changed, why, risks, manual test plan",
             "same model: both seats were held by the same agent",
             "external agents: pairflow cannot vouch that each review began with a fresh context",
         ]

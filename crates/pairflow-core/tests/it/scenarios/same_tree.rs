@@ -19,7 +19,7 @@ fn the_authors_own_re_check_does_not_settle_what_the_critic_left_open() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 2 clean: claude open: F1 P2 naming, F2 P3 spacing
          #4 READY_FOR_APPROVAL round 2 tree1
-         #5 RUNNING claude implementer round 3 open: F1 P2 naming [reopened], F2 P3 spacing",
+         #5 RUNNING codex implementer round 3 open: F1 P2 naming [reopened], F2 P3 spacing",
     );
 }
 

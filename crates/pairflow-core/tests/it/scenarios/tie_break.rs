@@ -1,7 +1,10 @@
 //! When the reviews are used up, or a check cannot be run: one question, two answers.
 
 use pairflow_core::log::QuestionKind;
-use pairflow_testkit::script::{check, play};
+use pairflow_core::view::inbox::inbox;
+use pairflow_core::view::status::{Status, render};
+use pairflow_core::view::timeline::timeline;
+use pairflow_testkit::script::{Play, check, play};
 
 #[test]
 fn at_the_cap_a_person_is_asked_once() {
@@ -103,14 +106,13 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
         "given max_rounds 1
          start
          codex edits a.rs
-         codex: pass
+         codex: pass explained
          claude: pass P1 'no rollback' P3 'naming'
          human: reply accept",
     );
     let certificate = play.unit.certificate.as_ref().unwrap();
-    assert_eq!(certificate.waived, ["F1 P1 no rollback", "F2 P3 naming", "two clean reviews"]);
+    assert_eq!(certificate.waived, ["F1 P1 no rollback", "two clean reviews"], "nobody has decided on the nitpick");
     assert!(certificate.reviews.is_empty());
-    assert!(play.package().contains("waived by a person: F1 P1 no rollback"));
     assert_eq!(play.log.last().unwrap().more, 0);
     assert_eq!(play.log[play.log.len() - 3].more, 2);
 }
@@ -121,7 +123,7 @@ fn accept_of_one_clean_review_waives_the_second() {
         "given max_rounds 1
          start
          codex edits a.rs
-         codex: pass
+         codex: pass explained
          claude: pass clean
          human: reply accept",
     );
@@ -317,4 +319,46 @@ fn a_late_result_of_a_check_that_was_given_up_is_refused() {
          refused: this is no longer owed
          refused: this is no longer owed",
     );
+}
+
+#[test]
+fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decided() {
+    let play = play(
+        "given max_rounds 1
+         start
+         codex edits a.rs
+         codex: pass explained
+         claude: pass P1 'no rollback' P3 'naming'
+         human: reply accept",
+    );
+    let package = play.package();
+    for said in [
+        "accepted by a person at a tie-break of the policy `strict`",
+        "Reviewed clean by nobody. Open then: F1 P1 no rollback. Missing then: two clean reviews.",
+        "open finding, accepted so by a person at the tie-break: [F1](ledger://F1) P1 no rollback",
+        "open finding: [F2](ledger://F2) P3 naming",
+        "accepted by a person without: two clean reviews",
+    ] {
+        assert!(package.contains(said), "{said}: {package}");
+    }
+    assert!(!package.contains("waived by"), "{package}");
+    assert!(!package.contains("reviewed clean by a person"), "{package}");
+    let told: Vec<_> = play.log.iter().filter_map(timeline).map(|row| row.what).collect();
+    assert!(told.iter().any(|what| what.ends_with(", accepted by a person at a tie-break")), "{told:?}");
+    assert_eq!(
+        inbox(&play.unit)[0].question,
+        "1 file +1 -0, accepted by you at a tie-break, 2 findings open: approve?"
+    );
+}
+
+#[test]
+fn after_an_answer_all_reviews_are_counted() {
+    let mut play = play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
+    let round = |play: &Play| {
+        let lines = render(&Status::of(&play.unit, play.log.last().unwrap().at));
+        lines.into_iter().find(|line| line.label == "Round").unwrap().value
+    };
+    assert_eq!(round(&play), "2, 1 of 1 reviews used");
+    play.line("human: reply continue");
+    assert_eq!(round(&play), "2, 1 review in all, 0 of 1 since your answer");
 }

@@ -278,8 +278,8 @@ fn rework_while_the_base_is_merged_opens_no_turn_before_the_merge_is_done() {
          #3 RUNNING codex reviewer round 2 clean: claude
          #4 READY_FOR_APPROVAL round 2 tree1
          #5 READY_FOR_APPROVAL round 2 tree1 updating
-         #6 RUNNING claude implementer round 3 opening updating
+         #6 RUNNING codex implementer round 3 opening updating
          refused: this is no longer owed
-         #7 RUNNING claude implementer round 3",
+         #7 RUNNING codex implementer round 3",
     );
 }

@@ -55,30 +55,33 @@ fn a_waived_check_keeps_nothing_from_being_accepted_and_stays_waived_on_later_tr
 #[test]
 fn a_waiver_needs_a_reason_and_something_that_is_there() {
     check(
-        "given checks test, lint
+        "given checks test, lint, typecheck
          start
+         lint fails
+         human: waive lint 'it is broken'
+         human: waive lint 'again'
          codex edits a.rs
          codex: pass
+         human: waive typecheck 'it passes'
          claude: pass P1 'no rollback'
          human: waive F1
          human: waive F1 ' '
          human: waive F2 'gone'
          human: waive coverage 'low'
          human: waive F1 'we roll forward'
-         human: waive F1 'again'
-         human: waive lint 'it is broken'
-         human: waive lint 'again'",
+         human: waive F1 'again'",
         "#1 RUNNING codex implementer round 1
-         #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #2 RUNNING codex implementer round 1
+         refused: the check 'lint' is waived already
+         #3 RUNNING claude reviewer round 1 waived: lint
+         refused: the check 'typecheck' passes on this tree, so there is nothing to waive
+         #4 RUNNING codex implementer round 2 waived: lint open: F1 P1 no rollback
          refused: the reason of the waiver must not be empty
          refused: the reason of the waiver must not be empty
          refused: F2 is not an open finding
-         refused: there is no check 'coverage'; there are test, lint
-         #4 RUNNING codex implementer round 2
-         refused: the finding F1 is waived already
+         refused: there is no check 'coverage'; there are test, lint, typecheck
          #5 RUNNING codex implementer round 2 waived: lint
-         refused: the check 'lint' is waived already",
+         refused: the finding F1 is waived already",
     );
 }
 
@@ -186,19 +189,16 @@ fn what_a_check_said_of_this_tree_before_its_waiver_counts_again() {
     check(
         "given checks test, lint
          start
+         lint fails
          codex edits a.rs
          codex: pass
          human: waive lint 'slow'
-         lint fails
-         claude: pass clean
-         human: waive lint withdraw
-         codex: pass clean",
+         lint passes
+         human: waive lint withdraw",
         "#1 RUNNING codex implementer round 1
-         #2 RUNNING claude reviewer round 1
-         #3 RUNNING claude reviewer round 1 waived: lint
-         #4 RUNNING codex reviewer round 2 clean: claude waived: lint
-         #5 RUNNING codex reviewer round 2 clean: claude
-         #6 READY_FOR_APPROVAL round 2 tree1",
+         #2 RUNNING codex implementer round 1 failing: lint
+         #3 RUNNING codex implementer round 1 waived: lint
+         #4 RUNNING codex implementer round 1 failing: lint",
     );
 }
 
@@ -335,13 +335,13 @@ fn history_log_and_row_say_that_a_waiver_was_taken_back() {
     let play = play(
         "given checks test, lint
          start
+         human: waive lint 'broken'
+         human: waive lint withdraw
          codex edits a.rs
          codex: pass
          claude: pass P1 'no rollback'
          human: waive F1 'we roll forward'
-         human: waive F1 withdraw 'we do not'
-         human: waive lint 'broken'
-         human: waive lint withdraw",
+         human: waive F1 withdraw 'we do not'",
     );
     let row = &play.unit.ledger.rows[0];
     let told: Vec<_> = row.history.iter().map(|one| (one.to.name(), one.by.to_string(), one.note.as_str())).collect();
@@ -356,10 +356,10 @@ fn history_log_and_row_say_that_a_waiver_was_taken_back() {
     assert_eq!(
         shown,
         [
-            "waives finding F1: we roll forward",
-            "withdraws the waiver of finding F1: we do not",
             "waives check 'lint': broken",
             "withdraws the waiver of check 'lint'",
+            "waives finding F1: we roll forward",
+            "withdraws the waiver of finding F1: we do not",
         ]
     );
 }

@@ -25,7 +25,7 @@ fn after(lines: &[&str]) -> Play {
 /// Records, as the shell does, that a command of `agent` was refused.
 fn warned(play: &mut Play, agent: &str) {
     let (command, reason) = ("pass".to_owned(), "a person is asked first".to_owned());
-    let warning = Warning { command, reason, unmet: Vec::new(), explanation_asked: false };
+    let warning = Warning { command, reason, unmet: Vec::new() };
     let mut event = Event::own(play.unit.round, Body::ProtocolWarning(warning));
     event.recipient = Party::Agent(agent.parse().unwrap());
     let last = play.log.last().unwrap().clone();

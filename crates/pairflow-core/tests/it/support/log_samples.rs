@@ -23,15 +23,7 @@ pub(crate) fn question(text: &str) -> Event {
 
 pub(crate) fn warning(text: &str) -> Event {
     let unmet = vec!["two clean reviews".to_owned()];
-    Event::own(
-        2,
-        Body::ProtocolWarning(Warning {
-            command: "converged".to_owned(),
-            reason: text.to_owned(),
-            unmet,
-            explanation_asked: false,
-        }),
-    )
+    Event::own(2, Body::ProtocolWarning(Warning { command: "converged".to_owned(), reason: text.to_owned(), unmet }))
 }
 
 pub(crate) fn moment(n: u64) -> Moment {

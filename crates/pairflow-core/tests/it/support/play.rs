@@ -3,7 +3,7 @@
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::{Decision, Envelope, Event, Ground, Lifecycle, Workspace};
-use pairflow_core::rounds::{Answers, Finding};
+use pairflow_core::rounds::{Answers, Explanation, Finding};
 use pairflow_core::rules::{Check, DriverKind, Rules};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{
@@ -124,7 +124,11 @@ impl Play {
     pub(crate) fn review(&mut self, by: &str, summary: &str, findings: Vec<Finding>) {
         let tree = self.unit.tree().unwrap().0.clone();
         let reviewed = (1..=self.unit.phase.turn().unwrap().slices).collect();
-        self.run(Command::Pass(PassCommand { findings: Some(findings), reviewed, ..pass(by, summary) }));
+        // Whose review may be the last one needed also explains.
+        let said = || "said".to_owned();
+        let explanation = Explanation { what: said(), why: said(), risks: said(), test_plan: said() };
+        let explanation = (!self.unit.streak.is_empty()).then_some(explanation);
+        self.run(Command::Pass(PassCommand { findings: Some(findings), reviewed, explanation, ..pass(by, summary) }));
         self.settle(by, &tree, true);
     }
 }

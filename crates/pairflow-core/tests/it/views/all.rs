@@ -3,7 +3,7 @@
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, Warning, Workspace};
-use pairflow_core::rounds::Finding;
+use pairflow_core::rounds::{Explanation, Finding};
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{Command, HeadSeen, MAX_TEXT, MAX_TITLE, PassCommand, Seen, Unit, create, decide, evolve};
@@ -93,7 +93,12 @@ impl Play {
 
     fn hand_over(&mut self, by: &str, summary: &str, findings: Option<&[&str]>) {
         let head = HeadSeen::Branch("bubble/demo".to_owned());
+        // Whose review may be the last one needed also explains.
+        let said = || "said".to_owned();
+        let explanation = Explanation { what: said(), why: said(), risks: said(), test_plan: said() };
+        let explanation = (findings.is_some() && !self.unit.streak.is_empty()).then_some(explanation);
         self.run(Command::Pass(PassCommand {
+            explanation,
             refs: vec!["src/save.rs".to_owned()],
             findings: findings.map(|texts| texts.iter().map(|text| text.parse::<Finding>().unwrap()).collect()),
             ..PassCommand::new(by.parse().unwrap(), summary, head)
@@ -267,12 +272,8 @@ fn seats_that_change_back_are_told() {
 #[test]
 fn every_message_type_has_a_line_but_attempts_to_deliver() {
     let mut play = Play::started();
-    let warning = Warning {
-        command: "converged".to_owned(),
-        reason: "no".to_owned(),
-        unmet: vec!["a".into(), "b".into()],
-        explanation_asked: false,
-    };
+    let warning =
+        Warning { command: "converged".to_owned(), reason: "no".to_owned(), unmet: vec!["a".into(), "b".into()] };
     let mut refused = Event::own(1, Body::ProtocolWarning(warning));
     refused.recipient = "codex".parse().unwrap();
     let delivery = |acknowledged| Event {
@@ -654,8 +655,7 @@ fn hostile_play(text: &str) -> Play {
     play.run(Command::Reply { message: text.to_owned(), question: None, decision: None, refs: Vec::new(), key: None });
     play.run(Command::Pause { reason: text.to_owned() });
     play.run(Command::Resume);
-    let warning =
-        Warning { command: text.to_owned(), reason: text.to_owned(), unmet: Vec::new(), explanation_asked: false };
+    let warning = Warning { command: text.to_owned(), reason: text.to_owned(), unmet: Vec::new() };
     play.record(vec![Event { sender: Party::Human, ..Event::own(1, Body::ProtocolWarning(warning)) }]);
     play.ask("codex", text);
     play

@@ -161,8 +161,8 @@ fn a_brief_ends_with_the_commands_that_can_end_the_turn() {
         commands(&told(&last, &sliced(2))),
         [
             "pairflow pass --id save-safely --summary '…' --findings FILE --reviewed 1,2",
-            "pairflow pass --id save-safely --summary '…' --no-findings --reviewed 1,2",
-            "pairflow converged --id save-safely --summary '…' --reviewed 1,2",
+            "pairflow pass --id save-safely --summary '…' --no-findings --reviewed 1,2 --explain FILE",
+            "pairflow converged --id save-safely --summary '…' --reviewed 1,2 --explain FILE",
             "pairflow ask-human --id save-safely --question '…'"
         ]
     );
@@ -189,7 +189,7 @@ fn the_ledger_is_told_without_names() {
     play.produce("codex", "keeps the mode", &[5], "dddd");
     let text = told(&play, &material());
     let (open, settled) = (section(&text, "Open findings"), section(&text, "Settled findings"));
-    assert!(open.contains("- F5 P1 the mode of the file is lost [fixed]\n"), "{open}");
+    assert!(open.contains("- F5 P1 the mode of the file is lost [claimed fixed]\n"), "{open}");
     assert!(
         settled.contains("- F1 P1 a failed rename") && settled.contains("- F4 P1 a symlink is followed"),
         "{settled}"

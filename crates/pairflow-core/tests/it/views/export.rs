@@ -123,7 +123,6 @@ fn what_agents_say_is_linked_to_findings_hunks_and_receipts_or_marked() {
     assert!(page.contains("see <a class=\"ref\" href=\"#hunk-1-1\">src/token.rs:1</a></li>"), "{page}");
     assert!(page.contains("It raced. <span class=\"none\">no evidence</span>"));
     assert!(page.contains("given <a class=\"ref\" href=\"#f1\">F1</a>?"));
-    assert!(page.contains("missing: no agent has explained this"));
 }
 
 #[test]

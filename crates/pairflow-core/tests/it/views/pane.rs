@@ -282,10 +282,10 @@ fn a_long_title_gives_way_to_how_its_finding_stands() {
         let lines = text(&shown(&play, &[], columns, 30));
         let row = lines.lines().find(|line| line.contains("F1 P1")).unwrap();
         let row: String = row.chars().take(end).collect();
-        assert!(row.trim_end().ends_with("… [fixed]  src/save.rs:42"), "{columns}: {row}");
+        assert!(row.trim_end().ends_with("… [claimed fixed]  src/save.rs:42"), "{columns}: {row}");
     }
     let narrow = text(&shown(&play, &[], 50, 30));
-    assert!(narrow.contains("… [fixed]"), "{narrow}");
+    assert!(narrow.contains("… [claimed fixed]"), "{narrow}");
 }
 
 #[test]

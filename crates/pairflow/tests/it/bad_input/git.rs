@@ -127,8 +127,8 @@ fn a_worktree_removed_before_a_rework_becomes_a_question_and_comes_back_with_res
     home.pairflow(&["request-rework", "b1", "--message", "once more"]).ok();
     home.wait_for_state("b1", "WAITING_HUMAN");
     home.pairflow(&["resume", "b1"]).ok();
-    // The seats had changed after the first clean review.
-    home.wait_for_turn("b1", "claude");
+    // The seats had changed after the first clean review; rework goes to who was chosen to implement.
+    home.wait_for_turn("b1", "codex");
     assert_eq!(std::fs::read_to_string(codex.worktree.join("done.txt")).unwrap(), "done\n");
 }
 

@@ -115,10 +115,9 @@ fn huge_words_of_agents_become_artifacts() {
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
-    // The explanation is asked for once.
     codex.pairflow(&["converged", "--summary", "x"]).ends(1).says("--explain");
-    let claim = huge(1);
-    fed(codex.command(&["converged", "--summary", "-"]), claim.as_bytes()).ok();
+    let (claim, explanation) = (huge(1), codex.explanation());
+    fed(codex.command(&["converged", "--summary", "-", "--explain", &explanation]), claim.as_bytes()).ok();
     spilled(&home, "b1", "CONVERGENCE", &claim);
     let rework = huge(8).split_off(huge(8).len() - 4 * 1024 * 1024);
     fed(home.command(&["request-rework", "b1", "--message", "-"]), rework.as_bytes()).ok();

@@ -72,7 +72,9 @@ fn a_change_of_thousands_of_files_goes_the_whole_way() {
     let all = (1..=17).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
     claude.pairflow(&["pass", "--summary", "fine", "--no-findings", "--reviewed", &all]).ok();
     home.wait_for_turn("x", "codex");
-    codex.pairflow(&["pass", "--summary", "fine", "--no-findings", "--reviewed", &all]).ok();
+    let explanation = codex.explanation();
+    let clean = ["pass", "--summary", "fine", "--no-findings", "--reviewed", &all, "--explain", &explanation];
+    codex.pairflow(&clean).ok();
     home.wait_for_state("x", "READY_FOR_APPROVAL");
     let package = artifact(&home, "x", "done-package.md");
     assert!(package.contains("6500 file(s) changed") && package.contains("and 5500 more"), "the whole list is named");

@@ -101,7 +101,7 @@ fn a_second_review_begins_with_what_changed_since_the_first() {
     assert_eq!(clean.len(), 3, "{clean:?}");
     run(&claude, &clean[1]).ok();
     home.wait_for_turn("b1", "codex");
-    let last = commands(&brief(&home, "codex"), "-");
+    let last = commands(&brief(&home, "codex"), &codex.explanation());
     assert_eq!(last[2][..3], ["converged", "--id", "b1"], "{last:?}");
     run(&codex, &last[1]).ok();
     home.wait_for_state("b1", "READY_FOR_APPROVAL");

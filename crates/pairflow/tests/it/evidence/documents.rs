@@ -33,9 +33,11 @@ fn stands(status: &Value) -> Vec<(String, String)> {
     status["checks"].as_array().unwrap().iter().map(|one| (text(&one["check"]), text(&one["stand"]))).collect()
 }
 
-/// The implementer hands over, with the outline that every hand-over of a document has.
+/// The implementer hands over, with the outline that every hand-over of a document has, and an explanation.
 fn hand_over(agent: &Agent<'_>, summary: &str, more: &[&str]) -> Ran {
-    let outline = ["pass", "--summary", summary, "--step", "dry-run=a loop around the download"];
+    let explanation = agent.explanation();
+    let outline =
+        ["pass", "--summary", summary, "--step", "dry-run=a loop around the download", "--explain", &explanation];
     agent.pairflow(&[&outline[..], more].concat())
 }
 
@@ -81,17 +83,17 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
     home.pairflow(&["approve", "prd"]).ends(1);
     home.pairflow(&["inbox", "prd"]).ok().says("--decision accept");
     home.pairflow(&["reply", "prd", "--message", "what is the test machine?"]).ok();
-    home.wait_for_turn("prd", "claude");
-    let asked = std::fs::read_to_string(home.agent("prd", "claude").var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+    home.wait_for_turn("prd", "codex");
+    let asked = std::fs::read_to_string(home.agent("prd", "codex").var("PAIRFLOW_BRIEF").unwrap()).unwrap();
     assert!(asked.contains("what is the test machine?"), "{asked}");
     let (codex, claude) = (home.agent("prd", "codex"), home.agent("prd", "claude"));
-    claude.write("docs/prd.md", &GOOD.replace("the test machine", "the test machine in the office"));
-    hand_over(&claude, "said which one", &[]).ok();
-    home.wait_for_turn("prd", "codex");
-    review(&codex, &["--no-findings"]).ok();
+    codex.write("docs/prd.md", &GOOD.replace("the test machine", "the test machine in the office"));
+    hand_over(&codex, "said which one", &[]).ok();
     home.wait_for_turn("prd", "claude");
     review(&claude, &["--no-findings"]).ok();
     home.wait_for_state("prd", "WAITING_HUMAN");
+    home.wait_for_turn("prd", "codex");
+    review(&codex, &["--no-findings"]).ok();
     home.pairflow(&["reply", "prd", "--decision", "accept"]).ok();
     home.wait_for_state("prd", "READY_FOR_APPROVAL");
     home.pairflow(&["verify", "prd"]).ok();

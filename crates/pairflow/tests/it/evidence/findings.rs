@@ -60,7 +60,8 @@ fn answers_belong_to_their_seat_and_to_open_rows() {
     codex.pairflow(&["pass", "--summary", "x", "--dispute", "F1", "--reason", "it is meant"]).ok();
     home.wait_for_turn("b1", "claude");
     assert_eq!(findings(&home, "b1")[0]["state"], "disputed");
-    claude.pairflow(&["pass", "--summary", "x", "--reopen", "F1"]).ok();
+    let reopened = claude.pairflow(&["pass", "--summary", "x", "--reopen", "F1"]).ok();
+    assert!(!reopened.stdout.contains("Still open although answered"), "{reopened:?}");
     home.wait_for_turn("b1", "codex");
     assert_eq!(findings(&home, "b1")[0]["state"], "reopened");
 }
@@ -105,6 +106,49 @@ fn a_reproducer_decides_when_its_finding_is_mended() {
     home.wait_for_turn("b1", "claude");
     let row = &findings(&home, "b1")[0];
     assert_eq!((&row["open"], &row["reproducer"]["stand"]), (&json!(false), &json!("passes")));
+}
+
+#[test]
+fn a_reproducer_that_cannot_work_is_taken_back_by_its_author() {
+    let home = home();
+    let (codex, claude) = handed_over(&home, "b1");
+    review(
+        &home,
+        &claude,
+        r#"{"findings": [
+            {"severity": "P1", "title": "the list is not sorted", "reproducer": "echo No module named pytest; exit 1"},
+            {"severity": "P1", "title": "the empty list fails", "reproducer": "no-such-runner test_empty"}]}"#,
+    );
+    home.wait_for_turn("b1", "codex");
+    let rows = findings(&home, "b1");
+    assert_eq!(rows[1]["reproducer"]["stand"], "dropped", "what cannot start shows nothing: {rows:#?}");
+    let dispute = [
+        "pass",
+        "--summary",
+        "not installed",
+        "--dispute",
+        "F1",
+        "--reason",
+        "pytest is not installed",
+        "--fixed",
+        "F2",
+    ];
+    codex.pairflow(&dispute).ok();
+    home.wait_for_turn("b1", "claude");
+    claude.pairflow(&["pass", "--summary", "x", "--finding", "P3:y", "--confirm", "F1"]).ends(1).says("--retract F1");
+    codex.pairflow(&["pass", "--summary", "x", "--retract", "F1"]).ends(1).says("claude's turn");
+    let file = home.root().join("tmp/withdrawn.json");
+    std::fs::write(&file, r#"{"findings": [], "confirm": ["F1", "F2"], "retract": ["F1"]}"#).unwrap();
+    claude.pairflow(&["pass", "--summary", "it is sorted", "--findings", &file.display().to_string()]).ok();
+    home.wait_for_turn("b1", "codex");
+    let row = &findings(&home, "b1")[0];
+    assert_eq!((&row["open"], &row["withdrawn"], &row["reproducer"]), (&json!(false), &json!(1), &Value::Null));
+    home.pairflow(&["findings", "b1"]).ok().says("reproducer withdrawn").says("reproducers withdrawn: 1 (F1)");
+    codex.agrees("fine").ok();
+    home.wait_for_state("b1", "READY_FOR_APPROVAL");
+    let package = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/artifacts/done-package.md")).unwrap();
+    assert!(package.contains("- reproducers withdrawn: 1 (F1)"), "{package}");
+    home.pairflow(&["verify", "b1"]).ok();
 }
 
 #[test]
@@ -201,7 +245,7 @@ fn a_person_can_live_with_a_finding_or_a_check_and_an_agent_cannot_say_so() {
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
-    codex.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
+    codex.agrees("fine").ok();
     home.wait_for_state("b1", "READY_FOR_APPROVAL");
     let package = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/artifacts/done-package.md")).unwrap();
     assert!(package.contains("the linter is broken") && package.contains("F1 P1 ugly"), "{package}");

@@ -33,7 +33,10 @@ fn clean(agent: &Agent<'_>) {
     agent.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ends(1).says("slices");
     let told = brief(agent);
     let slices = told.rsplit("--reviewed ").next().and_then(|rest| rest.split_whitespace().next()).unwrap();
-    agent.pairflow(&["pass", "--summary", "fine", "--no-findings", "--reviewed", slices]).ok();
+    let explanation = agent.explanation();
+    agent
+        .pairflow(&["pass", "--summary", "fine", "--no-findings", "--reviewed", slices, "--explain", &explanation])
+        .ok();
 }
 
 #[test]

@@ -28,7 +28,7 @@ if [ "$agent" = claude ]; then
 fi
 act() {
   if [ "$seat" = implementer ]; then briefed; echo one >work.txt; pairflow pass --summary 'worked on it';
-  else gate go; pairflow pass --summary 'read it' --no-findings; fi
+  else gate go; explain | pairflow pass --summary 'read it' --no-findings --explain -; fi
 }
 "#;
 
@@ -63,7 +63,7 @@ act() {
     claude-implementer-3) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
     claude-reviewer-4) pairflow pass --summary 'read it' --finding 'P1:too slow' ;;
     codex-implementer-5) gate go; echo three >work.txt; pairflow pass --summary 'faster' --fixed F2 ;;
-    *) pairflow pass --summary 'all is well' --no-findings ;;
+    *) explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
   esac
 }
 "#;

@@ -34,7 +34,7 @@ fn escaping(first: &str) -> String {
 eval "said_$(declare -f hook)"
 hook() { if [ "$1" != Stop ] || [ ! -e "$here/escaped" ]; then said_hook "$@"; fi; }
 act() {
-  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ "$seat" != implementer ]; then explain | pairflow pass --summary 'read it' --no-findings --explain -; return; fi
   if [ ! -e "$here/escaped" ]; then FIRST; return; fi
   rm "$here/escaped"
   echo one >work.txt
@@ -177,7 +177,7 @@ fn about_an_unknown_dialog_that_stays_a_person_is_asked_once() {
 fn work_beside_a_dialog_does_not_answer_it() {
     let play = r#"
 act() {
-  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ "$seat" != implementer ]; then explain | pairflow pass --summary 'read it' --no-findings --explain -; return; fi
   dialog
   hook PermissionRequest ',"tool_name":"Write","tool_input":{"file_path":"work.txt","content":"one"}'
   for name in PreToolUse PostToolUse; do hook $name ',"tool_name":"Read","tool_input":{"file_path":"README.md"}'; done
@@ -305,7 +305,7 @@ fn what_fails_again_after_a_resume_is_asked_about_again() {
 fn what_a_program_asks_while_nobody_looks_after_it_is_found_by_the_next_supervisor() {
     let play = r#"
 act() {
-  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ "$seat" != implementer ]; then explain | pairflow pass --summary 'read it' --no-findings --explain -; return; fi
   gate ask
   dialog
   touch "$here/asks"

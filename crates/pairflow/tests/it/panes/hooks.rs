@@ -41,7 +41,7 @@ act() {
     implementer-1) echo one >work.txt; pairflow pass --summary 'first cut' ;;
     reviewer-1) gate go; pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
     implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
-    *) pairflow pass --summary 'all is well' --no-findings ;;
+    *) explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
   esac
 }
 person() { hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"ls"}'; gate free; }
@@ -143,7 +143,7 @@ fn nobody_is_reminded_in_a_paused_bubble() {
 fn a_permission_is_asked_for_and_the_question_withdrawn_with_the_next_sign_of_work() {
     let play = r#"
 act() {
-  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ "$seat" != implementer ]; then explain | pairflow pass --summary 'read it' --no-findings --explain -; return; fi
   # Claude Code shows its dialog while its hook waits, and the hook outlives the answer.
   hook PermissionRequest ',"tool_name":"Bash","tool_input":{"command":"rm -rf build"}' >"$here/told" &
   gate answered

@@ -15,7 +15,7 @@ asks() { hook PermissionRequest ",\"tool_name\":\"Bash\",\"tool_input\":{\"comma
 beside() { :; }
 after() { :; }
 act() {
-  if [ "$seat" != implementer ]; then pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ "$seat" != implementer ]; then explain | pairflow pass --summary 'read it' --no-findings --explain -; return; fi
   briefed
   beside & asks 'rm -rf build' told
   after

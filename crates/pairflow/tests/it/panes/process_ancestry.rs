@@ -18,7 +18,7 @@ const PLAY_FORGED: &str = r#"
 forged="pass --summary forged --no-findings"
 bare() { env -i PATH="$PATH" PAIRFLOW_SOCKET="$theirs" PAIRFLOW_AGENT=claude "$@"; }
 act() {
-  if [ "$seat" = reviewer ]; then touch "$here/reviewing"; gate read; pairflow pass --summary 'read it' --no-findings; return; fi
+  if [ "$seat" = reviewer ]; then touch "$here/reviewing"; gate read; explain | pairflow pass --summary 'read it' --no-findings --explain -; return; fi
   briefed
   echo one >work.txt
   pairflow pass --summary 'first cut'

@@ -14,7 +14,7 @@ use crate::support::bubbles::toys;
 const PLAY_GATED: &str = r#"
 act() {
   if [ "$seat" = implementer ]; then gate go; echo "$round" >work.txt; pairflow pass --summary 'worked on it';
-  else gate review; pairflow pass --summary 'read it' --no-findings; fi
+  else gate review; explain | pairflow pass --summary 'read it' --no-findings --explain -; fi
 }
 "#;
 
@@ -95,7 +95,7 @@ act() {
       echo two >work.txt
       pairflow pass --summary - --dispute F1 --reason "$(cat "$here/small")" <"$here/small" ;;
     implementer-*) echo "$round" >work.txt; pairflow pass --summary - <"$here/small" ;;
-    *) pairflow pass --summary - --no-findings <"$here/small" ;;
+    *) explain >"$here/pack"; pairflow pass --summary - --no-findings --explain "$here/pack" <"$here/small" ;;
   esac
 }
 "#;

@@ -12,7 +12,7 @@ const PLAY: &str = r#"
 if [ "$agent" = plain ]; then set --; echo $$ >>"$here/plain.pids"; fi
 act() {
   if [ "$seat" = implementer ]; then gate "implementer-$round"; echo "$round" >work.txt; pairflow pass --summary 'done';
-  else pairflow pass --summary 'read it' --no-findings; fi
+  else explain | pairflow pass --summary 'read it' --no-findings --explain -; fi
 }
 "#;
 /// `plain` says that it is there once the file `there` is.

@@ -10,7 +10,7 @@ const PLAY_GATED: &str = r#"
 act() {
   gate "$seat-$round"
   if [ "$seat" = implementer ]; then echo "$round" >work.txt; pairflow pass --summary 'worked on it';
-  else pairflow pass --summary 'read it' --no-findings; fi
+  else explain | pairflow pass --summary 'read it' --no-findings --explain -; fi
 }
 "#;
 
@@ -49,7 +49,7 @@ works() {
 act() {
   if [ "$seat" = implementer ] && [ ! -e "$here/go" ]; then works; return; fi
   if [ "$seat" = implementer ]; then echo one >work.txt; pairflow pass --summary 'worked on it';
-  else pairflow pass --summary 'read it' --no-findings; fi
+  else explain | pairflow pass --summary 'read it' --no-findings --explain -; fi
 }
 person() { works 6; touch "$here/by-hand"; }
 "#;

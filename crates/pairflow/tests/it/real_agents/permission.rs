@@ -12,7 +12,11 @@ const REFUSAL: &str = "Nein: \"reviews\" leave no files, größer gesagt";
 fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
     let hand_over = |words: &str| Reply::shell(format!("pairflow pass --summary {words}"));
     match (kind, turn.round) {
-        (Kind::Codex, 1) => vec![Reply::escalated("echo one > work.txt", "to write it"), hand_over("'first cut'")],
+        (Kind::Codex, 1) => {
+            let explain = "printf '## %s\\nx\\n' 'What changed' Why Risks 'Manual test plan'";
+            let first = Reply::shell(format!("{explain} | pairflow pass --summary 'first cut' --explain -"));
+            vec![Reply::escalated("echo one > work.txt", "to write it"), first]
+        }
         (Kind::Claude, 1) => vec![Reply::shell("touch looked.txt"), hand_over("'read it' --no-findings")],
         _ => vec![hand_over("'read it, too' --no-findings")],
     }

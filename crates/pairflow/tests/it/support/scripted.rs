@@ -7,7 +7,7 @@ pub(crate) const SMOOTH: &str = "
 agents:
   codex:
     - - write: {path: hello.txt, text: \"hello\\n\"}
-      - pass: {summary: wrote hello.txt}
+      - pass: {summary: wrote hello.txt, explain: \"## What changed\\nx\\n## Why\\nx\\n## Risks\\nx\\n## Manual test plan\\nx\\n\"}
     - - pass: {summary: nothing left, no_findings: true}
   claude:
     - - pass: {summary: looks right, no_findings: true}
@@ -19,7 +19,7 @@ agents:
   codex:
     - - ask_human: \"Which greeting?\"
       - write: {path: hello.txt, text: \"hello\\n\"}
-      - pass: {summary: wrote hello.txt}
+      - pass: {summary: wrote hello.txt, explain: \"## What changed\\nx\\n## Why\\nx\\n## Risks\\nx\\n## Manual test plan\\nx\\n\"}
     - - pass: {summary: nothing left, no_findings: true}
   claude:
     - - pass: {summary: looks right, no_findings: true}

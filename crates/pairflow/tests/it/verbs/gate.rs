@@ -101,6 +101,7 @@ fn rework_sends_the_work_back_also_after_the_approval() {
     let status = home.wait_for("b1", |status| status["turn_state"] == "open");
     assert_eq!((&status["state"], &status["active_role"]), (&json!("RUNNING"), &json!("implementer")));
     let holder = status["active_agent"].as_str().unwrap();
+    assert_eq!(holder, "codex", "who was chosen to implement");
     let brief = home.repo.join(format!(".pairflow/bubbles/b1/artifacts/brief-{holder}.md"));
     assert!(std::fs::read_to_string(brief).unwrap().contains("handle the empty list"));
     assert_eq!(decisions(&home, "b1"), ["approve", "revise"]);
