@@ -183,12 +183,34 @@ pub struct Prd {
     pub source: String,
     /// The documents, with the SHA-256 of each.
     pub documents: Vec<(String, String)>,
+    /// How they were approved; nothing in older logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<PrdApproval>,
+}
+
+/// How the document was approved that an implementation follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrdApproval {
+    /// A document bubble made it, and a person approved that.
+    Bubble,
+    /// The person confirmed it when the implementation was created.
+    Person,
 }
 
 impl Prd {
     /// The copy of a pinned document beneath `artifacts/`, by its SHA-256.
     pub fn artifact(sha256: &str) -> String {
         format!("prd/{sha256}.md")
+    }
+
+    /// Says how it was approved, as the end of a sentence.
+    pub fn approval(&self) -> String {
+        match self.approved {
+            Some(PrdApproval::Bubble) => format!("approved in bubble {}", self.source),
+            Some(PrdApproval::Person) => "approved by the person's word at the creation".to_owned(),
+            None => "of which nobody recorded the approval".to_owned(),
+        }
     }
 }
 

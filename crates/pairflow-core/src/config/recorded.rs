@@ -138,6 +138,7 @@ impl Subject<'_> {
             && new.source == old.source
         {
             new.documents.clone_from(&old.documents);
+            new.approved = old.approved;
         }
         rules
     }

@@ -105,7 +105,7 @@ fn rules(merged: &Layer) -> Rules {
         risk: decided(&merged.risk_paths),
         kind: decided(&merged.kind),
         documents: decided(&merged.documents),
-        prd: value(&merged.prd).map(|source| Prd { source, documents: Vec::new() }),
+        prd: value(&merged.prd).map(|source| Prd { source, documents: Vec::new(), approved: None }),
     }
 }
 

@@ -97,6 +97,11 @@ fn why(page: &mut Page, linked: &Linked<'_>) {
     let unit = linked.unit;
     page.line("The task:\n");
     page.quote(&unit.task);
+    if let Some(prd) = &unit.rules.prd {
+        let approval = inert(&prd.approval());
+        page.line(&format!("\nIt implements this, {approval}:\n"));
+        page.items(prd.documents.iter().map(|(path, sha256)| format!("{} (SHA-256 {sha256})", inert(path))));
+    }
     if unit.acceptance_criteria.is_empty() {
         page.line("\nThe task names no acceptance criteria.");
     } else {

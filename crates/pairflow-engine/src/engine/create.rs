@@ -8,7 +8,7 @@ use pairflow_core::unit::{MAX_TEXT, Unit, create};
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
 use crate::git::{Repo, commit_identity};
 use crate::store::StoreError;
-use crate::verbs::Document;
+use crate::verbs::{Document, criteria_of};
 
 /// An id that no bubble may have: archived snapshots lie under it, beside those of the bubbles.
 const RESERVED: &str = "archive";
@@ -27,6 +27,8 @@ pub struct NewBubble<'a> {
     pub confirmed: Confirmed,
     /// Who makes its commit; without one, the identity that git has at the commit.
     pub identity: Option<CommitIdentity>,
+    /// The hashes of documents that the person called approved.
+    pub prd_approved: Vec<String>,
 }
 
 /// How a person confirmed the check commands.
@@ -69,13 +71,11 @@ impl Engine {
             return Err(EngineError::BadInput("the task must not be empty".to_owned()));
         }
         new.repo.resolve_branch(&new.resolved.rules.base_branch)?;
-        let pinned = match &new.resolved.rules.prd {
-            Some(prd) => self.pinned(new.repo, &prd.source, &new.resolved.rules.base_branch)?,
+        let rules = &mut new.resolved.rules;
+        let pinned = match &mut rules.prd {
+            Some(prd) => self.pin(new.repo, prd, &rules.base_branch, &new.prd_approved)?,
             None => Vec::new(),
         };
-        if let Some(prd) = &mut new.resolved.rules.prd {
-            prd.documents = pinned.iter().map(Document::pin).collect();
-        }
         let bubble = self.handle(&new.repo.root, &new.id);
         if bubble.log.exists() {
             return Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone(), raced: false });
@@ -86,7 +86,7 @@ impl Engine {
         new.repo.exclude()?;
         let toml = render_bubble_toml(&new.resolved, &new.id, &new.repo.root.display().to_string());
         let mut refs = bubble.copy_documents(&pinned)?;
-        let mut created = bubble.first_fact(&new, &mut refs)?;
+        let mut created = bubble.first_fact(&new, &pinned, &mut refs)?;
         created[0].refs = refs;
         let now = self.clock.now();
         match bubble.log.create_configured(&toml, &created, now) {
@@ -104,13 +104,17 @@ impl Bubble {
     fn first_fact(
         &self,
         new: &NewBubble<'_>,
+        documents: &[Document],
         refs: &mut Vec<String>,
     ) -> Result<Vec<pairflow_core::log::Event>, EngineError> {
-        let criteria = acceptance_criteria(&new.task);
+        // What the approved document asks for is what the work is held against, beside what the task says itself.
+        let mut criteria = acceptance_criteria(&new.task);
+        let more: Vec<_> = criteria_of(documents).into_iter().filter(|one| !criteria.contains(one)).collect();
+        criteria.extend(more);
         let bytes: usize = criteria.iter().map(String::len).sum();
         if bytes > MAX_TEXT {
             return Err(EngineError::BadInput(format!(
-                "the acceptance criteria of the task have {bytes} bytes, and {MAX_TEXT} are the most; put details into a file of the repository"
+                "the acceptance criteria of the task and its document have {bytes} bytes, and {MAX_TEXT} are the most; put details into a file of the repository"
             )));
         }
         let task = if new.task.len() > INLINE_LIMIT { self.inline(&new.task, refs)? } else { new.task.clone() };

@@ -31,7 +31,9 @@ impl Bubble {
         resolved.rules.bubble_branch = format!("bubble/{id}");
         let task = self.whole_task(&unit)?;
         let (confirmed, identity) = (Confirmed::Before, unit.identity.clone());
-        let new = NewBubble { id, repo: &repo, task, resolved, confirmed, identity };
+        let approved = unit.rules.prd.iter().flat_map(|prd| &prd.documents).map(|(_, hash)| hash.clone());
+        let prd_approved = approved.collect();
+        let new = NewBubble { id, repo: &repo, task, resolved, confirmed, identity, prd_approved };
         self.engine.create(new).map(|(bubble, _)| bubble)
     }
 

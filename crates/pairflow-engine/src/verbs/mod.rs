@@ -33,6 +33,7 @@ pub use locate::{Place, locate};
 pub use loop_verbs::{InConflict, Resumed};
 pub use merge::{MergeEnd, merge};
 pub use open::{Opened, open};
-pub(crate) use prd::Document;
+pub use prd::Documents;
+pub(crate) use prd::{Document, criteria_of};
 pub use repair::RepairOutcome;
 pub use verify::{Answer, Sealed, VerifyReport, VerifyRow, verify};

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use pairflow_core::gates::document::criteria;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::rules::{BubbleKind, Prd};
+use pairflow_core::rules::{BubbleKind, Prd, PrdApproval};
 use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
 use crate::engine::{Bubble, Engine, EngineError};
@@ -26,14 +27,61 @@ impl Document {
 }
 
 impl Engine {
-    /// Finds what `source` names: a document bubble of `repo` that is approved, or a file of the base branch.
-    pub(crate) fn pinned(&self, repo: &Repo, source: &str, base: &str) -> Result<Vec<Document>, EngineError> {
+    /// Finds what `source` names: a document bubble of `repo` that is approved, or a file of the base branch, which
+    /// nobody has approved yet.
+    pub fn approved_documents(&self, repo: &Repo, source: &str, base: &str) -> Result<Documents, EngineError> {
         let bubble = source.parse::<BubbleId>().ok().and_then(|id| self.bubble(&repo.root, &id).ok());
         match bubble {
-            Some(bubble) => of_bubble(&bubble),
-            None => Ok(vec![of_file(repo, source, base)?]),
+            Some(bubble) => Ok(Documents { all: of_bubble(&bubble)?, by_bubble: true }),
+            None => Ok(Documents { all: vec![of_file(repo, source, base)?], by_bubble: false }),
         }
     }
+
+    /// Pins what `prd` names, if it was approved: by its bubble, or by the person, who said so of these hashes.
+    pub(crate) fn pin(
+        &self,
+        repo: &Repo,
+        prd: &mut Prd,
+        base: &str,
+        confirmed: &[String],
+    ) -> Result<Vec<Document>, EngineError> {
+        let found = self.approved_documents(repo, &prd.source, base)?;
+        prd.documents = found.all.iter().map(Document::pin).collect();
+        if let Some((path, hash)) = prd.documents.iter().find(|(_, hash)| !found.by_bubble && !confirmed.contains(hash))
+        {
+            return Err(EngineError::BadInput(format!(
+                "nobody has approved {path} with the SHA-256 {hash}; name an approved document bubble, or confirm it with \
+                 `--prd-approved {hash}`"
+            )));
+        }
+        prd.approved = Some(if found.by_bubble { PrdApproval::Bubble } else { PrdApproval::Person });
+        Ok(found.all)
+    }
+}
+
+/// What `--prd` names.
+pub struct Documents {
+    all: Vec<Document>,
+    /// Whether a bubble made them, and a person approved that.
+    pub by_bubble: bool,
+}
+
+impl Documents {
+    /// Returns the path and the SHA-256 of each.
+    pub fn pins(&self) -> Vec<(String, String)> {
+        self.all.iter().map(Document::pin).collect()
+    }
+
+    /// Returns their acceptance criteria.
+    pub fn criteria(&self) -> Vec<String> {
+        criteria_of(&self.all)
+    }
+}
+
+/// Returns the acceptance criteria of documents.
+pub(crate) fn criteria_of(documents: &[Document]) -> Vec<String> {
+    let text = |one: &Document| (one.path.clone(), String::from_utf8_lossy(&one.bytes).into_owned());
+    criteria(&documents.iter().map(text).collect::<Vec<_>>())
 }
 
 impl Bubble {

@@ -74,6 +74,7 @@ fn make(engine: &Engine, repo: &Repo, id: &BubbleId) -> anyhow::Result<PathBuf> 
         resolved,
         confirmed: Confirmed::Explicit,
         identity: None,
+        prd_approved: Vec::new(),
     })?;
     let prepared = prepare(&Request {
         repo,

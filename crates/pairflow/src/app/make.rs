@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pairflow_core::config::{Flags, Layer, Layers, Set, resolve};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::rules::BubbleKind;
+use pairflow_core::rules::{BubbleKind, Rules};
 use pairflow_core::unit::Unit;
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Bubble, Confirmed, Engine, EngineError, NewBubble};
@@ -18,6 +18,8 @@ use crate::out::Out;
 
 /// How long an id is that is made out of a task.
 const ID_LENGTH: usize = 40;
+/// How much of a SHA-256 names a document, in characters.
+const HASH_LENGTH: usize = 12;
 /// The longest command line that is shown once more, in bytes.
 const TYPED_AGAIN: usize = 400;
 
@@ -76,12 +78,52 @@ impl App {
         };
         let agreed = self.consent(out, &consent)?;
         let confirmed = if resolved.no_tests { Confirmed::NoTests } else { agreed };
-        let new = NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed, identity: None };
+        let prd_approved = self.approved_prd(out, &place.repo, &resolved.rules, order.setup)?;
+        let new =
+            NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed, identity: None, prd_approved };
         let (bubble, unit) = engine.create(new)?;
         if unit.identity.as_ref().is_none_or(|identity| identity.author.is_none()) {
             out.warn(format_args!("{}", GitError::NoIdentity));
         }
         Ok((bubble, unit))
+    }
+
+    /// Insists that the document which the work follows is approved: a bubble's result is; of a file the person says so,
+    /// on the terminal or by its hash. Returns the hashes that the person vouches for.
+    fn approved_prd(
+        &self,
+        out: &mut Out,
+        repo: &Repo,
+        rules: &Rules,
+        setup: &SetupArgs,
+    ) -> Result<Vec<String>, CommandError> {
+        let Some(prd) = &rules.prd else { return Ok(Vec::new()) };
+        let found = self.engine()?.approved_documents(repo, &prd.source, &rules.base_branch)?;
+        let pins = found.pins();
+        let Some((path, hash)) = pins.first().filter(|_| !found.by_bubble) else { return Ok(Vec::new()) };
+        if setup.prd_approved.as_ref().is_some_and(|said| said.len() >= HASH_LENGTH && hash.starts_with(said.as_str()))
+        {
+            return Ok(vec![hash.clone()]);
+        }
+        let criteria = found.criteria();
+        let (short, count) = (&hash[..HASH_LENGTH], criteria.len());
+        let what =
+            format!("{path} (SHA-256 {short}, {count} acceptance criteria) is not the result of a document bubble");
+        if !self.interactive() {
+            let why = match &setup.prd_approved {
+                Some(said) => format!("it does not have the SHA-256 {said}"),
+                None => "there is no terminal to confirm on that it is approved".to_owned(),
+            };
+            let next = format!("{} --prd-approved {short}", self.again());
+            return Err(CommandError::refused(format_args!("{what}, and {why}.")).next(next));
+        }
+        out.progress(format_args!("{what}."));
+        criteria.iter().for_each(|one| out.progress(format_args!("  - {one}")));
+        match self.confirm(out, &format!("Is {path} the approved document that this work follows?"))? {
+            true => Ok(vec![hash.clone()]),
+            false => Err(CommandError::refused("you said no, so no bubble was made.")
+                .next("pairflow create --kind document --task '…'")),
+        }
     }
 
     fn flags(&self, setup: &SetupArgs, id: &BubbleId, place: &Place) -> Result<Layer, CommandError> {

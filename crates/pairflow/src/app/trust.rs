@@ -131,8 +131,9 @@ impl App {
         let mut skip = false;
         let mut kept = Vec::new();
         for word in &self.given {
-            let trust = word == "--trust";
-            if !skip && !trust && !word.starts_with("--trust=") {
+            let trust = word == "--trust" || word == "--prd-approved";
+            let joined = word.starts_with("--trust=") || word.starts_with("--prd-approved=");
+            if !skip && !trust && !joined {
                 kept.push(super::quoted(word));
             }
             skip = trust && !skip;

@@ -22,9 +22,12 @@ pub struct SetupArgs {
     /// What kind of work it is
     #[arg(long, value_name = "KIND")]
     pub kind: Option<KindArg>,
-    /// The approved document that an implementation follows: a document bubble, or a committed file
+    /// The approved document that an implementation follows: a document bubble, or a committed file that you confirm
     #[arg(long, value_name = "BUBBLE|FILE", value_parser = said)]
     pub prd: Option<String>,
+    /// Confirm that the file named with `--prd` is approved, by the SHA-256 of its content (12 characters suffice)
+    #[arg(long, value_name = "SHA256", requires = "prd", value_parser = said)]
+    pub prd_approved: Option<String>,
     /// A file that a document bubble is about; without it the Markdown files that it changes (can be repeated)
     #[arg(long = "document", value_name = "PATH", value_parser = said)]
     pub documents: Vec<String>,

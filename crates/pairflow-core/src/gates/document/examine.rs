@@ -1,5 +1,6 @@
 //! All checks on all documents.
 
+use super::entry::{Entry, Role};
 use super::outline::Outline;
 use super::remark::{DocumentCheck, Mark, Remark, place};
 use super::section::Section;
@@ -22,6 +23,27 @@ pub fn examine(documents: &[(String, String)]) -> Vec<Remark> {
     marks.extend(quantity::check(&outline));
     marks.extend(traceability::check(&outline));
     place(marks, documents)
+}
+
+/// Returns the acceptance criteria of the documents, each on one line, in the order of the text.
+pub fn criteria(documents: &[(String, String)]) -> Vec<String> {
+    let outline = Outline::read(documents);
+    let criteria = outline.entries.iter().filter(|entry| entry.role == Role::Criterion);
+    let text =
+        |entry: &Entry| entry.blocks.iter().map(|block| unmarked(outline.raw(*block))).collect::<Vec<_>>().join(" ");
+    criteria.map(text).filter(|text| !text.is_empty()).collect()
+}
+
+/// Returns a block on one line, without the mark and the box of a list item and the borders of a row.
+fn unmarked(raw: &str) -> String {
+    let line = raw.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.trim_matches(|c: char| matches!(c, '|' | '#' | '>' | ' '));
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let item = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark));
+    let numbered =
+        || line[digits..].strip_prefix(". ").or_else(|| line[digits..].strip_prefix(") ")).filter(|_| digits > 0);
+    let line = item.or_else(numbered).unwrap_or(line);
+    ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line).to_owned()
 }
 
 /// Returns the start of `text` on one line, for a sentence that speaks of it.

@@ -25,5 +25,5 @@ mod token;
 mod traceability;
 mod vague;
 
-pub use examine::examine;
+pub use examine::{criteria, examine};
 pub use remark::{DocumentCheck, Remark, report};

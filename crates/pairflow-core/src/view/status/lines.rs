@@ -3,6 +3,7 @@
 use crate::facts::Place;
 use crate::ids::Party;
 use crate::rounds::RowState;
+use crate::rules::Prd;
 use crate::unit::StateName;
 use crate::view::Tone;
 use crate::view::foreign::last_recorded;
@@ -44,6 +45,7 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     }
     page.one("State", &state(status), state_tone(status));
     page.one("Task", &status.task_title, Tone::Plain);
+    page.sentences("Document", &documents(status));
     page.list("Criteria", criteria(status));
     turn(&mut page, status);
     let asked = page.0.len();
@@ -143,6 +145,15 @@ fn state_tone(status: &Status) -> Tone {
         StateName::Cancelled => Tone::Warn,
         StateName::Created | StateName::PreparingWorkspace | StateName::Running => Tone::Plain,
     }
+}
+
+/// The approved documents that the work follows, and how they were approved.
+fn documents(status: &Status) -> Vec<(String, Tone)> {
+    let told = |prd: &Prd| {
+        let paths = prd.documents.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(", ");
+        (format!("{paths}, {}", prd.approval()), Tone::Plain)
+    };
+    status.prd.iter().map(told).collect()
 }
 
 fn criteria(status: &Status) -> Vec<(String, Tone)> {

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use crate::facts::Place;
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use crate::rounds::{CleanReview, Row, RowState, Severity};
-use crate::rules::DriverKind;
+use crate::rules::{DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
 use crate::unit::{CheckState, OpenQuestion, Phase, StateName, Unit, Unmet, unmet};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
@@ -27,6 +27,8 @@ pub struct Status {
     pub task_title: String,
     /// The task's acceptance criteria; none if it names none.
     pub acceptance_criteria: Vec<String>,
+    /// The approved document that the work follows, if it follows one.
+    pub prd: Option<Prd>,
     /// Where the agents work; nothing before the start.
     pub worktree: Option<String>,
     /// Whether the worktree was removed by hand; a state alone does not tell.
@@ -271,6 +273,7 @@ impl Status {
             repo: unit.repo.clone(),
             task_title: title(&unit.task).to_owned(),
             acceptance_criteria: unit.acceptance_criteria.clone(),
+            prd: unit.rules.prd.clone(),
             worktree: unit.workspace.as_ref().map(|workspace| workspace.path.clone()),
             worktree_gone: false,
             worktree_problem: None,

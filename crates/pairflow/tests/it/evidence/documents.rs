@@ -1,8 +1,9 @@
 //! Document bubbles: judged by pairflow's own checks, reviewed in steps, understood by the person; and the
 //! implementation that follows an approved document.
 
+use pairflow_core::hash::sha256;
 use pairflow_testkit::home::{Agent, Home, Ran};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::bubbles::home;
 use crate::support::log::lines_of;
@@ -91,9 +92,9 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
     hand_over(&codex, "said which one", &[]).ok();
     home.wait_for_turn("prd", "claude");
     review(&claude, &["--no-findings"]).ok();
-    home.wait_for_state("prd", "WAITING_HUMAN");
     home.wait_for_turn("prd", "codex");
     review(&codex, &["--no-findings"]).ok();
+    home.wait_for_state("prd", "WAITING_HUMAN");
     home.pairflow(&["reply", "prd", "--decision", "accept"]).ok();
     home.wait_for_state("prd", "READY_FOR_APPROVAL");
     home.pairflow(&["verify", "prd"]).ok();
@@ -190,7 +191,18 @@ fn an_implementation_follows_an_approved_document_that_is_pinned_by_its_hash() {
     };
     make("i1", &[]).ends(2).says("--prd");
     make("i2", &["--prd", "docs/none.md"]).ends(3).says("docs/none.md");
-    make("i3", &["--prd", "docs/prd.md"]).ok();
+    let hash = &sha256(GOOD.as_bytes())[..12];
+    let asked = make("i3", &["--prd", "docs/prd.md"]).ends(1).says("is not the result of a document bubble");
+    assert!(asked.stderr.contains("1 acceptance criteria"), "{asked:?}");
+    assert!(asked.stderr.contains(&format!("--prd docs/prd.md --prd-approved {hash}\n")), "{asked:?}");
+    make("i3", &["--prd", "docs/prd.md", "--prd-approved", "0123456789ab"])
+        .ends(1)
+        .says(&format!("--prd-approved {hash}"));
+    make("i3", &["--prd", "docs/prd.md", "--prd-approved", hash]).ok();
+    let status = home.status("i3");
+    assert_eq!(status["acceptance_criteria"], json!(["AC1 (R1): With 3 failures in a row the document is printed."]));
+    assert_eq!(status["prd"]["approved"], "person");
+    home.pairflow(&["status", "i3"]).ok().says("docs/prd.md, approved by the person's word at the creation");
     let first = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/i3/transcript.ndjson")).unwrap();
     assert!(first.contains("\"source\":\"docs/prd.md\""), "{first}");
     assert!(first.contains("[\"docs/prd.md\",\""), "the document is pinned by its hash: {first}");
@@ -236,6 +248,9 @@ fn an_approved_document_that_is_nowhere_else_can_be_read_and_is_compared_by_veri
         std::path::PathBuf::from(path.unwrap_or_else(|| panic!("no path of the document in {brief}")))
     };
     assert_eq!(std::fs::read_to_string(named(&codex)).unwrap(), GOOD);
+    let brief = std::fs::read_to_string(codex.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
+    assert!(brief.contains("- AC1 (R1): With 3 failures in a row the document is printed."), "{brief}");
+    home.pairflow(&["status", "i1"]).ok().says("docs/prd.md, approved in bubble prd");
     codex.write("code.txt", "x\n");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("i1", "claude");
