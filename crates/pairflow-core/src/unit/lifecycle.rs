@@ -97,6 +97,22 @@ pub(super) fn update_approved(unit: &Unit, at: &Approval) -> Result<Decided, Ref
     Ok(update(unit))
 }
 
+impl Unit {
+    /// Says what a merge of the base branch takes away, as the object of a sentence; nothing if it costs nothing.
+    pub fn lost_by_update(&self) -> Option<String> {
+        let reviews: Vec<_> =
+            self.streak.iter().map(|review| format!("{} (round {})", review.agent, review.round)).collect();
+        let reviews = match reviews.len() {
+            0 => None,
+            1 => Some(format!("the clean review of {}", reviews[0])),
+            _ => Some(format!("the clean reviews of {}", reviews.join(" and "))),
+        };
+        let approval = matches!(self.phase, Phase::Approved(_)).then(|| "your approval".to_owned());
+        let lost: Vec<_> = reviews.into_iter().chain(approval).collect();
+        (!lost.is_empty()).then(|| lost.join(", and "))
+    }
+}
+
 /// Refuses what must not happen while the base branch is being merged.
 pub(super) fn not_updating(unit: &Unit, command: &'static str) -> Result<(), Refusal> {
     if !unit.updating {

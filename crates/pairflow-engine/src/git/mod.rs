@@ -43,7 +43,7 @@ pub use run::{Call, Git, Output};
 pub use seed::seed;
 pub use snapshot::{Taken, keep, observe, take};
 pub(crate) use snapshot::{own_commit, relay};
-pub(crate) use update::is_untouched;
+pub(crate) use update::{ByHand, is_untouched, join_by_hand};
 pub use update::{Updated, Wanted, update};
 pub(crate) use update::{bring_to, force_to};
 pub(crate) use version::insist_on_recent;

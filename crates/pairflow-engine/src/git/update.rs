@@ -17,7 +17,7 @@ use super::index::Index;
 use super::merge::{is_ancestor, merge_marked};
 use super::repo::{replace, resolve};
 use super::run::{Call, Git};
-use super::snapshot::{commit_of, look};
+use super::snapshot::{commit_of, look, own_commit};
 use super::workspace::Workspace;
 
 /// What is to be merged into a worktree.
@@ -91,6 +91,34 @@ pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u
     let (now, _) = look(workspace)?;
     let edited = changes(&git, &tree_of(&git, &met)?, &now)?;
     Ok(!edited.iter().any(|change| conflict.files.contains(&change.path)))
+}
+
+/// What came of a person's own resolution of a conflict between finished work and its base.
+pub(crate) enum ByHand {
+    /// Both fit together without it.
+    NoConflict,
+    /// Nobody has edited any of the files in conflict, which are these.
+    Untouched(Vec<String>),
+    /// Both together, as one commit on the base: the files in conflict are those of the worktree.
+    Joined(CommitId),
+}
+
+/// Merges the finished `commit` with `tip` and takes the files in conflict as the worktree has them.
+pub(crate) fn join_by_hand(workspace: &Workspace, commit: &CommitId, tip: &CommitId) -> Result<ByHand, GitError> {
+    let git = workspace.git();
+    let merged = merge_marked(&git, commit, tip, None)?;
+    if merged.1.is_empty() {
+        return Ok(ByHand::NoConflict);
+    }
+    let (now, _) = look(workspace)?;
+    let edited = changes(&git, &tree_of(&git, commit)?, &now)?;
+    if !edited.iter().any(|change| merged.1.contains(&change.path)) {
+        return Ok(ByHand::Untouched(merged.1));
+    }
+    let tree = with_files_of(workspace, &git, &now, merged)?;
+    let joined = own_commit(&git, &tree, tip, format!("pairflow: the work of {}, resolved by hand\n", workspace.id))?;
+    git.run(Call::new(["update-ref", &workspace.private_ref("resolved"), &joined.0]).durable())?;
+    Ok(ByHand::Joined(joined))
 }
 
 /// Makes the files of the worktree those of `tree`. Ignored files stay.

@@ -1,16 +1,17 @@
 //! Work that goes on after the end: a new bubble for the same task, which begins with the work of a finished one.
 
 use pairflow_core::config::Resolved;
-use pairflow_core::ids::BubbleId;
+use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
 use crate::engine::{Bubble, Confirmed, EngineError, NewBubble};
-use crate::git::{MergedTree, Repo, merge_tree};
+use crate::git::{ByHand, MergedTree, Repo, join_by_hand, merge_tree};
 
 impl Bubble {
     /// Makes a bubble with the same task and rules that begins with this one's commit, merged with what the base branch
-    /// has become. DONE itself stays final.
-    pub fn follow_up(&self) -> Result<Bubble, EngineError> {
+    /// has become. DONE itself stays final. With `by_hand`, files in conflict are taken as the person left them in this
+    /// bubble's worktree.
+    pub fn follow_up(&self, by_hand: bool) -> Result<Bubble, EngineError> {
         let unit = self.load()?.unit;
         let Phase::Done(done) = &unit.phase else {
             let refusal = Refusal::WrongState {
@@ -27,7 +28,8 @@ impl Bubble {
         let repo = Repo::discover(self.control.repo())?;
         let id = self.next_id();
         let mut resolved = resolved(&unit);
-        resolved.rules.continues = Some(done.commit.clone());
+        let continues = if by_hand { self.joined_by_hand(&unit, &done.commit, &repo)? } else { done.commit.clone() };
+        resolved.rules.continues = Some(continues);
         resolved.rules.bubble_branch = format!("bubble/{id}");
         let task = self.whole_task(&unit)?;
         let (confirmed, identity) = (Confirmed::Before, unit.identity.clone());
@@ -35,6 +37,31 @@ impl Bubble {
         let prd_approved = approved.collect();
         let new = NewBubble { id, repo: &repo, task, resolved, confirmed, identity, prd_approved };
         self.engine.create(new).map(|(bubble, _)| bubble)
+    }
+
+    /// Returns the work and the base as the person has joined them in the worktree of this bubble, which is DONE.
+    fn joined_by_hand(&self, unit: &Unit, commit: &CommitId, repo: &Repo) -> Result<CommitId, EngineError> {
+        let (id, base) = (&self.id, &unit.rules.base_branch);
+        let workspace = self.workspace(unit)?;
+        let worktree = workspace.path.display().to_string();
+        if workspace.is_clone() || !workspace.path.is_dir() {
+            return Err(EngineError::BadInput(format!(
+                "{id} has no worktree in which its conflict with {base} could be resolved; let the next bubble resolve it: \
+                 pairflow update {id}"
+            )));
+        }
+        let tip = repo.resolve_branch(base)?;
+        match join_by_hand(&workspace, commit, &tip)? {
+            ByHand::Joined(joined) => Ok(joined),
+            ByHand::NoConflict => Err(EngineError::BadInput(format!(
+                "{base} and the work of {id} do not conflict, so there is nothing to resolve: pairflow update {id}"
+            ))),
+            ByHand::Untouched(files) => Err(EngineError::BadInput(format!(
+                "nobody has edited {} in {worktree} since the commit; edit the files so that each holds both changes, then: \
+                 pairflow update {id} --resolved",
+                files.join(", ")
+            ))),
+        }
     }
 
     /// Returns the files in which the commit of a bubble that is DONE and the base branch conflict.

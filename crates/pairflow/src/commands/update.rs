@@ -14,9 +14,9 @@ use crate::table::{CommandEntry, Group};
 
 /// Merge the base branch into the bubble's worktree
 ///
-/// The merge is your work: clean reviews of the old tree no longer count. A conflict changes nothing: edit the files
-/// that it names in the worktree, then say --resolved. A bubble that is DONE is followed by a new one that begins with
-/// its work.
+/// The merge is your work: clean reviews of the old tree, and an approval, no longer count; you are asked first. A conflict
+/// changes nothing: edit the files that it names in the worktree, then say --resolved. A bubble that is DONE is followed by
+/// a new one that begins with its work, or with --resolved with what you made of it in its worktree.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow update login-race\n  pairflow update login-race --resolved")]
 pub struct UpdateArgs {
@@ -29,6 +29,9 @@ pub struct UpdateArgs {
     /// With --resolved, keep them as they are even if nobody has edited them
     #[arg(long, requires = "resolved")]
     pub keep: bool,
+    /// Merge without asking, whatever no longer counts then
+    #[arg(long, short = 'y')]
+    pub yes: bool,
     /// Print where the bubble stands then, as JSON for programs
     #[arg(long)]
     pub json: bool,
@@ -52,7 +55,18 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let unit = bubble.load()?.unit;
     let base = &unit.rules.base_branch;
     if matches!(unit.phase, Phase::Done(_)) {
-        return follow(app, out, &bubble, &unit, args.json);
+        return follow(app, out, &bubble, &unit, &args);
+    }
+    // An agent that is at work has to be paused first, and that is said before anything is asked.
+    let at_work = matches!(unit.phase, Phase::Running(_) | Phase::WaitingHuman(_)) && !unit.paused;
+    if let Some(lost) = unit.lost_by_update().filter(|_| !at_work)
+        && bubble.base_moved(&unit)?
+    {
+        let question = format!(
+            "Merging {base} into {} takes away {lost}: the merged tree is checked and reviewed anew. Merge?",
+            bubble.id
+        );
+        app.insist_unless(args.json, out, args.yes, &question)?;
     }
     let conflict = match (args.resolved, args.keep) {
         (false, _) => InConflict::Stop,
@@ -77,20 +91,20 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 }
 
 /// Makes the bubble that follows one that is DONE, and tells where its work begins with a conflict.
-fn follow(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, json: bool) -> Result<(), CommandError> {
-    let base = &unit.rules.base_branch;
+fn follow(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, args: &UpdateArgs) -> Result<(), CommandError> {
+    let (base, json) = (&unit.rules.base_branch, args.json);
     if !bubble.base_moved(unit)? {
         if json {
             return status::print_json(app, out, bubble, unit);
         }
         return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
     }
-    let conflicts = bubble.conflicts_with_base(unit)?;
-    let next = bubble.follow_up()?;
+    let conflicts = if args.resolved { Vec::new() } else { bubble.conflicts_with_base(unit)? };
+    let next = bubble.follow_up(args.resolved)?;
     if !conflicts.is_empty() {
         out.warn(format_args!(
             "{base} and the work of {} conflict in {}: these files begin with conflict markers, and resolving them is the \
-             first work of {}",
+             first work of {}. To resolve them yourself, stop it, edit the files in the worktree of {0}, and say --resolved",
             bubble.id,
             conflicts.join(", "),
             next.id
@@ -99,8 +113,9 @@ fn follow(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, json: bool) ->
     if json {
         return status::print_json(app, out, &next, &next.load()?.unit);
     }
+    let by_hand = if args.resolved { " as you resolved it in its worktree" } else { "" };
     out.line(format_args!(
-        "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}",
+        "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}{by_hand}",
         next.id, bubble.id
     ))?;
     out.next(format_args!("pairflow start {}", next.id));

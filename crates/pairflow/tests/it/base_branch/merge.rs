@@ -67,12 +67,12 @@ fn a_conflict_that_nobody_has_touched_is_not_taken_as_resolved() {
     let home = home();
     let (_, claude) = ready(&home, "b1");
     home.commit("done.txt", "theirs\n", "main moves on");
-    home.pairflow(&["update", "b1"]).ends(3).says("conflict in done.txt");
-    home.pairflow(&["update", "b1", "--resolved"]).ends(1).says("nobody has edited done.txt").says("next:");
+    home.pairflow(&["update", "b1", "--yes"]).ends(3).says("conflict in done.txt");
+    home.pairflow(&["update", "b1", "--resolved", "--yes"]).ends(1).says("nobody has edited done.txt").says("next:");
     assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL", "nothing was merged");
     claude.write("other.txt", "not the file in conflict\n");
-    home.pairflow(&["update", "b1", "--resolved"]).ends(1);
-    home.pairflow(&["update", "b1", "--resolved", "--keep"]).ok().says("Merged main at");
+    home.pairflow(&["update", "b1", "--resolved", "--yes"]).ends(1);
+    home.pairflow(&["update", "b1", "--resolved", "--keep", "--yes"]).ok().says("Merged main at");
     let status = home.wait_for("b1", |status| status["turn_state"] == "open");
     let tree = status["snapshot"]["tree"].as_str().unwrap();
     assert_eq!(home.git(&["show", &format!("{tree}:done.txt")]), "done", "kept on purpose");

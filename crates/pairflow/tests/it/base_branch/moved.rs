@@ -59,15 +59,35 @@ fn a_conflict_of_an_update_is_resolved_by_hand_with_one_command() {
     home.pairflow(&["update", "x", "--resolved"]).ends(1).says("pairflow update x");
     home.commit("done.txt", "theirs\n", "main moves on");
     home.commit("other.txt", "theirs\n", "and on");
-    home.pairflow(&["update", "x"]).ends(3).says("conflict in done.txt").says("pairflow update x --resolved");
+    home.pairflow(&["update", "x", "--yes"]).ends(3).says("conflict in done.txt").says("pairflow update x --resolved");
     claude.write("done.txt", "done and theirs\n");
-    home.pairflow(&["update", "x", "--resolved"]).ok().says("Merged main at");
+    home.pairflow(&["update", "x", "--resolved", "--yes"]).ok().says("Merged main at");
     let status = home.wait_for("x", |status| status["turn_state"] == "open");
     assert_eq!(status["state"], "RUNNING", "the merged tree is reviewed");
     let tree = status["snapshot"]["tree"].as_str().unwrap();
     assert_eq!(home.git(&["show", &format!("{tree}:done.txt")]), "done and theirs");
     assert_eq!(home.git(&["show", &format!("{tree}:other.txt")]), "theirs", "what fits is merged for the person");
     assert_eq!(status["snapshot"]["author"], "human");
+}
+
+#[test]
+fn a_conflict_of_finished_work_that_the_person_resolved_is_where_the_next_bubble_begins() {
+    let home = home();
+    done(&home, "x");
+    let worktree = std::path::PathBuf::from(home.status("x")["worktree"].as_str().unwrap());
+    home.commit("done.txt", "theirs\n", "main moves on");
+    home.commit("other.txt", "theirs\n", "and on");
+    home.pairflow(&["update", "x", "--resolved"]).ends(1).says("nobody has edited done.txt");
+    std::fs::write(worktree.join("done.txt"), "done and theirs\n").unwrap();
+    home.pairflow(&["update", "x", "--resolved"])
+        .ok()
+        .says("as you resolved it in its worktree")
+        .says("pairflow start x-2");
+    home.pairflow(&["start", "x-2"]).ok();
+    home.wait_for_turn("x-2", "codex");
+    let worktree = home.agent("x-2", "codex").worktree;
+    let read = |file: &str| std::fs::read_to_string(worktree.join(file)).unwrap();
+    assert_eq!((read("done.txt"), read("other.txt")), ("done and theirs\n".to_owned(), "theirs\n".to_owned()));
 }
 
 #[test]

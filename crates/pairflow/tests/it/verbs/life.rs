@@ -91,7 +91,11 @@ fn update_merges_the_base_and_clears_the_reviews() {
     let (codex, _) = ready(&home, "b1");
     home.pairflow(&["update", "b1"]).ok().says("already up to date");
     home.commit("other.txt", "other\n", "the base moves");
-    home.pairflow(&["update", "b1"]).ok().says("Merged main at").says("no longer count");
+    home.pairflow(&["update", "b1"])
+        .ends(1)
+        .says("takes away the clean reviews of claude (round 1) and codex (round 2)");
+    assert!(!codex.worktree.join("other.txt").exists(), "nothing happens before the person agrees");
+    home.pairflow(&["update", "b1", "--yes"]).ok().says("Merged main at").says("no longer count");
     assert!(codex.worktree.join("other.txt").exists());
     let status = home.wait_for("b1", |status| status["turn_state"] == "open");
     assert_eq!((&status["state"], &status["clean_reviews"]), (&json!("RUNNING"), &json!([])));
