@@ -4,6 +4,7 @@
 //! A command and a state go in, facts and debts come out; the engine writes the facts down and pays the debts.
 
 pub mod config;
+pub mod counted;
 pub mod facts;
 pub mod gates;
 pub mod hash;

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::counted::counted;
 use crate::ids::{AgentId, MsgId, Party};
 use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind, Reply};
 use crate::rules::DriverKind;
@@ -147,15 +148,15 @@ fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
     let (agent, round, seat, id) = (&turn.agent, unit.round, turn.seat, &unit.id);
     if gone(unit.silence_ends(active)) {
         let question = format!(
-            "{agent} has not sent a pairflow command for {} minutes (round {round}, as {seat}). Go on with 'pairflow resume {id}' when it is back at work.",
-            unit.rules.watchdog_timeout_minutes
+            "{agent} has not sent a pairflow command for {} (round {round}, as {seat}). Go on with 'pairflow resume {id}' when it is back at work.",
+            counted(unit.rules.watchdog_timeout_minutes, "minute")
         );
         return Decided::one(question_about(unit, agent, QuestionKind::Watchdog, question));
     }
     if gone(unit.turn_ends()) {
         let question = format!(
-            "{agent} has had the turn for {} minutes (round {round}, as {seat}) and is still at work. Let it go on with 'pairflow resume {id}', or stop it with 'pairflow pause {id}'.",
-            unit.rules.max_turn_minutes
+            "{agent} has had the turn for {} (round {round}, as {seat}) and is still at work. Let it go on with 'pairflow resume {id}', or stop it with 'pairflow pause {id}'.",
+            counted(unit.rules.max_turn_minutes, "minute")
         );
         return Decided::one(question_about(unit, agent, QuestionKind::LongTurn, question));
     }

@@ -8,7 +8,7 @@ use crate::log::{
 use crate::rounds::{Answers, Explanation, Finding};
 use crate::rules::Scope;
 use crate::view::markdown::Page;
-use crate::view::words::{called, claim, one_line};
+use crate::view::words::{called, claim, count, one_line};
 
 /// A file beneath `artifacts/messages/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,7 +187,11 @@ fn write_convergence(page: &mut Page, it: &Convergence) {
     page.item(&format!("tree: {}", one_line(&certificate.tree.0)));
     said(page, "Summary", &it.summary);
     page.section("Evidence");
-    page.item(&format!("policy: {}, at most {} reviews", one_line(&certificate.policy), certificate.max_rounds));
+    page.item(&format!(
+        "policy: {}, at most {}",
+        one_line(&certificate.policy),
+        count(certificate.max_rounds, "review")
+    ));
     page.items(certificate.reviews.iter().map(|review| {
         let own = if review.own_work { ", part of it changed in its own turn" } else { "" };
         format!("clean review: {}, round {}{own}", review.agent, review.round)

@@ -1,5 +1,6 @@
 //! The phrases that several views share: who, how many, how long, how it ended.
 
+pub(crate) use crate::counted::counted as count;
 use crate::facts::{Counted, FileChange, Outcome, Receipt};
 use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
@@ -51,25 +52,17 @@ pub fn title(task: &str) -> &str {
     said.into_iter().find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// Returns "1 file", "2 files".
-pub(crate) fn count(n: usize, thing: &str) -> String {
-    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
-}
-
 /// Returns how many reviews there were: "2 of 8 reviews used", also after a person has granted a fresh budget.
 pub(crate) fn reviews(in_all: u32, used: u32, most: u32) -> String {
     match in_all.max(used) {
-        all if all == used => format!("{used} of {most} reviews used"),
-        all => {
-            let all = count(usize::try_from(all).unwrap_or(usize::MAX), "review");
-            format!("{all} in all, {used} of {most} since your answer")
-        }
+        all if all == used => format!("{used} of {} used", count(most, "review")),
+        all => format!("{} in all, {used} of {most} since your answer", count(all, "review")),
     }
 }
 
 /// Returns "2 files +10 -1" for so many files, lines added and lines removed.
 pub(crate) fn changes((files, added, removed): (u64, u64, u64)) -> String {
-    format!("{} +{added} -{removed}", count(usize::try_from(files).unwrap_or(usize::MAX), "file"))
+    format!("{} +{added} -{removed}", count(files, "file"))
 }
 
 /// Returns where the rest of a list of files is that had to be cut; nothing if it is whole.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_core::counted::counted;
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
 use pairflow_core::unit::{Command, Decided, Refusal, Unit, decide, earlier};
@@ -105,8 +106,9 @@ impl Bubble {
         if let Some(Repaired::SetAside { torn, kept }) = log.repaired().cloned() {
             let name = kept.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let reason = format!(
-                "the log ended in {} bytes of an append that was never acknowledged, at byte {}; they are in quarantine/{name}",
-                torn.len, torn.offset
+                "the log ended in {} of an append that was never acknowledged, at byte {}; that part is in quarantine/{name}",
+                counted(torn.len, "byte"),
+                torn.offset
             );
             let warning = Warning { command: "append".to_owned(), reason, unmet: Vec::new() };
             self.append_warning(&mut log, Party::Orchestrator, warning)?;

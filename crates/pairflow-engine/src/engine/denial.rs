@@ -71,6 +71,9 @@ impl From<&EngineError> for Denial {
             EngineError::Git(GitError::TooOld { .. }) => {
                 Self { exit: WORLD_FAILED, message: sentence(error), next: Some("pairflow doctor".to_owned()) }
             }
+            EngineError::Git(GitError::NotARepository { .. }) => {
+                Self::refused(sentence(error)).next("cd YOUR-PROJECT".to_owned())
+            }
             EngineError::Git(git) if is_refusal(git) => Self::refused(sentence(error)),
             _ => Self { exit: WORLD_FAILED, message: sentence(error), next: None },
         }
@@ -108,8 +111,7 @@ fn elsewhere(id: &BubbleId, unit: &Unit, cwd: &Path, other: &str) -> Denial {
 fn is_refusal(git: &GitError) -> bool {
     matches!(
         git,
-        GitError::NotARepository { .. }
-            | GitError::Bare { .. }
+        GitError::Bare { .. }
             | GitError::Empty { .. }
             | GitError::Reftable { .. }
             | GitError::OddPath { .. }

@@ -69,7 +69,7 @@ pub enum GitError {
         said: String,
     },
     /// The path lies in no repository.
-    #[error("{} is not inside a git repository; run `git init` there, or name one with --repo", .path.display())]
+    #[error("{} is not inside a git repository; change to your project's directory, or name it with --repo (a project without a repository gets one by `git init` in its own directory)", .path.display())]
     NotARepository {
         /// The path that was asked for.
         path: PathBuf,

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use pairflow_core::counted::counted;
+
 /// The head and the tail of what was written; the middle is only counted.
 #[derive(Debug)]
 pub struct Capture {
@@ -33,7 +35,7 @@ impl Capture {
     pub fn into_bytes(self) -> Vec<u8> {
         let mut all = self.head;
         if self.dropped > 0 {
-            all.extend_from_slice(format!("\n[… {} bytes left out …]\n", self.dropped).as_bytes());
+            all.extend_from_slice(format!("\n[… {} left out …]\n", counted(self.dropped, "byte")).as_bytes());
         }
         all.extend(self.tail);
         all

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pairflow_core::counted::counted;
+
 use crate::engine::Bubble;
 use crate::process::{is_alive, records};
 use crate::stage::tmux_socket;
@@ -32,8 +34,7 @@ impl std::fmt::Display for Left {
         match (self.programs, self.server) {
             (0, false) => f.write_str("nothing"),
             (0, true) => f.write_str("its tmux server"),
-            (1, _) => f.write_str("1 program"),
-            (n, _) => write!(f, "{n} programs"),
+            (n, _) => f.write_str(&counted(n, "program")),
         }
     }
 }

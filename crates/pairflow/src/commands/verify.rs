@@ -1,6 +1,7 @@
 //! `pairflow verify`: recomputes the certificate.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::counted::counted;
 use pairflow_core::view::safe::safe_line;
 use pairflow_engine::verbs::{Answer, VerifyReport, verify};
 
@@ -77,7 +78,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 /// The last sentence: never more than the weakest row says.
 fn verdict(report: &VerifyReport) -> String {
     let id = &report.bubble_id;
-    let lines = if report.envelopes == 1 { "1 line".to_owned() } else { format!("{} lines", report.envelopes) };
+    let lines = counted(report.envelopes, "line");
     match (report.answer, &report.certificate) {
         (Answer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
         (Answer::Unchecked, _) => {

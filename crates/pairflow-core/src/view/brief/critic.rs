@@ -176,7 +176,7 @@ fn whole(page: &mut Page, unit: &Unit, diff: Option<&Diff>, slices: u32) {
         }
         // What was cut stays cut, also where its files cannot be named now.
         None if slices > 0 => {
-            page.section(&format!("The whole difference, in {}", count(slices as usize, "slice")));
+            page.section(&format!("The whole difference, in {}", count(slices, "slice")));
             page.line(&format!("They are numbered 1 to {slices}; their files are beside this one, in `review/`."));
         }
         None => {}

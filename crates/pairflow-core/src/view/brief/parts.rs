@@ -136,7 +136,7 @@ fn alarms(page: &mut Page, snapshot: &Snapshot) {
 }
 
 fn since_last(snapshot: &Snapshot) -> String {
-    let of = count(usize::try_from(snapshot.against_last().0).unwrap_or(usize::MAX), "file");
+    let of = count(snapshot.against_last().0, "file");
     match &snapshot.author {
         _ if snapshot.since_last.is_empty() => "Since the snapshot before: nothing.".to_owned(),
         Some(Party::Human) => {

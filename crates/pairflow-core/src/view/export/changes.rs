@@ -5,6 +5,7 @@ use crate::view::export::links::{file_anchor, hunk_anchor};
 use crate::view::export::page::{LONGEST, View, section};
 use crate::view::export::patch::{FilePatch, Patch};
 use crate::view::safe::revealed;
+use crate::view::words::count;
 
 /// How many lines of the whole patch are shown.
 const WHOLE: usize = 12_000;
@@ -69,7 +70,8 @@ impl Room {
         }
         let left_out = patch.lines().saturating_sub(before - self.lines);
         if left_out > 0 || patch.files.len() > FILES {
-            html.raw("<p class=\"cut\">").text(&format!("{left_out} lines are left out here; "));
+            let are = if left_out == 1 { "is" } else { "are" };
+            html.raw("<p class=\"cut\">").text(&format!("{} {are} left out here; ", count(left_out, "line")));
             html.element("code", "", command).raw(" shows all of it.</p>\n");
         }
     }

@@ -11,6 +11,7 @@ use crate::view::export::page::{View, section};
 use crate::view::export::patch::Patch;
 use crate::view::export::prose::{blocks, inline};
 use crate::view::export::receipts;
+use crate::view::words::count;
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
     let unit = view.export.facts.unit();
@@ -106,7 +107,8 @@ fn changes(html: &mut Html, view: &View<'_>, round: u32, room: &mut Room) {
     }
     let (added, removed) =
         patch.files.iter().map(super::patch::FilePatch::counts).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    html.raw("<details><summary>What it changed ").text(&format!("({} files, +{added} -{removed})", patch.files.len()));
+    html.raw("<details><summary>What it changed ")
+        .text(&format!("({}, +{added} -{removed})", count(patch.files.len(), "file")));
     html.raw("</summary>\n");
     room.files(html, &patch, Some(round), &format!("pairflow diff {} --round {round}", view.export.facts.unit().id));
     html.raw("</details>\n");

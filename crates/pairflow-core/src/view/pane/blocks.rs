@@ -248,7 +248,7 @@ pub(super) fn missing(unit: &Unit, status: &Status, columns: usize) -> Section {
 pub(super) fn work(status: &Status) -> Section {
     let mut lines = Vec::new();
     if let Some(snapshot) = &status.snapshot {
-        let (files, tree) = (crate::view::words::count(snapshot.files, "file"), snapshot.tree.short());
+        let (files, tree) = (count(snapshot.files, "file"), snapshot.tree.short());
         let line = PaneLine::of(Shade::Plain, format!("{files} +{} -{}", snapshot.added, snapshot.removed));
         lines.push(line.add(Shade::Faint, format!(", tree {tree}, on {}", one_line(&status.branch))));
     }

@@ -20,6 +20,14 @@ fn an_agent_that_is_silent_for_too_long_becomes_a_question_once() {
 }
 
 #[test]
+fn one_minute_is_singular() {
+    let silent = play("given watchdog 1\nstart\nwait 2m");
+    assert!(silent.lines.join("\n").contains(" for 1 minute (round 1, "), "{:?}", silent.lines);
+    let long = play("given panes\ngiven turns 1\nstart\ncodex: reads\nwait 90s active");
+    assert!(long.lines.join("\n").contains(" for 1 minute (round 1, "), "{:?}", long.lines);
+}
+
+#[test]
 fn the_time_out_is_the_configured_one() {
     check(
         "given watchdog 10

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pairflow_core::config::Layer;
+use pairflow_core::counted::counted;
 use pairflow_core::unit::{StateName, Unit};
 use pairflow_engine::engine::{Bubble, EngineError, Listed};
 use pairflow_engine::git::GitError;
@@ -10,7 +11,7 @@ use pairflow_engine::store::{CacheStand, Foreign, Salvage, StoreError};
 use pairflow_engine::supervise::Client;
 use pairflow_engine::verbs::RepairOutcome;
 
-use super::report::{Report, counted};
+use super::report::Report;
 use crate::app::{App, Reach, fits, quoted};
 use crate::commands::status;
 use crate::exit::CommandError;
@@ -96,7 +97,10 @@ fn log(reach: &Reach, bubble: &Bubble, report: &mut Report) -> bool {
     let sound = verified.is_ok();
     match verified {
         Ok(verified) => {
-            report.ok_too(&what, &format!("{}, {} bytes", counted(verified.envelopes, "line"), verified.bytes));
+            report.ok_too(
+                &what,
+                &format!("{}, {}", counted(verified.envelopes, "line"), counted(verified.bytes, "byte")),
+            );
         }
         Err(error @ StoreError::Damaged { .. }) => report.damage(&what, &error.to_string(), &repair),
         Err(error @ StoreError::Gone { .. }) => {
@@ -239,7 +243,9 @@ fn tell_mended(bubble: &Bubble, mended: &Salvage, out: &mut Out) {
     let (id, lines) = (&bubble.id, mended.envelopes);
     match &mended.moved {
         // It was damaged between two looks, and nobody was asked: this says where everything is.
-        Some(moved) => out.note(format_args!("{id}: kept {lines} lines; the damaged log is in {}", moved.display())),
+        Some(moved) => {
+            out.note(format_args!("{id}: kept {}; the damaged log is in {}", counted(lines, "line"), moved.display()))
+        }
         None => out.note(format_args!(
             "{id}: repaired the end of the log; {} there",
             match lines {

@@ -4,11 +4,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pairflow_core::config::Layer;
+use pairflow_core::counted::counted;
 use pairflow_engine::engine::Control;
 use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
 use pairflow_engine::supervise::{Client, Health};
 
-use super::report::{Report, counted};
+use super::report::Report;
 use crate::app::{App, INSTALL_TMUX, Reach, quoted};
 use crate::exit::CommandError;
 
@@ -26,21 +27,12 @@ pub(super) fn git(report: &mut Report) {
     }
 }
 
-/// Looks on PATH for what some ways of running agents need. Nothing is started.
+/// Looks on PATH for tmux, which agents in panes need. Nothing is started.
 pub(super) fn programs(app: &App, report: &mut Report) {
-    let rows = [
-        ("tmux", "tmux", "only agents in tmux panes need it", INSTALL_TMUX),
-        (
-            "sandbox",
-            "bwrap",
-            "without it agents are not kept apart from your files",
-            "install bubblewrap with your package manager",
-        ),
-    ];
-    for (what, program, otherwise, install) in rows {
-        match app.on_path(program) {
-            Some(path) => report.ok(what, &format!("{program} is {}", path.display())),
-            None => report.warning(what, &format!("{program} is not on PATH; {otherwise}"), Some(install)),
+    match app.on_path("tmux") {
+        Some(path) => report.ok("tmux", &format!("tmux is {}", path.display())),
+        None => {
+            report.warning("tmux", "tmux is not on PATH; only agents in tmux panes need it", Some(INSTALL_TMUX));
         }
     }
 }
@@ -49,8 +41,11 @@ pub(super) fn programs(app: &App, report: &mut Report) {
 pub(super) fn repository(reach: &Reach, report: &mut Report) {
     let Some(place) = &reach.place else {
         let known = reach.roots.len();
-        let found = format!("this is no git repository; {known} with bubbles are known and looked at");
-        return report.warning("repository", &found, Some("cd into a repository, or: git init"));
+        let found = match known {
+            0 => "this is no git repository".to_owned(),
+            _ => format!("this is no git repository; {} with bubbles looked at", counted(known, "known one")),
+        };
+        return report.warning("repository", &found, Some("cd YOUR-PROJECT"));
     };
     match Repo::discover(&place.repo.root) {
         Ok(repo) => report.ok("repository", &repo.root.display().to_string()),
@@ -71,11 +66,8 @@ pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
         Ok(None) => match registry.all().map_or(0, |all| all.len()) {
             0 => report.ok("key", "there is none yet; the first bubble makes it"),
             n => {
-                let found = format!(
-                    "{} is missing; {} of yours were sealed with it",
-                    path.display(),
-                    counted(n as u64, "bubble")
-                );
+                let found =
+                    format!("{} is missing; {} of yours were sealed with it", path.display(), counted(n, "bubble"));
                 report.problem(
                     "key",
                     &found,
@@ -163,7 +155,8 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
     let own = env!("CARGO_PKG_VERSION");
     match Client::new(&engine).health() {
         Health::Answers(reply) if reply.version == own => {
-            report.ok("supervisor", &format!("process {}, {} in its care", reply.pid, bubbles(reply.bubbles)));
+            report
+                .ok("supervisor", &format!("process {}, {} in its care", reply.pid, counted(reply.bubbles, "bubble")));
         }
         Health::Answers(reply) => {
             let found = format!("process {} is version {}, this is {own}", reply.pid, reply.version);
@@ -180,7 +173,7 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
             let waiting = listed.filter_map(|listed| listed.unit.ok()).filter(owing).count();
             if waiting > 0 {
                 let moves = if waiting == 1 { "does" } else { "do" };
-                let found = format!("not running, and {} {moves} not move without it", bubbles(waiting));
+                let found = format!("not running, and {} {moves} not move without it", counted(waiting, "bubble"));
                 report.warning("supervisor", &found, Some("pairflow supervise"));
             } else {
                 report.ok("supervisor", "not running; nothing needs it");
@@ -188,8 +181,4 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
         }
     }
     Ok(())
-}
-
-fn bubbles(n: usize) -> String {
-    counted(u64::try_from(n).unwrap_or(u64::MAX), "bubble")
 }

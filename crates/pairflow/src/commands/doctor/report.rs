@@ -1,5 +1,6 @@
 //! What a doctor found, row by row.
 
+use pairflow_core::counted::counted;
 use serde::Serialize;
 
 use crate::exit::{CommandError, Exit};
@@ -83,8 +84,7 @@ impl Report {
         for row in self.rows.iter().filter(|row| !row.counted) {
             row.print(out)?;
         }
-        let count = |n: usize, thing: &str| counted(u64::try_from(n).unwrap_or(u64::MAX), thing);
-        let (problems, warnings) = (count(self.problems, "problem"), count(self.warnings, "warning"));
+        let (problems, warnings) = (counted(self.problems, "problem"), counted(self.warnings, "warning"));
         match (self.problems, self.warnings) {
             (0, 0) => out.paint(&Line::new().add(Paint::Good, "Everything is in order.")),
             (0, _) => out.paint(&Line::new().add(Paint::Good, "No problems").plain(format!(", {warnings}."))),
@@ -97,11 +97,6 @@ impl Report {
         self.rows.push(Finding { what, level, found, next, damaged: false, counted: false });
         self.rows.last_mut().expect("a row was pushed a line above")
     }
-}
-
-/// Returns "1 line", "2 lines".
-pub(super) fn counted(n: u64, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 impl Finding {

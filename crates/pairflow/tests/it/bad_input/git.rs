@@ -42,7 +42,8 @@ fn no_repository_a_bare_one_and_an_empty_one_are_refused() {
     }
     std::fs::create_dir(dir("none")).unwrap();
     let create = |dir: &Path| home.pairflow_in(dir, &["create", "--id", "b1", "--task", "x", "--test", "true"]);
-    create(&dir("none")).ends(1).says("is not inside a git repository").says("git init");
+    let none = create(&dir("none")).ends(1).says("is not inside a git repository").says("next: cd YOUR-PROJECT");
+    assert!(!none.stderr.contains("`git init` there"), "what directory that is, nobody knows: {none:?}");
     create(&dir("bare")).ends(1).says("is a bare repository");
     create(&dir("empty")).ends(1).says("has no commit yet").says("git commit --allow-empty");
     home.pairflow(&["create", "--repo", "/nowhere", "--id", "b1", "--task", "x", "--test", "true"])

@@ -38,19 +38,21 @@ fn a_healthy_home_has_no_problems() {
 }
 
 #[test]
-fn missing_agents_tmux_and_sandbox_are_warnings_with_the_next_step() {
+fn missing_agents_and_tmux_are_warnings_with_the_next_step() {
     let home = home();
     let bin = bin_with(&home, &["git"]);
     let mut command = home.command(&["doctor", "--json"]);
     command.env("PATH", &bin);
     let report = home.finish(command).ok().json();
-    for program in ["tmux", "claude", "codex", "bwrap"] {
+    for program in ["tmux", "claude", "codex"] {
         let found = |row: &&Value| row["found"].as_str().unwrap().starts_with(&format!("{program} is not on PATH"));
         let row =
             report["rows"].as_array().unwrap().iter().find(found).unwrap_or_else(|| panic!("{program}: {report:#}"));
         assert_eq!(row["level"], "warning");
         assert!(row["next"].as_str().unwrap().contains("install"), "{row}");
     }
+    let text = report.to_string();
+    assert!(!text.contains("bwrap") && !text.contains("sandbox"), "nothing uses it: {report:#}");
 }
 
 /// A directory with programs that write down every start but one that asks for the version, and say this to that.
