@@ -20,6 +20,8 @@ pub enum Exit {
     LostRace = 4,
     /// The log is damaged; nothing was changed.
     LogDamaged = 5,
+    /// What was waited for did not come in time.
+    TimedOut = 6,
     /// A verb that belongs to people was called by an agent.
     HumanVerb = 77,
 }
@@ -58,7 +60,8 @@ impl Exit {
 
     /// Returns the ending with this number; a number that means nothing is a failure of something outside.
     pub fn of_code(code: u8) -> Self {
-        let all = [Self::Done, Self::Refused, Self::Usage, Self::LostRace, Self::LogDamaged, Self::HumanVerb];
+        let all =
+            [Self::Done, Self::Refused, Self::Usage, Self::LostRace, Self::LogDamaged, Self::TimedOut, Self::HumanVerb];
         all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::WorldFailed)
     }
 
@@ -71,6 +74,7 @@ impl Exit {
             Self::WorldFailed => "world_failed",
             Self::LostRace => "lost_race",
             Self::LogDamaged => "log_damaged",
+            Self::TimedOut => "timed_out",
             Self::HumanVerb => "human_verb",
         }
     }

@@ -28,7 +28,7 @@ Options:
 `pairflow help COMMAND` shows a command's options, with an example.
 
 Exit codes: 0 done, 1 refused, 2 usage, 3 I/O error, 4 lost a race, 5 log damaged,
-77 a human's command called by an agent.";
+6 time is up, 77 a human's command called by an agent.";
 
 /// Renders what agents may call, and nothing else.
 pub(crate) fn agents() -> String {

@@ -81,6 +81,7 @@ pub static TABLE: &[CommandEntry] = &[
     commands::pass::ENTRY,
     commands::ask_human::ENTRY,
     commands::converged::ENTRY,
+    commands::wait::ENTRY,
     commands::hook::ENTRY,
     commands::supervise::ENTRY,
     commands::supervisor::ENTRY,

@@ -15,6 +15,7 @@ pub mod safe;
 pub mod status;
 pub mod timeline;
 mod tone;
+pub mod waiting;
 mod words;
 
 pub use fields::{StateFields, TurnState};

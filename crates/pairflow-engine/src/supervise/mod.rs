@@ -16,6 +16,7 @@ mod run;
 mod sessions;
 mod socket;
 mod spawn;
+mod wait;
 mod watch;
 mod work;
 
@@ -27,3 +28,4 @@ pub use once::{Outcome, once};
 pub use run::{Setup, run};
 pub use socket::{Ask, socket_path};
 pub use spawn::spawn;
+pub use wait::wait_for;

@@ -90,7 +90,12 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     let (out, messages) = channel();
     let listening =
         listen(setup.engine.clone(), out.clone()).map_err(world("cannot listen on the supervisor's socket"))?;
-    let watch = Watch::new(out.clone()).map_err(|error| world("cannot watch files")(std::io::Error::other(error)))?;
+    let touched = out.clone();
+    let watch = Watch::new(move |path| {
+        // The loop may have ended; then nobody needs to know.
+        let _ = touched.send(Message::Touched(path));
+    });
+    let watch = watch.map_err(|error| world("cannot watch files")(std::io::Error::other(error)))?;
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let mut supervisor = Supervisor {
         setup,

@@ -1,21 +1,18 @@
 //! File events: who wrote to which log.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::Sender;
 
 use notify::event::{CreateKind, EventKind, ModifyKind, RemoveKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::run::Message;
-
-/// Tells the loop when a log grows or goes away.
+/// Tells when a log grows or goes away.
 pub(super) struct Watch {
     watcher: RecommendedWatcher,
 }
 
 impl Watch {
-    /// Begins to listen; events go to `out`.
-    pub(super) fn new(out: Sender<Message>) -> notify::Result<Self> {
+    /// Begins to listen; `tell` gets the file of each event.
+    pub(super) fn new(tell: impl Fn(PathBuf) + Send + 'static) -> notify::Result<Self> {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let Ok(event) = event else { return };
             // Looking at a file is an event, too; only changes matter.
@@ -28,8 +25,7 @@ impl Watch {
             let log = |path: &PathBuf| path.file_name().is_some_and(|name| name == "transcript.ndjson");
             let gone = matches!(event.kind, EventKind::Remove(_));
             for path in event.paths.into_iter().filter(|path| matters && (log(path) || gone)) {
-                // The loop may have ended; then nobody needs to know.
-                let _ = out.send(Message::Touched(path));
+                tell(path);
             }
         })?;
         Ok(Self { watcher })

@@ -20,6 +20,7 @@ mod prd;
 mod repair;
 mod stop;
 mod verify;
+mod wait;
 
 pub use adopt::Adopted;
 pub use carry::Hands;

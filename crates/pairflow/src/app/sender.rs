@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::unit::Refusal;
+use pairflow_core::view::waiting::line_that_waits;
 use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
 use pairflow_engine::seat::{Lost, Words, say};
 use pairflow_engine::supervise::{Client, Line};
@@ -45,11 +46,7 @@ impl App {
     /// Returns the agent that is calling. `named` has to be the bubble that it works in.
     pub fn sender(&self, named: Option<&str>) -> Result<Sender, CommandError> {
         let caller = self.caller().ok_or_else(not_an_agent)?;
-        if let (Some(bubble), Some(other)) =
-            (&caller.bubble, named.filter(|other| caller.bubble.as_deref() != Some(other)))
-        {
-            return Err(Denial::other_bubble(bubble, other).into());
-        }
+        insist_on_own(&caller, named)?;
         match caller.socket.clone() {
             Some(socket) => {
                 let id = caller.bubble.or_else(|| named.map(str::to_owned));
@@ -60,10 +57,32 @@ impl App {
         }
     }
 
+    /// Returns the bubble and the name of the agent that is calling and only reads; nothing for a person. One that
+    /// writes itself shows its token, one behind a socket is who its environment says.
+    pub(crate) fn own_seat(&self, named: Option<&str>) -> Result<Option<(Bubble, AgentId)>, CommandError> {
+        let Some(caller) = self.caller() else { return Ok(None) };
+        insist_on_own(&caller, named)?;
+        if caller.socket.is_some() {
+            return self.seat_of(&caller).map(Some);
+        }
+        self.prove(&caller).map(|proven| Some((proven.bubble, proven.agent)))
+    }
+
     fn prove(&self, caller: &AgentCaller) -> Result<Proven, CommandError> {
-        let (Some(bubble), Some(agent), Some(token)) = (&caller.bubble, &caller.agent, &caller.token) else {
-            return Err(not_an_agent());
-        };
+        let Some(token) = &caller.token else { return Err(not_an_agent()) };
+        let (bubble, agent) = self.seat_of(caller)?;
+        let unit = bubble.load()?.unit;
+        bubble.prove(&unit, &agent, &Token::shown(token.clone()))?;
+        if let Some(denial) = bubble.misplaced(&unit, self.cwd()?) {
+            return Err(denial.into());
+        }
+        let line = Client::new(&bubble.engine).call();
+        Ok(Proven { bubble, agent, line })
+    }
+
+    /// The seat that the environment of an agent names.
+    fn seat_of(&self, caller: &AgentCaller) -> Result<(Bubble, AgentId), CommandError> {
+        let (Some(bubble), Some(agent)) = (&caller.bubble, &caller.agent) else { return Err(not_an_agent()) };
         let id: BubbleId =
             bubble.parse().map_err(|why| CommandError::refused(format_args!("PAIRFLOW_BUBBLE: {why}.")))?;
         let agent: AgentId =
@@ -72,15 +91,7 @@ impl App {
             Some(repo) => PathBuf::from(repo),
             None => self.place(None)?.repo.root,
         };
-        let engine = self.engine()?;
-        let bubble = engine.bubble(&repo, &id)?;
-        let unit = bubble.load()?.unit;
-        bubble.prove(&unit, &agent, &Token::shown(token.clone()))?;
-        if let Some(denial) = bubble.misplaced(&unit, self.cwd()?) {
-            return Err(denial.into());
-        }
-        let line = Client::new(&engine).call();
-        Ok(Proven { bubble, agent, line })
+        Ok((self.engine()?.bubble(&repo, &id)?, agent))
     }
 }
 
@@ -91,6 +102,11 @@ impl Sender {
             Self::Own(proven) => proven.say(said),
             Self::Seat(seated) => seated.say(said),
         }
+    }
+
+    /// Whether pairflow tells the agent by itself when there is something to do.
+    pub fn is_notified(&self) -> bool {
+        matches!(self, Self::Seat(_))
     }
 
     /// Warns that no supervisor runs that could go on with what was recorded.
@@ -121,12 +137,17 @@ impl Proven {
         }
     }
 
-    /// Tells why a verb was refused; a turn that nobody opens is told with the way to have it opened. Only a person can
-    /// start a supervisor.
+    /// Tells why a verb was refused, with the command that waits where that helps; a turn that nobody opens is told with
+    /// the way to have it opened. Only a person can start a supervisor.
     fn told(&self, error: EngineError) -> CommandError {
-        let opening = matches!(&error, EngineError::Refused { refusal, .. }
-            if matches!(**refusal, Refusal::StillOpening { .. }));
+        let (opening, waits) = match &error {
+            EngineError::Refused { refusal, id, .. } => {
+                (matches!(**refusal, Refusal::StillOpening { .. }), line_that_waits(refusal, id))
+            }
+            _ => (false, None),
+        };
         let error = CommandError::from(error);
+        let error = CommandError { hint: waits.or(error.hint.clone()), ..error };
         if !opening || self.line.is_some() {
             return error;
         }
@@ -160,6 +181,14 @@ impl Seated {
                 CommandError::usage(format_args!("{lost}; put it into a file and point to that with --ref."))
             }
         }
+    }
+}
+
+/// Refuses an agent that names another bubble than its own.
+fn insist_on_own(caller: &AgentCaller, named: Option<&str>) -> Result<(), CommandError> {
+    match (&caller.bubble, named.filter(|other| caller.bubble.as_deref() != Some(other))) {
+        (Some(bubble), Some(other)) => Err(Denial::other_bubble(bubble, other).into()),
+        _ => Ok(()),
     }
 }
 

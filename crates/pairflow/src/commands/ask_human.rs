@@ -2,6 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
+use pairflow_core::view::waiting::WaitFor;
 use pairflow_engine::verbs::AgentSays;
 
 use crate::app::App;
@@ -13,7 +14,8 @@ use crate::table::{CommandEntry, Group, anyone};
 
 /// Ask the person a question and wait for the answer
 ///
-/// The bubble stands still until the question is answered; the answer comes as a notice.
+/// The bubble stands still until the question is answered. Agents in panes get the answer as a notice; others wait for it
+/// with `pairflow wait --for answer`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow ask-human --question \"May the public API change?\"")]
 pub struct AskHumanArgs {
@@ -58,5 +60,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let already = if heard.repeated { "Already asked" } else { "Asked" };
     out.line(format_args!("{already} as {id} in bubble {}", heard.state.bubble_id))?;
     out.note(format_args!("Wait for the answer: the bubble stands still until a person has replied."));
+    if !sender.is_notified() {
+        out.next(format_args!("{}", WaitFor::Answer.line(&heard.state.bubble_id)));
+    }
     Ok(())
 }

@@ -48,5 +48,6 @@ pub mod trust;
 pub mod update;
 pub mod verify;
 pub mod view;
+pub mod wait;
 pub mod waive;
 pub mod watchdog;

@@ -1,15 +1,16 @@
 //! The end of a brief: the command lines that can end the turn, as they have to be typed in this bubble.
 
 use crate::rounds::Row;
-use crate::rules::BubbleKind;
+use crate::rules::{BubbleKind, DriverKind};
 use crate::unit::{Turn, Unit};
 use crate::view::markdown::Page;
+use crate::view::waiting::WaitFor;
 
 /// How many findings a command line names.
 const NAMED: usize = 20;
 
 /// Adds the last section of a brief. Nothing follows it.
-pub(super) fn end(page: &mut Page, lines: &[String]) {
+pub(super) fn end(page: &mut Page, unit: &Unit, lines: &[String]) {
     page.section("How your turn ends");
     let names = |option: &str| lines.iter().any(|line| line.contains(option));
     if names(" --fixed ") {
@@ -25,6 +26,10 @@ pub(super) fn end(page: &mut Page, lines: &[String]) {
         page.line("`--confirm F1`.");
     }
     page.line("Run exactly one of these in the worktree, then stop:");
+    if unit.rules.driver == DriverKind::External {
+        // Nobody tells these agents of their next turn.
+        page.line(&format!("(`{}` tells when your next turn is open.)", WaitFor::Turn.line(&unit.id)));
+    }
     page.line("");
     page.block(&lines.join("\n"));
 }

@@ -38,7 +38,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> Strin
     severities(&mut page, unit.rules.kind);
     let last = would_be_last(unit, turn);
     report(&mut page, unit, last);
-    commands::end(&mut page, &commands::of_critic(unit, slices, last));
+    commands::end(&mut page, unit, &commands::of_critic(unit, slices, last));
     page.finish()
 }
 

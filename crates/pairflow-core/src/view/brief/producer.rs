@@ -23,7 +23,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn) -> String {
     parts::place(&mut page, unit);
     work(&mut page, unit);
     explain(&mut page);
-    commands::end(&mut page, &commands::of_producer(unit));
+    commands::end(&mut page, unit, &commands::of_producer(unit));
     page.finish()
 }
 

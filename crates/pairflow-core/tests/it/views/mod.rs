@@ -6,3 +6,4 @@ mod export;
 mod notify;
 mod pane;
 mod status_questions;
+mod waiting;

@@ -10,3 +10,4 @@ mod permission_shown;
 mod reads;
 mod terminal;
 mod view;
+mod wait;

@@ -1,0 +1,150 @@
+//! `pairflow wait`: blocks until there is something to do for the caller.
+
+use std::time::Duration;
+
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use pairflow_core::ids::AgentId;
+use pairflow_core::view::StateFields;
+use pairflow_core::view::waiting::{Reached, ReachedKind, Sight, Wait, WaitFor};
+use pairflow_engine::engine::Bubble;
+use pairflow_engine::supervise::wait_for;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::commands::common::BubbleArg;
+use crate::exit::{CommandError, Exit};
+use crate::out::Out;
+use crate::table::{CommandEntry, Group, anyone};
+
+const EXAMPLES: &str = "Examples:
+  pairflow wait
+  pairflow wait login-race --for approval --timeout 600
+  while pairflow wait --for turn; do ...; done";
+
+/// Wait until there is something to do for you
+///
+/// An agent waits for its own turn, for the answer to its question, or until the work waits for approval. A person waits
+/// for a question or for work to approve. --for names one of them. If it cannot come any more, because the bubble is
+/// over, the command ends at once with exit code 1; if the time is up, with exit code 6.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct WaitArgs {
+    /// Which bubble
+    #[command(flatten)]
+    pub bubble: BubbleArg,
+    /// What to wait for
+    #[arg(long = "for", value_name = "WHAT")]
+    pub goal: Option<GoalArg>,
+    /// How long to wait at most, in seconds; without it there is no limit
+    #[arg(long, value_name = "SECS")]
+    pub timeout: Option<u64>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GoalArg {
+    /// The caller's own turn is open; for a person, any turn
+    Turn,
+    /// The caller's question is answered; for a person, all questions are
+    Answer,
+    /// The work waits for approval, or is approved
+    Approval,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "wait",
+    aliases: &[],
+    group: Group::Agent,
+    about: "Wait until there is something to do for you",
+    hidden: false,
+    human_only: anyone,
+    args: WaitArgs::augment_args,
+    run,
+};
+
+/// What a wait has brought, for programs.
+#[derive(Serialize)]
+struct Waited<'a> {
+    #[serde(flatten)]
+    reached: &'a Reached,
+    answer: Option<String>,
+    #[serde(flatten)]
+    state: StateFields,
+}
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = WaitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let (bubble, by) = match app.own_seat(args.bubble.typed())? {
+        Some((bubble, agent)) => (bubble, Some(agent)),
+        None => (app.bubble(&args.bubble, "wait")?, None),
+    };
+    let unit = bubble.load()?.unit;
+    let wait = Wait::begin(&unit, by.clone(), args.goal.map(WaitFor::from));
+    if let Sight::NotYet(standing) = wait.look(&unit) {
+        out.progress(format_args!("{standing} Waiting …"));
+        if !app.supervised()? {
+            out.warn(format_args!("the supervisor is not running, so nothing moves by itself: pairflow supervise"));
+        }
+    }
+    let mut last = None;
+    let ended = wait_for(&bubble, args.timeout.map(Duration::from_secs), |unit| match wait.look(unit) {
+        Sight::NotYet(standing) => {
+            last = Some(standing);
+            None
+        }
+        other => Some((other, StateFields::of(unit))),
+    })?;
+    match ended {
+        Some((Sight::Reached(reached), state)) => tell(app, out, &args, &Ended { bubble, by, reached, state }),
+        Some((Sight::Never(why), _)) => {
+            Err(CommandError::refused(why).next(format_args!("pairflow status {}", bubble.id)))
+        }
+        Some((Sight::NotYet(_), _)) | None => {
+            let message = format!("The time is up. {}", last.unwrap_or_default());
+            Err(CommandError::new(Exit::TimedOut, message.trim_end()).next(&app.typed))
+        }
+    }
+}
+
+/// A wait that has brought what was waited for.
+struct Ended {
+    bubble: Bubble,
+    by: Option<AgentId>,
+    reached: Reached,
+    state: StateFields,
+}
+
+fn tell(app: &App, out: &mut Out, args: &WaitArgs, ended: &Ended) -> Result<(), CommandError> {
+    let Ended { bubble, by, reached, state } = ended;
+    let answer = match (by, reached.reached) {
+        (Some(agent), ReachedKind::Answer) => bubble.last_answer(agent)?,
+        _ => None,
+    };
+    if args.json {
+        let next = reached.next.clone().map(|line| app.line_here(line));
+        let reached = Reached { next, ..reached.clone() };
+        return out.json("wait/1", &Waited { reached: &reached, answer, state: state.clone() });
+    }
+    out.line(format_args!("{}", reached.sentence))?;
+    if let Some(answer) = answer {
+        out.line(format_args!("Answer: {answer}"))?;
+    }
+    if let Some(next) = &reached.next {
+        out.next(format_args!("{next}"));
+    }
+    Ok(())
+}
+
+impl From<GoalArg> for WaitFor {
+    fn from(goal: GoalArg) -> Self {
+        match goal {
+            GoalArg::Turn => Self::Turn,
+            GoalArg::Answer => Self::Answer,
+            GoalArg::Approval => Self::Approval,
+        }
+    }
+}
