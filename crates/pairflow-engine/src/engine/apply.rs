@@ -106,7 +106,7 @@ impl Bubble {
         if let Some(Repaired::SetAside { torn, kept }) = log.repaired().cloned() {
             let name = kept.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let reason = format!(
-                "the log ended in {} of an append that was never acknowledged, at byte {}; that part is in quarantine/{name}",
+                "the log ended in {} of an append that was never acknowledged, at byte {}; they are in quarantine/{name}",
                 counted(torn.len, "byte"),
                 torn.offset
             );

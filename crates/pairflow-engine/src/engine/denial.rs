@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::rules::DriverKind;
 use pairflow_core::unit::{Refusal, Unit};
 use pairflow_core::view::quoted;
+use pairflow_core::view::waiting::line_that_waits;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::foreign::onward;
@@ -45,6 +47,17 @@ impl Denial {
     pub fn other_bubble(own: &str, named: &str) -> Self {
         Self::refused(format!("this agent works in bubble {own}, not in '{named}'."))
             .next(format!("pairflow status {own}"))
+    }
+
+    /// What an agent that is run by `driver` is told. One that no notice reaches is told how to wait, where that helps.
+    pub fn to_agent(driver: DriverKind, error: &EngineError) -> Self {
+        let denial = Self::from(error);
+        match error {
+            EngineError::Refused { refusal, id, .. } if driver == DriverKind::External => {
+                Self { next: line_that_waits(refusal, id).or(denial.next), ..denial }
+            }
+            _ => denial,
+        }
     }
 
     /// Adds the command that goes on from here.

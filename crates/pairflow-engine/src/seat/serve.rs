@@ -116,7 +116,8 @@ impl Seat {
         if write(stream, &Reply::Taken { since }).is_err() {
             return Ok(None);
         }
-        self.bubble.hear(&self.agent, said, true).map(Some).map_err(denial)
+        let driver = seen.unit.rules.driver;
+        self.bubble.hear(&self.agent, said, true).map(Some).map_err(|error| Denial::to_agent(driver, &error))
     }
 
     /// Hands an event on. A hook that waits gets the answer, once there is one or the event was dealt with.

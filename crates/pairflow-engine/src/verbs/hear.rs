@@ -5,6 +5,7 @@ use pairflow_core::ids::{AgentId, FindingId, MsgId, TreeId};
 use pairflow_core::log::{Intent, Key};
 use pairflow_core::rounds::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::rounds::{Answers, Explanation, Finding, Row, RowState, Step};
+use pairflow_core::rules::DriverKind;
 use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat, Seen, Unit};
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,9 @@ pub struct Heard {
     pub id: Option<MsgId>,
     /// Whether an earlier attempt had recorded it already.
     pub repeated: bool,
+    /// Whether nobody tells the caller when there is something to do for it, so that it has to wait by itself.
+    #[serde(default)]
+    pub unnotified: bool,
     /// The state afterwards.
     pub state: StateFields,
     /// Why the work came back to who said it, if it is its turn for that reason.
@@ -209,6 +213,7 @@ impl Heard {
             repeated: *repeated,
             came_back: unit.came_back_to(by),
             unsettled: answered.collect(),
+            unnotified: unit.rules.driver == DriverKind::External,
             state: StateFields::of(unit),
         }
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::rules::DriverKind;
 use pairflow_core::unit::Refusal;
-use pairflow_core::view::waiting::line_that_waits;
 use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
 use pairflow_engine::seat::{Lost, Words, say};
 use pairflow_engine::supervise::{Client, Line};
@@ -31,6 +31,7 @@ pub enum Sender {
 pub struct Proven {
     bubble: Bubble,
     agent: AgentId,
+    driver: DriverKind,
     line: Option<Line>,
 }
 
@@ -77,7 +78,7 @@ impl App {
             return Err(denial.into());
         }
         let line = Client::new(&bubble.engine).call();
-        Ok(Proven { bubble, agent, line })
+        Ok(Proven { bubble, agent, driver: unit.rules.driver, line })
     }
 
     /// The seat that the environment of an agent names.
@@ -102,11 +103,6 @@ impl Sender {
             Self::Own(proven) => proven.say(said),
             Self::Seat(seated) => seated.say(said),
         }
-    }
-
-    /// Whether pairflow tells the agent by itself when there is something to do.
-    pub fn is_notified(&self) -> bool {
-        matches!(self, Self::Seat(_))
     }
 
     /// Warns that no supervisor runs that could go on with what was recorded.
@@ -137,17 +133,15 @@ impl Proven {
         }
     }
 
-    /// Tells why a verb was refused, with the command that waits where that helps; a turn that nobody opens is told with
-    /// the way to have it opened. Only a person can start a supervisor.
+    /// Tells why a verb was refused; a turn that nobody opens is told with the way to have it opened. Only a person can
+    /// start a supervisor.
     fn told(&self, error: EngineError) -> CommandError {
-        let (opening, waits) = match &error {
-            EngineError::Refused { refusal, id, .. } => {
-                (matches!(**refusal, Refusal::StillOpening { .. }), line_that_waits(refusal, id))
-            }
-            _ => (false, None),
+        let opening = matches!(&error, EngineError::Refused { refusal, .. }
+            if matches!(**refusal, Refusal::StillOpening { .. }));
+        let error = match &error {
+            EngineError::Refused { .. } => Denial::to_agent(self.driver, &error).into(),
+            _ => CommandError::from(error),
         };
-        let error = CommandError::from(error);
-        let error = CommandError { hint: waits.or(error.hint.clone()), ..error };
         if !opening || self.line.is_some() {
             return error;
         }

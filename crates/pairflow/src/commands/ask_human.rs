@@ -60,7 +60,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let already = if heard.repeated { "Already asked" } else { "Asked" };
     out.line(format_args!("{already} as {id} in bubble {}", heard.state.bubble_id))?;
     out.note(format_args!("Wait for the answer: the bubble stands still until a person has replied."));
-    if !sender.is_notified() {
+    if heard.unnotified {
         out.next(format_args!("{}", WaitFor::Answer.line(&heard.state.bubble_id)));
     }
     Ok(())

@@ -72,7 +72,7 @@ fn the_wrong_seat_is_refused_and_logged() {
         .pairflow(&["pass", "--summary", "x", "--no-findings"])
         .ends(1)
         .says("codex's turn")
-        .says("pairflow status b1");
+        .says("next: pairflow wait b1 --for turn");
     let warning = &lines_of(&home, "b1", "PROTOCOL_WARNING")[0];
     assert_eq!((&warning["payload"]["command"], &warning["recipient"]), (&json!("pass"), &json!("claude")));
 }
@@ -88,7 +88,7 @@ fn empty_texts_are_usage_errors() {
         codex.pairflow(&["ask-human", "--question", empty]).ends(2);
         home.pairflow(&["reply", "b1", "--message", empty]).ends(2);
         home.pairflow(&["request-rework", "b1", "--message", empty]).ends(2);
-        home.pairflow(&["commit", "b1", "--message", empty]).ends(2);
+        home.pairflow(&["commit", "b1", "--message", empty, "--yes"]).ends(2);
         home.pairflow(&["create", "--id", "b2", "--task", empty, "--test", "true"]).ends(2);
     }
     codex.pairflow(&["pass"]).ends(2).says("--summary");
@@ -189,8 +189,8 @@ fn a_refused_person_leaves_no_trace_and_a_refused_agent_one_warning() {
     let home = home();
     let (codex, _) = handed_over(&home, "b1");
     let before = lines(&home, "b1").len();
-    home.pairflow(&["approve", "b1"]).ends(1);
-    home.pairflow(&["commit", "b1"]).ends(1);
+    home.pairflow(&["approve", "b1", "--yes"]).ends(1);
+    home.pairflow(&["commit", "b1", "--yes"]).ends(1);
     assert_eq!(lines(&home, "b1").len(), before);
     codex.pairflow(&["pass", "--summary", "not mine"]).ends(1);
     assert_eq!(lines(&home, "b1").len(), before + 1);

@@ -120,14 +120,14 @@ fn an_agent_that_is_refused_is_never_sent_to_a_verb_of_the_person() {
     let home = home();
     let (codex, claude) = handed_over(&home, "b1");
     let next = |ran: Ran, line: &str| assert!(ran.stderr.contains(line), "{line:?} is missing in {}", ran.stderr);
-    next(codex.pairflow(&["pass", "--summary", "more"]).ends(1), "pairflow status b1");
+    next(codex.pairflow(&["pass", "--summary", "more"]).ends(1), "pairflow wait b1 --for turn");
     home.pairflow(&["pause", "b1"]).ok();
     let paused = claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ends(1);
     assert!(!paused.stderr.contains("pairflow resume"), "{}", paused.stderr);
-    next(paused, "pairflow status b1");
+    next(paused, "pairflow wait b1 --for turn");
     home.pairflow(&["resume", "b1"]).ok();
     claude.pairflow(&["ask-human", "--question", "which?"]).ok();
     let asked = claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ends(1);
     assert!(!asked.stderr.contains("pairflow inbox"), "{}", asked.stderr);
-    next(asked, "pairflow status b1");
+    next(asked, "pairflow wait b1 --for turn");
 }
