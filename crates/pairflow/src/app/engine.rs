@@ -80,7 +80,8 @@ impl App {
         Ok(self.engine()?.look_at(&root, &id)?)
     }
 
-    /// Finds out which bubble is meant. Those that are foreign count only where there are no others.
+    /// Finds out which bubble is meant. Without a name, those that are foreign or finished count only where there are no
+    /// others.
     pub(crate) fn meant(&self, arg: &BubbleArg, verb: &str) -> Result<(PathBuf, BubbleId), CommandError> {
         let engine = self.engine()?;
         let place = self.place(arg.repo.as_deref())?;
@@ -96,12 +97,11 @@ impl App {
         ids.retain(|id| !matches!(engine.look_at(&root, id), Err(EngineError::NoBubble { .. })));
         let inside = place.bubble.as_ref().filter(|id| ids.contains(id));
         if arg.typed().is_none() && inside.is_none() && ids.len() > 1 {
-            let own = |id: &BubbleId| engine.bubble(&root, id).is_ok();
-            let owned: Vec<_> = ids.iter().filter(|id| own(id)).cloned().collect();
-            ids = if owned.is_empty() { ids } else { owned };
+            let candidates = active(owned(engine.list(&root)?));
+            ids = candidates.into_iter().map(|listed| listed.bubble.id).collect();
         }
         let inside = place.bubble.as_ref().filter(|id| ids.contains(id));
-        let rest = self.rest(arg);
+        let rest = self.rest(arg, verb);
         let id = pick(Wanted { typed: arg.typed(), inside, verb, rest: &rest }, &ids)?;
         Ok((root, id))
     }
@@ -112,12 +112,12 @@ impl App {
         if arg.typed().is_some() || place.bubble.is_some() {
             return self.bubble(arg, verb);
         }
-        let mut listed = self.engine()?.list(&place.repo.root)?;
-        if listed.iter().any(|listed| listed.foreign.is_none()) {
-            listed.retain(|listed| listed.foreign.is_none());
-        }
+        let mut listed = owned(self.engine()?.list(&place.repo.root)?);
         let fit = |listed: &&Listed| listed.own().is_some_and(fits);
         let fitting: Vec<_> = listed.iter().filter(fit).map(|listed| listed.bubble.id.clone()).collect();
+        if fitting.is_empty() {
+            listed = active(listed);
+        }
         if fitting.is_empty() && listed.len() > 1 {
             let state = |listed: &Listed| match &listed.unit {
                 Ok(unit) => format!("{} is {}", unit.id, unit.phase.name()),
@@ -128,7 +128,7 @@ impl App {
             let message = format!("no bubble is in a state for '{verb}': {}{more}", states.join(", "));
             return Err(CommandError::refused(message).next("pairflow list"));
         }
-        let rest = self.rest(arg);
+        let rest = self.rest(arg, verb);
         let all: Vec<_> = listed.iter().map(|listed| listed.bubble.id.clone()).collect();
         let meant = if fitting.is_empty() { &all } else { &fitting };
         let id = pick(Wanted { typed: None, inside: None, verb, rest: &rest }, meant)?;
@@ -145,11 +145,13 @@ impl App {
         }
     }
 
-    /// Returns what was given besides the bubble, as it has to be typed again.
-    fn rest(&self, arg: &BubbleArg) -> String {
+    /// Returns what was given besides the verb and the bubble, as it has to be typed again.
+    fn rest(&self, arg: &BubbleArg, verb: &str) -> String {
         let typed = arg.typed().unwrap_or_default();
         let named = [typed.to_owned(), "--id".to_owned(), format!("--id={typed}")];
-        let kept = self.given.iter().filter(|word| !named.contains(word));
+        // The second word of a verb such as `config apply` was given like an argument.
+        let second = verb.split(' ').nth(1).filter(|second| self.given.first().is_some_and(|word| word == second));
+        let kept = self.given.iter().skip(usize::from(second.is_some())).filter(|word| !named.contains(word));
         kept.map(|word| format!(" {}", quoted(word))).collect()
     }
 
@@ -168,6 +170,23 @@ impl App {
     pub fn supervised(&self) -> Result<bool, CommandError> {
         Ok(Client::new(&self.engine()?).is_there())
     }
+}
+
+/// Leaves out foreign bubbles, unless there are no others.
+fn owned(mut listed: Vec<Listed>) -> Vec<Listed> {
+    if listed.iter().any(|one| one.foreign.is_none()) {
+        listed.retain(|one| one.foreign.is_none());
+    }
+    listed
+}
+
+/// Leaves out finished bubbles, unless there are no others. One that cannot be read may be active.
+fn active(mut listed: Vec<Listed>) -> Vec<Listed> {
+    let finished = |one: &Listed| one.unit.as_ref().is_ok_and(|unit| unit.phase.is_final());
+    if listed.iter().any(|one| !finished(one)) {
+        listed.retain(|one| !finished(one));
+    }
+    listed
 }
 
 /// Warns that a bubble is foreign, and names the step that there is: to adopt it, or else to remove it.

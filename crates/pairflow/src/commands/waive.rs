@@ -12,9 +12,9 @@ use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
-  pairflow waive --id login-race F3 --reason "known; ticket 412"
-  pairflow waive --id login-race lint --reason "the linter does not know the new syntax"
-  pairflow waive --id login-race lint --withdraw"#;
+  pairflow waive F3 --reason "known; ticket 412"
+  pairflow waive login-race lint --reason "the linter does not know the new syntax"
+  pairflow waive login-race lint --withdraw"#;
 
 /// Live with a finding, or with a check that does not pass
 ///
@@ -23,9 +23,9 @@ const EXAMPLES: &str = r#"Examples:
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WaiveArgs {
-    /// The finding (F3) or the check (lint)
-    #[arg(value_name = "FINDING|CHECK", value_parser = said)]
-    pub what: String,
+    /// The finding (F3) or the check (lint); before it the bubble, if more than one can be meant
+    #[arg(value_name = "[ID] FINDING|CHECK", value_parser = said, required = true, num_args = 1..=2)]
+    pub what: Vec<String>,
     /// Why
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true,
           required_unless_present = "withdraw")]
@@ -58,10 +58,15 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = WaiveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let bubble = app.bubble(&BubbleArg::named(args.id, args.repo), "waive")?;
-    let what = match args.what.parse() {
+    let (id, what) = match (&args.what[..], args.id) {
+        ([what], id) => (id, what),
+        ([id, what], None) => (Some(id.clone()), what),
+        _ => return Err(CommandError::usage("the bubble is named twice, by --id and before the finding.")),
+    };
+    let bubble = app.bubble(&BubbleArg::named(id, args.repo), "waive")?;
+    let what = match what.parse() {
         Ok(id) => Waivable::Finding(id),
-        Err(_) => Waivable::Check(args.what),
+        Err(_) => Waivable::Check(what.clone()),
     };
     let reason = args.reason.unwrap_or_default();
     let (command, done) = if args.withdraw {
