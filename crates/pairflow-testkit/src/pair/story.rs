@@ -123,8 +123,8 @@ pub(super) fn answer(pair: &Pair, id: &str, asked: &Value) {
 /// Approves and commits what the agents have made, and looks at it.
 #[track_caller]
 pub(super) fn finish(pair: &Pair, id: &str) {
-    pair.pairflow(&["approve", id]).ok();
-    pair.pairflow(&["commit", id, "--message", "work"]).ok();
+    pair.pairflow(&["approve", id, "--yes"]).ok();
+    pair.pairflow(&["commit", id, "--message", "work", "--yes"]).ok();
     pair.wait_for_state(id, "DONE");
     assert_eq!(pair.home.git(&["show", &format!("bubble/{id}:work.txt")]), "one\ntwo");
     pair.pairflow(&["verify", id]).ok();

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
-use pairflow_core::unit::Refusal;
+use pairflow_core::unit::{Phase, Refusal};
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, fits, quoted};
@@ -16,11 +16,14 @@ use crate::table::{CommandEntry, Group};
 ///
 /// The approval is for exactly the tree in the approval package.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  pairflow approve login-race")]
+#[command(after_help = "Example:\n  pairflow approve login-race --yes")]
 pub struct ApproveArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub yes: bool,
     /// A name for this attempt: repeated with the same key, it is recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
@@ -44,9 +47,17 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::ready, &args.bubble, "approve")?;
-    commit::tell_identity(out, &bubble, &bubble.load()?.unit)?;
+    let unit = bubble.load()?.unit;
+    commit::tell_identity(out, &bubble, &unit)?;
+    let shown = match &unit.phase {
+        Phase::ReadyForApproval(request) => {
+            app.insist(out, args.yes, &format!("Approve tree {} of {}?", request.tree.short(), bubble.id))?;
+            Some(request.package_sha256.as_str())
+        }
+        _ => None,
+    };
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
-    let applied = bubble.approve(None, args.key.map(Key)).map_err(|error| told(&bubble, error))?;
+    let applied = bubble.approve(shown, args.key.map(Key)).map_err(|error| told(&bubble, error))?;
     app.hands().wake(&bubble)?;
     if args.json {
         return status::print_json(app, out, &bubble, &applied.unit);

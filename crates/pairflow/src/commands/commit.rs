@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::CommitId;
-use pairflow_core::unit::{Command, Unit};
+use pairflow_core::unit::{Approval, Command, Phase, Unit};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
 
@@ -14,7 +14,7 @@ use crate::out::Out;
 use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
-  pairflow commit login-race
+  pairflow commit login-race --yes
   pairflow commit login-race --override-scope --reason "the lock file had to change""#;
 
 /// Commit the approved snapshot on the bubble's branch
@@ -38,6 +38,9 @@ pub struct CommitArgs {
     /// Run the repository's own commit hooks
     #[arg(long)]
     pub hooks: bool,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub yes: bool,
     /// Print where the bubble stands then, as JSON for programs
     #[arg(long)]
     pub json: bool,
@@ -60,10 +63,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::approved, &args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
     let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: None };
-    if let Some(notice) = bubble.identity_notice(&bubble.load()?.unit)? {
+    let unit = bubble.load()?.unit;
+    if let Some(notice) = bubble.identity_notice(&unit)? {
         // How to take it over was said before the approval; after the commit it is too late for that.
         out.warn(format_args!("{}", notice.text));
     }
+    insist(app, out, args.yes, &unit, "")?;
     if args.json {
         let (_, unit) = committed(app, out, &bubble, &command)?;
         return status::print_json(app, out, &bubble, &unit);
@@ -71,6 +76,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     make(app, out, &bubble, &command)?;
     out.next(format_args!("{}", merge::line(app, &bubble.load()?.unit)));
     Ok(())
+}
+
+/// Insists on a yes to the commit of what is approved; `more` says what else follows. A commit that was asked for already
+/// is only completed.
+pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, unit: &Unit, more: &str) -> Result<(), CommandError> {
+    let Phase::Approved(Approval { request, commit: None, .. }) = &unit.phase else { return Ok(()) };
+    let (tree, branch) = (request.tree.short(), &unit.rules.bubble_branch);
+    app.insist(out, yes, &format!("Commit the approved tree {tree} of {} on branch {branch}{more}?", unit.id))
 }
 
 /// Has the commit made, and says so.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Unit;
+use pairflow_core::unit::{Phase, Unit};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::{Head, Repo, head};
 use pairflow_engine::verbs::{MergeEnd, merge};
@@ -22,7 +22,7 @@ use crate::table::{CommandEntry, Group};
 /// The merged tree is checked in a scratch worktree first. Your own checkout is only touched with `--here`; without it a
 /// base branch that is checked out is not moved, and the line that does it is printed.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  pairflow merge login-race\n  pairflow merge login-race --here")]
+#[command(after_help = "Examples:\n  pairflow merge login-race\n  pairflow merge login-race --here --yes")]
 pub struct MergeArgs {
     /// Which bubble
     #[command(flatten)]
@@ -30,6 +30,9 @@ pub struct MergeArgs {
     /// Also move the checkout that I am in, if it is clean
     #[arg(long)]
     pub here: bool,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub yes: bool,
     /// Print where the bubble stands then, as JSON for programs
     #[arg(long)]
     pub json: bool,
@@ -51,7 +54,18 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
+    insist(app, out, args.yes, &bubble.load()?.unit)?;
     if args.json { bring_json(app, out, &bubble, here) } else { bring(app, out, &bubble, here) }
+}
+
+/// Insists on a yes to the merge of work that is committed and not merged yet.
+pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, unit: &Unit) -> Result<(), CommandError> {
+    match &unit.phase {
+        Phase::Done(_) if unit.merged.is_none() => {
+            app.insist(out, yes, &format!("Merge bubble {} into {}?", unit.id, unit.rules.base_branch))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Brings the bubble's commit to the base branch, and prints for programs where the bubble stands then.

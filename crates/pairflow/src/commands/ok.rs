@@ -56,13 +56,21 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     match &unit.phase {
         Phase::ReadyForApproval(request) => {
             present(app, &args, &bubble, request, out)?;
-            let question = format!("Approve tree {} of {} and commit it?", request.tree.short(), bubble.id);
+            let (tree, base) = (request.tree.short(), &unit.rules.base_branch);
+            let question = match args.merge {
+                true => format!("Approve tree {tree} of {}, commit it and merge it into {base}?", bubble.id),
+                false => format!("Approve tree {tree} of {} and commit it?", bubble.id),
+            };
             app.insist(out, args.yes, &question)?;
             approve(&bubble, request)?;
             conclude(app, &args, &bubble, out)?;
         }
-        Phase::Approved(_) | Phase::Committed(_) => conclude(app, &args, &bubble, out)?,
-        Phase::Done(_) if args.merge => {}
+        Phase::Approved(_) | Phase::Committed(_) => {
+            let base = format!(" and merge it into {}", unit.rules.base_branch);
+            commit::insist(app, out, args.yes, &unit, if args.merge { &base } else { "" })?;
+            conclude(app, &args, &bubble, out)?;
+        }
+        Phase::Done(_) if args.merge => merge::insist(app, out, args.yes, &unit)?,
         _ => return Err(not_ready(app, &bubble, &unit)),
     }
     let here = if args.here { Some(app.cwd()?) } else { None };

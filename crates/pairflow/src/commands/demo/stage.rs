@@ -132,7 +132,7 @@ impl Stage {
             format!("pairflow log {id}"),
             format!("pairflow verify {id}"),
             format!("git log --stat bubble/{id}"),
-            format!("pairflow merge {id} --here"),
+            format!("pairflow merge {id} --here --yes"),
         ] {
             out.line(format_args!("  {line}"))?;
         }

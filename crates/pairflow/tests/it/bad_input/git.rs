@@ -114,9 +114,9 @@ fn a_worktree_removed_before_the_approval_comes_back_with_it() {
     let (codex, _) = ready(&home, "b1");
     std::fs::remove_dir_all(&codex.worktree).unwrap();
     home.pairflow(&["diff", "b1"]).ok().says("+done");
-    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
     assert_eq!(std::fs::read_to_string(codex.worktree.join("done.txt")).unwrap(), "done\n");
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(home.git(&["show", "bubble/b1:done.txt"]), "done");
 }
 
@@ -164,8 +164,8 @@ fn commits_that_an_agent_makes_are_recorded_and_are_not_the_product() {
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
     codex.converged("x").ok();
-    home.pairflow(&["approve", "b1"]).ok();
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(home.git(&["rev-parse", "bubble/b1~1"]), home.git(&["rev-parse", "main"]), "one commit on the base");
     let log = lines(&home, "b1");
     assert!(log.iter().any(|line| line.to_string().contains(&own)), "the agent's own commit is recorded");

@@ -128,18 +128,20 @@ fn huge_words_of_agents_become_artifacts() {
 fn texts_that_have_no_artifact_are_refused_above_their_limit() {
     let home = home();
     ready(&home, "b1");
-    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
     let before = lines(&home, "b1").len();
-    let commit = home.command(&["commit", "b1", "--message", "-"]);
+    let commit = home.command(&["commit", "b1", "--message", "-", "--yes"]);
     fed(commit, huge(5).as_bytes()).ends(1).says("the commit message has").says("65536 are the most");
     let long = "x".repeat(100_000);
-    home.pairflow(&["commit", "b1", "--override-scope", "--reason", &long]).ends(1).says("the reason has 100000 bytes");
+    home.pairflow(&["commit", "b1", "--override-scope", "--reason", &long, "--yes"])
+        .ends(1)
+        .says("the reason has 100000 bytes");
     home.pairflow(&["stop", "b1", "--yes", "--reason", &long]).ends(1).says("the reason has 100000 bytes");
     assert_eq!(lines(&home, "b1").len(), before);
     let message = huge(1).replace('\0', "");
     let message = message.lines().take(600).collect::<Vec<_>>().join("\n");
-    fed(home.command(&["commit", "b1", "--message", "-"]), b"a\0b").ends(1).says("NUL byte");
-    fed(home.command(&["commit", "b1", "--message", "-"]), message.as_bytes()).ok();
+    fed(home.command(&["commit", "b1", "--message", "-", "--yes"]), b"a\0b").ends(1).says("NUL byte");
+    fed(home.command(&["commit", "b1", "--message", "-", "--yes"]), message.as_bytes()).ok();
     sound(&home, "b1");
 }
 
@@ -183,7 +185,7 @@ fn what_is_no_text_is_a_usage_error() {
     fed(claude.command(&["pass", "--no-findings", "--summary", "-"]), &binary).ends(2).says(said);
     fed(claude.command(&["ask-human", "--question", "-"]), &binary).ends(2).says(said);
     fed(home.command(&["create", "--id", "b2", "--test", "true", "--task", "-"]), &binary).ends(2).says(said);
-    fed(home.command(&["commit", "b1", "--message", "-"]), &binary).ends(2).says(said);
+    fed(home.command(&["commit", "b1", "--message", "-", "--yes"]), &binary).ends(2).says(said);
     let mut raw = home.command(&["status"]);
     raw.arg(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff\xfe"));
     home.finish(raw).ends(2);

@@ -24,10 +24,10 @@ fn a_commit_is_signed_in_the_environment_of_the_person_who_asks_for_it() {
     let home = home();
     sign_commits(&home);
     ready(&home, "x");
-    home.pairflow(&["approve", "x"]).ok();
-    home.pairflow(&["commit", "x"]).ends(3).says("no key is unlocked").says("pairflow commit x");
+    home.pairflow(&["approve", "x", "--yes"]).ok();
+    home.pairflow(&["commit", "x", "--yes"]).ends(3).says("no key is unlocked").says("pairflow commit x");
     assert_eq!(home.status("x")["state"], "APPROVED_FOR_COMMIT");
-    let mut command = home.command(&["commit", "x"]);
+    let mut command = home.command(&["commit", "x", "--yes"]);
     command.env("SIGNER", "ada");
     home.finish(command).ok();
     assert!(home.git(&["cat-file", "-p", "bubble/x"]).contains("BEGIN PGP SIGNATURE"));
@@ -56,9 +56,9 @@ fn a_worktree_that_is_gone_comes_back_with_its_setup_in_every_state() {
         assert!(codex.worktree.join(file).is_file(), "{file}");
     }
     std::fs::remove_dir_all(&codex.worktree).unwrap();
-    home.pairflow(&["approve", "x"]).ok();
+    home.pairflow(&["approve", "x", "--yes"]).ok();
     assert!(codex.worktree.join("built").is_file());
     std::fs::remove_dir_all(&codex.worktree).unwrap();
-    home.pairflow(&["commit", "x"]).ok();
+    home.pairflow(&["commit", "x", "--yes"]).ok();
     assert_eq!(home.git(&["show", "bubble/x:done.txt"]), "done");
 }

@@ -8,16 +8,16 @@ fn a_merge_that_moves_nothing_is_refused_with_the_way_on() {
     done(&home, "b1");
     let status = home.status("b1");
     assert_eq!(status["next"][0], "pairflow merge b1 --here", "main is checked out here");
-    let merge = home.pairflow(&["merge", "b1"]).ends(1).says("git merge --ff-only").says("nothing was merged");
+    let merge = home.pairflow(&["merge", "b1", "--yes"]).ends(1).says("git merge --ff-only").says("nothing was merged");
     assert!(merge.stderr.contains("next: pairflow merge b1 --here"), "{merge:?}");
     let worktree = status["worktree"].as_str().unwrap().to_owned();
-    let from_there = home.pairflow_in(worktree.as_ref(), &["merge", "b1"]).ends(1);
+    let from_there = home.pairflow_in(worktree.as_ref(), &["merge", "b1", "--yes"]).ends(1);
     let cd = format!("next: cd {} && pairflow merge b1 --here", home.repo.display());
     assert!(from_there.stderr.contains(&cd), "{from_there:?}");
     home.git(&["checkout", "--quiet", "-b", "other"]);
     assert_eq!(home.status("b1")["next"][0], "pairflow merge b1");
     home.git(&["checkout", "--quiet", "main"]);
-    home.pairflow(&["merge", "b1", "--here"]).ok().says("Merged bubble b1");
+    home.pairflow(&["merge", "b1", "--here", "--yes"]).ok().says("Merged bubble b1");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn an_update_of_an_agents_turn_is_still_refused_before_anything_else() {
 fn an_update_of_merged_work_makes_no_further_bubble() {
     let home = home();
     done(&home, "b1");
-    home.pairflow(&["merge", "b1", "--here"]).ok();
+    home.pairflow(&["merge", "b1", "--here", "--yes"]).ok();
     home.commit("more.txt", "more\n", "main moves on");
     home.pairflow(&["update", "b1"]).ok().says("main has the work of bubble b1 already");
     let list = home.pairflow(&["list"]).ok();
@@ -100,11 +100,11 @@ fn an_approval_of_a_tree_that_drifted_names_the_way_back_to_what_was_reviewed() 
     codex.write("done.txt", "edited since\n");
     codex.write("more.txt", "new\n");
     home.pairflow(&["ok", "b1", "--yes"]).ends(1).says("read-tree --reset -u");
-    let refused = home.pairflow(&["approve", "b1"]).ends(1).says("done.txt").says("more.txt");
+    let refused = home.pairflow(&["approve", "b1", "--yes"]).ends(1).says("done.txt").says("more.txt");
     let back = refused.stderr.lines().find_map(|line| line.split_once("reviewed tree: git -C")).unwrap().1;
     let mut shell = std::process::Command::new("sh");
     shell.args(["-ec", &format!("git -C{back}")]);
     home.finish(shell).ok();
-    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
     assert!(!codex.worktree.join("more.txt").exists());
 }

@@ -14,8 +14,8 @@ fn finish(home: &Home, id: &str, files: &[(&str, &str)]) {
     home.wait_for_turn(id, "codex");
     codex.converged("right").ok();
     home.wait_for_state(id, "READY_FOR_APPROVAL");
-    home.pairflow(&["approve", id]).ok();
-    home.pairflow(&["commit", id]).ok();
+    home.pairflow(&["approve", id, "--yes"]).ok();
+    home.pairflow(&["commit", id, "--yes"]).ok();
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn finished_work_goes_on_when_its_base_has_moved() {
     let home = home();
     done(&home, "x");
     home.commit("done.txt", "theirs\n", "main moves on");
-    home.pairflow(&["merge", "x"]).ends(3).says("pairflow update x");
+    home.pairflow(&["merge", "x", "--yes"]).ends(3).says("pairflow update x");
     home.pairflow(&["update", "x"]).ok().says("pairflow start x-2");
     home.pairflow(&["start", "x-2"]).ok();
     home.wait_for_turn("x-2", "codex");
@@ -34,7 +34,7 @@ fn finished_work_goes_on_when_its_base_has_moved() {
     assert!(brief.contains("resolve the markers in done.txt"), "{brief}");
     finish(&home, "x-2", &[("done.txt", "done and theirs\n")]);
     assert_eq!(home.git(&["rev-parse", "bubble/x-2^"]), home.git(&["rev-parse", "main"]));
-    home.pairflow(&["merge", "x-2", "--here"]).ok();
+    home.pairflow(&["merge", "x-2", "--here", "--yes"]).ok();
     assert_eq!(home.git(&["show", "main:done.txt"]), "done and theirs");
 }
 
@@ -47,7 +47,7 @@ fn finished_work_that_fits_the_moved_base_is_merged_at_once() {
     home.pairflow(&["start", "x-2"]).ok();
     home.wait_for_turn("x-2", "codex");
     finish(&home, "x-2", &[]);
-    home.pairflow(&["merge", "x-2", "--here"]).ok();
+    home.pairflow(&["merge", "x-2", "--here", "--yes"]).ok();
     assert_eq!(home.git(&["show", "main:done.txt"]), "done");
     assert_eq!(home.git(&["show", "main:other.txt"]), "theirs");
 }
@@ -99,7 +99,7 @@ fn a_merge_is_checked_in_a_tree_that_is_set_up() {
     home.wait_for_turn("x", "codex");
     finish(&home, "x", &[("done.txt", "done\n")]);
     home.commit("other.txt", "theirs\n", "main moves on");
-    home.pairflow(&["merge", "x", "--here"]).ok().says("Merged bubble x");
+    home.pairflow(&["merge", "x", "--here", "--yes"]).ok().says("Merged bubble x");
     assert_eq!(home.git(&["show", "main:done.txt"]), "done");
 }
 
@@ -111,11 +111,15 @@ fn a_merge_tells_a_wrong_tree_from_one_that_could_not_be_judged() {
     home.wait_for_turn("x", "codex");
     finish(&home, "x", &[("done.txt", "done\n")]);
     home.commit("broken", "", "main breaks");
-    home.pairflow(&["merge", "x", "--here"]).ends(3).says("fails on the merge").says("pairflow update x");
+    home.pairflow(&["merge", "x", "--here", "--yes"]).ends(3).says("fails on the merge").says("pairflow update x");
     home.git(&["rm", "--quiet", "broken"]);
     home.git(&["commit", "--quiet", "-m", "mended"]);
     home.commit("littered", "", "main litters");
-    home.pairflow(&["merge", "x", "--here"]).ends(3).says("could not be run").says("litter").says("pairflow merge x");
+    home.pairflow(&["merge", "x", "--here", "--yes"])
+        .ends(3)
+        .says("could not be run")
+        .says("litter")
+        .says("pairflow merge x");
 }
 
 #[test]

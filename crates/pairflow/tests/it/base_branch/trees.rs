@@ -78,8 +78,8 @@ fn a_change_of_thousands_of_files_goes_the_whole_way() {
     home.wait_for_state("x", "READY_FOR_APPROVAL");
     let package = artifact(&home, "x", "done-package.md");
     assert!(package.contains("6500 file(s) changed") && package.contains("and 5500 more"), "the whole list is named");
-    home.pairflow(&["approve", "x"]).ok();
-    home.pairflow(&["commit", "x"]).ok();
+    home.pairflow(&["approve", "x", "--yes"]).ok();
+    home.pairflow(&["commit", "x", "--yes"]).ok();
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn many_files_out_of_scope_still_block_the_commit() {
     home.wait_for_turn("x", "codex");
     codex.converged("fine").ok();
     home.wait_for_state("x", "READY_FOR_APPROVAL");
-    home.pairflow(&["approve", "x"]).ok();
-    home.pairflow(&["commit", "x"]).ends(1).says("outside the bubble's scope");
+    home.pairflow(&["approve", "x", "--yes"]).ok();
+    home.pairflow(&["commit", "x", "--yes"]).ends(1).says("outside the bubble's scope");
     home.pairflow(&["verify", "x"]).ok().says("artifact://files/");
 }

@@ -10,13 +10,50 @@ fn a_verb_without_a_name_means_the_one_bubble_that_it_fits() {
     created(&home, "c");
     claude.pairflow(&["ask-human", "--question", "tabs?"]).ok();
     home.pairflow(&["reply", "--message", "no"]).ok().says("in bubble b");
-    home.pairflow(&["approve"]).ok().says("of bubble a");
-    home.pairflow(&["commit"]).ok().says("of bubble a");
+    home.pairflow(&["approve", "--yes"]).ok().says("of bubble a");
+    home.pairflow(&["commit", "--yes"]).ok().says("of bubble a");
     home.pairflow(&["pause"]).ok().says("Paused bubble b");
     home.pairflow(&["resume"]).ok().says("in bubble b");
-    home.pairflow(&["merge", "--here"]).ok().says("Merged bubble a");
+    home.pairflow(&["merge", "--here", "--yes"]).ok().says("Merged bubble a");
     home.pairflow(&["start"]).ok().says("Started bubble c");
-    home.pairflow(&["approve"]).ends(1).says("no bubble is in a state for 'approve'").says("a is DONE");
+    home.pairflow(&["approve", "--yes"]).ends(1).says("no bubble is in a state for 'approve': b is RUNNING");
+}
+
+#[test]
+fn finished_bubbles_are_no_candidates_where_none_is_named() {
+    let home = home();
+    for id in ["a1", "a2", "a3"] {
+        created(&home, id);
+        home.pairflow(&["stop", id, "--yes"]).ok();
+    }
+    let which = home.pairflow(&["status"]).ends(1).says("which bubble? There are 3: a1, a2, a3");
+    assert!(
+        which.stderr.contains("next: pairflow status a1"),
+        "without an active one they are all there is: {which:?}"
+    );
+    created(&home, "work");
+    assert_eq!(home.pairflow(&["status", "--json"]).ok().json()["bubble_id"], "work");
+    home.pairflow(&["approve", "--yes"]).ends(1).says("work: cannot approve: the bubble is CREATED");
+    created(&home, "zeta");
+    let which = home.pairflow(&["status"]).ends(1).says("which bubble? There are 2: work, zeta");
+    assert!(which.stderr.contains("next: pairflow status work"), "{which:?}");
+}
+
+#[test]
+fn every_proposed_command_can_be_run() {
+    let home = home();
+    created(&home, "a");
+    created(&home, "b");
+    for args in [&["waive", "test", "--reason", "known"][..], &["config", "apply"], &["env", "--agent", "codex"]] {
+        let which = home.pairflow(args).ends(1).says("which bubble? There are 2: a, b");
+        let line = which.stderr.lines().find_map(|line| line.strip_prefix("next: pairflow ")).unwrap();
+        let words: Vec<_> = line.split(' ').collect();
+        assert!(words.contains(&"a"), "{line}");
+        let ran = home.pairflow(&words);
+        assert_ne!(ran.code, 2, "{line}: {ran:?}");
+        assert!(!ran.stderr.contains("which bubble?"), "{line}: {ran:?}");
+    }
+    home.pairflow(&["waive", "--id", "a", "a", "test", "--reason", "x"]).ends(2).says("named twice");
 }
 
 #[test]

@@ -159,9 +159,9 @@ fn ok_only_commits_what_is_approved_already_and_merges_on_request() {
     let home = home();
     new_bubble(&home, "greet", SMOOTH);
     home.wait_for_state("greet", "READY_FOR_APPROVAL");
-    home.pairflow(&["approve", "greet"]).ok();
+    home.pairflow(&["approve", "greet", "--yes"]).ok();
     home.git(&["switch", "--quiet", "-c", "elsewhere"]);
-    let ran = home.pairflow(&["ok", "greet", "--merge"]).ok().says("Committed ").says("Merged bubble greet");
+    let ran = home.pairflow(&["ok", "greet", "--merge", "--yes"]).ok().says("Committed ").says("Merged bubble greet");
     assert!(!ran.stdout.contains("# Package"), "{}", ran.stdout);
     assert_eq!(home.git(&["show", "main:hello.txt"]), "hello");
 }

@@ -27,9 +27,9 @@ fn what_a_hook_refused_is_not_offered_without_the_hook() {
     let allow = home.root().join("allow");
     hook(&home.repo.join(".git/hooks"), "pre-commit", &format!("test -f {}", allow.display()));
     ready(&home, "hk");
-    home.pairflow(&["approve", "hk"]).ok();
+    home.pairflow(&["approve", "hk", "--yes"]).ok();
     let again = "pairflow commit hk --hooks";
-    home.pairflow(&["commit", "hk", "--hooks"])
+    home.pairflow(&["commit", "hk", "--hooks", "--yes"])
         .ends(3)
         .says(&format!("then: {again}"))
         .says("pairflow request-rework hk --message");
@@ -230,7 +230,7 @@ fn a_git_that_is_too_old_is_named_and_nothing_is_changed() {
     home.commit("other.txt", "other\n", "the base moves");
     let before = home.status("b2")["last_command_at"].clone();
     old_git(&home);
-    for args in [&["update", "b2"][..], &["update", "b1"], &["merge", "b1", "--here"]] {
+    for args in [&["update", "b2"][..], &["update", "b1"], &["merge", "b1", "--here", "--yes"]] {
         let ran = home.pairflow(args).ends(3).says("git 2.39.5 is too old").says("2.40 or newer");
         assert!(ran.stderr.contains("next: pairflow doctor") && !ran.stderr.contains("usage"), "{args:?}: {ran:?}");
     }
@@ -249,8 +249,8 @@ fn every_hint_to_merge_is_one_that_merges_here() {
         let ran = home.pairflow(args).ends(1);
         assert!(ran.stderr.contains("next: pairflow merge b1 --here\n"), "{args:?}: {ran:?}");
     }
-    home.pairflow(&["merge", "b1", "--here"]).ok();
-    home.pairflow(&["commit", "b1"]).ends(1).says("next: pairflow delete b1");
+    home.pairflow(&["merge", "b1", "--here", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ends(1).says("next: pairflow delete b1");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn a_document_goes_through_checks_steps_and_the_persons_understanding() {
     review(&codex, &["--no-findings"]).ok();
 
     home.wait_for_state("prd", "WAITING_HUMAN");
-    home.pairflow(&["approve", "prd"]).ends(1);
+    home.pairflow(&["approve", "prd", "--yes"]).ends(1);
     home.pairflow(&["inbox", "prd"]).ok().says("--decision accept");
     home.pairflow(&["reply", "prd", "--message", "what is the test machine?"]).ok();
     home.wait_for_turn("prd", "codex");
@@ -234,7 +234,7 @@ fn an_approved_document_that_is_nowhere_else_can_be_read_and_is_compared_by_veri
     home.wait_for_state("prd", "WAITING_HUMAN");
     home.pairflow(&["reply", "prd", "--decision", "accept"]).ok();
     home.wait_for_state("prd", "READY_FOR_APPROVAL");
-    home.pairflow(&["approve", "prd"]).ok();
+    home.pairflow(&["approve", "prd", "--yes"]).ok();
 
     let args = ["create", "--id", "i1", "--task", "x", "--test", "true", "--kind", "implementation", "--prd", "prd"];
     home.pairflow(&args).ok();

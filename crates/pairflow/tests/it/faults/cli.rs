@@ -175,12 +175,12 @@ fn nothing_of_pairflow_is_ever_tracked_or_committed() {
     clean("created");
     ready(&home, "b2");
     clean("ready");
-    home.pairflow(&["approve", "b2"]).ok();
-    home.pairflow(&["commit", "b2"]).ok();
+    home.pairflow(&["approve", "b2", "--yes"]).ok();
+    home.pairflow(&["commit", "b2", "--yes"]).ok();
     clean("done");
     assert_eq!(home.git(&["ls-tree", "-r", "--name-only", "bubble/b2"]), "README.md\ndone.txt");
     assert_eq!(home.git(&["diff", "--name-only", "main", "bubble/b2"]), "done.txt");
-    home.pairflow(&["merge", "b2", "--here"]).ok();
+    home.pairflow(&["merge", "b2", "--here", "--yes"]).ok();
     clean("merged");
     home.git(&["add", "--all"]);
     clean("added");
@@ -204,8 +204,8 @@ fn a_commit_holds_the_work_and_no_file_of_pairflows() {
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
     codex.converged("x").ok();
-    home.pairflow(&["approve", "b1"]).ok();
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     let committed = home.git(&["diff", "--name-only", "main", "bubble/b1"]);
     assert_eq!(committed, "done.txt");
 }
@@ -221,7 +221,7 @@ fn merge_checks_nothing_out_in_the_persons_own_tree() {
     let look =
         || (home.git(&["rev-parse", "HEAD"]), home.git(&["branch", "--show-current"]), home.git(&["status", "-s"]));
     let before = look();
-    home.pairflow(&["merge", "b1"]).ok();
+    home.pairflow(&["merge", "b1", "--yes"]).ok();
     assert_eq!(look(), before);
     assert_eq!(std::fs::read_to_string(home.repo.join("done.txt")).unwrap(), "a file of mine with the same name\n");
     assert_eq!(home.git(&["show", "main:done.txt"]), "done");
@@ -232,7 +232,7 @@ fn where_the_base_is_checked_out_merge_prints_the_line_and_changes_nothing() {
     let home = home();
     done(&home, "b1");
     let head = home.git(&["rev-parse", "HEAD"]);
-    home.pairflow(&["merge", "b1"]).says("merge --ff-only");
+    home.pairflow(&["merge", "b1", "--yes"]).says("merge --ff-only");
     assert_eq!(home.git(&["rev-parse", "HEAD"]), head);
     assert!(!home.repo.join("done.txt").exists());
 }

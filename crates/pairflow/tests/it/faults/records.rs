@@ -96,10 +96,10 @@ fn a_package_that_somebody_rewrote_is_never_shown() {
 fn the_package_is_there_when_the_bubble_is_done() {
     let home = home();
     ready(&home, "b1");
-    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
     let package = dir(&home, "b1").join("artifacts/done-package.md");
     fs::remove_file(&package).unwrap();
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     home.wait_for_state("b1", "DONE");
     assert!(package.is_file());
 }

@@ -193,8 +193,8 @@ fn a_bubble_that_is_committed_while_no_supervisor_runs_leaves_no_program() {
     bubble.wait_for_state("READY_FOR_APPROVAL");
     machine.home.pairflow(&["supervisor", "stop"]).ok();
     assert!(!bubble.processes().is_empty(), "the panes outlive the supervisor");
-    bubble.run("approve", &[]).ok();
-    bubble.run("commit", &["--message", "work"]).ok();
+    bubble.run("approve", &["--yes"]).ok();
+    bubble.run("commit", &["--message", "work", "--yes"]).ok();
     assert_eq!(bubble.status()["state"], "DONE");
     eventually_or("the end of the programs", || bubble.everything(), || bubble.processes().is_empty().then_some(()));
 }

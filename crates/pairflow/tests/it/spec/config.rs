@@ -260,11 +260,11 @@ fn the_scope_is_told_to_every_agent_and_held_against_every_round() {
     codex.converged("done").ok();
     let package = std::fs::read_to_string(dir(&home, "b1").join("artifacts/done-package.md")).unwrap();
     assert!(package.contains("out of scope: [src/main.rs](artifact://round-002.diff)"), "{package}");
-    home.pairflow(&["approve", "b1"]).ok();
-    home.pairflow(&["commit", "b1"]).ends(1).says("src/main.rs");
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ends(1).says("src/main.rs");
     let agent = home.agent("b1", "codex");
-    agent.pairflow(&["commit", "b1", "--override-scope", "--reason", "please"]).ends(77);
-    home.pairflow(&["commit", "b1", "--override-scope", "--reason", "agreed by phone"]).ok();
+    agent.pairflow(&["commit", "b1", "--override-scope", "--reason", "please", "--yes"]).ends(77);
+    home.pairflow(&["commit", "b1", "--override-scope", "--reason", "agreed by phone", "--yes"]).ok();
     let ordered = lines(&home, "b1").into_iter().find(|line| line["payload"]["event"] == "commit_requested").unwrap();
     assert_eq!(ordered["payload"]["override_scope"], "agreed by phone");
 }

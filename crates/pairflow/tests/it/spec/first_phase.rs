@@ -29,8 +29,8 @@ fn a_bubble_runs_end_to_end_with_a_review_loop() {
         {"round": 3, "implementer": "claude", "reviewer": "codex"},
     ]);
     assert_eq!(status["round_role_history"], history);
-    home.pairflow(&["approve", "b1"]).ok();
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(home.status("b1")["state"], "DONE");
     assert_eq!(home.git(&["show", "bubble/b1:done.txt"]), "done, really");
     assert_eq!(home.git(&["rev-list", "--count", "main..bubble/b1"]), "1");
@@ -70,16 +70,16 @@ fn a_commit_is_impossible_without_an_explicit_approval() {
     let home = home();
     let tip = || home.git(&["rev-parse", "main"]);
     created(&home, "b0");
-    home.pairflow(&["commit", "b0"]).ends(1);
+    home.pairflow(&["commit", "b0", "--yes"]).ends(1);
     let (codex, _) = ready(&home, "b1");
-    home.pairflow(&["commit", "b1"]).ends(1).says("pairflow ok b1");
-    codex.pairflow(&["commit", "b1"]).ends(77);
-    home.pairflow(&["commit", "b1", "--override-scope", "--reason", "I want to"]).ends(1);
+    home.pairflow(&["commit", "b1", "--yes"]).ends(1).says("pairflow ok b1");
+    codex.pairflow(&["commit", "b1", "--yes"]).ends(77);
+    home.pairflow(&["commit", "b1", "--override-scope", "--reason", "I want to", "--yes"]).ends(1);
     assert_eq!(home.git(&["rev-parse", "bubble/b1"]), tip(), "nothing was committed");
     // An approval is withdrawn by rework.
-    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
     home.pairflow(&["request-rework", "b1", "--message", "once more"]).ok();
-    home.pairflow(&["commit", "b1"]).ends(1);
+    home.pairflow(&["commit", "b1", "--yes"]).ends(1);
     assert_eq!(home.git(&["rev-parse", "bubble/b1"]), tip());
     home.commit("pairflow.toml", "commit_requires_approval = false\n", "no gate, please");
     home.pairflow(&["create", "--id", "b2", "--task", "x", "--test", "true"]).ends(2).says("commit_requires_approval");

@@ -160,7 +160,7 @@ fn a_missing_stale_or_foreign_state_json_changes_no_answer() {
     }
     std::fs::remove_file(&file).unwrap();
     assert_eq!(home.pairflow(&["status", "b1", "--json"]).ok().stdout, expected);
-    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
     assert_eq!(state_json(&home, "b1")["state"], "APPROVED_FOR_COMMIT");
 }
 

@@ -48,9 +48,9 @@ fn the_whole_way_needs_no_network_and_no_service() {
     created(&home, "b1", &[]);
     to_package(&home, "b1");
     assert_eq!(reaches_out(&home), BTreeSet::new());
-    home.pairflow(&["approve", "b1"]).ok();
-    home.pairflow(&["commit", "b1"]).ok();
-    home.pairflow(&["merge", "b1", "--here"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
+    home.pairflow(&["merge", "b1", "--here", "--yes"]).ok();
     let runtime: Vec<_> = std::fs::read_dir(home.root().join("run/pairflow")).unwrap().flatten().collect();
     let names: BTreeSet<_> = runtime.iter().map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert_eq!(names, ["supervisor.lock", "supervisor.sock"].map(str::to_owned).into());
@@ -77,7 +77,7 @@ fn nothing_is_ever_pushed() {
         std::fs::remove_file(home.repo.join("pairflow.toml")).unwrap();
         let (codex, _) = to_done(&home, id);
         assert_eq!(codex.worktree.join(".git").is_dir(), mode == "clone");
-        let mut merge = home.command(&["merge", id, "--here"]);
+        let mut merge = home.command(&["merge", id, "--here", "--yes"]);
         merge.env("PATH", &path);
         home.finish(merge).ok();
         // The next bubble does the same work.

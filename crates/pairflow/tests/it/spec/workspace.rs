@@ -116,7 +116,7 @@ fn a_clone_goes_the_whole_way_too() {
     assert_eq!(home.git(&["show", "bubble/c1:done.txt"]), "done");
     assert_eq!(home.git(&["log", "--format=%s", "main..bubble/c1"]), "Write done.txt");
     home.pairflow(&["verify", "c1"]).ok().says("reviewed by claude and codex");
-    home.pairflow(&["merge", "c1", "--here"]).ok();
+    home.pairflow(&["merge", "c1", "--here", "--yes"]).ok();
     assert_eq!(home.git(&["show", "main:done.txt"]), "done");
     home.pairflow(&["delete", "c1", "--yes"]).ok();
     assert!(!codex.worktree.exists());
@@ -190,10 +190,10 @@ fn only_the_bubbles_own_worktree_gets_into_its_snapshots_and_its_commit() {
     other.write("other.txt", "of another bubble\n");
     let (codex, _) = to_package(&home, "b1");
     std::os::unix::fs::symlink(home.repo.join("untracked.txt"), codex.worktree.join("link")).unwrap();
-    home.pairflow(&["approve", "b1"]).ends(1).says("link");
+    home.pairflow(&["approve", "b1", "--yes"]).ends(1).says("link");
     std::fs::remove_file(codex.worktree.join("link")).unwrap();
-    home.pairflow(&["approve", "b1"]).ok();
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(home.git(&["diff", "--name-only", "main", "bubble/b1"]), "done.txt");
     for line in lines_of(&home, "b1", "EVIDENCE") {
         let Some(tree) = line["payload"]["snapshot"]["tree"].as_str() else { continue };

@@ -71,12 +71,12 @@ fn a_check_of_a_merge_gets_no_human_verb() {
     home.wait_for_turn("b1", "codex");
     codex.converged("done").ok();
     home.wait_for_state("b1", "READY_FOR_APPROVAL");
-    home.pairflow(&["approve", "b1"]).ok();
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     home.wait_for_state("b1", "DONE");
     home.commit("other.txt", "moved on\n", "the base moves on");
     home.git(&["switch", "--quiet", "--detach"]);
     // The check runs on the merged tree and stops the merge unless it passes.
-    home.pairflow(&["merge", "b1"]).ok();
+    home.pairflow(&["merge", "b1", "--yes"]).ok();
     assert_eq!(home.git(&["show", "main:done.txt"]), "done");
 }

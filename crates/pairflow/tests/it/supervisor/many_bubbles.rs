@@ -110,7 +110,7 @@ fn twenty_bubbles_run_concurrently_under_one_supervisor_without_cross_contaminat
     assert_eq!(home.pairflow(&["supervisor", "status", "--json"]).ok().json()["running"], true);
     all_in(&home, &ids, "READY_FOR_APPROVAL");
     for verb in ["approve", "commit"] {
-        let running: Vec<_> = ids.iter().map(|id| begun(home.command(&[verb, id]))).collect();
+        let running: Vec<_> = ids.iter().map(|id| begun(home.command(&[verb, id, "--yes"]))).collect();
         running.into_iter().for_each(|child| drop(Ran::of(&child.wait_with_output().unwrap()).ok()));
     }
     all_in(&home, &ids, "DONE");

@@ -70,7 +70,7 @@ pub(crate) fn ready<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
 #[track_caller]
 pub(crate) fn done(home: &Home, id: &str) {
     ready(home, id);
-    home.pairflow(&["approve", id]).ok();
-    home.pairflow(&["commit", id]).ok();
+    home.pairflow(&["approve", id, "--yes"]).ok();
+    home.pairflow(&["commit", id, "--yes"]).ok();
     home.wait_for_state(id, "DONE");
 }

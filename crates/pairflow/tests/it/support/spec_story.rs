@@ -63,8 +63,8 @@ pub(crate) fn to_package<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>)
 #[track_caller]
 pub(crate) fn to_done<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
     let agents = to_package(home, id);
-    home.pairflow(&["approve", id]).ok();
-    home.pairflow(&["commit", id]).ok();
+    home.pairflow(&["approve", id, "--yes"]).ok();
+    home.pairflow(&["commit", id, "--yes"]).ok();
     home.wait_for_state(id, "DONE");
     agents
 }

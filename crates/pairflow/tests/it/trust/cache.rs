@@ -62,16 +62,16 @@ fn a_log_that_was_cut_before_its_workspace_was_ready_runs_nothing_after_its_repa
 fn an_approval_does_not_come_back_with_an_older_log() {
     let home = home();
     ready(&home, "b1");
-    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
     home.pairflow(&["request-rework", "b1", "--message", "not yet"]).ok();
     home.wait_for_state("b1", "RUNNING");
     quiet(&home);
     let decisions: Vec<_> = lines(&home, "b1").into_iter().filter(|line| line["type"] == "APPROVAL_DECISION").collect();
     assert_eq!(decisions.len(), 2, "{decisions:?}");
     cut_before(&home, "b1", decisions[1]["id"].as_str().unwrap());
-    home.pairflow(&["commit", "b1"]).ends(5);
+    home.pairflow(&["commit", "b1", "--yes"]).ends(5);
     home.pairflow(&["doctor", "--repair", "--yes"]).says("paused");
-    home.pairflow(&["commit", "b1"]).ends(1);
+    home.pairflow(&["commit", "b1", "--yes"]).ends(1);
     let status = home.status("b1");
     assert_eq!((status["state"].as_str(), status["paused"].as_bool()), (Some("RUNNING"), Some(true)));
 }

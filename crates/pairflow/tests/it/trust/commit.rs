@@ -26,7 +26,7 @@ fn approved(home: &Home, work: impl Fn(&Agent<'_>)) -> PathBuf {
     home.wait_for_turn("b1", "codex");
     codex.converged("nothing left").ok();
     home.wait_for_state("b1", "READY_FOR_APPROVAL");
-    home.pairflow(&["approve", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
     codex.worktree
 }
 
@@ -75,7 +75,7 @@ fn settings_that_an_agent_writes_decide_neither_author_nor_signature() {
         home.git_in(&worktree, &["config", key, value]);
     }
     let (shown, listed) = (home.pairflow(&["status", "b1"]).ok(), home.status("b1"));
-    let committed = home.pairflow(&["commit", "b1"]).ok();
+    let committed = home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(people(&home), "Ada <ada@example.org>, Ada <ada@example.org>");
     assert!(home.git(&["cat-file", "commit", "bubble/b1"]).contains("gpgsig -----BEGIN PGP SIGNATURE-----"));
     assert_eq!(read(&trace(&home)), "", "no program of the repository ran");
@@ -99,9 +99,9 @@ fn a_changed_identity_is_shown_before_the_work_is_approved() {
     let (note, question) = (asked.stderr.find(way_on), asked.stderr.find("--yes"));
     assert!(note.is_some() && note < question, "{}", asked.stderr);
     assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL");
-    home.pairflow(&["approve", "b1"]).ok().says(changed).says(way_on);
+    home.pairflow(&["approve", "b1", "--yes"]).ok().says(changed).says(way_on);
     home.pairflow(&["config", "set", "b1", "identity=current"]).ok();
-    let committed = home.pairflow(&["commit", "b1"]).ok();
+    let committed = home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert!(!committed.stderr.contains("identity"), "{}", committed.stderr);
     assert_eq!(people(&home), "Eve <ada@example.org>, Eve <ada@example.org>");
 }
@@ -114,7 +114,7 @@ fn a_changed_identity_is_used_once_the_person_says_so() {
     home.pairflow(&["config", "set", "b1", "identity=me"]).ends(2).says("`current` only");
     home.pairflow(&["config", "set", "b1", "identity=current"]).ok().says("Ada Lovelace");
     assert_eq!(home.status("b1")["identity_changes"], serde_json::json!([]));
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(people(&home), "Ada Lovelace <ada@example.org>, Ada Lovelace <ada@example.org>");
 }
 
@@ -126,7 +126,7 @@ fn the_identity_is_the_one_of_the_creation_with_the_repositorys_own_settings() {
     approved(&home, |_| ());
     home.set_env(Vec::new());
     home.git(&["config", "--unset", "author.email"]);
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(people(&home), "Ada <ada@work.example>, Ada's robot <ada@example.org>");
 }
 
@@ -138,7 +138,7 @@ fn a_commit_that_an_agent_has_made_is_not_taken_for_the_persons() {
     let (name, email) = ("user.name=Eve", "user.email=eve@example.org");
     home.git_in(&worktree, &["-c", name, "-c", email, "commit", "--quiet", "-m", "Write done.txt"]);
     let forged = home.git(&["rev-parse", "bubble/b1"]);
-    home.pairflow(&["commit", "b1", "-m", "Write done.txt"]).ok();
+    home.pairflow(&["commit", "b1", "-m", "Write done.txt", "--yes"]).ok();
     assert_eq!(people(&home), "Ada <ada@example.org>, Ada <ada@example.org>");
     assert_eq!(home.git(&["rev-parse", "refs/pairflow/b1/old-tip"]), forged);
 }
@@ -150,10 +150,10 @@ fn where_git_knows_nobody_creation_warns_and_the_commit_says_who_it_takes() {
     let created = home.pairflow(&["create", "--id", "b0", "--task", "x", "--test", "true"]).ok();
     assert!(created.stderr.contains("git does not know who commits"), "{}", created.stderr);
     approved(&home, |_| ());
-    home.pairflow(&["commit", "b1"]).says("git does not know who commits");
+    home.pairflow(&["commit", "b1", "--yes"]).says("git does not know who commits");
     home.git(&["config", "--global", "user.name", "Grace"]);
     home.git(&["config", "--global", "user.email", "grace@example.org"]);
-    home.pairflow(&["commit", "b1"]).ok().says("git now has Grace <grace@example.org>");
+    home.pairflow(&["commit", "b1", "--yes"]).ok().says("git now has Grace <grace@example.org>");
     assert_eq!(people(&home), "Grace <grace@example.org>, Grace <grace@example.org>");
 }
 
@@ -172,7 +172,7 @@ fn hooks_of_the_tree_run_as_the_base_has_them_and_with_the_environment_of_the_ch
     approved(&home, |codex| {
         write_program(&codex.worktree.join(".githooks/pre-commit"), &tracer("work", &evil));
     });
-    let committed = home.pairflow(&["commit", "b1", "--hooks"]).ok();
+    let committed = home.pairflow(&["commit", "b1", "--hooks", "--yes"]).ok();
     assert_eq!(read(&evil), "", "the hook of the work did not run");
     let said = read(&trace(&home));
     assert!(said.contains("hook=base\n") && said.contains("PATH="), "{said}");
@@ -189,11 +189,11 @@ fn a_hook_that_git_ignores_does_not_run() {
         std::fs::create_dir_all(codex.worktree.join(".husky/_")).unwrap();
         write_program(&codex.worktree.join(".husky/_/pre-commit"), &tracer("ignored", &trace(&home)));
     });
-    let refused = home.pairflow(&["commit", "b1", "--hooks"]);
+    let refused = home.pairflow(&["commit", "b1", "--hooks", "--yes"]);
     assert_eq!(read(&trace(&home)), "");
     assert_ne!(refused.code, 0);
     refused.says("pre-commit in .husky/_ is not on the base");
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(read(&trace(&home)), "");
 }
 
@@ -206,7 +206,7 @@ fn a_hook_outside_of_the_tree_runs_only_unchanged() {
     approved(&home, |_| ());
     let evil = home.root().join("tmp/evil");
     write_program(&hook, &tracer("agent", &evil));
-    let refused = home.pairflow(&["commit", "b1", "--hooks"]);
+    let refused = home.pairflow(&["commit", "b1", "--hooks", "--yes"]);
     assert_eq!(read(&evil), "");
     assert_ne!(refused.code, 0);
     refused.says("(pre-commit)").says("commit without --hooks");
@@ -214,7 +214,7 @@ fn a_hook_outside_of_the_tree_runs_only_unchanged() {
     write_program(&home.root().join("tmp/pre-commit"), &tracer("agent", &evil));
     home.git(&["config", "core.hooksPath", &home.root().join("tmp").display().to_string()]);
     write_program(&hook, &tracer("person", &trace(&home)));
-    home.pairflow(&["commit", "b1", "--hooks"]).ok().says("the hooks directory was");
+    home.pairflow(&["commit", "b1", "--hooks", "--yes"]).ok().says("the hooks directory was");
     assert_eq!(read(&evil), "");
     assert!(read(&trace(&home)).contains("hook=person\n"));
 }
@@ -237,7 +237,7 @@ fn a_hook_that_is_replaced_after_the_check_does_not_run_and_siblings_are_found()
     write_program(&hooks.join("commit-msg"), "#!/bin/sh\nexec \"$(dirname \"$0\")\"/commit-msg.d/one\n");
     write_program(&hooks.join("commit-msg.d/one"), &tracer("sibling", &trace));
     approved(&home, |_| ());
-    home.pairflow(&["commit", "b1", "--hooks"]).ok();
+    home.pairflow(&["commit", "b1", "--hooks", "--yes"]).ok();
     assert_eq!(read(&evil), "", "the replaced hooks did not run");
     let said = read(&trace);
     assert!(said.starts_with("mode=700\n") && said.contains("hook=sibling\n"), "{said}");
@@ -259,7 +259,7 @@ fn a_program_that_the_machine_chose_for_signing_is_used() {
         set("GIT_CONFIG_SYSTEM", system.display().to_string()),
     ]);
     approved(&home, |_| ());
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
     let commit = home.git(&["cat-file", "commit", "bubble/b1"]);
     assert!(commit.contains("gpgsig"), "{commit}");
 }

@@ -146,7 +146,7 @@ fn what_an_agent_changes_in_the_worktree_of_another_bubble_is_named_before_it_is
     // Without a sandbox nothing keeps the agent of b1 from this.
     let target = codex.worktree.join("planted.txt");
     std::fs::write(&target, "planted by b1\n").unwrap();
-    home.pairflow(&["approve", "b2"]).ends(1).says("planted.txt");
+    home.pairflow(&["approve", "b2", "--yes"]).ends(1).says("planted.txt");
     // Nothing of it is b1's work either.
     home.agent("b1", "codex").pairflow(&["pass", "--summary", "nothing of mine"]).ok();
     home.wait_for("b1", |status| status["active_agent"] == "codex" && status["turn_state"] == "open");

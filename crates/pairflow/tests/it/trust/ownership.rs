@@ -225,10 +225,10 @@ fn an_approval_that_was_put_into_the_log_commits_nothing() {
     let doubled = format!("{body},\"crc\":\"{:08x}\"}}\n", crc(body.as_bytes()));
     for forgery in [&line[..line.len() - 1], doubled.as_bytes(), &line] {
         std::fs::write(&log, [text.as_bytes(), forgery].concat()).unwrap();
-        let ran = home.pairflow(&["commit", "b1"]);
+        let ran = home.pairflow(&["commit", "b1", "--yes"]);
         assert_ne!(ran.code, 0, "a forged approval was committed:\n{}", ran.stdout);
     }
-    refused(home.pairflow(&["commit", "b1"]), "b1");
+    refused(home.pairflow(&["commit", "b1", "--yes"]), "b1");
     home.pairflow(&["supervise", "--once"]).ok();
     assert!(why(&home, &home.repo, "b1").unwrap().contains("not written by your pairflow: they are not sealed"));
     assert_eq!(home.git(&["rev-list", "--count", "--branches"]), "1", "something was committed");

@@ -158,7 +158,7 @@ fn a_wrong_token_leaves_no_trace_in_the_log() {
     let home = home();
     ready(&home, "b1");
     let before = home.pairflow(&["log", "b1"]).ok().stdout;
-    let mut command = home.command(&["approve", "b1"]);
+    let mut command = home.command(&["approve", "b1", "--yes"]);
     command.env("PAIRFLOW_BUBBLE", "b1").env("PAIRFLOW_AGENT", "codex").env("PAIRFLOW_TOKEN", "made up");
     home.finish(command).ends(77);
     assert_eq!(home.pairflow(&["log", "b1"]).ok().stdout, before);

@@ -42,17 +42,17 @@ fn a_bubble_goes_from_task_to_merge_by_commands_alone() {
     let status = home.wait_for_state("b1", "READY_FOR_APPROVAL");
     assert_eq!(status["missing_for_convergence"], json!([]));
     home.pairflow(&["inbox", "b1"]).ok().says("approve?").says("pairflow approve b1");
-    home.pairflow(&["approve", "b1"]).ok().says("pairflow commit b1");
-    home.pairflow(&["commit", "b1"]).ok().says("on branch bubble/b1");
+    home.pairflow(&["approve", "b1", "--yes"]).ok().says("pairflow commit b1");
+    home.pairflow(&["commit", "b1", "--yes"]).ok().says("on branch bubble/b1");
     let status = home.wait_for_state("b1", "DONE");
     assert_eq!(home.git(&["rev-parse", "bubble/b1"]), status["commit"].as_str().unwrap());
     assert_eq!(home.git(&["show", "bubble/b1:done.txt"]), "done");
     assert_eq!(home.git(&["log", "--format=%s", "main..bubble/b1"]), "Write done.txt", "one commit, no more");
 
-    let line = home.pairflow(&["merge", "b1"]).ends(1);
+    let line = home.pairflow(&["merge", "b1", "--yes"]).ends(1);
     assert!(line.stdout.contains("merge --ff-only"), "{line:?}");
     assert_eq!(home.git(&["log", "--format=%s", "main"]), "first commit", "the person's checkout was left alone");
-    home.pairflow(&["merge", "b1", "--here"]).ok().says("Merged bubble b1: main is at");
+    home.pairflow(&["merge", "b1", "--here", "--yes"]).ok().says("Merged bubble b1: main is at");
     assert_eq!(home.git(&["show", "main:done.txt"]), "done");
     assert_eq!(home.git(&["status", "--porcelain"]), "", "nothing of pairflow's shows up in the person's repository");
 

@@ -59,12 +59,12 @@ fn the_way_from_approval_to_the_base_branch_says_where_the_bubble_stands() {
 fn a_merge_that_only_a_person_can_do_is_an_error_that_holds_the_line() {
     let home = home();
     ready(&home, "b1");
-    assert_eq!(status(&home, &["approve", "b1"])["state"], "APPROVED_FOR_COMMIT");
-    assert_eq!(status(&home, &["commit", "b1"])["state"], "DONE");
-    let error = home.pairflow(&["merge", "b1", "--json"]).ends(1).json()["error"].clone();
+    assert_eq!(status(&home, &["approve", "b1", "--yes"])["state"], "APPROVED_FOR_COMMIT");
+    assert_eq!(status(&home, &["commit", "b1", "--yes"])["state"], "DONE");
+    let error = home.pairflow(&["merge", "b1", "--json", "--yes"]).ends(1).json()["error"].clone();
     assert!(error["message"].as_str().unwrap().contains("git "), "{error}");
     assert_eq!(error["hint"], "pairflow merge b1 --here");
-    let merged = status(&home, &["merge", "b1", "--here"]);
+    let merged = status(&home, &["merge", "b1", "--here", "--yes"]);
     assert_eq!(merged["merged"], json!(home.git(&["rev-parse", "main"])));
 }
 
@@ -107,9 +107,9 @@ fn an_ok_prints_where_the_bubble_stands_then() {
     assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL");
     let done = status(&home, &["ok", "b1", "--yes"]);
     assert_eq!((&done["state"], &done["merged"]), (&json!("DONE"), &Value::Null));
-    let error = home.pairflow(&["ok", "b1", "--merge", "--json"]).ends(1).json()["error"].clone();
+    let error = home.pairflow(&["ok", "b1", "--merge", "--yes", "--json"]).ends(1).json()["error"].clone();
     assert_eq!(error["hint"], "pairflow merge b1 --here", "{error}");
-    let merged = status(&home, &["ok", "b1", "--merge", "--here"]);
+    let merged = status(&home, &["ok", "b1", "--merge", "--here", "--yes"]);
     assert_eq!(merged["merged"], json!(home.git(&["rev-parse", "main"])));
 }
 

@@ -132,13 +132,13 @@ fn update_of_a_done_bubble_opens_a_follow_up_that_begins_with_its_work() {
 fn merge_needs_a_commit_and_a_clean_checkout() {
     let home = home();
     created(&home, "b1");
-    home.pairflow(&["merge", "b1"]).ends(1).says("only a committed bubble can be merged");
+    home.pairflow(&["merge", "b1", "--yes"]).ends(1).says("only a committed bubble can be merged");
     done(&home, "b2");
     std::fs::write(home.repo.join("README.md"), "edited\n").unwrap();
-    home.pairflow(&["merge", "b2", "--here"]).ends(1).says("README.md");
+    home.pairflow(&["merge", "b2", "--here", "--yes"]).ends(1).says("README.md");
     home.git(&["checkout", "--quiet", "README.md"]);
     home.git(&["switch", "--quiet", "-c", "elsewhere"]);
-    home.pairflow(&["merge", "b2"]).ok().says("main is at");
+    home.pairflow(&["merge", "b2", "--yes"]).ok().says("main is at");
     assert_eq!(home.git(&["show", "main:done.txt"]), "done");
 }
 
@@ -147,7 +147,7 @@ fn merge_checks_the_merged_tree_when_the_base_has_moved() {
     let home = home();
     done(&home, "b1");
     home.commit("other.txt", "other\n", "the base moves");
-    home.pairflow(&["merge", "b1", "--here", "--progress"]).ok().says("on the merged tree");
+    home.pairflow(&["merge", "b1", "--here", "--progress", "--yes"]).ok().says("on the merged tree");
     assert_eq!(home.git(&["show", "main:done.txt"]), "done");
     assert_eq!(home.git(&["show", "main:other.txt"]), "other");
     home.pairflow(&["verify", "b1"]).ok();

@@ -112,6 +112,6 @@ fn everything_but_log_and_artifacts_can_be_deleted() {
         std::fs::remove_file(path).unwrap();
     }
     assert_eq!(home.pairflow(&["status", "b1", "--json"]).ok().stdout, before);
-    home.pairflow(&["approve", "b1"]).ok();
-    home.pairflow(&["commit", "b1"]).ok();
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
 }
