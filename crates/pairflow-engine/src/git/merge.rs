@@ -3,6 +3,7 @@
 //! A branch that somebody has checked out is never moved behind their back.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::CommitIdentity;
@@ -12,6 +13,11 @@ use super::error::GitError;
 use super::head::{Head, head};
 use super::repo::{Repo, linked};
 use super::run::{Call, Git};
+
+const MERGE_TREE: [&str; 5] = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
+
+/// How long git may take for what is only shown.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// What is to be merged, and where.
 #[derive(Debug, Clone)]
@@ -139,6 +145,21 @@ pub fn merge_tree(
     Ok(if files.is_empty() { MergedTree::Tree(tree) } else { MergedTree::Conflict(files) })
 }
 
+/// Returns the files in which two commits conflict. Not even an object is written to the repository.
+pub fn conflicts(repo: &Repo, ours: &CommitId, theirs: &CommitId) -> Result<Vec<String>, GitError> {
+    let place = std::env::temp_dir();
+    let aside = tempfile::tempdir_in(&place).map_err(|source| GitError::io("make a directory in", &place, source))?;
+    let call = Call::new(MERGE_TREE).env("GIT_OBJECT_DIRECTORY", aside.path());
+    let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repo.common_dir.join("objects"));
+    Ok(merged(&repo.git(), call.arg(&ours.0).arg(&theirs.0).within(LOOK))?.1)
+}
+
+/// Returns how many commits `new` has that `old` does not have.
+pub fn commits_between(git: &Git, old: &CommitId, new: &CommitId) -> Result<u64, GitError> {
+    let answer = git.run(Call::new(["rev-list", "--count", &format!("{old}..{new}")]).within(LOOK))?;
+    answer.line()?.parse().map_err(|_| answer.unexpected())
+}
+
 /// Merges two commits like [`merge_tree`]. Where they conflict the tree has markers, and the files are named.
 pub(crate) fn merge_marked(
     git: &Git,
@@ -146,11 +167,15 @@ pub(crate) fn merge_marked(
     theirs: &CommitId,
     base: Option<&CommitId>,
 ) -> Result<(TreeId, Vec<String>), GitError> {
-    let mut call = Call::new(["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"]).durable();
+    let mut call = Call::new(MERGE_TREE).durable();
     if let Some(base) = base {
         call = call.arg(format!("--merge-base={base}"));
     }
-    let answer = git.run(call.arg(&ours.0).arg(&theirs.0).accept(&[0, 1]))?;
+    merged(git, call.arg(&ours.0).arg(&theirs.0))
+}
+
+fn merged(git: &Git, call: Call) -> Result<(TreeId, Vec<String>), GitError> {
+    let answer = git.run(call.accept(&[0, 1]))?;
     let mut parts = answer.parts().map(|part| String::from_utf8_lossy(part).into_owned());
     let tree = parts.next().ok_or_else(|| answer.unexpected())?;
     let files: Vec<String> = parts.collect();
@@ -172,18 +197,24 @@ fn join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) ->
     Ok(commit)
 }
 
-fn merge_here(request: &MergeRequest<'_>, plan: &MergePlan, to: &CommitId, path: &Path) -> Result<Advanced, GitError> {
-    let (top, git_dir) = checkout_of(request.repo, path)?;
-    if head(&git_dir) != Head::Branch(request.base_branch.to_owned()) {
-        return Err(GitError::NotOnBranch { path: top, branch: request.base_branch.to_owned() });
+/// Returns git in the checkout that `path` lies in, provided that it is one of the branch and clean.
+pub(crate) fn clean_checkout(repo: &Repo, branch: &str, path: &Path) -> Result<Git, GitError> {
+    let (top, git_dir) = checkout_of(repo, path)?;
+    if head(&git_dir) != Head::Branch(branch.to_owned()) {
+        return Err(GitError::NotOnBranch { path: top, branch: branch.to_owned() });
     }
-    let git = Git::at(&git_dir, &request.repo.common_dir, &top);
+    let git = Git::at(&git_dir, &repo.common_dir, &top);
     let status = git.run(Call::new(["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]))?;
     let files: Vec<String> =
         status.parts().map(|part| String::from_utf8_lossy(part.get(3..).unwrap_or(part)).into_owned()).collect();
     if !files.is_empty() {
         return Err(GitError::Dirty { path: top, files });
     }
+    Ok(git)
+}
+
+fn merge_here(request: &MergeRequest<'_>, plan: &MergePlan, to: &CommitId, path: &Path) -> Result<Advanced, GitError> {
+    let git = clean_checkout(request.repo, request.base_branch, path)?;
     let branch = format!("refs/heads/{}", request.base_branch);
     let merge = ["merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", &to.0];
     git.run(Call::new(merge).durable()).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;

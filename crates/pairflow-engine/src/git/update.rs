@@ -204,7 +204,8 @@ fn with_files_of(
     git.run(Call::new(["write-tree"]).index(index.path()).durable())?.tree()
 }
 
-fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> {
+/// Returns the tree of a commit.
+pub(crate) fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> {
     git.run(Call::new(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?.tree()
 }
 

@@ -1,6 +1,6 @@
 //! The bubble's commit reaches the base branch: checked in a scratch worktree first, never behind anyone's back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::facts::{Outcome, Place, Receipt};
@@ -9,7 +9,10 @@ use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 
 use crate::checks::{CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables};
-use crate::git::{Advanced, How, MergeRequest, Repo, merge as advance, observe, plan_merge};
+use crate::git::{
+    Advanced, How, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, is_ancestor, merge as advance,
+    merge_tree, observe, own_commit, plan_merge, tree_of,
+};
 use crate::perform::{look, named, unharmed};
 use crate::process::Cancel;
 use crate::supervise::Care;
@@ -29,8 +32,56 @@ pub enum MergeEnd {
     },
 }
 
-/// Merges the bubble's commit into the base branch. With `here`, a clean checkout at that path is brought along.
-pub fn merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) -> Result<MergeEnd, EngineError> {
+/// What a rehearsal of a merge has shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rehearsal {
+    /// It can be done; if both sides have moved, this is the joined tree, and it passed the checks.
+    Ready(Option<TreeId>),
+    /// The person has the base branch checked out there.
+    CheckedOut(PathBuf),
+}
+
+/// Finds out whether the tree that is up for approval, or approved, could be merged: conflicts, checks of the joined tree, a
+/// base branch that is checked out. Nothing is committed and no branch moves.
+pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) -> Result<Rehearsal, EngineError> {
+    let unit = bubble.durable()?.unit;
+    let Some(work) = unit.snapshot.as_ref().map(|snapshot| &snapshot.commit) else { return Ok(Rehearsal::Ready(None)) };
+    let (repo, base) = (Repo::discover(bubble.control.repo())?, &unit.rules.base_branch);
+    let (git, tip) = (repo.git(), repo.resolve_branch(base)?);
+    match here {
+        Some(path) => drop(clean_checkout(&repo, base, path)?),
+        None => {
+            if let Some(at) = checked_out_at(&repo, &git, base)? {
+                return Ok(Rehearsal::CheckedOut(at));
+            }
+        }
+    }
+    if is_ancestor(&git, &tip, work)? || is_ancestor(&git, work, &tip)? {
+        return Ok(Rehearsal::Ready(None));
+    }
+    match merge_tree(&git, &tip, work, None)? {
+        MergedTree::Conflict(files) => Err(conflict(bubble, &files)),
+        MergedTree::Tree(tree) => {
+            let joined = own_commit(&git, &tree, &tip, format!("pairflow: rehearsal of {}\n", bubble.id))?;
+            checked(bubble, &unit, &Scratch::new(&repo, &joined)?, say)?;
+            Ok(Rehearsal::Ready(Some(tree)))
+        }
+    }
+}
+
+fn conflict(bubble: &Bubble, files: &[String]) -> EngineError {
+    let (files, id) = (files.join(", "), &bubble.id);
+    EngineError::Effect(format!("the base branch has moved and conflicts in {files}; next: pairflow update {id}"))
+}
+
+/// Merges the bubble's commit into the base branch. With `here`, a clean checkout at that path is brought along. A joined
+/// tree that a rehearsal has checked is not checked again.
+pub fn merge(
+    bubble: &Bubble,
+    here: Option<&Path>,
+    rehearsed: Option<&TreeId>,
+    say: &dyn Fn(&str),
+) -> Result<MergeEnd, EngineError> {
     let unit = bubble.durable()?.unit;
     let Phase::Done(done) = &unit.phase else {
         let why = Some("only a committed bubble can be merged".to_owned());
@@ -48,13 +99,8 @@ pub fn merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) -> Result
     };
     let plan = plan_merge(&request)?;
     match &plan.how {
-        How::Conflict(files) => {
-            let next = format!("pairflow update {}", bubble.id);
-            let files = files.join(", ");
-            return Err(EngineError::Effect(format!(
-                "the base branch has moved and conflicts in {files}; next: {next}"
-            )));
-        }
+        How::Conflict(files) => return Err(conflict(bubble, files)),
+        How::Join(commit) if rehearsed.is_some() && Some(&tree_of(&repo.git(), commit)?) == rehearsed => {}
         How::Join(commit) => {
             let _care = Care::alone(bubble)?;
             checked(bubble, &unit, &Scratch::new(&repo, commit)?, say)?;

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod attach;
+mod base;
 mod carry;
 mod configure;
 mod delete;
@@ -32,7 +33,7 @@ pub use hear::{AgentSays, Handover, Heard};
 pub use identity::IdentityNotice;
 pub use locate::{Place, locate};
 pub use loop_verbs::{InConflict, Resumed};
-pub use merge::{MergeEnd, merge};
+pub use merge::{MergeEnd, Rehearsal, merge, rehearse_merge};
 pub use open::{Opened, open};
 pub use prd::Documents;
 pub(crate) use prd::{Document, criteria_of};

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::ids::BubbleId;
+use pairflow_core::ids::{BubbleId, TreeId};
 use pairflow_core::unit::{Phase, Unit};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::{Head, Repo, head};
-use pairflow_engine::verbs::{MergeEnd, merge};
+use pairflow_engine::verbs::{MergeEnd, Rehearsal, merge, rehearse_merge};
 
 use crate::app::{App, fits, quoted};
 use crate::commands::common::BubbleArg;
@@ -55,7 +55,43 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
     insist(app, out, args.yes, &bubble.load()?.unit)?;
-    if args.json { bring_json(app, out, &bubble, here) } else { bring(app, out, &bubble, here) }
+    let way = Way { here, rehearsed: None };
+    if args.json { bring_json(app, out, &bubble, &way) } else { bring(app, out, &bubble, &way) }
+}
+
+/// How a merge is to be done.
+#[derive(Default)]
+pub(crate) struct Way<'a> {
+    /// The checkout that is brought along.
+    pub(crate) here: Option<&'a Path>,
+    /// The joined tree that has been checked already.
+    pub(crate) rehearsed: Option<TreeId>,
+}
+
+/// Insists that the work could be merged, before anything of it is committed, and returns the joined tree that was checked.
+pub(crate) fn rehearse(
+    app: &App,
+    out: &mut Out,
+    bubble: &Bubble,
+    here: Option<&Path>,
+) -> Result<Option<TreeId>, CommandError> {
+    let progress = RefCell::new(out);
+    let say = |text: &str| progress.borrow_mut().progress(format_args!("{text} …"));
+    match rehearse_merge(bubble, here, &say)? {
+        Rehearsal::Ready(joined) => Ok(joined),
+        Rehearsal::CheckedOut(at) => {
+            let message = format!(
+                "{} is checked out at {}, so the work cannot be merged, and nothing was committed; --here merges it there.",
+                bubble.load()?.unit.rules.base_branch,
+                at.display()
+            );
+            Err(CommandError::refused(message).next(format!(
+                "{}pairflow ok {} --merge --here",
+                into(app, &at),
+                bubble.id
+            )))
+        }
+    }
 }
 
 /// Insists on a yes to the merge of work that is committed and not merged yet.
@@ -69,16 +105,16 @@ pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, unit: &Unit) -> Result
 }
 
 /// Brings the bubble's commit to the base branch, and prints for programs where the bubble stands then.
-pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
-    match merged(out, bubble, here)? {
+pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<(), CommandError> {
+    match merged(out, bubble, way)? {
         MergeEnd::Merged(_) => status::print_json(app, out, bubble, &bubble.load()?.unit),
         MergeEnd::Line { at, line } => Err(checked_out(app, bubble, &at, &format!("`{line}`"))?),
     }
 }
 
 /// Brings the bubble's commit to the base branch, or says which line does it.
-pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<(), CommandError> {
-    match merged(out, bubble, here)? {
+pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<(), CommandError> {
+    match merged(out, bubble, way)? {
         MergeEnd::Merged(commit) => {
             let base = bubble.load()?.unit.rules.base_branch;
             out.line(format_args!("Merged bubble {}: {base} is at {commit}", bubble.id))?;
@@ -92,10 +128,10 @@ pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, here: Option<&Pat
     Ok(())
 }
 
-fn merged(out: &mut Out, bubble: &Bubble, here: Option<&Path>) -> Result<MergeEnd, CommandError> {
+fn merged(out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<MergeEnd, CommandError> {
     let progress = RefCell::new(out);
     let say = |text: &str| progress.borrow_mut().progress(format_args!("{text} …"));
-    Ok(merge(bubble, here, &say)?)
+    Ok(merge(bubble, way.here, way.rehearsed.as_ref(), &say)?)
 }
 
 /// Says why nothing was merged into a base branch that is checked out at `at`, and that `line` does it.
@@ -105,9 +141,13 @@ fn checked_out(app: &App, bubble: &Bubble, at: &Path, line: &str) -> Result<Comm
         bubble.load()?.unit.rules.base_branch,
         at.display()
     );
-    let inside = app.cwd().is_ok_and(|cwd| cwd.starts_with(at));
-    let there = if inside { String::new() } else { format!("cd {} && ", quoted(&at.display().to_string())) };
-    Ok(CommandError::refused(message).next(format!("{there}pairflow merge {} --here", bubble.id)))
+    Ok(CommandError::refused(message).next(format!("{}pairflow merge {} --here", into(app, at), bubble.id)))
+}
+
+/// The beginning of a line that has to be typed in `dir`; nothing if that is around the current directory.
+fn into(app: &App, dir: &Path) -> String {
+    let inside = app.cwd().is_ok_and(|cwd| cwd.starts_with(dir));
+    if inside { String::new() } else { format!("cd {} && ", quoted(&dir.display().to_string())) }
 }
 
 /// Returns an error whose hint is to merge a bubble with that hint as it has to be typed here.

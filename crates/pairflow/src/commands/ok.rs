@@ -53,6 +53,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = OkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::accepted, &args.bubble, "ok")?;
     let unit = bubble.load()?.unit;
+    let mut way = merge::Way { here: if args.here { Some(app.cwd()?) } else { None }, rehearsed: None };
+    if args.merge && matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
+        way.rehearsed = merge::rehearse(app, out, &bubble, way.here)?;
+    }
     match &unit.phase {
         Phase::ReadyForApproval(request) => {
             present(app, &args, &bubble, request, out)?;
@@ -73,10 +77,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         Phase::Done(_) if args.merge => merge::insist(app, out, args.yes, &unit)?,
         _ => return Err(not_ready(app, &bubble, &unit)),
     }
-    let here = if args.here { Some(app.cwd()?) } else { None };
     match (args.merge, args.json) {
-        (true, true) => merge::bring_json(app, out, &bubble, here),
-        (true, false) => merge::bring(app, out, &bubble, here),
+        (true, true) => merge::bring_json(app, out, &bubble, &way),
+        (true, false) => merge::bring(app, out, &bubble, &way),
         (false, true) => status::print_json(app, out, &bubble, &bubble.load()?.unit),
         (false, false) => {
             out.next(format_args!("{}", merge::line(app, &unit)));

@@ -81,6 +81,7 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
     let held = held_notice(&bubble.control, unit).filter(|_| supervised);
     status.held_notice = held.map(|(agent, notice)| HeldNotice { agent, notice });
     status.config_differs = bubble.config_differs(unit);
+    status.base_moved = bubble.base_ahead(unit);
     if matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
         let notice = bubble.identity_notice(unit)?;
         (status.identity_changes, status.identity_next) =

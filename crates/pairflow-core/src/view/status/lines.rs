@@ -56,6 +56,7 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
     page.sentences("Notice", &held.collect::<Vec<_>>());
     page.sentences("Waiting for", &missing(status));
     page.list("Checks", checks(status));
+    outputs(&mut page, status);
     page.list("Findings", status.open_findings.iter().map(finding).collect());
     files(&mut page, status);
     let failure: Vec<_> = status.failure.iter().map(|why| (why.clone(), Tone::Bad)).collect();
@@ -251,6 +252,36 @@ fn checks(status: &Status) -> Vec<(String, Tone)> {
     status.checks.iter().map(shown).chain(by_hand).collect()
 }
 
+/// What the checks that failed said last, and where all of it is.
+fn outputs(page: &mut Lines, status: &Status) {
+    for check in status.checks.iter().filter(|check| check.stand == Stand::Failed) {
+        let mut label = "Output";
+        for line in &check.tail {
+            page.one(std::mem::take(&mut label), line, Tone::Plain);
+        }
+        if let Some(path) = &check.output {
+            page.whole(label, &format!("all of {}: {path}", check.check));
+        }
+    }
+}
+
+/// How the base branch has moved, as a sentence.
+fn moved(status: &Status) -> Option<(String, Tone)> {
+    let (moved, base, id) = (status.base_moved.as_ref()?, &status.base_branch, &status.fields.bubble_id);
+    let by = moved.commits.map_or_else(String::new, |n| format!(" by {}", count(n, "commit")));
+    let (merging, tone) = match &moved.conflicts {
+        None => (String::new(), Tone::Plain),
+        Some(files) if files.is_empty() => ("; it merges without a conflict".to_owned(), Tone::Plain),
+        Some(files) => {
+            let named = files.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+            let more = files.len().checked_sub(SHOWN).filter(|more| *more > 0);
+            let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
+            (format!("; merging conflicts in {named}{more}, 'pairflow update {id}' resolves it"), Tone::Warn)
+        }
+    };
+    Some((format!("{base} has moved{by} since{merging}"), tone))
+}
+
 fn finding(row: &FindingShown) -> (String, Tone) {
     let tone = if row.blocks { Tone::Bad } else { Tone::Warn };
     let state = if row.state == RowState::Open { String::new() } else { format!("{}, ", row.state.told(false)) };
@@ -292,6 +323,7 @@ fn outcome(page: &mut Lines, status: &Status) {
         page.whole("", path);
     }
     page.one("Branch", &format!("{} from {}", status.branch, status.base_branch), Tone::Plain);
+    page.sentences("", &moved(status).into_iter().collect::<Vec<_>>());
     if !status.identity_changes.is_empty() {
         page.sentences("Identity", &[("Changed since the bubble was created:".to_owned(), Tone::Warn)]);
         let changes: Vec<_> = status.identity_changes.iter().map(|change| (change.clone(), Tone::Warn)).collect();

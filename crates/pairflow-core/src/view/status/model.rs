@@ -15,6 +15,9 @@ use crate::view::{ForeignNotice, StateFields, TurnState};
 /// The schema of [`Status`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "status/1";
 
+/// How many of the last lines of a failed check are shown.
+const TAIL: usize = 6;
+
 /// Everything that `status` knows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
@@ -53,6 +56,8 @@ pub struct Status {
     pub branch: String,
     /// The branch that it was cut from.
     pub base_branch: String,
+    /// How that branch has moved since; a state alone does not tell.
+    pub base_moved: Option<BaseMoved>,
     /// How agents are run.
     pub driver: DriverKind,
     /// Who sits where.
@@ -98,6 +103,15 @@ pub struct Status {
     /// What `next` answers, if something waits for the person.
     #[serde(skip)]
     pub(super) waits: Option<InboxItem>,
+}
+
+/// A base branch that has moved since the bubble was cut from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BaseMoved {
+    /// How many commits it has that the bubble does not stand on, if git can tell.
+    pub commits: Option<u64>,
+    /// The files in which merging would conflict, if git can tell.
+    pub conflicts: Option<Vec<String>>,
 }
 
 /// An open question.
@@ -180,6 +194,10 @@ pub struct CheckShown {
     /// Where it ran, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
+    /// The last lines of the output, if it failed.
+    pub tail: Vec<String>,
+    /// The file with the whole output, if it failed.
+    pub output: Option<String>,
 }
 
 /// How a check stands on a snapshot.
@@ -285,6 +303,7 @@ impl Status {
             config_differs: None,
             branch: unit.rules.bubble_branch.clone(),
             base_branch: unit.rules.base_branch.clone(),
+            base_moved: None,
             driver: unit.rules.driver,
             seats: SeatsShown { implementer: unit.seats.producer.clone(), reviewer: unit.seats.critic.clone() },
             reviews_used: unit.reviews,
@@ -326,22 +345,36 @@ fn snapshot(unit: &Unit) -> Option<SnapshotShown> {
 }
 
 fn checks(unit: &Unit) -> Vec<CheckShown> {
-    let shown = |check: &crate::rules::Check| CheckShown {
-        check: check.name.clone(),
-        command: check.command.clone(),
-        stand: match unit.check(&check.name) {
-            CheckState::Passed(_) => Stand::Passed,
-            CheckState::Failed(_) => Stand::Failed,
-            CheckState::NotAvailable => Stand::NotAvailable,
-            CheckState::Waived(_) => Stand::Waived,
-            CheckState::Missing => Stand::Missing,
-        },
-        place: match unit.check(&check.name) {
-            CheckState::Passed(receipt) | CheckState::Failed(receipt) => Some(receipt.place),
-            CheckState::NotAvailable | CheckState::Waived(_) | CheckState::Missing => None,
-        },
+    let shown = |check: &crate::rules::Check| {
+        let state = unit.check(&check.name);
+        let failed = if let CheckState::Failed(receipt) = &state { Some(*receipt) } else { None };
+        let tail: Vec<_> = failed.iter().flat_map(|receipt| receipt.tail.trim_end().lines()).collect();
+        let output = failed.and_then(|receipt| receipt.output.as_deref());
+        CheckShown {
+            check: check.name.clone(),
+            command: check.command.clone(),
+            place: match state {
+                CheckState::Passed(receipt) | CheckState::Failed(receipt) => Some(receipt.place),
+                CheckState::NotAvailable | CheckState::Waived(_) | CheckState::Missing => None,
+            },
+            stand: match state {
+                CheckState::Passed(_) => Stand::Passed,
+                CheckState::Failed(_) => Stand::Failed,
+                CheckState::NotAvailable => Stand::NotAvailable,
+                CheckState::Waived(_) => Stand::Waived,
+                CheckState::Missing => Stand::Missing,
+            },
+            tail: tail[tail.len().saturating_sub(TAIL)..].iter().map(|line| (*line).to_owned()).collect(),
+            output: output.map(|name| artifact(unit, name)),
+        }
     };
     unit.rules.checks.iter().map(shown).collect()
+}
+
+/// Returns the path of an artifact that is called `name` in the log.
+fn artifact(unit: &Unit, name: &str) -> String {
+    let name = name.strip_prefix("artifact://").unwrap_or(name);
+    format!("{}/.pairflow/bubbles/{}/artifacts/{name}", unit.repo, unit.id)
 }
 
 fn findings(unit: &Unit) -> Vec<FindingShown> {

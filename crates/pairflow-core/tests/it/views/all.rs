@@ -478,6 +478,8 @@ Waiting for  open P0/P1 findings: F1 P1 no rollback
              an explanation for the person (--explain FILE with the headings:
              what changed, why, risks, manual test plan)
 Checks       test: failed (cargo test)
+Output       running 2 tests
+             test save ... FAILED
 Findings     F1 P1 no rollback (claude, round 1)
              F2 P2 long name (claude, round 1)
 Files        2 files +10 -10, tree bbbb
@@ -534,7 +536,8 @@ fn status_json_has_the_state_fields_beside_its_own() {
         ("seats", serde_json::json!({"implementer": "codex", "reviewer": "claude"})),
         (
             "checks",
-            serde_json::json!([{"check": "test", "command": "cargo test", "stand": "failed", "place": "checkout"}]),
+            serde_json::json!([{"check": "test", "command": "cargo test", "stand": "failed", "place": "checkout",
+            "tail": ["running 2 tests", "test save ... FAILED"], "output": null}]),
         ),
         ("reviews_used", serde_json::json!(1)),
         ("watchdog_left_secs", serde_json::json!(299)),

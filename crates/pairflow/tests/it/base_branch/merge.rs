@@ -25,10 +25,76 @@ fn ok_merges_into_a_checkout_only_with_here() {
     let home = home();
     ready(&home, "b1");
     home.pairflow(&["ok", "b1", "--yes", "--here"]).ends(2);
-    home.pairflow(&["ok", "b1", "--yes", "--merge"]).ends(1).says("pairflow merge b1 --here");
-    assert_eq!(home.status("b1")["state"], "DONE", "approved and committed nevertheless");
-    ready(&home, "b2");
-    home.pairflow(&["ok", "b2", "--yes", "--merge", "--here"]).ok().says("Merged bubble b2");
+    home.pairflow(&["ok", "b1", "--yes", "--merge"])
+        .ends(1)
+        .says("nothing was committed")
+        .says("next: pairflow ok b1 --merge --here");
+    assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL");
+    std::fs::write(home.repo.join("README.md"), "edited\n").unwrap();
+    home.pairflow(&["ok", "b1", "--yes", "--merge", "--here"]).ends(1).says("README.md");
+    assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL", "the checkout is not clean");
+    home.git(&["checkout", "--quiet", "README.md"]);
+    home.pairflow(&["ok", "b1", "--yes", "--merge", "--here"]).ok().says("Merged bubble b1");
+}
+
+#[test]
+fn ok_commits_nothing_that_could_not_be_merged() {
+    let home = home();
+    // The check counts its runs on trees that have both sides.
+    let runs = home.root().join("runs");
+    let test =
+        format!("test -f done.txt && {{ test ! -f base.txt || echo run >> {}; }} && test ! -f bad.txt", runs.display());
+    home.pairflow(&["create", "--id", "b1", "--task", "write done.txt", "--test", &test, "--start"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
+    home.wait_for_turn("b1", "codex");
+    codex.converged("nothing left").ok();
+    home.wait_for_state("b1", "READY_FOR_APPROVAL");
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    let ok = ["ok", "b1", "--yes", "--merge", "--here"];
+    home.commit("done.txt", "done otherwise\n", "main moves on");
+    home.pairflow(&ok).ends(3).says("conflicts in done.txt").says("pairflow update b1");
+    home.git(&["rm", "--quiet", "done.txt"]);
+    home.git(&["commit", "--quiet", "-m", "not here"]);
+    home.commit("bad.txt", "bad\n", "something that does not fit");
+    home.pairflow(&ok).ends(3).says("fails on the merge of b1 into main");
+    assert_eq!(home.status("b1")["state"], "APPROVED_FOR_COMMIT", "neither was committed");
+    home.git(&["rm", "--quiet", "bad.txt"]);
+    home.commit("base.txt", "base\n", "main is well again");
+    home.pairflow(&ok).ok().says("Merged bubble b1");
+    assert_eq!(std::fs::read_to_string(runs).unwrap(), "run\n", "the joined tree is checked once");
+    assert_eq!(home.git(&["show", "main:done.txt"]), "done");
+}
+
+#[test]
+fn status_names_a_base_that_has_moved_and_what_merging_leads_to() {
+    let home = home();
+    let (codex, _) = handed_over(&home, "b1");
+    assert_eq!(home.status("b1")["base_moved"], serde_json::Value::Null);
+    let objects = || home.git(&["count-objects"]);
+    home.commit("other.txt", "x\n", "main moves on");
+    let before = objects();
+    home.pairflow(&["status", "b1"]).ok().says("main has moved by 1 commit since; it merges without a conflict");
+    home.commit("done.txt", "done otherwise\n", "and again");
+    home.pairflow(&["status", "b1"])
+        .ok()
+        .says("main has moved by 2 commits since; merging conflicts in done.txt,")
+        .says("'pairflow update b1'");
+    let moved = home.status("b1")["base_moved"].clone();
+    assert_eq!(moved, serde_json::json!({"commits": 2, "conflicts": ["done.txt"]}));
+    home.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    home.git(&["reflog", "expire", "--expire=now", "--all"]);
+    home.git(&["prune", "--expire=now"]);
+    home.pairflow(&["status", "b1"]).ok();
+    assert_eq!(objects(), before, "looking writes nothing");
+    // What git cannot tell is no error.
+    home.git(&["branch", "--quiet", "-m", "main", "renamed"]);
+    assert_eq!(home.status("b1")["base_moved"], serde_json::Value::Null);
+    assert!(codex.worktree.is_dir());
 }
 
 #[test]

@@ -115,3 +115,20 @@ fn everything_but_log_and_artifacts_can_be_deleted() {
     home.pairflow(&["approve", "b1", "--yes"]).ok();
     home.pairflow(&["commit", "b1", "--yes"]).ok();
 }
+
+#[test]
+fn status_shows_what_a_failing_check_said_and_where_all_of_it_is() {
+    let home = home();
+    let test = "seq 1 20; echo 'expected 3, got 4'; exit 1";
+    home.pairflow(&["create", "--id", "b1", "--task", "t", "--test", test, "--start"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let codex = home.agent("b1", "codex");
+    codex.write("a.txt", "a\n");
+    codex.pairflow(&["pass", "--summary", "done"]).ok();
+    let status = home.wait_for("b1", |status| status["checks"][0]["stand"] == "failed");
+    let path = status["checks"][0]["output"].as_str().unwrap();
+    assert!(std::fs::read_to_string(path).unwrap().starts_with("1\n2\n3\n"), "{path}");
+    assert_eq!(status["checks"][0]["tail"].as_array().unwrap().len(), 6);
+    let shown = home.pairflow(&["status", "b1"]).ok().says("expected 3, got 4").says(&format!("all of test: {path}"));
+    assert!(!shown.stdout.contains("\n             2\n"), "the beginning is left out: {}", shown.stdout);
+}
