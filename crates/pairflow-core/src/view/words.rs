@@ -93,7 +93,7 @@ pub(crate) fn weakened(change: &TestChange) -> String {
 }
 
 /// Breaks a text between words into lines of so many columns; a word that is wider than a line stays whole here.
-pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+pub fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is a line from the start");

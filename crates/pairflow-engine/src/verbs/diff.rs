@@ -16,6 +16,8 @@ const LIMIT: usize = 64 * 1024 * 1024;
 pub enum DiffOf {
     /// Everything since the base, as the worktree is now.
     Everything,
+    /// Everything since the base, as it was recorded last: what is up for approval, and what is committed.
+    Recorded,
     /// What one round changed.
     Round(u32),
 }
@@ -50,6 +52,7 @@ fn ends(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<(Git, TreeId, TreeId
     let (from, to) = match of {
         DiffOf::Round(round) => around(bubble, unit, round)?,
         DiffOf::Everything => (base(unit)?, present(&workspace, unit)?),
+        DiffOf::Recorded => (base(unit)?, unit.tree().cloned().map_or_else(|| base(unit), Ok)?),
     };
     // The repository has every snapshot, also those of a clone.
     let git = if workspace.connected().is_ok() { workspace.git() } else { workspace.repo()?.git() };

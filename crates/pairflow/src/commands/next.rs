@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Unit;
+use pairflow_core::view::inbox::ItemKind;
+use pairflow_core::view::safe::safe_line;
 use pairflow_core::view::title;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};
@@ -133,19 +135,25 @@ fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), Comman
     let since = format!(", for {}", age(item.since, app.clock.now().ts));
     let more = if left > 1 { format!(" ({} more after it)", left - 1) } else { String::new() };
     out.paint(&Line::new().add(Paint::Bold, format!("{} waits for you", unit.id)).add(Paint::Dim, since + &more))?;
-    let label = |text: &str| Line::new().add(Paint::Dim, format!("  {text:<12}"));
-    out.paint(&label("task").plain(title(&unit.task)))?;
+    let padded = |text: &str| format!("  {text:<12}");
+    let label = |text: &str| Line::new().add(Paint::Dim, padded(text));
+    out.beside(&padded("task"), Paint::Plain, title(&unit.task))?;
     for said in unit.summaries.iter().rev().take(SUMMARIES).rev() {
-        let who = format!("round {}, {}", said.round, said.agent);
-        out.paint(&label("").add(Paint::Dim, format!("{who}: ")).fit(Paint::Plain, &said.summary, 400))?;
+        let summary = safe_line(&said.summary, 400);
+        out.beside(&padded(""), Paint::Plain, &format!("round {}, {}: {summary}", said.round, said.agent))?;
     }
-    out.paint(&label(&called(item)).add(Paint::Warn, &item.question))?;
+    match item.kind {
+        // A permission is given to exactly these characters, so no line break is added.
+        ItemKind::Permission => out.paint(&label(&called(item)).add(Paint::Warn, &item.question))?,
+        _ => out.beside(&padded(&called(item)), Paint::Warn, &item.question)?,
+    }
     match diff(&open.bubble, unit, DiffOf::Everything) {
         Ok(diff) if diff.stat.trim().is_empty() => out.paint(&label("files").plain("nothing changed")),
         Ok(diff) => {
+            let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(padded("").len()));
             let mut lines = diff.stat.lines().map(str::trim);
-            out.paint(&label("files").plain(lines.next().unwrap_or_default()))?;
-            lines.try_for_each(|line| out.paint(&label("").plain(line)))
+            out.paint(&label("files").fit(Paint::Plain, lines.next().unwrap_or_default(), room))?;
+            lines.try_for_each(|line| out.paint(&label("").fit(Paint::Plain, line, room)))
         }
         Err(error) => out.paint(&label("files").add(Paint::Bad, CommandError::from(error).message)),
     }

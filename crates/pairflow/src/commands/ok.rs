@@ -1,17 +1,21 @@
 //! `pairflow ok`: package, yes, approve, commit.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::counted::counted;
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::unit::{Command, Phase, Unit};
 use pairflow_core::view::criterion;
+use pairflow_core::view::plain::plain;
+use pairflow_core::view::safe::revealed_bytes;
 use pairflow_core::view::status::Status;
 use pairflow_engine::engine::Bubble;
+use pairflow_engine::verbs::{DiffOf, diff};
 
 use crate::app::{App, fits};
 use crate::commands::common::BubbleArg;
 use crate::commands::{approve, commit, merge, status};
 use crate::exit::CommandError;
-use crate::out::Out;
+use crate::out::{Line, Out, Paint};
 use crate::table::{CommandEntry, Group};
 
 /// Read the package, then approve and commit
@@ -98,12 +102,39 @@ fn present(
     out: &mut Out,
 ) -> Result<(), CommandError> {
     if !args.json {
-        return show(bubble, request, out);
+        show(bubble, request, out)?;
+        return if args.yes { Ok(()) } else { changes(bubble, out) };
     }
     if !args.yes && app.interactive() {
         let package = bubble.package(request)?;
-        String::from_utf8_lossy(&package).lines().for_each(|line| out.note(format_args!("{line}")));
+        let lines = plain(&String::from_utf8_lossy(&package), out.columns());
+        lines.iter().for_each(|line| out.note(format_args!("{}", line.text)));
         return commit::tell_identity(out, bubble, &bubble.load()?.unit);
+    }
+    Ok(())
+}
+
+/// How many lines of the difference are shown before the question.
+const DIFF_LINES: usize = 200;
+
+/// Prints the beginning of the difference that is up for approval, and how to see the rest.
+pub(crate) fn changes(bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
+    let diff = diff(bubble, &bubble.load()?.unit, DiffOf::Recorded)?;
+    let patch = revealed_bytes(&diff.patch);
+    out.line(format_args!(""))?;
+    for line in patch.lines().take(DIFF_LINES) {
+        let paint = match line.as_bytes() {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] | [b'd', b'i', b'f', b'f', ..] => Paint::Bold,
+            [b'+', ..] => Paint::Good,
+            [b'-', ..] => Paint::Bad,
+            [b'@', ..] => Paint::Dim,
+            _ => Paint::Plain,
+        };
+        out.paint(&Line::new().piece(paint, line))?;
+    }
+    let more = patch.lines().count().saturating_sub(DIFF_LINES);
+    if more > 0 {
+        out.line(format_args!("… {} of the difference: pairflow diff {}", counted(more, "more line"), bubble.id))?;
     }
     Ok(())
 }
@@ -119,7 +150,7 @@ fn conclude(app: &App, args: &OkArgs, bubble: &Bubble, out: &mut Out) -> Result<
 /// Prints the package that is up for approval, and what has changed about the identity of its commit.
 pub(crate) fn show(bubble: &Bubble, request: &ApprovalRequest, out: &mut Out) -> Result<(), CommandError> {
     let bytes = bubble.package(request)?;
-    out.line(format_args!("{}", String::from_utf8_lossy(&bytes).trim_end()))?;
+    out.page(String::from_utf8_lossy(&bytes).trim_end())?;
     commit::tell_identity(out, bubble, &bubble.load()?.unit)
 }
 

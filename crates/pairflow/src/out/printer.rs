@@ -5,13 +5,18 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::builder::StyledStr;
-use pairflow_core::view::safe::{revealed_bytes, safe};
+use pairflow_core::view::plain::plain;
+use pairflow_core::view::safe::{revealed_bytes, safe, width};
+use pairflow_core::view::wrapped;
 use serde::Serialize;
 
 use crate::app::line_for;
 use crate::exit::{CommandError, Exit};
 use crate::out::{ColorChoice, Grid, Line, Paint, json};
 use crate::world::{Env, Terminal};
+
+/// How many columns a text gets at least, however narrow the terminal is.
+const MIN_COLUMNS: usize = 20;
 
 /// Where a command prints.
 pub struct Out {
@@ -53,6 +58,34 @@ impl Out {
     pub fn paint(&mut self, line: &Line) -> Result<(), CommandError> {
         let text = line.render(self.color_out);
         self.result(format_args!("{text}\n"))
+    }
+
+    /// Prints a text beside its label, broken between words at the terminal's width. Whatever follows a line feed in the
+    /// text is marked as quoted.
+    pub fn beside(&mut self, label: &str, paint: Paint, text: &str) -> Result<(), CommandError> {
+        let indent = width(label);
+        let mut label = label.to_owned();
+        for (nth, line) in safe(text).lines().enumerate() {
+            let mark = if nth == 0 { "" } else { "> " };
+            let pieces = match self.columns() {
+                Some(columns) => wrapped(line, columns.saturating_sub(indent + mark.len()).max(MIN_COLUMNS)),
+                None => vec![line.to_owned()],
+            };
+            for piece in pieces {
+                let label = std::mem::replace(&mut label, " ".repeat(indent));
+                self.paint(&Line::new().add(Paint::Dim, label).add(paint, format!("{mark}{piece}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints a page of our own Markdown as plain text.
+    pub fn page(&mut self, markdown: &str) -> Result<(), CommandError> {
+        for line in plain(markdown, self.columns()) {
+            let paint = if line.heading { Paint::Bold } else { Paint::Plain };
+            self.paint(&Line::new().add(paint, line.text))?;
+        }
+        Ok(())
     }
 
     /// Prints a table as part of the result.

@@ -147,7 +147,7 @@ fn the_whole_day_without_a_terminal() {
     for part in ["round 1, codex: wrote hello.txt", "hello.txt | 1 +", "answer      pairflow ok say-hello"] {
         assert!(next.stdout.contains(part), "{part}: {}", next.stdout);
     }
-    home.pairflow(&["ok"]).ends(1).says("# Package of bubble say-hello").says("add --yes");
+    home.pairflow(&["ok"]).ends(1).says("Package of bubble say-hello").says("add --yes");
     assert_eq!(home.status("say-hello")["state"], "READY_FOR_APPROVAL");
     home.pairflow(&["ok", "--yes"]).ok().says("Committed ").says("next: pairflow merge say-hello");
     assert_eq!(home.git(&["show", "bubble/say-hello:hello.txt"]), "hello");
@@ -162,7 +162,7 @@ fn ok_only_commits_what_is_approved_already_and_merges_on_request() {
     home.pairflow(&["approve", "greet", "--yes"]).ok();
     home.git(&["switch", "--quiet", "-c", "elsewhere"]);
     let ran = home.pairflow(&["ok", "greet", "--merge", "--yes"]).ok().says("Committed ").says("Merged bubble greet");
-    assert!(!ran.stdout.contains("# Package"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("Package of bubble"), "{}", ran.stdout);
     assert_eq!(home.git(&["show", "main:hello.txt"]), "hello");
 }
 
@@ -211,7 +211,7 @@ fn ok_asks_on_a_terminal_and_a_no_changes_nothing() {
     new_bubble(&home, "greet", SMOOTH);
     home.wait_for_state("greet", "READY_FOR_APPROVAL");
     let (code, text) = on_terminal(home.command(&["ok"]), &[("and commit it? [y/N]", "n\n")]);
-    assert!(code == 1 && text.contains("# Package of bubble greet") && text.contains("nothing was done"), "{text}");
+    assert!(code == 1 && text.contains("Package of bubble greet") && text.contains("nothing was done"), "{text}");
     assert_eq!(home.status("greet")["state"], "READY_FOR_APPROVAL");
     let (code, text) = on_terminal(home.command(&["ok"]), &[("and commit it? [y/N]", "y\n")]);
     assert!(code == 0 && text.contains("Committed "), "{text}");

@@ -74,7 +74,7 @@ fn a_deleted_package_is_made_again_byte_for_byte() {
     home.pairflow(&["verify", "b1"]).ok();
     assert_eq!(fs::read_to_string(&package).unwrap(), before);
     fs::remove_file(&package).unwrap();
-    home.pairflow(&["ok", "b1", "--yes"]).ok().says("# Package of bubble b1");
+    home.pairflow(&["ok", "b1", "--yes"]).ok().says("Package of bubble b1\n");
     assert_eq!(fs::read_to_string(&package).unwrap(), before);
     fs::remove_file(&package).unwrap();
     home.pairflow(&["verify", "b1"]).ok();
@@ -89,7 +89,7 @@ fn a_package_that_somebody_rewrote_is_never_shown() {
     fs::write(&package, "# Package of bubble b1\n\nNothing to see.\n").unwrap();
     let shown = home.pairflow(&["ok", "b1", "--yes"]).ok();
     assert!(!shown.stdout.contains("Nothing to see"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("## Suggested commit message"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("\nSuggested commit message\n"), "{}", shown.stdout);
 }
 
 #[test]

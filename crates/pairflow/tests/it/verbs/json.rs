@@ -122,7 +122,7 @@ fn a_person_who_is_asked_reads_the_package_beside_the_json() {
     let line = format!("'{}' ok b1 --json >'{}'", env!("CARGO_BIN_EXE_pairflow"), result.display());
     let mut command = shell(&home, &line);
     command.current_dir(&home.repo);
-    let (code, text) = on_terminal(command, &[("# Package of bubble b1", ""), ("and commit it? [y/N]", "y\n")]);
+    let (code, text) = on_terminal(command, &[("Package of bubble b1", ""), ("and commit it? [y/N]", "y\n")]);
     assert_eq!(code, 0, "{text}");
     let said: Value = serde_json::from_str(&std::fs::read_to_string(result).unwrap()).unwrap();
     assert_eq!((&said["schema"], &said["state"]), (&json!("pairflow.status/1"), &json!("DONE")));

@@ -40,6 +40,17 @@ impl Clock for TenMinutesLater {
 
 /// Runs the program in front of a terminal on which `typed` is typed.
 fn at_terminal(home: &Home, args: &[&str], typed: &'static str, clock: Arc<dyn Clock>) -> (ExitCode, String) {
+    at_terminal_of(200, home, args, typed, clock)
+}
+
+/// The same, on a terminal of so many columns.
+fn at_terminal_of(
+    columns: u16,
+    home: &Home,
+    args: &[&str],
+    typed: &'static str,
+    clock: Arc<dyn Clock>,
+) -> (ExitCode, String) {
     let (stdout, stderr) = (Tape::default(), Tape::default());
     let dirs =
         [("HOME", "home"), ("XDG_RUNTIME_DIR", "run"), ("XDG_STATE_HOME", "state"), ("XDG_CONFIG_HOME", "config")];
@@ -52,7 +63,7 @@ fn at_terminal(home: &Home, args: &[&str], typed: &'static str, clock: Arc<dyn C
         stdin: Box::new(typed.as_bytes()),
         stdout: Box::new(stdout.clone()),
         stderr: Box::new(stderr.clone()),
-        terminal: Terminal { stdin: true, stdout: true, stderr: true, columns: Some(200) },
+        terminal: Terminal { stdin: true, stdout: true, stderr: true, columns: Some(columns) },
         clock,
         // Nothing is started for it: a supervisor would not see the environment of this world.
         program: None,
@@ -144,4 +155,61 @@ fn the_watchdog_asks_once_about_an_agent_that_was_silent_for_too_long() {
     assert_eq!(home.status("b1")["questions"].as_array().unwrap().len(), 1);
     home.pairflow(&["resume", "b1"]).ok();
     home.wait_for_turn("b1", "codex");
+}
+
+/// A bubble whose long work waits for approval.
+fn long_work(home: &Home) {
+    started(home, "b1");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    codex.write("done.txt", &"done\n".repeat(500));
+    let summary =
+        "wrote the file with all the lines that were asked for, and then looked at each of them again to be sure";
+    codex.pairflow(&["pass", "--summary", summary]).ok();
+    home.wait_for_turn("b1", "claude");
+    claude.pairflow(&["pass", "--summary", "fine", "--no-findings", "--reviewed", "1,2"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let explanation = home.root().join("explanation.md");
+    std::fs::write(&explanation, "## What changed\nx\n## Why\nx\n## Risks\nx\n## Manual test plan\nx\n").unwrap();
+    let explain = explanation.display().to_string();
+    codex.pairflow(&["converged", "--summary", "nothing left", "--explain", &explain, "--reviewed", "1,2"]).ok();
+    home.wait_for_state("b1", "READY_FOR_APPROVAL");
+    home.pairflow(&["supervisor", "stop"]).ok();
+}
+
+#[test]
+fn ok_shows_plain_text_in_the_width_of_the_terminal_and_the_beginning_of_the_difference() {
+    let home = home();
+    long_work(&home);
+    let (exit, text) = at_terminal_of(60, &home, &["ok", "b1", "--color", "never"], "n\n", Arc::new(SystemClock));
+    assert_eq!(exit, ExitCode::from(1));
+    let (package, diff) = text.split_once("diff --git").unwrap();
+    assert!(package.starts_with("Package of bubble b1\n"), "{package}");
+    for line in package.lines().filter(|line| !line.starts_with("> ")) {
+        assert!(!["#", "](", "```", "**"].iter().any(|mark| line.contains(mark)), "{line}");
+    }
+    let wide = |line: &&str| {
+        line.chars().count() > 60 && line.trim_start_matches("> ").contains(' ') && !line.starts_with("    ")
+    };
+    assert_eq!(package.lines().filter(wide).collect::<Vec<_>>(), [""; 0], "{package}");
+    assert!(diff.contains("\n+done\n") && diff.contains("more lines of the difference: pairflow diff b1"), "{diff}");
+    assert!(diff.matches("\n+done").count() < 200, "{diff}");
+    // Where nobody is asked, nobody reads the difference.
+    let approved = home.pairflow(&["ok", "b1", "--yes"]).ok();
+    assert!(
+        approved.stdout.contains("Package of bubble b1\n") && !approved.stdout.contains("diff --git"),
+        "{approved:?}"
+    );
+}
+
+#[test]
+fn next_wraps_words_at_the_width_of_the_terminal() {
+    let home = home();
+    long_work(&home);
+    let (_, text) = at_terminal_of(50, &home, &["next", "--color", "never"], "q\n", Arc::new(SystemClock));
+    let said =
+        text.lines().skip_while(|line| !line.contains("round 1, codex")).take_while(|line| line.starts_with("      "));
+    let said: Vec<_> = said.collect();
+    assert!(said.len() >= 3 && said.iter().all(|line| line.chars().count() <= 50), "{text}");
+    let (_, text) = at_terminal_of(200, &home, &["next", "--color", "never"], "q\n", Arc::new(SystemClock));
+    assert!(text.contains("looked at each of them again to be sure\n"), "{text}");
 }
