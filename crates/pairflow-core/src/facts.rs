@@ -10,9 +10,9 @@ use crate::ids::{CommitId, Party, TreeId};
 pub struct Snapshot {
     /// The tree: tracked files plus untracked ones that are not ignored.
     pub tree: TreeId,
-    /// A commit of that tree, so that git keeps it.
+    /// A commit of that tree on top of the base.
     pub commit: CommitId,
-    /// The ref that holds the commit, `refs/pairflow/<id>/<number>`.
+    /// The ref that holds the tree, `refs/pairflow/<id>/<number>`; in older bubbles it holds the commit.
     pub r#ref: String,
     /// Whose changes it has: those of the turn that it ends, or of `human` if they were found at the start of a turn.
     /// Nothing if more than one party could have made them.

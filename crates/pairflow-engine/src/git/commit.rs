@@ -252,7 +252,7 @@ fn ask_hooks_with(
 /// Brings the commit of a clone into the repository, on a branch that nobody else has.
 fn deliver(request: &CommitRequest<'_>, branch: &str, commit: &CommitId) -> Result<(), GitError> {
     let note = request.workspace.private_ref("commit");
-    relay(request.workspace, branch, &note, commit)?;
+    relay(request.workspace, branch, &note, &commit.0)?;
     let git = request.workspace.repo()?.git();
     match resolve(&git, branch)? {
         Some(tip) if tip == *commit => Ok(()),

@@ -13,9 +13,11 @@ use pairflow_core::ids::{CommitId, TreeId};
 use super::error::GitError;
 use super::excludes::reading;
 use super::index::Index;
-use super::repo::resolve;
 use super::run::{Call, Git, Output};
 use super::workspace::Workspace;
+
+/// The name of the private ref that keeps the commit of the newest snapshot.
+pub(crate) const NEWEST: &str = "newest";
 
 const OWN: &[u8] = b".pairflow";
 const GITLINK: &[u8] = b"160000 ";
@@ -27,7 +29,7 @@ pub struct Taken {
     pub tree: TreeId,
     /// A commit of it on top of the base.
     pub commit: CommitId,
-    /// The ref that holds the commit.
+    /// The ref that holds the tree.
     pub r#ref: String,
 }
 
@@ -43,20 +45,24 @@ pub fn take(workspace: &Workspace, number: u64) -> Result<Taken, GitError> {
     keep(workspace, observe(workspace)?, number)
 }
 
-/// Keeps a tree that was observed before on `refs/pairflow/<id>/<number>`.
+/// Keeps a tree that was observed before on `refs/pairflow/<id>/<number>`, and its commit on `newest` beside it.
+///
+/// The numbered ref holds the tree itself: git keeps it as it would keep a commit, and `git log --all` does not list it.
 pub fn keep(workspace: &Workspace, tree: TreeId, number: u64) -> Result<Taken, GitError> {
     let git = workspace.git();
     let commit = commit_of(workspace, &git, &tree)?;
-    let r#ref = workspace.private_ref(number);
-    git.run(Call::new(["update-ref", &r#ref, &commit.0]).durable())?;
+    let (r#ref, newest) = (workspace.private_ref(number), workspace.private_ref(NEWEST));
+    let moves = format!("start\nupdate {ref} {tree}\nupdate {newest} {commit}\nprepare\ncommit\n", ref = r#ref);
+    git.run(Call::new(["update-ref", "--stdin"]).input(moves).durable())?;
     if workspace.is_clone() {
-        relay(workspace, &r#ref, &r#ref, &commit)?;
+        relay(workspace, &r#ref, &r#ref, &tree.0)?;
+        relay(workspace, &newest, &newest, &commit.0)?;
     }
     Ok(Taken { tree, commit, r#ref })
 }
 
 /// Brings a ref of a clone into the repository, so that it outlives the clone.
-pub(crate) fn relay(workspace: &Workspace, from: &str, to: &str, expected: &CommitId) -> Result<(), GitError> {
+pub(crate) fn relay(workspace: &Workspace, from: &str, to: &str, expected: &str) -> Result<(), GitError> {
     let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
     // A remote of that name in the configuration could name another program for the other side.
     let call = Call::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
@@ -64,9 +70,12 @@ pub(crate) fn relay(workspace: &Workspace, from: &str, to: &str, expected: &Comm
     let git = workspace.repo()?.git();
     git.run(call.durable())?;
     // The clone is the agents': what arrived is only trusted if it is what was sent.
-    match resolve(&git, to)? {
-        Some(found) if found == *expected => Ok(()),
-        found => Err(GitError::BranchMoved { branch: from.to_owned(), expected: expected.clone(), found }),
+    let found =
+        git.run(Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options", to]).accept(&[0, 1, 128]))?;
+    let found = if found.code == 0 { Some(found.commit()?) } else { None };
+    match found {
+        Some(found) if found.0 == expected => Ok(()),
+        found => Err(GitError::BranchMoved { branch: from.to_owned(), expected: CommitId(expected.to_owned()), found }),
     }
 }
 

@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn the_middle_of_a_long_output_is_cut_with_a_note() {
         assert_eq!(captured(6, &["abcdefghij"]), "abc\n[… 4 bytes left out …]\nhij");
-        assert_eq!(captured(6, &["a", "b", "c", "d", "e", "f", "g"]), "abc\n[… 1 bytes left out …]\nefg");
+        assert_eq!(captured(6, &["a", "b", "c", "d", "e", "f", "g"]), "abc\n[… 1 byte left out …]\nefg");
     }
 
     #[test]

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pairflow_core::log::{Body, Lifecycle};
 use pairflow_core::unit::Unit;
 
+use crate::config::{LoadError, person_layer};
 use crate::engine::{Bubble, EngineError};
 
 const PLACEHOLDER: &str = "{{worktree_path}}";
@@ -18,7 +20,8 @@ pub struct Opened {
     pub argv: Vec<String>,
 }
 
-/// Runs the bubble's `open_command` and waits for it.
+/// Runs the `open_command` that is in force now and waits for it: the one that the person chose for this bubble while it was
+/// under way, else that of the person's own file, else the recorded one.
 pub fn open(bubble: &Bubble, unit: &Unit) -> Result<Opened, EngineError> {
     let workspace = bubble.workspace(unit)?;
     let worktree = &workspace.path;
@@ -29,16 +32,35 @@ pub fn open(bubble: &Bubble, unit: &Unit) -> Result<Opened, EngineError> {
         )));
     }
     workspace.connected()?;
-    let argv = argv(&unit.rules.open_command, worktree)?;
+    let command = command(bubble, unit)?;
+    let argv = argv(&command, worktree)?;
     let (program, args) =
         argv.split_first().ok_or_else(|| EngineError::BadInput("open_command is empty".to_owned()))?;
     let status = Command::new(program).args(args).current_dir(worktree).status().map_err(|error| {
-        EngineError::world(format!("cannot start '{program}' of open_command = {:?}", unit.rules.open_command), error)
+        EngineError::world(format!("cannot start '{program}' of open_command = {command:?}"), error)
     })?;
     if status.success() {
         return Ok(Opened { worktree: workspace.path, argv });
     }
     Err(EngineError::Effect(format!("'{}' ended with {status}", argv.join(" "))))
+}
+
+fn command(bubble: &Bubble, unit: &Unit) -> Result<String, EngineError> {
+    let mut chosen = false;
+    bubble.log().visit(&mut |envelope| {
+        if let Body::Lifecycle(Lifecycle::Configured { changes, .. }) = &envelope.event.body {
+            chosen |= changes.iter().any(|change| change.key == "open_command");
+        }
+    })?;
+    if chosen {
+        return Ok(unit.rules.open_command.clone());
+    }
+    let own = match person_layer(&bubble.engine.dirs.config) {
+        Ok(layer) => layer.open_command.map(|set| set.value),
+        Err(LoadError::Invalid(errors)) => return Err(EngineError::Config(errors)),
+        Err(error) => return Err(EngineError::BadInput(error.to_string())),
+    };
+    Ok(own.unwrap_or_else(|| unit.rules.open_command.clone()))
 }
 
 /// Splits `command` into words like a shell, without interpreting anything else, and puts the path in.
@@ -48,11 +70,8 @@ fn argv(command: &str, worktree: &Path) -> Result<Vec<String>, EngineError> {
     let path = worktree.to_str().ok_or_else(|| {
         EngineError::BadInput(format!("the path {} is not UTF-8, so no command can name it", worktree.display()))
     })?;
-    let words = words(command).ok_or_else(|| {
-        EngineError::BadInput(format!(
-            "open_command = {command:?} has a quote that is not closed; correct it in bubble.toml"
-        ))
-    })?;
+    let words = words(command)
+        .ok_or_else(|| EngineError::BadInput(format!("open_command = {command:?} has a quote that is not closed")))?;
     Ok(words.iter().map(|word| word.replace(PLACEHOLDER, path)).collect())
 }
 

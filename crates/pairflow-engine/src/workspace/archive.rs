@@ -11,7 +11,7 @@ use super::error::WorkspaceError;
 use super::mark::Mark;
 use super::place::lock_worktrees;
 use super::prepare::{remove_dir, remove_worktree};
-use crate::git::{Call, Git, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
+use crate::git::{Call, Git, NEWEST, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
 use crate::regular;
 
 /// What is to be taken away.
@@ -97,7 +97,7 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
     }
     own.run(Call::new(["update-ref", &name, &tip.0]).durable())?;
     if present && workspace.is_clone() {
-        relay(workspace, &name, &name, &tip)?;
+        relay(workspace, &name, &name, &tip.0)?;
     }
     Ok(Some(name))
 }
@@ -111,6 +111,11 @@ fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Resul
     let mut moves = "start\n".to_owned();
     // Only direct children: what lies deeper is not one bubble's.
     for (name, commit) in refs.filter(|(name, _)| !name[own.len()..].contains('/')) {
+        if &name[own.len()..] == NEWEST {
+            // Its tree is on a ref with a number.
+            moves += &format!("delete {name} {commit}\n");
+            continue;
+        }
         moves += &format!("update {}.{} {commit}\ndelete {name} {commit}\n", archive_ref(request), &name[own.len()..]);
     }
     let branch = format!("refs/heads/{}", request.branch);

@@ -48,11 +48,9 @@ fn by_hand(app: &App, bubble: &Bubble, unit: &Unit, error: EngineError) -> Comma
     if bubble.worktree_problem(unit).is_some() {
         return if unit.phase.is_final() { error } else { error.or_next(format_args!("pairflow resume {}", unit.id)) };
     }
-    // What a bubble was started with stays in force for it.
     let file = app.engine().map_or_else(|_| String::new(), |engine| format!(" in {}", engine.dirs.config.display()));
     let message = format!(
-        "{}. The worktree is {}; for bubbles that are started from now on another editor is named{file}, e.g. \
-         open_command = \"code {{{{worktree_path}}}}\"",
+        "{}. The worktree is {}; another editor is named{file}, e.g. open_command = \"code {{{{worktree_path}}}}\"",
         error.message.trim_end_matches('.'),
         workspace.path
     );

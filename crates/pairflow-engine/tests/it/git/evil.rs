@@ -206,7 +206,7 @@ hermetic! {
         canary.assert_bites(&bubble.path, &["add", "-A"]);
         let taken = take(&bubble, 1).unwrap();
         canary.assert_silent("commondir");
-        assert_eq!(world.git(&["rev-parse", "refs/pairflow/b1/1"]), taken.commit.0);
+        assert_eq!(world.git(&["rev-parse", "refs/pairflow/b1/1"]), taken.tree.0);
     }
 
     fn a_filter_of_the_persons_own_runs_as_the_person_wrote_it() {

@@ -172,11 +172,28 @@ hermetic! {
         write(bubble.path.join("new"), "x");
         let taken = take(&bubble, 3).unwrap();
         assert_eq!(taken.r#ref, "refs/pairflow/b1/3");
-        assert_eq!(world.git(&["rev-parse", &taken.r#ref]), taken.commit.0);
-        assert_eq!(world.git(&["log", "-1", "--format=%an <%ae> %T %P", &taken.r#ref]),
+        assert_eq!(world.git(&["rev-parse", &taken.r#ref]), taken.tree.0);
+        assert_eq!(world.git(&["rev-parse", "refs/pairflow/b1/newest"]), taken.commit.0);
+        assert_eq!(world.git(&["log", "-1", "--format=%an <%ae> %T %P", "refs/pairflow/b1/newest"]),
             format!("pairflow <pairflow@localhost> {} {}", taken.tree, bubble.base));
         assert_eq!(take(&bubble, 4).unwrap().commit, taken.commit, "the same tree is the same commit");
         assert_eq!(git(&bubble.path, &["rev-parse", "HEAD"]), bubble.base.0, "the branch did not move");
+    }
+
+    fn snapshots_are_kept_by_git_and_do_not_fill_its_log() {
+        let world = World::new();
+        let bubble = world.bubble("b1");
+        let before = world.git(&["log", "--all", "--format=%H"]).lines().count();
+        let taken: Vec<_> = (1..=5).map(|number| {
+            write(bubble.path.join("new"), format!("version {number}"));
+            take(&bubble, number).unwrap()
+        }).collect();
+        assert_eq!(world.git(&["log", "--all", "--format=%H"]).lines().count(), before + 1, "the newest one alone");
+        world.git(&["reflog", "expire", "--expire=now", "--all"]);
+        world.git(&["gc", "--quiet", "--prune=now"]);
+        for one in &taken {
+            assert!(git_ok(world.root(), &["cat-file", "-e", &format!("{}:new", one.r#ref)]), "{}", one.r#ref);
+        }
     }
 
     fn snapshots_of_a_clone_are_in_the_repository_too() {
@@ -184,7 +201,8 @@ hermetic! {
         let clone = world.workspace("c1", WorkMode::Clone);
         write(clone.path.join("new"), "x");
         let taken = take(&clone, 1).unwrap();
-        assert_eq!(world.git(&["rev-parse", "refs/pairflow/c1/1"]), taken.commit.0);
+        assert_eq!(world.git(&["rev-parse", "refs/pairflow/c1/1"]), taken.tree.0);
+        assert_eq!(world.git(&["rev-parse", "refs/pairflow/c1/newest"]), taken.commit.0);
         assert!(git_ok(world.root(), &["cat-file", "-e", &format!("{}:new", taken.commit)]));
     }
 

@@ -210,3 +210,24 @@ fn what_is_over_is_listed_as_such_and_not_as_paused() {
     assert!(listed.contains("CANCELLED") && !listed.contains("paused"), "{listed}");
     assert_eq!(home.status("b1")["paused"], false);
 }
+
+#[test]
+fn open_uses_the_editor_that_the_persons_file_names_now() {
+    let home = home();
+    let editor = |name: &str| {
+        let path = home.root().join(name);
+        write_program(&path, &format!("#!/bin/sh\necho {name} > \"$TMPDIR/opened\"\n"));
+        format!("{} {{{{worktree_path}}}}", path.display())
+    };
+    let opened = || std::fs::read_to_string(home.root().join("tmp/opened")).unwrap();
+    home.configure("open_command = \"no-such-editor {{worktree_path}}\"\n");
+    started(&home, "b1");
+    home.pairflow(&["open", "b1"]).ends(3).says("no-such-editor");
+    home.configure(&format!("open_command = \"{}\"\n", editor("second")));
+    home.pairflow(&["open", "b1"]).ok();
+    assert_eq!(opened(), "second\n");
+    // What was chosen for this bubble alone counts more.
+    home.pairflow(&["config", "set", "b1", &format!("open_command={}", editor("third"))]).ok();
+    home.pairflow(&["open", "b1"]).ok();
+    assert_eq!(opened(), "third\n");
+}
