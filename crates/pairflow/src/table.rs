@@ -77,6 +77,7 @@ pub static TABLE: &[CommandEntry] = &[
     commands::adopt::ENTRY,
     commands::stop::ENTRY,
     commands::delete::ENTRY,
+    commands::restore::ENTRY,
     commands::brief::ENTRY,
     commands::pass::ENTRY,
     commands::ask_human::ENTRY,

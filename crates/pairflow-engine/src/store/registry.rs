@@ -208,6 +208,37 @@ impl Registry {
         durable::put(&*self.disk, &self.aside(&known.entry), &json)
     }
 
+    /// Forgets a bubble that is deleted, and keeps what is known of its log for the case that it is restored. That makes no
+    /// log this user's.
+    pub fn retire(&self, repo: &Path, id: &BubbleId) -> Result<(), StorageError> {
+        if let Some(known) = self.find(repo, id)? {
+            let json = serde_json::to_vec(&known).expect("a record holds texts and numbers only");
+            durable::put(&*self.disk, &self.retired(repo, id, known.entry.first), &json)?;
+        }
+        self.forget(repo, id)
+    }
+
+    /// Whether this user has deleted the bubble whose log begins with the line `first`.
+    pub fn is_retired(&self, repo: &Path, id: &BubbleId, first: LineHash) -> Result<bool, StorageError> {
+        Ok(self.read(&self.retired(repo, id, first))?.is_some())
+    }
+
+    /// Records a deleted bubble again, as it was known then. Says whether there was such a record.
+    pub fn reinstate(&self, repo: &Path, id: &BubbleId, first: LineHash) -> Result<bool, StorageError> {
+        let path = self.retired(repo, id, first);
+        let known = self.read(&path)?.and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
+        let fits = |known: &Known| known.entry.repo == repo && known.entry.id == *id && known.entry.first == first;
+        let Some(Known { entry, head }) = known.filter(fits) else { return Ok(false) };
+        self.register(&entry, head.as_ref())?;
+        self.disk.remove(&path)?;
+        Ok(true)
+    }
+
+    /// Where the record of a deleted bubble is kept.
+    fn retired(&self, repo: &Path, id: &BubbleId, first: LineHash) -> PathBuf {
+        self.dir_of(repo).join(format!("{id}@{first}.deleted"))
+    }
+
     /// Forgets a bubble.
     pub fn forget(&self, repo: &Path, id: &BubbleId) -> Result<(), StorageError> {
         self.disk.remove(&self.record(repo, id, "head"))?;

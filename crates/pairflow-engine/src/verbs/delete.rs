@@ -27,7 +27,7 @@ impl Bubble {
             now: self.engine.clock.now().ts,
         })?;
         release(&self.engine.dirs.state, &self.dir())?;
-        self.engine.registry().forget(self.control.repo(), &self.id).map_err(StoreError::from)?;
+        self.engine.registry().retire(self.control.repo(), &self.id).map_err(StoreError::from)?;
         Ok(archived)
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::ids::BubbleId;
+use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::time::Timestamp;
 
 use super::checkout::checkout_path;
@@ -11,7 +11,7 @@ use super::error::WorkspaceError;
 use super::mark::Mark;
 use super::place::lock_worktrees;
 use super::prepare::{remove_dir, remove_worktree};
-use crate::git::{Call, Git, NEWEST, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve};
+use crate::git::{Call, Git, NEWEST, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve, tree_of};
 use crate::regular;
 
 /// What is to be taken away.
@@ -131,11 +131,107 @@ fn archive_ref(request: &DeleteRequest<'_>) -> String {
     format!("refs/pairflow/archive/{}/{}", request.id, request.now.millis() / 1000)
 }
 
+/// The name of the directory of an archive that was made at `at`.
+fn archive_name(id: &BubbleId, at: Timestamp) -> String {
+    format!("{id}-{}T{}Z", at.yyyymmdd(), at.hms().replace(':', ""))
+}
+
+/// Returns the newest archive of a bubble, if there is one.
+pub fn newest_archive(root: &Path, id: &BubbleId) -> Option<PathBuf> {
+    let digits = |text: &str, len: usize| text.len() == len && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_time = |time: &str| {
+        time.strip_suffix('Z').and_then(|time| time.split_once('T')).is_some_and(|(d, t)| digits(d, 8) && digits(t, 6))
+    };
+    let entries = std::fs::read_dir(root.join(".pairflow/archive")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let own = names.filter(|name| name.strip_prefix(&format!("{id}-")).is_some_and(is_time));
+    own.max().map(|name| root.join(".pairflow/archive").join(name))
+}
+
+/// Puts the refs of an archive back: the private ones of the bubble, and its branch unless that is there. Returns the
+/// tree of the files as they were when it was deleted; nothing if it never had any.
+///
+/// What the archive keeps stays there.
+pub fn put_refs_back(
+    repo: &Repo,
+    id: &BubbleId,
+    archive: &Path,
+    branch: &str,
+) -> Result<Option<TreeId>, WorkspaceError> {
+    let git = repo.git();
+    let _lock = lock_worktrees(repo)?;
+    let Some(kept) = kept_refs(&git, id, archive)? else { return Ok(None) };
+    let mut moves = "start\n".to_owned();
+    for (name, object) in &kept.parts {
+        match name.as_str() {
+            "branch" => {
+                let full = format!("refs/heads/{branch}");
+                match resolve(&git, &full)? {
+                    Some(tip) if tip.0 == *object => {}
+                    Some(tip) => return Err(WorkspaceError::BranchExists { branch: branch.to_owned(), tip }),
+                    None => moves += &format!("create {full} {object}\n"),
+                }
+            }
+            _ => moves += &format!("update refs/pairflow/{id}/{name} {object}\n"),
+        }
+    }
+    moves += "prepare\ncommit\n";
+    git.run(Call::new(["update-ref", "--stdin"]).input(moves).durable())?;
+    Ok(Some(tree_of(&git, &kept.tip)?))
+}
+
+/// Puts the files of an archive back at the place of the bubble, in one step.
+pub fn put_files_back(root: &Path, id: &BubbleId, archive: &Path) -> Result<(), WorkspaceError> {
+    let bubbles = root.join(".pairflow/bubbles");
+    let (partial, to) = (bubbles.join(format!(".{id}.restored")), bubbles.join(id.as_str()));
+    remove_dir(&partial)?;
+    copy_dir(archive, &partial)?;
+    std::fs::rename(&partial, &to).map_err(|source| WorkspaceError::io("create", &to, source))?;
+    sync(&bubbles)
+}
+
+/// Removes an archive whose bubble is back.
+pub fn clear_archive(repo: &Repo, id: &BubbleId, archive: &Path) -> Result<(), WorkspaceError> {
+    let git = repo.git();
+    if let Some(kept) = kept_refs(&git, id, archive)? {
+        let names = std::iter::once(kept.name.clone())
+            .chain(kept.parts.iter().map(|(name, _)| format!("{}.{name}", kept.name)));
+        let moves = names.fold("start\n".to_owned(), |moves, name| moves + &format!("delete {name}\n"));
+        git.run(Call::new(["update-ref", "--stdin"]).input(moves + "prepare\ncommit\n").durable())?;
+    }
+    remove_dir(archive)
+}
+
+/// The refs of one archive: the tip with the files on top of it, and what the others were called and hold.
+struct KeptRefs {
+    name: String,
+    tip: CommitId,
+    parts: Vec<(String, String)>,
+}
+
+/// Finds the refs of an archive: their name has the second in which it was made, and so has that of the directory.
+fn kept_refs(git: &Git, id: &BubbleId, archive: &Path) -> Result<Option<KeptRefs>, WorkspaceError> {
+    let own = format!("refs/pairflow/archive/{id}/");
+    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let refs: Vec<_> = listed.lines().filter_map(|line| line.strip_prefix(&own)?.split_once(' ')).collect();
+    let dir = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let made_then = |secs: &str| {
+        let secs: Option<i64> = secs.parse().ok();
+        secs.is_some_and(|secs| archive_name(id, Timestamp::from_millis(secs.saturating_mul(1000))) == dir)
+    };
+    let Some((secs, tip)) = refs.iter().find(|(name, _)| made_then(name)) else { return Ok(None) };
+    let part = |(name, object): &(&str, &str)| {
+        Some((name.strip_prefix(secs)?.strip_prefix('.')?.to_owned(), (*object).to_owned()))
+    };
+    let parts = refs.iter().filter_map(part).collect();
+    Ok(Some(KeptRefs { name: format!("{own}{secs}"), tip: CommitId((*tip).to_owned()), parts }))
+}
+
 fn copy_transcript(request: &DeleteRequest<'_>) -> Result<PathBuf, WorkspaceError> {
     let own = request.repo.root.join(".pairflow");
     let from = own.join("bubbles").join(request.id.as_str());
-    let time = request.now.hms().replace(':', "");
-    let name = format!("{}-{}T{time}Z", request.id, request.now.yyyymmdd());
+    let name = archive_name(request.id, request.now);
     let (partial, to) = (own.join("archive").join(format!(".{name}.partial")), own.join("archive").join(name));
     if to.exists() {
         return Err(WorkspaceError::ArchiveExists { path: to });

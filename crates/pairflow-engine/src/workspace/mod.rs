@@ -15,7 +15,9 @@ mod prepare;
 mod restore;
 mod scratch;
 
-pub use archive::{Archived, DeleteRequest, delete, remove};
+pub use archive::{
+    Archived, DeleteRequest, clear_archive, delete, newest_archive, put_files_back, put_refs_back, remove,
+};
 pub use checkout::{Checkout, SetUpFor, remove_checkout};
 pub use error::WorkspaceError;
 pub use include::copy_included;

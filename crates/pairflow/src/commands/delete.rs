@@ -79,6 +79,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     out.line(format_args!("Deleted bubble {}", bubble.id))?;
     out.note(format_args!("Archive: {}", archived.dir.display()));
+    out.note(format_args!("To bring it back: pairflow restore {}", bubble.id));
     if let Some(name) = &archived.r#ref {
         out.note(format_args!("Branch tip: {name}"));
     }

@@ -36,6 +36,7 @@ pub mod pause;
 pub mod reply;
 pub mod request_rework;
 pub mod restart;
+pub mod restore;
 pub mod resume;
 pub mod script_agent;
 pub mod setup;

@@ -231,3 +231,57 @@ fn open_uses_the_editor_that_the_persons_file_names_now() {
     home.pairflow(&["open", "b1"]).ok();
     assert_eq!(opened(), "third\n");
 }
+
+#[test]
+fn a_deleted_bubble_comes_back_with_its_log_its_branch_and_its_files() {
+    let home = home();
+    let (codex, _) = handed_over(&home, "b1");
+    codex.write("half.txt", "not handed over\n");
+    for _ in 0..2 {
+        home.pairflow(&["delete", "b1", "--yes"]).ok().says("To bring it back: pairflow restore b1");
+        assert!(!codex.worktree.exists());
+        home.pairflow(&["status", "b1"]).ends(1);
+        let back = home.pairflow(&["restore", "b1"]).ok().says("Restored bubble b1 (CANCELLED)");
+        assert!(!back.stderr.contains("warning"), "{back:?}");
+        let status = home.status("b1");
+        assert_eq!((&status["foreign"], &status["worktree_gone"]), (&json!(null), &json!(false)));
+        for file in ["done.txt", "half.txt"] {
+            assert!(codex.worktree.join(file).is_file(), "{file}");
+        }
+        home.pairflow(&["verify", "b1"]).ok();
+        assert_eq!(home.git(&["branch", "--list", "--format=%(refname:short)", "bubble/b1"]), "bubble/b1");
+        assert_eq!(home.git(&["for-each-ref", "refs/pairflow/archive"]), "");
+    }
+    home.pairflow(&["restore", "b1"]).ends(1).says("there is no archive of a bubble 'b1'");
+    done(&home, "b2");
+    home.pairflow(&["delete", "b2", "--yes"]).ok();
+    home.pairflow(&["restore", "b2"]).ok().says("(DONE)");
+    home.pairflow(&["merge", "b2", "--here", "--yes"]).ok().says("Merged bubble b2");
+}
+
+#[test]
+fn nothing_is_restored_over_another_bubble_nor_from_an_archive_that_came_from_elsewhere() {
+    let home = home();
+    created(&home, "b1");
+    home.pairflow(&["delete", "b1", "--yes"]).ok();
+    created(&home, "b1");
+    home.pairflow(&["restore", "b1"]).ends(1).says("a bubble 'b1' already exists");
+    started(&home, "b2");
+    home.pairflow(&["delete", "b2", "--yes"]).ok();
+    home.git(&["branch", "bubble/b2"]);
+    home.commit("more.txt", "x\n", "main moves on");
+    home.git(&["branch", "--force", "bubble/b2", "main"]);
+    home.pairflow(&["restore", "b2"]).ends(3).says("branch bubble/b2 already exists");
+    home.git(&["branch", "--quiet", "-D", "bubble/b2"]);
+    // The same archive on a machine that has never seen its bubble.
+    let other = crate::support::bubbles::home();
+    let (from, to) = (home.repo.join(".pairflow/archive"), other.repo.join(".pairflow/archive"));
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    let mut copy = std::process::Command::new("cp");
+    copy.arg("-r").arg(&from).arg(&to);
+    home.finish(copy).ok();
+    let foreign = other.pairflow(&["restore", "b2"]).ends(1).says("is not the archive of a bubble that you deleted");
+    assert!(foreign.stderr.contains("pairflow adopt b2"), "{foreign:?}");
+    assert!(!other.repo.join(".pairflow/bubbles/b2").exists());
+    home.pairflow(&["restore", "b2"]).ok();
+}

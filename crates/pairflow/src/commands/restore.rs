@@ -1,0 +1,61 @@
+//! `pairflow restore`: brings a deleted bubble back from its archive.
+
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::ids::BubbleId;
+
+use crate::app::App;
+use crate::commands::status;
+use crate::exit::CommandError;
+use crate::out::Out;
+use crate::table::{CommandEntry, Group};
+
+/// Bring back a deleted bubble from its archive
+///
+/// The log, the branch, the snapshots and the files are as they were when the bubble was deleted; a bubble that was still
+/// active then stays cancelled. Of several archives the newest is taken.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow restore login-race")]
+pub struct RestoreArgs {
+    /// The bubble, by its full id
+    #[arg(value_name = "ID")]
+    pub name: BubbleId,
+    /// The repository; without it the one around the current directory
+    #[arg(long, value_name = "PATH")]
+    pub repo: Option<PathBuf>,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const ENTRY: CommandEntry = CommandEntry {
+    name: "restore",
+    aliases: &[],
+    group: Group::Operator,
+    about: "Bring back a deleted bubble from its archive",
+    hidden: false,
+    human_only: |_| true,
+    args: RestoreArgs::augment_args,
+    run,
+};
+
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let args = RestoreArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let place = app.place(args.repo.as_deref())?;
+    let restored = app.engine()?.restore(&place.repo.root, &args.name)?;
+    let (bubble, unit) = (&restored.bubble, &restored.unit);
+    if let Some(why) = &restored.without_worktree {
+        out.warn(format_args!("the worktree was not made again: {why}"));
+    }
+    if args.json {
+        return status::print_json(app, out, bubble, unit);
+    }
+    out.line(format_args!("Restored bubble {} ({})", bubble.id, unit.phase.name()))?;
+    if let Some(workspace) = unit.workspace.as_ref().filter(|_| restored.without_worktree.is_none()) {
+        out.note(format_args!("The work is at {} on branch {}", workspace.path, unit.rules.bubble_branch));
+    }
+    out.next(format_args!("pairflow status {}", bubble.id));
+    Ok(())
+}
