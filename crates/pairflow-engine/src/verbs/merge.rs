@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::facts::{Outcome, Place, Receipt};
-use pairflow_core::ids::CommitId;
+use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 
 use crate::checks::{CheckRun, run_check};

@@ -14,7 +14,7 @@ use crate::view::pane::{PaneLine, Scene, Shade, silence_left};
 use crate::view::safe::width;
 use crate::view::status::{Stand, Status};
 use crate::view::timeline::TimelineRow;
-use crate::view::words::{UNCOUNTED, age, called, criterion, one_line, reviews, span, title, up_to_cut};
+use crate::view::words::{UNCOUNTED, age, called, count, criterion, one_line, reviews, span, title, up_to_cut};
 
 /// How many lines a question takes at most.
 const QUESTION: usize = 4;
