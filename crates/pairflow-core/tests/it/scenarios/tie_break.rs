@@ -358,7 +358,7 @@ fn after_an_answer_all_reviews_are_counted() {
         let lines = render(&Status::of(&play.unit, play.log.last().unwrap().at));
         lines.into_iter().find(|line| line.label == "Round").unwrap().value
     };
-    assert_eq!(round(&play), "2, 1 of 1 reviews used");
+    assert_eq!(round(&play), "2, 1 of 1 review used");
     play.line("human: reply continue");
     assert_eq!(round(&play), "2, 1 review in all, 0 of 1 since your answer");
 }

@@ -45,7 +45,7 @@ fn ok_commits_nothing_that_could_not_be_merged() {
     let test =
         format!("test -f done.txt && {{ test ! -f base.txt || echo run >> {}; }} && test ! -f bad.txt", runs.display());
     home.pairflow(&["create", "--id", "b1", "--task", "write done.txt", "--test", &test, "--start"]).ok();
-    home.wait_for_turn("b1", "codex");
+    home.base_fails("b1", "codex");
     let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
     codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "first cut"]).ok();

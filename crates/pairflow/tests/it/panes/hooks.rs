@@ -177,7 +177,7 @@ act() {
       hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"echo late >late.txt"}'
       echo late >late.txt ;;
     reviewer-1) gate review; pairflow pass --summary 'all is well' --no-findings ;;
-    *) pairflow pass --summary 'all is well' --no-findings ;;
+    *) explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
   esac
 }
 "#;
