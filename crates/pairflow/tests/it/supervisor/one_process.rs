@@ -16,7 +16,7 @@ fn play(home: &Home, script: &str) {
     created(home, "b1");
     let path = home.root().join("agents.yaml");
     std::fs::write(&path, script).expect("the home is writable");
-    home.pairflow(&["start", "b1", "--driver", "script", "--script", &path.display().to_string()]).ok();
+    home.pairflow(&["start", "b1", "--driver", "script", "--script", &path.display().to_string(), "--ci"]).ok();
 }
 
 /// The processes that are on record for `b1`.

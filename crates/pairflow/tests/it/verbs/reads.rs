@@ -121,7 +121,7 @@ fn status_shows_what_a_failing_check_said_and_where_all_of_it_is() {
     let home = home();
     let test = "seq 1 20; echo 'expected 3, got 4'; exit 1";
     home.pairflow(&["create", "--id", "b1", "--task", "t", "--test", test, "--start"]).ok();
-    home.wait_for_turn("b1", "codex");
+    home.base_fails("b1", "codex");
     let codex = home.agent("b1", "codex");
     codex.write("a.txt", "a\n");
     codex.pairflow(&["pass", "--summary", "done"]).ok();
