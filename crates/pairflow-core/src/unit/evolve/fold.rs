@@ -1,7 +1,7 @@
 //! One fact after the other: which consequence each has.
 
 use crate::ids::Party;
-use crate::log::{Body, Control, ControlAction, Envelope, Evidence, Lifecycle};
+use crate::log::{Body, Control, ControlAction, Convergence, Envelope, Event, Evidence, Lifecycle};
 use crate::rules::Rules;
 use crate::time::Moment;
 use crate::unit::evolve::adopted::adopted;
@@ -54,19 +54,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
         Body::Evidence(Evidence::Receipt { receipt }) => checked(unit, receipt),
         Body::Evidence(Evidence::Reproduced { finding, receipt }) => reproduced(unit, *finding, receipt),
         Body::Evidence(Evidence::NotAvailable { check, .. }) => unit.not_available.push(check.clone()),
-        Body::Convergence(claim) => {
-            unit.streak.clone_from(&claim.certificate.reviews);
-            unit.certificate = Some(claim.certificate.clone());
-            if let Party::Agent(by) = &event.sender {
-                unit.review(by, event.round, None);
-                unit.reviews += 1;
-                unit.reviews_in_all += 1;
-                said(unit, by, Seat::Critic, &claim.summary);
-            }
-            if let Some(explanation) = &claim.explanation {
-                unit.explanation.take_over(explanation);
-            }
-        }
+        Body::Convergence(claim) => converged(unit, event, claim),
         Body::ApprovalRequest(request) => {
             unit.phase = Phase::ReadyForApproval(request.clone());
             unit.package_at = at.ts;
@@ -89,6 +77,21 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
             unit.rules.scope.clone_from(&task.scope);
         }
         Body::Delivery(delivery) => delivered(unit, &event.recipient, delivery, at),
+    }
+}
+
+/// The work was accepted; a claim of an agent's is its clean review, too.
+fn converged(unit: &mut Unit, event: &Event, claim: &Convergence) {
+    unit.streak.clone_from(&claim.certificate.reviews);
+    unit.certificate = Some(claim.certificate.clone());
+    if let Party::Agent(by) = &event.sender {
+        unit.review(by, event.round, None);
+        unit.reviews += 1;
+        unit.reviews_in_all += 1;
+        said(unit, by, Seat::Critic, &claim.summary);
+    }
+    if let Some(explanation) = &claim.explanation {
+        unit.explanation.take_over(explanation);
     }
 }
 
