@@ -46,9 +46,14 @@ impl Play {
             HookName::UserPromptSubmit => self.prompted(agent, call),
             // Programs work at several things at once: what goes on beside a dialog answers it not.
             HookName::PreToolUse | HookName::PostToolUse if beside || self.still_shows_dialog(agent) => {}
-            HookName::PreToolUse | HookName::PostToolUse => {
+            HookName::PreToolUse => {
                 self.seat(agent).becomes(Status::Busy, now);
-                self.is_active(agent);
+                self.is_active(agent, true);
+            }
+            // It may be the end of the very command that handed over.
+            HookName::PostToolUse => {
+                self.seat(agent).becomes(Status::Busy, now);
+                self.is_active(agent, false);
             }
             HookName::Stop => return self.stops(agent),
             HookName::StopFailure => self.failed(agent, call),
@@ -94,13 +99,13 @@ impl Play {
         for notice in numbers {
             self.report(&Command::Acknowledged { agent: agent.clone(), notice });
         }
-        self.is_active(agent);
+        self.is_active(agent, true);
     }
 
     /// A sign of life withdraws what was asked because there was none; that of an agent without the turn is recorded.
-    fn is_active(&mut self, agent: &AgentId) {
-        let asked =
-            |unit: &Unit| !unit.questions.is_empty() || unit.parked.is_some() || unit.disturbed_by(agent).is_some();
+    fn is_active(&mut self, agent: &AgentId, begins: bool) {
+        let disturbs = |unit: &Unit| begins && unit.disturbed_by(agent).is_some();
+        let asked = |unit: &Unit| !unit.questions.is_empty() || unit.parked.is_some() || disturbs(unit);
         if self.unit.as_ref().is_some_and(asked) {
             self.report(&Command::Active { agent: agent.clone() });
         }
