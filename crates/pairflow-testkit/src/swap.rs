@@ -17,7 +17,7 @@ const CHECKS: usize = 3;
 
 /// Hands over broken work again and again, while each check of it is shown good files in the worktree.
 ///
-/// Returns how many receipts of how many tries say that a broken tree passed.
+/// Returns how many receipts say that a broken tree passed, and how many checks ran while good files lay in the worktree.
 pub fn swap(home: &Home, tries: usize) -> (usize, usize) {
     home.commit(CODE, "good\n", "code that works");
     let marks = home.root().join("marks");
@@ -32,8 +32,7 @@ pub fn swap(home: &Home, tries: usize) -> (usize, usize) {
     for n in 0..tries.div_ceil(CHECKS) {
         hand_over(home, &codex, &claude, n);
     }
-    drop(swapper);
-    (wrong(home), receipts(home).len())
+    (wrong(home), swapper.end())
 }
 
 /// A check that waits for the swap, looks, and waits until the files are as before.
@@ -55,7 +54,7 @@ fn check(marks: &Path, name: &str) -> String {
 /// Answers the marks of the checks until it is dropped.
 struct Swapper {
     over: Arc<AtomicBool>,
-    thread: Option<std::thread::JoinHandle<()>>,
+    thread: std::thread::JoinHandle<usize>,
 }
 
 impl Swapper {
@@ -63,13 +62,21 @@ impl Swapper {
         let over = Arc::new(AtomicBool::new(false));
         let (marks, stop) = (marks.to_owned(), over.clone());
         let thread = std::thread::spawn(move || {
-            let mut broken = None;
+            let (mut broken, mut swapped) = (None, 0);
             while !stop.load(Ordering::Relaxed) {
                 let answered = || answer(&marks, &code, &mut broken).then_some(());
-                let _ = within(Duration::from_millis(100), answered);
+                let full = within(Duration::from_millis(100), answered).is_some() && broken.is_none();
+                swapped += usize::from(full);
             }
+            swapped
         });
-        Self { over, thread: Some(thread) }
+        Self { over, thread }
+    }
+
+    /// Ends, and says how often a check was shown good files and then the broken ones again.
+    fn end(self) -> usize {
+        self.over.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap_or_default()
     }
 }
 
@@ -88,13 +95,6 @@ fn answer(marks: &Path, code: &Path, broken: &mut Option<Vec<u8>>) -> bool {
         }
     }
     answered
-}
-
-impl Drop for Swapper {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        let _ = self.thread.take().map(std::thread::JoinHandle::join);
-    }
 }
 
 /// One more broken tree is handed over. Where it comes to a review, the reviewer sends it back.

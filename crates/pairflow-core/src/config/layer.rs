@@ -103,7 +103,7 @@ layer! {
     permissions: Permissions = "permissions",
     capture_output: bool = "capture_output",
     check_timeout_secs: u64 = "check_timeout_secs" [Repository, Live],
-    checks_in: ChecksIn = "checks_in",
+    checks_in: ChecksIn = "checks_in" [Live],
     check_env: Vec<String> = "check_env" [PersonOnly],
     no_tests: bool = "no_tests",
     manual_checks: Vec<String> = "manual_checks" [Repository, Live],

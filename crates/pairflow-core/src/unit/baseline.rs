@@ -45,8 +45,9 @@ pub(super) fn question(after: &Unit) -> Option<Event> {
     }
     let first = &failing[0].check;
     text.push_str(&format!(
-        "\nIf the command is wrong, correct it with `pairflow config set {id} commands.{first}='…'`; it then runs again.\n\
-         A reply calls it a known failure: the agents are told what you say, and it has to pass at the end.\n\
+        "\nIf something is missing here, install it and try again: `pairflow reply {id} --decision continue`.\n\
+         If the command is wrong, correct it with `pairflow config set {id} commands.{first}='…'`; it then runs again.\n\
+         A message calls it a known failure: the agents are told what you say, and it has to pass at the end.\n\
          A waiver (`pairflow waive {id} {first} --reason '…'`) accepts the work whatever the check says."
     ));
     Some(own_question(after, QuestionKind::Baseline, text))

@@ -88,6 +88,7 @@ pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decid
         (QuestionKind::CouldNotCheck, Some(Decision::Accept)) => Ok(accept_missing_checks(unit, event)),
         (QuestionKind::CouldNotCheck | QuestionKind::Comprehension, _)
         | (QuestionKind::Permit, Some(Decision::Accept))
+        | (QuestionKind::Baseline | QuestionKind::Differs, Some(Decision::Continue))
         | (_, None) => Ok(Decided::one(event)),
         (kind, Some(_)) if kind.is_tie_break() => Ok(Decided::one(event)),
         (QuestionKind::Permit, Some(_)) => Err(Refusal::PermissionDecision),
@@ -132,10 +133,19 @@ pub(super) fn try_again(unit: &Unit) -> Vec<Event> {
 
 /// Answers the question about what fails once the person has waived all of it; `after` is the state with the waiver.
 pub(super) fn nothing_fails(unit: &Unit, after: &Unit) -> Vec<Event> {
-    let fails = !send_back::failing(after).is_empty() || after.failing_on_base().next().is_some();
+    let on_base = after.snapshot.is_none() && after.failing_on_base().next().is_some();
+    let fails = on_base || !send_back::failing(after).is_empty();
     let Some(turn) = unit.phase.turn().filter(|_| !fails) else { return Vec::new() };
     let asked = unit.questions.iter().filter(|open| open.kind.is_about_checks());
     let reply = || Reply { message: "what fails was waived".to_owned(), decision: None };
+    asked.map(|open| answer(unit, turn, open, reply())).collect()
+}
+
+/// Answers the question about the base once another one was merged: what fails now fails on the work.
+pub(super) fn merged_anew(unit: &Unit) -> Vec<Event> {
+    let Some(turn) = unit.phase.turn() else { return Vec::new() };
+    let asked = unit.questions.iter().filter(|open| open.kind == QuestionKind::Baseline);
+    let reply = || Reply { message: "the base was merged anew".to_owned(), decision: None };
     asked.map(|open| answer(unit, turn, open, reply())).collect()
 }
 

@@ -5,7 +5,7 @@ use crate::ids::{AgentId, Party};
 use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
 use crate::rules::Rules;
 use crate::time::Moment;
-use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, decide, human, stop};
+use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, baseline, converge, decide, human, stop};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -133,6 +133,7 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
+    events.extend(human::merged_anew(unit));
     events.extend(stop::stop(unit, &events));
     Ok(Decided::of(events))
 }
@@ -167,7 +168,10 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     event.recipient = Party::Orchestrator;
     let same = unit.rules.checks == rules.checks && unit.rules.setup == rules.setup;
     let answers = if same { Vec::new() } else { human::try_again(unit) };
-    Ok(Decided::of(std::iter::once(event).chain(answers).collect()))
+    let mut events: Vec<_> = std::iter::once(event).chain(answers).collect();
+    // What was not changed may fail on the base as before.
+    events.extend(baseline::question(&converge::fold(unit, &events, Moment::default())));
+    Ok(Decided::of(events))
 }
 
 /// Whether the value of a key has a say in what is accepted.

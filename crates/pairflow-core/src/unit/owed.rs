@@ -43,7 +43,7 @@ pub enum Effect {
         turn: u32,
         /// Which agent.
         agent: AgentId,
-        /// The how-manieth turn of this agent it is, from 1.
+        /// The number of this turn among those of the agent, from 1.
         nth: u32,
     },
     /// Have an agent know that there is something to read.
@@ -98,7 +98,7 @@ fn missing(unit: &Unit, check: &Check) -> Option<Place> {
     }
     match unit.check(&check.name) {
         CheckState::Missing => Some(settled),
-        CheckState::Passed(receipt) if settled == Place::Fresh && receipt.place == Place::Checkout => Some(settled),
+        CheckState::Passed(receipt) if settled == Place::Fresh && receipt.place != settled => Some(settled),
         _ => None,
     }
 }

@@ -146,5 +146,9 @@ fn is_next(unit: &Unit) -> bool {
     let opening = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Opening);
     let author = unit.snapshot.as_ref().and_then(|snapshot| snapshot.author.as_ref());
     let produced = author == Some(&Party::Agent(unit.seats.producer.clone()));
-    opening && produced && missing_checks(unit).is_empty() && unit.to_reproduce().next().is_none()
+    // What a review found nothing in, and fails now, goes back as well.
+    opening
+        && (produced || !unit.streak.is_empty())
+        && missing_checks(unit).is_empty()
+        && unit.to_reproduce().next().is_none()
 }

@@ -9,7 +9,7 @@ use crate::unit::human::{own_question, question_about};
 use crate::unit::lifecycle::own;
 use crate::unit::send_back::quoted;
 use crate::unit::stop::stop;
-use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, baseline, converge, presence};
+use crate::unit::{CHECK_TRIES, Decided, Refusal, Seat, Stage, Turn, Unit, baseline, converge, presence};
 use crate::view::safe::{cut, safe};
 
 /// How many lines of a program's output are quoted in a question, and how many columns of each.
@@ -84,8 +84,9 @@ pub(super) fn checked(unit: &Unit, receipt: &Receipt) -> Result<Decided, Refusal
 
 /// The question about a check that passed with caches and fails without.
 fn differs(unit: &Unit, receipt: &Receipt) -> Option<Event> {
-    let CheckState::Passed(before) = unit.check(&receipt.check) else { return None };
-    if !matches!(receipt.outcome, Outcome::Failed { .. }) {
+    let passed = |one: &&Receipt| one.check == receipt.check && one.outcome.passed();
+    let before = unit.receipts.iter().rev().find(passed)?;
+    if receipt.place != Place::Fresh || !matches!(receipt.outcome, Outcome::Failed { .. }) {
         return None;
     }
     let (id, name, tail) = (&unit.id, &receipt.check, quoted(receipt));
@@ -93,7 +94,8 @@ fn differs(unit: &Unit, receipt: &Receipt) -> Option<Event> {
     let text = format!(
         "the check '{name}' passed in {ran} s where build caches and installed packages are kept, and fails in a fresh \
          checkout of the same tree.\n'{name}' runs: {}{tail}\n\
-         A reply lets the failure count: the work goes back to be repaired.\n\
+         To run it there once more: `pairflow reply {id} --decision continue`.\n\
+         A message lets the failure count: the work goes back to be repaired.\n\
          If something has to be installed first, say so with `pairflow config set {id} commands.setup='…'`, or correct the \
          command with `pairflow config set {id} commands.{name}='…'`; it then runs again.\n\
          A waiver (`pairflow waive {id} {name} --reason '…'`) accepts the work whatever the check says.",

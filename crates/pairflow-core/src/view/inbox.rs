@@ -185,9 +185,11 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
         }
         QuestionKind::Comprehension => vec![decide("accept"), reply()],
         QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],
-        QuestionKind::Failing | QuestionKind::Differs => [reply()].into_iter().chain(repairs(unit)).collect(),
+        QuestionKind::Failing => [reply()].into_iter().chain(repairs(unit)).collect(),
+        QuestionKind::Differs => [decide("continue"), reply()].into_iter().chain(repairs(unit)).collect(),
         QuestionKind::Baseline => {
-            repairs(unit).into_iter().take(1).chain([reply()]).chain(repairs(unit).into_iter().skip(1)).collect()
+            let (correct, others) = (repairs(unit).into_iter().take(1), repairs(unit).into_iter().skip(1));
+            [decide("continue")].into_iter().chain(correct).chain([reply()]).chain(others).collect()
         }
         QuestionKind::Permission => vec![attach],
         QuestionKind::Dialog => {

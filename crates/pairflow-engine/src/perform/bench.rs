@@ -10,7 +10,7 @@ use pairflow_core::unit::Unit;
 use super::check::{OUTPUT_LIMIT, look, named, unharmed};
 use crate::checks::{CheckRun, Checked, run_check};
 use crate::engine::{Bubble, EngineError, port_variables};
-use crate::git::{Repo, observe};
+use crate::git::Repo;
 use crate::process::Cancel;
 use crate::workspace::{Checkout, DEFAULT_COUNT, lease};
 
@@ -109,11 +109,6 @@ impl Bench {
         self.checkout.path()
     }
 
-    /// Whether what the setup command made may be older than the commit.
-    pub(super) fn is_stale(&self) -> bool {
-        self.stale
-    }
-
     /// Runs the setup command on the files as they are now, if there is one.
     pub(super) fn set_up(&mut self, cancel: &Cancel) -> Result<Result<(), Unready>, EngineError> {
         let Some(setup) = self.setup.clone() else { return Ok(Ok(())) };
@@ -127,9 +122,29 @@ impl Bench {
             return Ok(Err(Unready::NotSetUp(ran)));
         }
         self.checkout.note_set_up(Some(&self.checkout.needs(&setup)?))?;
-        self.ready = observe(self.checkout.workspace())?;
+        self.ready = self.checkout.keep_tree()?;
         self.stale = false;
         Ok(Ok(()))
+    }
+
+    /// Runs a command. Before a failure counts, the setup command has run for this very commit.
+    pub(super) fn judge(
+        &mut self,
+        errand: Errand<'_>,
+        freely: bool,
+        cancel: &Cancel,
+    ) -> Result<Option<Checked>, EngineError> {
+        let run = |bench: &Self| if freely { bench.run_freely(errand, cancel) } else { bench.run(errand, cancel) };
+        let ran = run(self);
+        let failed = |ran: &Checked| matches!(ran.receipt.outcome, Outcome::Failed { .. });
+        if !self.stale || !ran.as_ref().is_some_and(failed) {
+            return Ok(ran);
+        }
+        self.clear()?;
+        match self.set_up(cancel)? {
+            Ok(()) => Ok(run(self)),
+            Err(unready) => Ok(unready.receipt(errand)),
+        }
     }
 
     /// Has the next use of this checkout set it up again: files were put into it that are not the commit's.
@@ -143,7 +158,7 @@ impl Bench {
     }
 
     /// Runs a command that has to leave the files alone. Returns nothing if it was cancelled.
-    pub(super) fn run(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
+    fn run(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
         let workspace = self.checkout.workspace();
         // What the setup command added belongs to no tree.
         let now = || Ok(if unharmed(workspace, &self.ready)? { errand.tree.clone() } else { look(workspace)? });

@@ -49,7 +49,8 @@ pub(super) fn perform(
         _ => run(site, errand, (commit, place), bench)?,
     };
     let Some(checked) = checked else { return Ok(None) };
-    let receipt = keep(bubble, checked)?;
+    // What pairflow reads out of the tree by itself is as good anywhere.
+    let receipt = Receipt { place, ..keep(bubble, checked)? };
     if place == Place::Base {
         known.note(&receipt);
     } else {
@@ -69,7 +70,7 @@ impl Bubble {
     }
 }
 
-/// Runs a command on a checkout of `commit`. Before a failure counts, the setup command has run for this very commit.
+/// Runs a command on a checkout of `commit`.
 fn run(
     site: Site<'_>,
     errand: Errand<'_>,
@@ -80,14 +81,7 @@ fn run(
         Ok(ready) => ready,
         Err(unready) => return Ok(unready.receipt(errand)),
     };
-    let mut ran = ready.run(errand, site.cancel);
-    let failed = |ran: &Checked| matches!(ran.receipt.outcome, Outcome::Failed { .. });
-    if ready.is_stale() && ran.as_ref().is_some_and(failed) {
-        if let Err(unready) = ready.set_up(site.cancel)? {
-            return Ok(unready.receipt(errand));
-        }
-        ran = ready.run(errand, site.cancel);
-    }
+    let ran = ready.judge(errand, false, site.cancel)?;
     let unchanged = |ran: &Checked| !matches!(ran.receipt.outcome, Outcome::CouldNotCheck { .. });
     *bench = Some(ready).filter(|_| ran.as_ref().is_some_and(unchanged));
     Ok(ran)

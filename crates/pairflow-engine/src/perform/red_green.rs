@@ -30,15 +30,17 @@ pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, En
         Err(unready) => return Ok(unready.receipt(errand)),
     };
     // A suite that fails by itself there would fail for any test.
-    let Some(before) = bench.run_freely(errand, cancel) else { return Ok(None) };
+    let Some(before) = bench.judge(errand, true, cancel)? else { return Ok(None) };
     if !before.receipt.outcome.passed() {
         let why = "the test command does not pass on the base by itself, so a new test cannot be seen to fail there";
         let outcome = Outcome::CouldNotCheck { why: why.to_owned() };
         return Ok(Some(Checked { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
     }
     bring(bubble, unit, &bench, &tests)?;
-    // The setup command may have to do with the tests, too.
-    let ran = match bench.set_up(cancel)? {
+    // The setup command may have to do with the tests, too, and puts back what is not the base's.
+    let ready = bench.set_up(cancel)?;
+    bring(bubble, unit, &bench, &tests)?;
+    let ran = match ready {
         Ok(()) => bench.run_freely(errand, cancel).map(|ran| judged(ran, &tests)),
         Err(unready) => unready.receipt(errand),
     };

@@ -29,11 +29,11 @@ pub(super) fn perform(
     let Some(snapshot) = &site.unit.snapshot else { return Ok(None) };
     let name = format!("reproducer of {}", reproducer.finding);
     let errand = Errand { name: &name, command: reproducer.command, tree: &snapshot.tree };
-    let ready = match Bench::again(bench.take(), site, &snapshot.commit, place(site.unit))? {
+    let mut ready = match Bench::again(bench.take(), site, &snapshot.commit, place(site.unit))? {
         Ok(ready) => ready,
         Err(unready) => return reproduced(site.bubble, reproducer, unready.receipt(errand)),
     };
-    let ran = ready.run_freely(errand, site.cancel);
+    let ran = ready.judge(errand, true, site.cancel)?;
     // What could not be run is tried again with everything made anew.
     let sound = ran.as_ref().is_some_and(|ran| !matches!(ran.receipt.outcome, Outcome::CouldNotCheck { .. }));
     *bench = Some(ready).filter(|_| sound);

@@ -29,8 +29,15 @@ pub struct Settled {
 pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> {
     let mut tries = 0;
     let mut bench = None;
+    let mut paid = None;
     loop {
         let unit = bubble.durable()?.unit;
+        if paid.take().is_some_and(|before| before == unit) {
+            // What is refused although it is owed would be done for ever.
+            let why = "what was done for it is refused, although it is owed".to_owned();
+            report(bubble, &EngineError::Effect(why))?;
+            return Ok(Settled { left: owed(&unit), unit });
+        }
         let debts = owed(&unit);
         let payable = debts.iter().find(|effect| !effect.lasts());
         let Some(effect) = payable.filter(|_| !cancel.is_cancelled()) else {
@@ -43,7 +50,7 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
         // It is there for the commands that follow one another, and for nothing else.
         bench = bench.filter(|_| matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. }));
         match pay(bubble, &unit, effect, &mut bench, cancel) {
-            Ok(true) => tries = 0,
+            Ok(true) => (tries, paid) = (0, Some(unit)),
             Ok(false) => return Ok(Settled { left: owed(&unit), unit }),
             Err(error) if is_of_the_log(&error) => return Err(error),
             Err(error) => {

@@ -15,7 +15,7 @@ use super::include::copy_included;
 use super::place::lock_worktrees;
 use super::prepare::{admin_dir, remove_worktree};
 use super::scratch::Scratch;
-use crate::git::{Call, GitError, Repo, Workspace, bring_to, force_to, forget_index};
+use crate::git::{Call, GitError, Repo, Workspace, bring_to, changes, force_to, forget_index, observe};
 use crate::regular;
 use crate::store::BubbleFiles;
 
@@ -135,6 +135,23 @@ impl Checkout {
     /// Makes its files those of `tree`. Ignored files stay.
     pub fn put_back(&self, tree: &TreeId) -> Result<(), GitError> {
         bring_to(&self.workspace, tree)
+    }
+
+    /// Puts the files of the tree back that a setup command changed; what it added stays. Returns the tree of it all.
+    pub fn keep_tree(&self) -> Result<TreeId, GitError> {
+        let git = self.workspace.git();
+        let now = observe(&self.workspace)?;
+        let changed = changes(&git, &self.tree, &now)?.into_iter().filter(|change| change.status != 'A');
+        let paths: String = changed.map(|change| change.path + "\0").collect();
+        if paths.is_empty() {
+            return Ok(now);
+        }
+        let restore =
+            ["restore", "--worktree", "--source", &self.commit.0, "--pathspec-from-file=-", "--pathspec-file-nul"];
+        git.run(
+            Call::new(restore).input(paths).index(&self.workspace.index()).env("GIT_LITERAL_PATHSPECS", "1").whole(),
+        )?;
+        observe(&self.workspace)
     }
 
     /// Returns what a run of `setup` now would be for: the command, and every file that says what is to be installed.

@@ -120,7 +120,7 @@ fn raced(count: u64, Raced { rounds, lost, refused }: Raced) -> anyhow::Result<C
 
 fn swaps(_: u64, count: u64) -> anyhow::Result<Counts> {
     let (wrong, tries) = swap(&Home::new(built("pairflow")?), count as usize);
-    ensure!(wrong == 0 && tries as u64 >= count, "{wrong} of {tries} receipts say that a broken tree passed");
+    ensure!(wrong == 0 && tries as u64 >= count, "{wrong} receipts of {tries} swaps say that a broken tree passed");
     Ok(Counts::new())
 }
 

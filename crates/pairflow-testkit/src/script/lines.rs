@@ -204,6 +204,10 @@ impl Play {
             // `config test './test --all'`: another command for a check; without one, no such check.
             "config" => {
                 let (name, mut rules) = (words.need("a check"), self.unit.rules.clone());
+                if name == "setup" {
+                    rules.setup = words.quoted();
+                    return self.send(&Command::Configure { rules: Box::new(rules) });
+                }
                 match (words.quoted(), rules.checks.iter().position(|check| check.name == name)) {
                     (Some(command), Some(at)) => rules.checks[at].command = command,
                     (Some(command), None) => rules.checks.push(Check { name, command }),

@@ -7,6 +7,7 @@ use pairflow_core::ids::{FindingId, MsgId};
 use pairflow_core::log::Key;
 use pairflow_core::rounds::feedback::{self, Claim, Feedback};
 use pairflow_core::rounds::{Answers, Dispute, Explanation, Finding, Step};
+use pairflow_core::unit::Seat;
 use pairflow_core::view::StateFields;
 use pairflow_engine::verbs::{AgentSays, Handover, Heard};
 use serde::Serialize;
@@ -21,9 +22,9 @@ const EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "added the lock and a test" --fixed F1 --dispute F2 --reason "the caller holds it"
   pairflow pass --summary "reviewed login.rs" --finding "P1:no rollback when the write fails"
   pairflow pass --summary "reviewed login.rs" --finding "P1:the lock is lost on errors" --repeats F3
-  pairflow pass --summary "reviewed login.rs" --findings review.json --confirm F1 --reopen F2
+  pairflow pass --summary "reviewed login.rs" --findings ../review.json --confirm F1 --reopen F2
   pairflow pass --summary "reviewed login.rs" --no-findings
-  pairflow pass --summary "the reproducer needs pytest, which is not here" --findings review.json --retract F3 --confirm F3
+  pairflow pass --summary "the reproducer needs pytest, which is not here" --findings ../review.json --retract F3 --confirm F3
   pairflow pass --summary "wrote the PRD" --step "dry-run=a loop around the download" --blocker "no limit for retries"
 
 A findings file is JSON:
@@ -169,7 +170,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
             ))?;
         }
         (Some(agent), Some(seat)) if *agent != heard.by => {
-            out.line(format_args!("{already} as {id}: {agent} is next, as {seat} of round {}", state.round))?;
+            // What a check or a reproducer shows may send the work back before.
+            let then = if seat == Seat::Critic { ", once the checks have passed" } else { "" };
+            out.line(format_args!("{already} as {id}: {agent} is next, as {seat} of round {}{then}", state.round))?;
         }
         _ => out.line(format_args!("{already} as {id} in bubble {}", state.bubble_id))?,
     }

@@ -108,9 +108,9 @@ fn notes(unit: &Unit) -> Vec<String> {
     if rules.checks_in == ChecksIn::Worktree {
         notes.push("checks_in = \"worktree\": checks ran in the agents' own worktree".to_owned());
     }
-    let warm =
-        |check: &&Check| matches!(unit.check(&check.name), CheckState::Passed(one) if one.place == Place::Checkout);
-    let warm = rules.checks.iter().filter(|check| !check.is_own()).filter(warm);
+    let warm = |check: &&Check| matches!(unit.check(&check.name), CheckState::Passed(one) if one.place != Place::Fresh);
+    let elsewhere = rules.checks_in == ChecksIn::Checkout;
+    let warm = rules.checks.iter().filter(|check| elsewhere && !check.is_own()).filter(warm);
     notes.extend(warm.map(|check| format!("check '{}': not repeated in a fresh checkout", check.name)));
     let missing = unit.explanation.missing();
     if !missing.is_empty() {

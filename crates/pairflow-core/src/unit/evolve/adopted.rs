@@ -26,6 +26,7 @@ pub(super) fn adopted(unit: &mut Unit, at: Moment) {
 /// Checks, reproducers and reviews have to be made again.
 fn drop_evidence(unit: &mut Unit) {
     unit.receipts.clear();
+    unit.baseline.clear();
     unit.superseded.clear();
     unit.could_not.clear();
     unit.ledger.reproduce_again();

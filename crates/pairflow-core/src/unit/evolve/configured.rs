@@ -27,8 +27,17 @@ pub(super) fn configured(unit: &mut Unit, rules: &Rules, at: Moment) {
     if set_up_anew {
         unit.receipts.retain(|receipt| receipt.outcome.passed());
     }
-    if !missing_checks(unit).is_empty() && (set_up_anew || !other.is_empty()) {
-        judge_anew(unit, at);
+    if missing_checks(unit).is_empty() {
+        return;
+    }
+    if !other.is_empty() {
+        // Reviews were clean by checks that do not count any more.
+        unclean(unit, Seat::Critic, at);
+    }
+    let reviewing = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Open);
+    if reviewing && (set_up_anew || !other.is_empty()) {
+        // The review goes on after they have run.
+        set_stage(unit, Stage::Opening);
     }
 }
 
@@ -38,13 +47,4 @@ fn changed_checks(before: &[Check], after: &[Check]) -> BTreeSet<String> {
     let gone = before.iter().filter(|check| lacks(after, check));
     let new = after.iter().filter(|check| lacks(before, check));
     gone.chain(new).map(|check| check.name.clone()).collect()
-}
-
-/// Reviews were clean by checks that do not count any more; a critic who is reviewing goes on after the new ones have run.
-fn judge_anew(unit: &mut Unit, at: Moment) {
-    unclean(unit, Seat::Critic, at);
-    let reviewing = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Open);
-    if reviewing {
-        set_stage(unit, Stage::Opening);
-    }
 }

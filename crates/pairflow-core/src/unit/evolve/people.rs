@@ -47,13 +47,16 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
         }
         QuestionKind::Comprehension => comprehended(unit, reply, envelope.at),
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.could_not.clear(),
+        // What did not pass runs again.
+        QuestionKind::Baseline if reply.decision.is_some() => unit.baseline.retain(|one| one.outcome.passed()),
+        QuestionKind::Differs if reply.decision.is_some() => unit.receipts.retain(|one| one.outcome.passed()),
         _ => {}
     }
     let by_person = envelope.event.sender == Party::Human;
     // Whether a permission was given is told to the agent by its own hook.
     let to_be_told = by_person && asked.kind != QuestionKind::Permit;
     if to_be_told && !reply.message.trim().is_empty() {
-        noted(unit, format!("{} -> {}", asked.question, reply.message));
+        noted(unit, format!("{} -> {}", asked.in_short(), reply.message));
     }
     unit.untold |= to_be_told;
     if !unit.questions.is_empty() {

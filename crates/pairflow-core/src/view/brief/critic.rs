@@ -114,8 +114,9 @@ fn open_findings(page: &mut Page, unit: &Unit, turn: &Turn) {
     if !mine.is_empty() {
         page.line(&format!(
             "No review settles what a reproducer shows. Where a reproducer of yours ({}) is itself wrong, take it back with \
-             `--retract F1`; the finding is then a claim like any other.",
-            mine.join(", ")
+             `--retract {}`; the finding is then a claim like any other.",
+            mine.join(", "),
+            mine[0]
         ));
     }
     if unit.ledger.open().any(Row::unresolved) {

@@ -1,5 +1,6 @@
 //! The checks on the base before there is any work, and once more in a fresh checkout before work is accepted.
 
+use pairflow_core::facts::Place;
 use pairflow_core::log::QuestionKind;
 use pairflow_core::view::inbox::inbox;
 use pairflow_testkit::script::{Play, check, play};
@@ -19,12 +20,31 @@ fn a_check_that_fails_on_the_base_is_asked_about_before_anybody_works() {
     assert_eq!(
         item.answer,
         [
+            "pairflow reply demo --decision continue",
             "pairflow config set demo commands.test='…'",
             "pairflow reply demo --message '…'",
             "pairflow waive demo test --reason '…'",
             "pairflow stop demo",
         ]
     );
+}
+
+#[test]
+fn what_was_installed_since_is_tried_again() {
+    check(
+        "test cannot run on base
+         start
+         human: reply continue
+         test passes on base
+         human: reply continue",
+        "#1 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: the check 'test' does not pass on main as it is, before any work was done.
+         #2 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: the check 'test' does not pass on main as it is, before any work was done.
+         #3 RUNNING codex implementer round 1",
+    );
+    let mut play = play(DIFFERS);
+    play.line("test passes afresh");
+    play.line("human: reply continue");
+    assert!(play.lines.last().unwrap().contains("RUNNING  codex reviewer"), "{:?}", play.lines);
 }
 
 #[test]
@@ -106,14 +126,67 @@ fn what_fails_only_in_a_fresh_checkout_is_one_question_and_keeps_the_work_from_b
     );
 }
 
+const DIFFERS: &str = "start\ncodex edits a.rs\ncodex: pass\ntest fails afresh\nclaude: pass clean";
+
 #[test]
-fn another_command_runs_in_a_fresh_checkout_again() {
-    let mut play = play("start\ncodex edits a.rs\ncodex: pass\ntest fails afresh\nclaude: pass clean");
+fn another_setup_command_has_the_check_run_afresh_again_and_the_clean_review_holds() {
+    let mut play = play(DIFFERS);
     assert_eq!(kinds(&play), [QuestionKind::Differs]);
     play.line("test passes afresh");
+    play.line("human: config setup 'make deps'");
+    assert!(play.unit.questions.is_empty(), "{:?}", play.lines);
+    assert_eq!(play.unit.receipts.last().unwrap().place, Place::Fresh);
+    assert!(play.lines.last().unwrap().contains("clean: claude"), "{:?}", play.lines);
+}
+
+#[test]
+fn another_command_for_a_check_that_differs_is_judged_anew() {
+    let mut play = play(DIFFERS);
     play.line("human: config test 'make clean test'");
-    play.settle();
-    assert!(play.unit.questions.is_empty() && play.unit.checks_not_passed().is_empty(), "{:?}", play.lines);
+    assert!(play.unit.questions.is_empty() && play.unit.streak.is_empty(), "{:?}", play.lines);
+    assert_eq!(play.unit.receipts.last().unwrap().place, Place::Checkout, "it is reviewed again first");
+}
+
+#[test]
+fn with_a_third_reviewer_what_fails_afresh_goes_back_to_its_implementer() {
+    let mut play = play(&format!("given agents codex, claude, gemini\n{DIFFERS}"));
+    assert_eq!(kinds(&play), [QuestionKind::Differs]);
+    play.line("human: reply 'it counts'");
+    assert!(play.lines.last().unwrap().contains("RUNNING  codex implementer"), "{:?}", play.lines);
+}
+
+#[test]
+fn a_waiver_answers_what_fails_later_also_after_a_known_failure() {
+    let mut play = play(
+        "given checks test, lint
+         test fails on base
+         start
+         human: reply 'the task is about it'
+         lint fails
+         codex edits a.rs
+         codex: pass 'one'
+         codex: pass 'two'",
+    );
+    assert_eq!(kinds(&play), [QuestionKind::Failing]);
+    play.line("human: waive lint 'old code'");
+    assert!(play.unit.questions.is_empty(), "{:?}", play.lines);
+}
+
+#[test]
+fn what_was_not_changed_is_asked_about_again() {
+    let mut play = play("given checks test, lint\ntest fails on base\nlint fails on base\nstart");
+    play.line("human: config lint");
+    assert_eq!(kinds(&play), [QuestionKind::Baseline]);
+    assert!(play.unit.questions[0].question.starts_with("the check 'test' does"), "{:?}", play.lines);
+}
+
+#[test]
+fn another_base_answers_the_question_about_the_one_before() {
+    let mut play = play("test fails on base\nstart\nhuman: pause");
+    assert_eq!(kinds(&play), [QuestionKind::Baseline]);
+    play.line("base moves");
+    play.line("human: update");
+    assert!(play.unit.questions.is_empty(), "{:?}", play.lines);
 }
 
 #[test]

@@ -55,7 +55,9 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
     let own: &[(char, &str)] = match open.waiting.item.kind {
         ItemKind::Approval if approved => &[('a', "commit"), ('r', "send back")],
         ItemKind::Approval => &[('a', "approve and commit"), ('r', "send back")],
-        ItemKind::Question | ItemKind::Failing | ItemKind::Baseline | ItemKind::Differs => &[('r', "reply")],
+        ItemKind::Question | ItemKind::Failing => &[('r', "reply")],
+        ItemKind::Baseline => &[('c', "try again"), ('r', "known failure: say so")],
+        ItemKind::Differs => &[('c', "try again"), ('r', "send back with words")],
         ItemKind::TieBreak => &[('c', "continue"), ('r', "reply and continue"), ('a', "accept")],
         ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with words")],
         ItemKind::CouldNotCheck => &[('c', "try again"), ('a', "accept without it")],
@@ -93,7 +95,7 @@ fn accept(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
 /// Lets the loop go on.
 fn go_on(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
     match open.waiting.item.kind {
-        ItemKind::TieBreak | ItemKind::CouldNotCheck => {
+        ItemKind::TieBreak | ItemKind::CouldNotCheck | ItemKind::Baseline | ItemKind::Differs => {
             reply(app, open, "continue", Some(Decision::Continue), out)?;
         }
         _ => {

@@ -38,8 +38,8 @@ fn checkout(worktree: &Path) -> PathBuf {
 fn files_that_are_swapped_in_while_a_check_runs_get_no_receipt_for_a_broken_tree() {
     let home = home();
     let (wrong, tries) = swap(&home, 50);
-    assert!(tries >= 50, "{tries} tries");
-    assert_eq!(wrong, 0, "of {tries} receipts say that a broken tree passed");
+    assert!(tries >= 50, "only {tries} checks were shown good files");
+    assert_eq!(wrong, 0, "receipts say that a broken tree passed");
 }
 
 #[test]
@@ -209,4 +209,32 @@ fn line_endings_of_the_base_do_not_make_another_tree() {
     claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
     assert_eq!(home.status("b1")["checks"][0]["stand"], "passed");
+}
+
+#[test]
+fn what_a_setup_command_changes_in_the_tree_is_put_back_before_a_check_runs() {
+    let home = home();
+    let setup = "echo installed > installed; date >> README.md";
+    first_cut(&home, &["--setup", setup, "--test", "git show HEAD:README.md | cmp - README.md && test -f installed"]);
+    home.wait_for_turn("b1", "claude");
+    let stands: Vec<_> = receipts(&home, "b1").iter().map(|one| one["outcome"]["result"].clone()).collect();
+    assert_eq!(stands, ["passed"; 3], "on the base, on what the setup command left in the worktree, and on the work");
+}
+
+#[test]
+fn red_green_works_where_the_agents_work_too() {
+    let home = home();
+    home.configure("checks_in = \"worktree\"\n");
+    home.commit("pairflow.toml", "[evidence]\nred_green = true\n", "configure");
+    home.commit("tests/test_all.py", "true # nothing yet\n", "a first test");
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "sh tests/test_all.py"]).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let codex = home.agent("b1", "codex");
+    codex.write("tests/test_all.py", "grep -q right code.txt\n");
+    codex.write("code.txt", "right\n");
+    codex.pairflow(&["pass", "--summary", "a test that shows it"]).ok();
+    let status = home.wait_for_turn("b1", "claude");
+    let stands: Vec<_> = status["checks"].as_array().unwrap().iter().map(|check| check["stand"].clone()).collect();
+    assert_eq!(stands, ["passed", "passed"]);
 }
