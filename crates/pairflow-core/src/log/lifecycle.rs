@@ -143,6 +143,10 @@ pub enum Lifecycle {
         base: CommitId,
         /// Its tree.
         base_tree: TreeId,
+        /// Whether the work changes the same files from the same content to the same content as before, so that the
+        /// clean reviews of it are kept.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        same_patch: bool,
     },
     /// The base branch could not be merged.
     UpdateFailed {

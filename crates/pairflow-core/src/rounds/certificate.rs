@@ -14,7 +14,7 @@ pub struct Certificate {
     pub max_rounds: u32,
     /// The accepted tree.
     pub tree: TreeId,
-    /// The reviews that found nothing grave in exactly this tree.
+    /// The reviews that found nothing severe in this tree, or in one that differs from it by the base alone.
     pub reviews: Vec<CleanReview>,
     /// What the checks said of exactly this tree.
     pub checks: Vec<CheckStand>,
@@ -82,6 +82,21 @@ pub struct CleanReview {
     pub round: u32,
     /// Whether part of what it reviewed changed in a turn of its own.
     pub own_work: bool,
+    /// The tree that it reviewed, if the base was merged since and the change of the work stayed the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeId>,
+}
+
+impl CleanReview {
+    /// What a reader should know of it, each as the end of a sentence.
+    pub fn asides(&self) -> Vec<String> {
+        let own = self.own_work.then(|| "part of it changed in its own turn".to_owned());
+        let before = self
+            .tree
+            .as_ref()
+            .map(|tree| format!("of tree {tree}, before the base was merged, which changed no file of this work"));
+        own.into_iter().chain(before).collect()
+    }
 }
 
 /// What one check said of the accepted tree.

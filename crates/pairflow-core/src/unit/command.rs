@@ -133,6 +133,8 @@ pub enum Command {
         base_tree: TreeId,
         /// The tree as the agent left it, if it changed since the newest snapshot; then the merged tree.
         snapshots: Vec<Snapshot>,
+        /// Whether the work changes the same files from the same content to the same content as before.
+        same_patch: bool,
     },
     /// The base branch could not be merged.
     UpdateFailed {

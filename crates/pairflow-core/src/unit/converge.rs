@@ -12,7 +12,7 @@ use crate::time::Moment;
 use crate::unit::refusal::list;
 use crate::unit::{
     Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, human, key_of,
-    slices, turn,
+    missing_checks, slices, turn,
 };
 use crate::view::package;
 
@@ -247,13 +247,23 @@ pub(super) fn moves(events: &[Event]) -> bool {
     events.iter().any(|event| matches!(event.body, Body::Evidence(_) | Body::HumanReply(_) | Body::Control(_)))
 }
 
+/// Whether no review is missing: the turn ended with one that suffices, or those before a merge of the base are kept.
+pub(super) fn is_reviewed(unit: &Unit, turn: &Turn) -> bool {
+    let kept = turn.seat == Seat::Critic && turn.stage == Stage::Opening && strict::suffices(&unit.rules, &unit.streak);
+    turn.stage == Stage::Settled || kept
+}
+
 /// Appends acceptance to a decision after which every criterion holds.
 pub(super) fn conclude(unit: &Unit, mut decided: Decided, now: Moment) -> Decided {
     if !moves(&decided.events) {
         return decided;
     }
     let after = fold(unit, &decided.events, now);
-    let settled = matches!(&after.phase, Phase::Running(turn) if turn.stage == Stage::Settled);
+    let complete = |turn: &Turn| {
+        let evidence = missing_checks(&after).is_empty() && after.to_reproduce().next().is_none();
+        is_reviewed(&after, turn) && (turn.stage == Stage::Settled || evidence)
+    };
+    let settled = matches!(&after.phase, Phase::Running(turn) if complete(turn));
     let unmet = unmet(&after, &after.streak);
     if settled && !after.paused && unmet == [Unmet::Comprehension] {
         decided.events.push(comprehension(&after));

@@ -99,9 +99,10 @@ pub(super) fn update_approved(unit: &Unit, at: &Approval) -> Result<Decided, Ref
 
 impl Unit {
     /// Says what a merge of the base branch takes away, as the object of a sentence; nothing if it costs nothing.
-    pub fn lost_by_update(&self) -> Option<String> {
-        let reviews: Vec<_> =
-            self.streak.iter().map(|review| format!("{} (round {})", review.agent, review.round)).collect();
+    /// `same_patch` says whether the work stays the same change.
+    pub fn lost_by_update(&self, same_patch: bool) -> Option<String> {
+        let lost = if same_patch { &[] } else { self.streak.as_slice() };
+        let reviews: Vec<_> = lost.iter().map(|review| format!("{} (round {})", review.agent, review.round)).collect();
         let reviews = match reviews.len() {
             0 => None,
             1 => Some(format!("the clean review of {}", reviews[0])),
@@ -124,11 +125,16 @@ pub(super) fn not_updating(unit: &Unit, command: &'static str) -> Result<(), Ref
 
 /// The base branch was merged.
 pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
-    let Command::UpdateMade { base, base_tree, snapshots } = command else { return Err(Refusal::NotOwed) };
+    let Command::UpdateMade { base, base_tree, snapshots, same_patch } = command else {
+        return Err(Refusal::NotOwed);
+    };
     if unit.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_))) {
         return Err(Refusal::NotOwed);
     }
-    let mut events = vec![own(unit, Lifecycle::Updated { base: base.clone(), base_tree: base_tree.clone() })];
+    // Work that was changed since its review is not what was reviewed.
+    let same_patch = *same_patch && snapshots.len() == 1;
+    let fact = Lifecycle::Updated { base: base.clone(), base_tree: base_tree.clone(), same_patch };
+    let mut events = vec![own(unit, fact)];
     for snapshot in snapshots {
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));

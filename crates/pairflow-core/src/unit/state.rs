@@ -108,8 +108,11 @@ pub struct Unit {
     pub waived_checks: BTreeMap<String, String>,
     /// The tree of the last review, whatever it found.
     pub reviewed: Option<TreeId>,
-    /// The clean reviews of the newest snapshot's tree, in order.
+    /// The clean reviews of the newest snapshot's tree, in order; also of a tree that differs from it by the base alone.
     pub streak: Vec<CleanReview>,
+    /// Whether the next snapshot differs from the newest one by a merged base alone.
+    #[serde(default)]
+    pub base_only: bool,
     /// In whose turns files changed so far.
     pub authors: Vec<Party>,
     /// The open questions, oldest first.
@@ -305,6 +308,7 @@ impl Unit {
             waived_checks: BTreeMap::new(),
             reviewed: None,
             streak: Vec::new(),
+            base_only: false,
             authors: Vec::new(),
             questions: Vec::new(),
             untold: false,

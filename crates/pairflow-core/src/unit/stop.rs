@@ -6,7 +6,7 @@ use crate::log::{Event, QuestionKind};
 use crate::rounds::{Row, RowState, Shown};
 use crate::time::Moment;
 use crate::unit::human::own_question;
-use crate::unit::{Seat, Stage, Unit, converge};
+use crate::unit::{Seat, Unit, converge};
 
 /// How many findings a question tells at length.
 const TOLD: usize = 5;
@@ -18,7 +18,7 @@ const QUOTED: usize = 400;
 pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
     let after = converge::fold(unit, events, Moment::default());
     let turn = after.phase.turn()?;
-    let settled = turn.stage == Stage::Settled;
+    let settled = converge::is_reviewed(&after, turn);
     let asked = after.questions.iter().any(|open| open.kind.is_tie_break());
     if settled || asked || after.to_reproduce().next().is_some() {
         return None;

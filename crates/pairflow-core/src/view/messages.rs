@@ -193,8 +193,8 @@ fn write_convergence(page: &mut Page, it: &Convergence) {
         count(certificate.max_rounds, "review")
     ));
     page.items(certificate.reviews.iter().map(|review| {
-        let own = if review.own_work { ", part of it changed in its own turn" } else { "" };
-        format!("clean review: {}, round {}{own}", review.agent, review.round)
+        let asides: String = review.asides().iter().map(|aside| format!(", {aside}")).collect();
+        format!("clean review: {}, round {}{asides}", review.agent, review.round)
     }));
     let check =
         |check: &crate::rounds::CheckStand| format!("check: {} {}", one_line(&check.check), one_line(&check.stand));

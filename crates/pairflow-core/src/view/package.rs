@@ -58,8 +58,8 @@ pub fn again(before: &Unit, envelope: &Envelope) -> Option<String> {
 
 fn accepted(certificate: &Certificate) -> String {
     let reviews = certificate.reviews.iter().map(|review| {
-        let own = if review.own_work { ", part of it changed in its own turn" } else { "" };
-        format!("{} (round {}{own})", review.agent, review.round)
+        let asides: String = review.asides().iter().map(|aside| format!(", {aside}")).collect();
+        format!("{} (round {}{asides})", review.agent, review.round)
     });
     let reviews: Vec<_> = reviews.collect();
     let by = if reviews.is_empty() { "nobody".to_owned() } else { reviews.join(" and ") };

@@ -265,7 +265,10 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
         Lifecycle::Committed { commit, .. } => (format!("commit {} is made", commit.short()), Tone::Good),
         Lifecycle::CommitFailed { reason } => (with("commit failed", reason), Tone::Bad),
         Lifecycle::UpdateRequested { .. } => plain("merges the base branch into the worktree".to_owned()),
-        Lifecycle::Updated { base, .. } => plain(format!("the base is now {}", base.short())),
+        Lifecycle::Updated { base, same_patch, .. } => {
+            let kept = if *same_patch { "; it changed no file of the work, so clean reviews are kept" } else { "" };
+            plain(format!("the base is now {}{kept}", base.short()))
+        }
         Lifecycle::UpdateFailed { reason, .. } => (with("update failed", reason), Tone::Bad),
         Lifecycle::Configured { changes, .. } => {
             let told: Vec<_> = changes.iter().map(changed).collect();

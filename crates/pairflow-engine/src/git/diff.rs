@@ -31,6 +31,12 @@ pub fn changes(git: &Git, from: &TreeId, to: &TreeId) -> Result<Vec<FileChange>,
     Ok(found)
 }
 
+/// Whether two changes are the same: the same files, from the same content and mode to the same content and mode.
+pub fn same_change(git: &Git, one: (&TreeId, &TreeId), other: (&TreeId, &TreeId)) -> Result<bool, GitError> {
+    let raw = |trees| difference(git, trees, &["-z", "--raw", "--no-abbrev"], &[], None).map(|answer| answer.stdout);
+    Ok(raw(one)? == raw(other)?)
+}
+
 /// Returns the difference as a patch of at most `max_bytes`; a longer one is cut after a whole line, with a note.
 pub fn diff_text(git: &Git, from: &TreeId, to: &TreeId, max_bytes: usize) -> Result<Vec<u8>, GitError> {
     patch(git, (from, to), &AS_PATCH, max_bytes)

@@ -46,33 +46,66 @@ pub struct Updated {
     pub moved: bool,
 }
 
-/// Merges the tip of the base branch into the worktree. The caller records the new base.
-pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, GitError> {
+/// What a merge of the base branch comes to, before anything is written.
+struct Joined {
+    base: CommitId,
+    base_tree: TreeId,
+    /// The tree of the worktree, and the index with which it was looked at.
+    now: TreeId,
+    index: Index,
+    /// A commit of that tree.
+    ours: CommitId,
+    /// Whether a conflict is taken as resolved.
+    resolved: bool,
+    /// The merged tree, or the files in conflict.
+    merged: Result<TreeId, Vec<String>>,
+}
+
+fn join(workspace: &Workspace, git: &Git, wanted: &Wanted<'_>) -> Result<Joined, GitError> {
     workspace.connected()?;
-    let git = workspace.git();
     let tip = workspace.repo()?.resolve_branch(wanted.base_branch)?;
-    fetch_into_clone(workspace, &git, wanted.base_branch)?;
+    fetch_into_clone(workspace, git, wanted.base_branch)?;
     // A base that the branch no longer has was resolved for nothing.
     let resolved = match wanted.resolved {
-        Some(conflict) if is_ancestor(&git, &conflict.base, &tip)? => Some(conflict),
+        Some(conflict) if is_ancestor(git, &conflict.base, &tip)? => Some(conflict),
         _ => None,
     };
     let base = resolved.map_or(tip, |conflict| conflict.base.clone());
-    let base_tree = tree_of(&git, &base)?;
+    let base_tree = tree_of(git, &base)?;
     let (now, index) = look(workspace)?;
+    let ours = commit_of(workspace, git, &now)?;
+    let joined = merge_marked(git, &ours, &base, Some(&workspace.base))?;
+    let merged = match unresolved(&joined.1, resolved) {
+        Some(files) => Err(files),
+        None => Ok(with_files_of(workspace, git, &now, joined)?),
+    };
+    Ok(Joined { base, base_tree, now, index, ours, resolved: resolved.is_some(), merged })
+}
+
+/// Returns what [`update`] would come to now; nothing if it would meet a conflict. The worktree is left alone.
+pub(crate) fn would_update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Option<Updated>, GitError> {
+    let Joined { base, base_tree, now, merged, .. } = join(workspace, &workspace.git(), wanted)?;
+    let moved = base != workspace.base;
+    Ok(merged.ok().map(|tree| Updated { base, base_tree, before: now, tree, moved }))
+}
+
+/// Merges the tip of the base branch into the worktree. The caller records the new base.
+pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, GitError> {
+    let git = workspace.git();
+    let notes = Notes { workspace, git: &git, number: wanted.number };
+    let Joined { base, base_tree, now, index, ours, resolved, merged } = join(workspace, &git, wanted)?;
     if base == workspace.base {
         return Ok(Updated { base, base_tree, before: now.clone(), tree: now, moved: false });
     }
-    let ours = commit_of(workspace, &git, &now)?;
-    let merged = merge_marked(&git, &ours, &base, Some(&workspace.base))?;
-    let notes = Notes { workspace, git: &git, number: wanted.number };
-    if let Some(files) = unresolved(&merged.1, resolved) {
-        notes.write("conflict", &ours)?;
-        return Err(GitError::UpdateConflict { base, files });
-    }
-    let tree = with_files_of(workspace, &git, &now, merged)?;
+    let tree = match merged {
+        Ok(tree) => tree,
+        Err(files) => {
+            notes.write("conflict", &ours)?;
+            return Err(GitError::UpdateConflict { base, files });
+        }
+    };
     refuse_overwriting(workspace, &git, &index, (&now, &tree))?;
-    let before = notes.before(resolved.is_some(), &ours)?;
+    let before = notes.before(resolved, &ours)?;
     // The index holds what was looked at: git compares every file that it would write with it.
     let written = git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole());
     if let Err(error) = written {

@@ -24,3 +24,4 @@ pub(crate) use prepare::set_up;
 pub use project::write_projections;
 pub use settle::{Settled, settle};
 pub(crate) use snapshot::trees_around;
+pub(crate) use update::is_same_patch;

@@ -6,7 +6,7 @@ use pairflow_core::unit::{Command, Turn, Unit};
 
 use super::snapshot;
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::git::{self, GitError, Wanted, keep};
+use crate::git::{self, GitError, Updated, Wanted, Workspace, keep};
 
 /// The longest list of files in conflict that the log keeps, in bytes.
 const CONFLICT_LIMIT: usize = 200 * 1024;
@@ -36,6 +36,7 @@ fn attempt(bubble: &Bubble, unit: &Unit) -> Result<Command, EngineError> {
     }
     // What an agent has changed in its interrupted turn stays the agent's.
     let interrupted = unit.phase.turn().filter(|turn| turn.is_open()).map(Turn::author);
+    let same_patch = is_same_patch(&workspace, &unit, &updated)?;
     if let Some(author) = interrupted.filter(|_| unit.tree() != Some(&updated.before)) {
         let taken = keep(&workspace, updated.before, unit.snapshots + 1)?;
         let before = snapshot::record(bubble, &unit, author, taken)?;
@@ -49,7 +50,16 @@ fn attempt(bubble: &Bubble, unit: &Unit) -> Result<Command, EngineError> {
     }
     let taken = keep(&bubble.workspace(&unit)?, updated.tree, unit.snapshots + 1)?;
     snapshots.push(snapshot::record(bubble, &unit, Some(Party::Human), taken)?);
-    Ok(Command::UpdateMade { base: updated.base, base_tree: updated.base_tree, snapshots })
+    Ok(Command::UpdateMade { base: updated.base, base_tree: updated.base_tree, snapshots, same_patch })
+}
+
+/// Whether the newest recorded work is the same change after the merge as before.
+pub(crate) fn is_same_patch(workspace: &Workspace, unit: &Unit, updated: &Updated) -> Result<bool, GitError> {
+    let Some(record) = unit.workspace.as_ref().filter(|_| unit.tree() == Some(&updated.before)) else {
+        return Ok(false);
+    };
+    let (before, after) = ((&record.base_tree, &updated.before), (&updated.base_tree, &updated.tree));
+    git::same_change(&workspace.git(), before, after)
 }
 
 /// Says what a person does about a conflict, step by step.

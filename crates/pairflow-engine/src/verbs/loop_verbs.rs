@@ -8,8 +8,11 @@ use pairflow_core::view::inbox::inbox;
 
 use super::{FileState, Hands};
 use crate::engine::{Bubble, EngineError};
-use crate::git::{GitError, Repo, Workspace, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched};
-use crate::perform::{commit_now, set_up};
+use crate::git::{
+    GitError, Repo, Wanted, Workspace, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched,
+    would_update,
+};
+use crate::perform::{commit_now, is_same_patch, set_up};
 use crate::process::Cancel;
 use crate::store::StoreError;
 use crate::store::storage::{Guard, LockMode};
@@ -193,6 +196,17 @@ impl Bubble {
         match &unit.phase {
             Phase::Done(done) => Ok(!is_ancestor(&repo.git(), &done.commit, &tip)?),
             _ => Ok(unit.workspace.as_ref().is_none_or(|workspace| workspace.base != tip)),
+        }
+    }
+
+    /// Whether a merge of the base branch now would leave the work the same change, so that its clean reviews are kept.
+    pub fn keeps_patch(&self, unit: &Unit) -> Result<bool, EngineError> {
+        let workspace = self.workspace(unit)?;
+        let base_branch = &unit.rules.base_branch;
+        let wanted = Wanted { base_branch, resolved: None, number: unit.snapshots + 1 };
+        match would_update(&workspace, &wanted)? {
+            Some(updated) => Ok(is_same_patch(&workspace, unit, &updated)?),
+            None => Ok(false),
         }
     }
 

@@ -219,9 +219,21 @@ fn later_stops() -> Vec<Stop> {
     vec![
         stop("READY_FOR_APPROVAL", ready.clone()),
         stop("READY_FOR_APPROVAL: the base is being merged", format!("{ready}\nhuman: update (hold)")),
+        stop(
+            "READY_FOR_APPROVAL: there are no checks, and the base is being merged",
+            format!("given no checks\ngiven manual 'look at it'\n{ready}\nhuman: update (hold)"),
+        ),
+        stop(
+            "RUNNING: reviews are kept, and the checks of the merged tree are owed",
+            format!("{ready}\nbase moves README.md\nhuman: update (hold)\nstep"),
+        ),
         stop("APPROVED_FOR_COMMIT", approved.clone()),
         stop("APPROVED_FOR_COMMIT: the commit is under way", format!("{approved}\nhuman: commit (hold)")),
         stop("APPROVED_FOR_COMMIT: the base is being merged", format!("{approved}\nhuman: update (hold)")),
+        stop(
+            "APPROVED_FOR_COMMIT: there are no checks, and the base is being merged",
+            format!("given no checks\ngiven manual 'look at it'\n{approved}\nhuman: update (hold)"),
+        ),
         stop("COMMITTED", format!("{approved}\nhuman: commit (hold)\nraw commit-made (hold)")),
         stop("DONE", format!("{approved}\nhuman: commit")),
         stop("FAILED", format!("{running}\nlost 'the repository is gone'")),

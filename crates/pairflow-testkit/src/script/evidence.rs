@@ -6,7 +6,7 @@ use pairflow_core::facts::Outcome;
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{
     Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, Lifecycle, Pass, QuestionKind, Reply,
-    Waivable,
+    Verdict, Waivable,
 };
 use pairflow_core::rounds::Severity;
 use pairflow_core::rules::BubbleKind;
@@ -18,6 +18,8 @@ struct Shown {
     tree: Option<TreeId>,
     /// Who reviewed this tree last, one after the other, without naming anything grave.
     clean: Vec<AgentId>,
+    /// Whether the next tree differs from this one by the base alone.
+    base_only: bool,
     /// The checks that passed on this tree, or that the person called not available.
     passed: BTreeSet<String>,
     /// The checks that the person waived.
@@ -89,15 +91,23 @@ impl Shown {
                 self.questions.insert(envelope.id.clone(), question.kind);
             }
             (Body::HumanReply(reply), _) => self.answered(event.in_reply_to.as_ref(), reply),
-            // After a person's decision or a merge of the base the reviews begin anew.
-            (Body::ApprovalDecision(_) | Body::Lifecycle(Lifecycle::Updated { .. }), _) => self.clean.clear(),
+            (Body::Convergence(_), Party::Agent(by)) => self.clean.push(by.clone()),
+            // Where a person wants something else, or a merge of the base changes the work, the reviews begin anew.
+            (Body::ApprovalDecision(it), _) if it.decision == Verdict::Approve => {}
+            (Body::ApprovalDecision(_) | Body::Lifecycle(Lifecycle::Updated { same_patch: false, .. }), _) => {
+                self.clean.clear();
+            }
+            (Body::Lifecycle(Lifecycle::Updated { .. }), _) => self.base_only = true,
             _ => {}
         }
     }
 
     fn on(&mut self, tree: &TreeId) {
+        let base_only = std::mem::take(&mut self.base_only);
         if self.tree.as_ref() != Some(tree) {
-            self.clean.clear();
+            if !base_only {
+                self.clean.clear();
+            }
             self.passed.clear();
             self.tree = Some(tree.clone());
         }

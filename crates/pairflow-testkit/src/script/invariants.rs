@@ -94,13 +94,21 @@ fn streak_fits(unit: &Unit, log: &[Envelope]) -> bool {
 
 /// Who reviewed which tree in which round, the last time it did.
 fn reviews(log: &[Envelope]) -> HashMap<(AgentId, u32), Option<TreeId>> {
-    let mut tree = None;
-    let mut reviewed = HashMap::new();
+    let mut tree: Option<TreeId> = None;
+    let mut reviewed: HashMap<(AgentId, u32), Option<TreeId>> = HashMap::new();
+    let mut base_only = false;
     for envelope in log {
         let event = &envelope.event;
         match (&event.body, &event.sender) {
             (Body::Lifecycle(Lifecycle::WorkspaceReady { workspace }), _) => tree = Some(workspace.base_tree.clone()),
-            (Body::Evidence(Evidence::Snapshot { snapshot }), _) => tree = Some(snapshot.tree.clone()),
+            (Body::Lifecycle(Lifecycle::Updated { same_patch, .. }), _) => base_only = *same_patch,
+            (Body::Evidence(Evidence::Snapshot { snapshot }), _) => {
+                let before = tree.replace(snapshot.tree.clone());
+                if std::mem::take(&mut base_only) {
+                    // A review of the same change counts for the merged tree.
+                    reviewed.values_mut().filter(|of| **of == before).for_each(|of| of.clone_from(&tree));
+                }
+            }
             (Body::Pass(_) | Body::Convergence(_), Party::Agent(by)) => {
                 reviewed.insert((by.clone(), event.round), tree.clone());
             }

@@ -82,9 +82,9 @@ impl Play {
             snapshots.push(self.world.snapshot(author, before.as_ref(), &self.unit.rules.scope));
         }
         let left = self.world.tree();
-        self.world.merge_base();
+        let same_patch = self.world.merge_base();
         snapshots.push(self.world.snapshot(Some(Party::Human), Some(&left), &self.unit.rules.scope));
         let base_tree = self.world.base_tree();
-        Command::UpdateMade { base: CommitId(format!("base-{base_tree}")), base_tree, snapshots }
+        Command::UpdateMade { base: CommitId(format!("base-{base_tree}")), base_tree, snapshots, same_patch }
     }
 }

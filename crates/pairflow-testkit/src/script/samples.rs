@@ -5,7 +5,9 @@ use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, Workspace};
 use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, HeadSeen, Hindrance, PassCommand, Seat, Seen, Stage, Unit, found_author};
+use pairflow_core::unit::{
+    Command, HeadSeen, Hindrance, PassCommand, Seat, Seen, Stage, Unit, found_author, missing_checks,
+};
 
 /// A command with a name for tables, and the moment at which it is sent.
 #[derive(Debug, Clone)]
@@ -136,10 +138,11 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
     let holder = turn.map_or(&unit.seats.producer, |turn| &turn.agent);
     let notice = unit.outbox.first().map_or(1, |notice| notice.number);
     let hindered = |by| Command::Hindered { agent: holder.clone(), by, what: "it says so".to_owned() };
-    let merged = Command::UpdateMade {
+    let merged = |same_patch| Command::UpdateMade {
         base: commit(),
         base_tree: tree(unit),
         snapshots: vec![snapshot(TreeId("merged".to_owned()), Some(Party::Human))],
+        same_patch,
     };
     vec![
         ("workspace-ready", Command::WorkspaceReady { workspace: workspace() }),
@@ -177,7 +180,8 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("commit-made", Command::CommitMade { commit: commit(), old_tip: None }),
         ("commit-failed", Command::CommitFailed { reason: reason() }),
         ("record-done", Command::RecordDone),
-        ("update-made", merged),
+        ("update-made", merged(false)),
+        ("update-made-same-patch", merged(true)),
         ("update-failed", Command::UpdateFailed { reason: reason(), conflict: None }),
         ("trouble", Command::Trouble { reason: reason() }),
         ("give-up", Command::GiveUp { reason: "the repository is gone".to_owned() }),
@@ -254,7 +258,8 @@ fn snapshot(tree: TreeId, author: Option<Party>) -> Snapshot {
 fn checked(unit: &Unit, outcome: Outcome) -> Command {
     let first = unit.rules.checks.first();
     let (name, command) = first.map_or(("", ""), |check| (&check.name, &check.command));
-    Command::Checked { receipt: receipt(unit, name, command, outcome) }
+    let place = missing_checks(unit).first().map_or(Place::Checkout, |(_, place)| *place);
+    Command::Checked { receipt: Receipt { place, ..receipt(unit, name, command, outcome) } }
 }
 
 /// The reproducer that is owed; one that nobody filed if there is none.

@@ -94,9 +94,10 @@ impl World {
         self.base.insert(path.to_owned(), self.versions);
     }
 
-    /// Merges the base branch into the worktree.
-    pub(super) fn merge_base(&mut self) {
+    /// Merges the base branch into the worktree. Returns whether the work changes the same files in the same way as before.
+    pub(super) fn merge_base(&mut self) -> bool {
         let changed = differing(&self.cut_from, &self.base);
+        let same_patch = changed.is_disjoint(&differing(&self.cut_from, &self.files));
         for path in changed {
             match self.base.get(&path) {
                 Some(version) => self.files.insert(path, *version),
@@ -104,6 +105,7 @@ impl World {
             };
         }
         self.cut_from = self.base.clone();
+        same_patch
     }
 
     /// Returns the name of the worktree's tree: `tree0` is the first that was ever looked at.

@@ -136,7 +136,9 @@ impl World {
             self.cut_from = self.base;
         }
         snapshots.push(self.snapshot(Some(Party::Human), unit));
-        Command::UpdateMade { base, base_tree: tree(self.base), snapshots }
+        // Every second base leaves the files of the work alone.
+        let same_patch = self.base.is_multiple_of(2);
+        Command::UpdateMade { base, base_tree: tree(self.base), snapshots, same_patch }
     }
 
     fn commit(&self, unit: &Unit) -> Command {

@@ -14,8 +14,8 @@ use crate::table::{CommandEntry, Group};
 
 /// Merge the base branch into the bubble's worktree
 ///
-/// The merge is your work: clean reviews of the old tree, and an approval, no longer count; you are asked first. A conflict
-/// changes nothing: edit the files that it names in the worktree, then say --resolved. A bubble that is DONE is followed by
+/// The checks run again on the merged tree. Clean reviews are kept if the base changed no file of the work; otherwise
+/// they no longer count, and neither does an approval: you are asked first. A conflict changes nothing: edit the files that it names in the worktree, then say --resolved. A bubble that is DONE is followed by
 /// a new one that begins with its work, or with --resolved with what you made of it in its worktree.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow update login-race\n  pairflow update login-race --resolved")]
@@ -59,14 +59,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     // An agent that is at work has to be paused first, and that is said before anything is asked.
     let at_work = matches!(unit.phase, Phase::Running(_) | Phase::WaitingHuman(_)) && !unit.paused;
-    if let Some(lost) = unit.lost_by_update().filter(|_| !at_work)
-        && bubble.base_moved(&unit)?
-    {
-        let question = format!(
-            "Merging {base} into {} takes away {lost}: the merged tree is checked and reviewed anew. Merge?",
-            bubble.id
-        );
-        app.insist_unless(args.json, out, args.yes, &question)?;
+    if !at_work && unit.lost_by_update(false).is_some() && bubble.base_moved(&unit)? {
+        agree(app, out, &bubble, &unit, &args)?;
     }
     let conflict = match (args.resolved, args.keep) {
         (false, _) => InConflict::Stop,
@@ -83,11 +77,29 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     };
     let at = updated.workspace.as_ref().map_or("", |workspace| workspace.base.short());
     out.line(format_args!("Merged {base} at {at} into the worktree of bubble {}", bubble.id))?;
-    out.note(format_args!("Reviews of the old tree no longer count."));
+    if !updated.streak.is_empty() {
+        let kept =
+            "Clean reviews are kept: the base changed no file of this work. The checks run again on the merged tree.";
+        out.note(format_args!("{kept}"));
+    } else if !unit.streak.is_empty() {
+        out.note(format_args!("Reviews of the old tree no longer count."));
+    }
     if updated.paused {
         out.next(format_args!("pairflow resume {}", bubble.id));
     }
     Ok(())
+}
+
+/// Asks before anything is taken away that the person or the agents have to give again.
+fn agree(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, args: &UpdateArgs) -> Result<(), CommandError> {
+    let same_patch = !args.resolved && bubble.keeps_patch(unit)?;
+    let Some(lost) = unit.lost_by_update(same_patch) else { return Ok(()) };
+    let (base, id) = (&unit.rules.base_branch, &bubble.id);
+    let then = match (same_patch, unit.streak.is_empty()) {
+        (true, false) => "the clean reviews are kept, and the merged tree is checked again",
+        _ => "the merged tree is checked and reviewed again",
+    };
+    app.insist_unless(args.json, out, args.yes, &format!("Merging {base} into {id} takes away {lost}: {then}. Merge?"))
 }
 
 /// Makes the bubble that follows one that is DONE, and tells where its work begins with a conflict.

@@ -46,7 +46,7 @@ pub fn suffices(rules: &Rules, streak: &[CleanReview]) -> bool {
 /// The clean review that `agent` would add in the present round.
 pub fn review_by(unit: &Unit, agent: &AgentId, round: u32) -> CleanReview {
     let own_work = unit.authors.contains(&Party::Agent(agent.clone()));
-    CleanReview { agent: agent.clone(), round, own_work }
+    CleanReview { agent: agent.clone(), round, own_work, tree: None }
 }
 
 /// Who sits where for the next review of the same tree.

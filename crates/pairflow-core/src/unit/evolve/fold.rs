@@ -9,7 +9,8 @@ use crate::unit::evolve::configured::configured;
 use crate::unit::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
 use crate::unit::evolve::turns::{
-    begin_round, begin_turn, checked, opened, passed, reproduced, review_anew, sent_back, snapshot_taken,
+    begin_round, begin_turn, checked, keep_reviews, opened, passed, reproduced, review_merged, sent_back,
+    snapshot_taken,
 };
 use crate::unit::{CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Unit};
 
@@ -138,12 +139,12 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             unit.updating = true;
             unit.resolved.clone_from(resolved);
         }
-        Lifecycle::Updated { base, base_tree } => {
+        Lifecycle::Updated { base, base_tree, same_patch } => {
             if let Some(workspace) = &mut unit.workspace {
                 workspace.base = base.clone();
                 workspace.base_tree = base_tree.clone();
             }
-            updated(unit, at);
+            updated(unit, *same_patch, at);
         }
         Lifecycle::UpdateFailed { conflict, .. } => {
             unit.updating = false;
@@ -189,11 +190,16 @@ fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
     use_rules(unit, rules);
 }
 
-fn updated(unit: &mut Unit, at: Moment) {
+fn updated(unit: &mut Unit, same_patch: bool, at: Moment) {
     unit.updating = false;
     unit.conflict = None;
     unit.resolved = None;
-    review_anew(unit, at);
+    if same_patch {
+        keep_reviews(unit);
+    } else {
+        unit.streak.clear();
+    }
+    review_merged(unit, at);
 }
 
 /// The bubble ends here: nothing is asked or owed any more.

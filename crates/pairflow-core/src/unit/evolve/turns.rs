@@ -115,13 +115,16 @@ fn reviewed(unit: &mut Unit, mut handover: Handover, pass: &Pass, at: Moment) {
 
 pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
     let changed = unit.tree() != Some(&snapshot.tree);
+    let base_only = std::mem::take(&mut unit.base_only);
     let stage = unit.phase.turn().map(|turn| turn.stage.clone());
     if changed {
         unit.receipts.clear();
         unit.superseded.clear();
         unit.could_not.clear();
         unit.not_available.clear();
-        unit.streak.clear();
+        if !base_only {
+            unit.streak.clear();
+        }
         if let Some(author) = snapshot.author.as_ref().filter(|author| !unit.authors.contains(author)) {
             unit.authors.push(author.clone());
         }
@@ -245,9 +248,18 @@ pub(super) fn reproduced(unit: &mut Unit, finding: FindingId, receipt: &Receipt)
     unit.ledger.reproduced(finding, receipt, unit.round);
 }
 
-/// After the base was merged into work that was reviewed, a critic looks at the merged tree.
-pub(super) fn review_anew(unit: &mut Unit, at: Moment) {
-    unit.streak.clear();
+/// The clean reviews hold for the tree that the next snapshot brings: only the base differs.
+pub(super) fn keep_reviews(unit: &mut Unit) {
+    let tree = unit.tree().cloned();
+    for review in &mut unit.streak {
+        review.tree = review.tree.take().or(tree.clone());
+    }
+    unit.base_only = true;
+}
+
+/// After the base was merged into work that was reviewed, a critic looks at the merged tree; unless the reviews are kept
+/// and suffice, and the checks pass on it.
+pub(super) fn review_merged(unit: &mut Unit, at: Moment) {
     let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
     let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
     if accepted {
@@ -255,8 +267,10 @@ pub(super) fn review_anew(unit: &mut Unit, at: Moment) {
         unit.renew_budget();
     }
     if accepted || settled {
-        let seats = unit.seats.clone();
-        begin_round(unit, seats);
+        if !strict::suffices(&unit.rules, &unit.streak) {
+            let seats = unit.seats.clone();
+            begin_round(unit, seats);
+        }
         begin_turn(unit, Seat::Critic, Stage::Opening, at);
     }
 }

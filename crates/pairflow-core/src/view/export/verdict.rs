@@ -59,8 +59,8 @@ fn reviews(html: &mut Html, certificate: &Certificate) {
     for review in &certificate.reviews {
         html.raw("<li>").element("b", "", review.agent.as_str()).raw(" in ");
         html.link("", &format!("round-{}", review.round), &format!("round {}", review.round));
-        if review.own_work {
-            html.raw(" <span class=\"dim\">part of it changed in its own turn</span>");
+        for aside in review.asides() {
+            html.raw(" ").element("span", "dim", &aside);
         }
         html.raw("</li>");
     }

@@ -1,18 +1,23 @@
 //! The base branch moves: it is merged as the person's work, and reviewed.
 
+use pairflow_core::facts::Place;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Evidence};
+use pairflow_core::view::package::render;
 use pairflow_testkit::script::{check, play};
+
+const ACCEPTED: &str = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean";
 
 #[test]
 fn an_update_of_accepted_work_is_checked_and_reviewed_twice_again() {
     check(
         "start
          codex edits a.rs
+         codex edits b.rs
          codex: pass
          claude: pass clean
          codex: pass clean
-         base moves README.md
+         base moves b.rs
          human: update
          codex: pass clean
          claude: pass clean",
@@ -31,11 +36,12 @@ fn an_update_of_approved_work_withdraws_the_approval() {
     check(
         "start
          codex edits a.rs
+         codex edits b.rs
          codex: pass
          claude: pass clean
          codex: pass clean
          human: approve
-         base moves README.md
+         base moves b.rs
          human: update
          human: commit",
         "#1 RUNNING codex implementer round 1
@@ -46,6 +52,68 @@ fn an_update_of_approved_work_withdraws_the_approval() {
          #6 RUNNING codex reviewer round 3
          refused: cannot commit: the bubble is RUNNING; round 3, codex has the turn as reviewer",
     );
+}
+
+#[test]
+fn clean_reviews_are_kept_where_the_base_changed_no_file_of_the_work() {
+    let mut play = play(ACCEPTED);
+    play.line("human: approve");
+    play.line("base moves README.md");
+    play.line("human: update");
+    assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL  round 2 tree2"), "{:?}", play.lines);
+    let certificate = play.unit.certificate.as_ref().unwrap();
+    assert_eq!(certificate.tree.0, "tree2");
+    let trees: Vec<_> = certificate.reviews.iter().map(|review| review.tree.as_ref().unwrap().0.as_str()).collect();
+    assert_eq!(trees, ["tree1", "tree1"], "the certificate names what was reviewed");
+    let fresh = play.unit.receipts.iter().all(|receipt| receipt.place == Place::Fresh && receipt.tree.0 == "tree2");
+    assert!(fresh && !play.unit.receipts.is_empty(), "{:?}", play.unit.receipts);
+    let package = render(&play.unit, certificate, "");
+    assert!(package.contains("of tree tree1, before the base was merged"), "{package}");
+}
+
+#[test]
+fn kept_reviews_do_not_accept_a_merged_tree_on_which_a_check_fails() {
+    let mut play = play(ACCEPTED);
+    play.line("base moves README.md");
+    play.line("test fails afresh");
+    play.line("human: update");
+    assert!(play.lines.last().unwrap().contains("RUNNING  claude implementer round 2"), "{:?}", play.lines);
+    play.line("test passes afresh");
+    play.line("claude edits a.rs");
+    play.line("claude: pass");
+    assert!(play.unit.streak.is_empty(), "what was changed is reviewed again: {:?}", play.lines);
+}
+
+#[test]
+fn a_first_clean_review_is_kept_and_the_second_is_of_the_merged_tree() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         base moves README.md
+         human: pause
+         human: update
+         human: resume
+         codex: pass clean",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 paused clean: claude
+         #5 RUNNING codex reviewer round 2 opening paused clean: claude unchecked: test
+         #6 RUNNING codex reviewer round 2 clean: claude
+         #7 READY_FOR_APPROVAL round 2 tree2",
+    );
+}
+
+#[test]
+fn work_that_was_changed_since_its_review_is_reviewed_again_whatever_the_base_changed() {
+    let mut play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean");
+    play.line("human: pause");
+    play.line("codex edits c.rs");
+    play.line("base moves README.md");
+    play.line("human: update");
+    assert!(play.unit.streak.is_empty(), "{:?}", play.lines);
 }
 
 #[test]
@@ -85,13 +153,14 @@ fn the_merged_tree_is_the_persons_work_and_the_agents_part_stays_the_agents() {
 }
 
 #[test]
-fn an_update_clears_the_streak() {
+fn an_update_of_the_same_files_clears_the_streak() {
     check(
         "start
          codex edits a.rs
+         codex edits b.rs
          codex: pass
          claude: pass clean
-         base moves README.md
+         base moves b.rs
          human: pause
          human: update
          human: resume
@@ -113,11 +182,12 @@ fn an_update_while_acceptance_is_held_back_leads_to_another_review() {
     check(
         "start
          codex edits a.rs
+         codex edits b.rs
          codex: pass
          claude: pass clean
          codex: pass clean (hold)
          human: pause
-         base moves README.md
+         base moves b.rs
          human: update
          human: resume
          codex: pass clean",
@@ -138,11 +208,12 @@ fn an_update_while_acceptance_is_held_back_at_the_cap_asks_for_a_tie_break() {
         "given max_rounds 2
          start
          codex edits a.rs
+         codex edits b.rs
          codex: pass
          claude: pass clean
          codex: pass clean (hold)
          human: pause
-         base moves README.md
+         base moves b.rs
          human: update
          human: reply continue
          human: resume",

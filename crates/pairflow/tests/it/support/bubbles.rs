@@ -47,9 +47,14 @@ pub(crate) fn started(home: &Home, id: &str) {
 /// Makes a bubble that codex has handed over once, and lets both agents join.
 #[track_caller]
 pub(crate) fn handed_over<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
+    handed_over_with(home, id, &[])
+}
+
+fn handed_over_with<'a>(home: &'a Home, id: &str, files: &[(&str, &str)]) -> (Agent<'a>, Agent<'a>) {
     started(home, id);
     let (codex, claude) = (home.agent(id, "codex"), home.agent(id, "claude"));
     codex.write("done.txt", "done\n");
+    files.iter().for_each(|(path, content)| codex.write(path, content));
     codex.pairflow(&["pass", "--summary", "first cut"]).ok();
     home.wait_for_turn(id, "claude");
     (codex, claude)
@@ -58,7 +63,13 @@ pub(crate) fn handed_over<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>
 /// Makes a bubble that waits for a person's approval.
 #[track_caller]
 pub(crate) fn ready<'a>(home: &'a Home, id: &str) -> (Agent<'a>, Agent<'a>) {
-    let (codex, claude) = handed_over(home, id);
+    ready_with(home, id, &[])
+}
+
+/// Makes a bubble that waits for a person's approval; the work also brings these files.
+#[track_caller]
+pub(crate) fn ready_with<'a>(home: &'a Home, id: &str, files: &[(&str, &str)]) -> (Agent<'a>, Agent<'a>) {
+    let (codex, claude) = handed_over_with(home, id, files);
     claude.pairflow(&["pass", "--summary", "looks right", "--no-findings"]).ok();
     home.wait_for_turn(id, "codex");
     codex.converged("nothing left").ok();

@@ -3,7 +3,7 @@
 use pairflow_testkit::home::write_program;
 use serde_json::json;
 
-use crate::support::bubbles::{created, done, handed_over, home, ready, started};
+use crate::support::bubbles::{created, done, handed_over, home, ready, ready_with, started};
 
 #[test]
 fn a_paused_bubble_keeps_its_turn_and_lets_nobody_pass() {
@@ -85,17 +85,43 @@ fn delete_ends_a_bubble_that_is_still_going() {
 #[test]
 fn update_merges_the_base_and_clears_the_reviews() {
     let home = home();
-    let (codex, _) = ready(&home, "b1");
+    let lines: String = (1..=9).map(|n| format!("{n}\n")).collect();
+    home.commit("shared.txt", &lines, "a file that both change");
+    let (codex, _) = ready_with(&home, "b1", &[("shared.txt", &lines.replace('9', "nine"))]);
     home.pairflow(&["update", "b1"]).ok().says("already up to date");
-    home.commit("other.txt", "other\n", "the base moves");
+    home.commit("shared.txt", &lines.replace('1', "one"), "the base moves");
     home.pairflow(&["update", "b1"])
         .ends(1)
         .says("takes away the clean reviews of claude (round 1) and codex (round 2)");
-    assert!(!codex.worktree.join("other.txt").exists(), "nothing happens before the person agrees");
+    let shared = || std::fs::read_to_string(codex.worktree.join("shared.txt")).unwrap();
+    assert!(shared().starts_with('1'), "nothing happens before the person agrees");
     home.pairflow(&["update", "b1", "--yes"]).ok().says("Merged main at").says("no longer count");
-    assert!(codex.worktree.join("other.txt").exists());
+    assert!(shared().starts_with("one"));
     let status = home.wait_for("b1", |status| status["turn_state"] == "open");
     assert_eq!((&status["state"], &status["clean_reviews"]), (&json!("RUNNING"), &json!([])));
+}
+
+#[test]
+fn update_keeps_the_reviews_where_the_base_changed_no_file_of_the_work() {
+    let home = home();
+    let (codex, _) = ready(&home, "b1");
+    let reviewed = home.status("b1")["snapshot"]["tree"].clone();
+    home.commit("other.txt", "other\n", "the base moves");
+    home.pairflow(&["update", "b1"]).ok().says("Clean reviews are kept");
+    assert!(codex.worktree.join("other.txt").exists());
+    let status = home.wait_for_state("b1", "READY_FOR_APPROVAL");
+    assert_ne!(status["snapshot"]["tree"], reviewed);
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.commit("third.txt", "third\n", "the base moves again");
+    home.pairflow(&["update", "b1"]).ends(1).says("takes away your approval: the clean reviews are kept");
+    home.pairflow(&["update", "b1", "--yes"]).ok();
+    home.wait_for_state("b1", "READY_FOR_APPROVAL");
+    let package = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/artifacts/done-package.md")).unwrap();
+    let tree = reviewed.as_str().unwrap();
+    assert_eq!(package.matches(&format!("of tree {tree}, before the base was merged")).count(), 2, "{package}");
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
+    home.pairflow(&["verify", "b1"]).ok();
 }
 
 #[test]
