@@ -208,8 +208,8 @@ impl Prd {
     pub fn approval(&self) -> String {
         match self.approved {
             Some(PrdApproval::Bubble) => format!("approved in bubble {}", self.source),
-            Some(PrdApproval::Person) => "approved by the person's word at the creation".to_owned(),
-            None => "of which nobody recorded the approval".to_owned(),
+            Some(PrdApproval::Person) => "confirmed by the person when the bubble was created".to_owned(),
+            None => "no approval is recorded".to_owned(),
         }
     }
 }

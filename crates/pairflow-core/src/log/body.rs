@@ -105,6 +105,16 @@ pub struct Question {
     /// What that agent wants to be allowed, if it can be allowed from everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wants: Option<String>,
+    /// The checks that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
+}
+
+impl Question {
+    /// A question of this kind.
+    pub fn new(kind: QuestionKind, question: String) -> Self {
+        Self { question, kind, about: None, wants: None, checks: Vec::new() }
+    }
 }
 
 /// Why a question is asked; decides how it may be answered.
@@ -196,6 +206,11 @@ impl QuestionKind {
     /// Whether it is about what a check says. Another command, or a waiver, answers it.
     pub fn is_about_checks(self) -> bool {
         matches!(self, Self::Failing | Self::Baseline | Self::Differs)
+    }
+
+    /// Whether it is about one tree: on another one it is asked again, or not at all.
+    pub fn is_about_tree(self) -> bool {
+        self.is_about_checks() || self == Self::CouldNotCheck
     }
 
     /// Whether it is a notice of pairflow's own, which `resume` answers. A permission is given in so many words.

@@ -94,7 +94,7 @@ impl CleanReview {
         let before = self
             .tree
             .as_ref()
-            .map(|tree| format!("of tree {tree}, before the base was merged, which changed no file of this work"));
+            .map(|tree| format!("of tree {tree}; the base was merged since and changed no file of this work"));
         own.into_iter().chain(before).collect()
     }
 }

@@ -3,16 +3,22 @@
 use crate::facts::{Outcome, Receipt};
 use crate::log::{Event, QuestionKind};
 use crate::rules::Check;
-use crate::unit::human::own_question;
+use crate::unit::human::question_of_checks;
 use crate::unit::send_back::quoted;
 use crate::unit::{CheckState, Unit, missing_checks};
 
 impl Unit {
+    /// Whether the newest tree is the base as it is: nobody has worked on it yet.
+    pub fn is_untouched(&self) -> bool {
+        let base = self.workspace.as_ref().map(|workspace| &workspace.base_tree);
+        self.turns <= 1 && base.is_some() && self.tree() == base
+    }
+
     /// Whether a check has yet to be run on the base. Only what was never handed over is judged by it.
     pub(super) fn wants_baseline(&self, check: &Check) -> bool {
         let known = |receipt: &Receipt| receipt.check == check.name && receipt.command == check.command;
         let waived = matches!(self.check(&check.name), CheckState::Waived(_));
-        self.turns <= 1 && self.workspace.is_some() && !check.is_own() && !waived && !self.baseline.iter().any(known)
+        self.is_untouched() && !check.is_own() && !waived && !self.baseline.iter().any(known)
     }
 
     /// Returns what the checks said of the base that do not pass there, without those that the person waived.
@@ -26,7 +32,7 @@ impl Unit {
 pub(super) fn question(after: &Unit) -> Option<Event> {
     let asked = after.questions.iter().any(|open| open.kind == QuestionKind::Baseline);
     let failing: Vec<_> = after.failing_on_base().collect();
-    if failing.is_empty() || asked || !missing_checks(after).is_empty() {
+    if failing.is_empty() || asked || !after.is_untouched() || !missing_checks(after).is_empty() {
         return None;
     }
     let (id, base) = (&after.id, &after.rules.base_branch);
@@ -50,5 +56,6 @@ pub(super) fn question(after: &Unit) -> Option<Event> {
          A message calls it a known failure: the agents are told what you say, and it has to pass at the end.\n\
          A waiver (`pairflow waive {id} {first} --reason '…'`) accepts the work whatever the check says."
     ));
-    Some(own_question(after, QuestionKind::Baseline, text))
+    let checks = failing.iter().map(|receipt| receipt.check.as_str());
+    Some(question_of_checks(after, QuestionKind::Baseline, text, checks))
 }

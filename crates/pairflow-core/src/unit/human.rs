@@ -25,7 +25,7 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
         return Err(Refusal::TooManyQuestions);
     }
     let mut events = presence::withdrawals(unit, by, |_| true);
-    let body = Question { question: question.clone(), kind: QuestionKind::Question, about: None, wants: None };
+    let body = Question::new(QuestionKind::Question, question.clone());
     let mut event = Event::own(unit.round, Body::HumanQuestion(body));
     event.sender = Party::Agent(by.clone());
     event.refs.clone_from(refs);
@@ -36,13 +36,24 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
 
 /// A question of pairflow's own.
 pub(super) fn own_question(unit: &Unit, kind: QuestionKind, question: String) -> Event {
-    Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about: None, wants: None }))
+    Event::own(unit.round, Body::HumanQuestion(Question::new(kind, question)))
+}
+
+/// A question of pairflow's own about what these checks say.
+pub(super) fn question_of_checks<'a>(
+    unit: &Unit,
+    kind: QuestionKind,
+    question: String,
+    checks: impl IntoIterator<Item = &'a str>,
+) -> Event {
+    let checks = checks.into_iter().map(str::to_owned).collect();
+    Event::own(unit.round, Body::HumanQuestion(Question { checks, ..Question::new(kind, question) }))
 }
 
 /// A question of pairflow's own about the presence of `agent`.
 pub(super) fn question_about(unit: &Unit, agent: &AgentId, kind: QuestionKind, question: String) -> Event {
     let about = Some(agent.clone());
-    Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about, wants: None }))
+    Event::own(unit.round, Body::HumanQuestion(Question { about, ..Question::new(kind, question) }))
 }
 
 /// The question of a critic that wants the person to decide before the loop goes on.
@@ -121,31 +132,33 @@ fn needs_reply(unit: &Unit) -> Option<&OpenQuestion> {
     unit.questions.iter().find(|open| !open.kind.is_answered_by_resume())
 }
 
-/// The person has changed the checks, and thereby answers what was asked about those that could not be run or fail.
-pub(super) fn try_again(unit: &Unit) -> Vec<Event> {
+/// The person has changed these checks, or the setup command of all, and thereby answers what was asked about them.
+pub(super) fn try_again(unit: &Unit, changed: impl Fn(&str) -> bool) -> Vec<Event> {
+    let asked = |open: &&OpenQuestion| open.kind.is_about_tree() && open.checks.iter().any(|check| changed(check));
+    answer_about_tree(unit, asked, "the command was changed")
+}
+
+/// Answers what was asked about a tree that is no longer the newest one.
+pub(super) fn another_tree(unit: &Unit) -> Vec<Event> {
+    answer_about_tree(unit, |open| open.kind.is_about_tree(), "the base was merged, and the checks run again")
+}
+
+fn answer_about_tree(unit: &Unit, asked: impl Fn(&&OpenQuestion) -> bool, message: &str) -> Vec<Event> {
     let Some(turn) = unit.phase.turn() else { return Vec::new() };
-    let asked = |kind: QuestionKind| unit.questions.iter().filter(move |open| open.kind == kind);
-    let reply = |decision| Reply { message: "the command was changed".to_owned(), decision };
-    let could_not = asked(QuestionKind::CouldNotCheck).map(|open| (open, Some(Decision::Continue)));
-    let failing = unit.questions.iter().filter(|open| open.kind.is_about_checks()).map(|open| (open, None));
-    could_not.chain(failing).map(|(open, decision)| answer(unit, turn, open, reply(decision))).collect()
+    let reply = |open: &OpenQuestion| {
+        let decision = (open.kind == QuestionKind::CouldNotCheck).then_some(Decision::Continue);
+        Reply { message: message.to_owned(), decision }
+    };
+    unit.questions.iter().filter(asked).map(|open| answer(unit, turn, open, reply(open))).collect()
 }
 
 /// Answers the question about what fails once the person has waived all of it; `after` is the state with the waiver.
 pub(super) fn nothing_fails(unit: &Unit, after: &Unit) -> Vec<Event> {
-    let on_base = after.snapshot.is_none() && after.failing_on_base().next().is_some();
+    let on_base = after.is_untouched() && after.failing_on_base().next().is_some();
     let fails = on_base || !send_back::failing(after).is_empty();
     let Some(turn) = unit.phase.turn().filter(|_| !fails) else { return Vec::new() };
     let asked = unit.questions.iter().filter(|open| open.kind.is_about_checks());
     let reply = || Reply { message: "what fails was waived".to_owned(), decision: None };
-    asked.map(|open| answer(unit, turn, open, reply())).collect()
-}
-
-/// Answers the question about the base once another one was merged: what fails now fails on the work.
-pub(super) fn merged_anew(unit: &Unit) -> Vec<Event> {
-    let Some(turn) = unit.phase.turn() else { return Vec::new() };
-    let asked = unit.questions.iter().filter(|open| open.kind == QuestionKind::Baseline);
-    let reply = || Reply { message: "the base was merged anew".to_owned(), decision: None };
     asked.map(|open| answer(unit, turn, open, reply())).collect()
 }
 

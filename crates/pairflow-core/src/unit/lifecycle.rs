@@ -1,9 +1,11 @@
 //! The life of the bubble itself: starting, updating, stopping, and letting agents in.
 
 use crate::config::{changes, is_live};
+use std::collections::BTreeSet;
+
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
-use crate::rules::Rules;
+use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, QuestionKind, Task, Workspace};
+use crate::rules::{Check, Rules};
 use crate::time::Moment;
 use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, baseline, converge, decide, human, stop};
 
@@ -139,7 +141,7 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
-    events.extend(human::merged_anew(unit));
+    events.extend(human::another_tree(unit));
     events.extend(stop::stop(unit, &events));
     Ok(Decided::of(events))
 }
@@ -172,12 +174,25 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes });
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    let same = unit.rules.checks == rules.checks && unit.rules.setup == rules.setup;
-    let answers = if same { Vec::new() } else { human::try_again(unit) };
+    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    let answers = human::try_again(unit, |check| set_up_anew || other.contains(check));
+    let about_base = unit.questions.iter().find(|open| open.kind == QuestionKind::Baseline).map(|open| &open.id);
+    let answered = answers.iter().any(|answer| about_base.is_some() && answer.in_reply_to.as_ref() == about_base);
     let mut events: Vec<_> = std::iter::once(event).chain(answers).collect();
-    // What was not changed may fail on the base as before.
-    events.extend(baseline::question(&converge::fold(unit, &events, Moment::default())));
+    if answered {
+        // What was not changed may fail on the base as before.
+        events.extend(baseline::question(&converge::fold(unit, &events, Moment::default())));
+    }
     Ok(Decided::of(events))
+}
+
+/// The names of the checks that are new, gone, or run another command or in another place.
+pub(super) fn changed_checks(before: &Rules, after: &Rules) -> BTreeSet<String> {
+    let elsewhere = before.checks_in != after.checks_in;
+    let changed = |all: &[Check], one: &Check| elsewhere || !all.contains(one);
+    let gone = before.checks.iter().filter(|check| changed(&after.checks, check));
+    let new = after.checks.iter().filter(|check| changed(&before.checks, check));
+    gone.chain(new).map(|check| check.name.clone()).collect()
 }
 
 /// Whether the value of a key has a say in what is accepted.

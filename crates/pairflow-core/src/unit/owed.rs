@@ -93,7 +93,7 @@ pub fn missing_checks(unit: &Unit) -> Vec<(&Check, Place)> {
 fn missing(unit: &Unit, check: &Check) -> Option<Place> {
     let here = if unit.rules.checks_in == ChecksIn::Worktree { Place::Worktree } else { Place::Checkout };
     let settled = if unit.streak.is_empty() || check.is_own() || here == Place::Worktree { here } else { Place::Fresh };
-    if unit.snapshot.is_none() {
+    if unit.snapshot.is_none() || unit.is_untouched() {
         return unit.wants_baseline(check).then_some(Place::Base);
     }
     match unit.check(&check.name) {

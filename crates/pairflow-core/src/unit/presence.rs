@@ -286,7 +286,8 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment
     let mut events = Vec::new();
     if !asked(unit, agent, kind) {
         let (about, wants) = (Some(agent.clone()), (kind == QuestionKind::Permit).then(|| what.to_owned()));
-        events.push(Event::own(unit.round, Body::HumanQuestion(Question { question, kind, about, wants })));
+        let asked = Question { about, wants, ..Question::new(kind, question) };
+        events.push(Event::own(unit.round, Body::HumanQuestion(asked)));
     }
     if kind == QuestionKind::Permission {
         // No hook waits any more: what a person answered now would reach nobody.

@@ -9,7 +9,7 @@ use crate::ids::{AgentId, Party};
 use crate::log::{Event, Lifecycle, QuestionKind};
 use crate::rounds::{Row, RowState};
 use crate::time::Moment;
-use crate::unit::human::own_question;
+use crate::unit::human::question_of_checks;
 use crate::unit::lifecycle::own;
 use crate::unit::{CheckState, Decided, Returned, Seat, Stage, Turn, Unit, converge, missing_checks};
 
@@ -59,7 +59,7 @@ impl Unit {
             let (finding, author) = (row.id, row.reproducer_by()?);
             Some(format!(
                 "\nIf the reproducer of {finding} is wrong: {author} may take it back, {implementer} may dispute {finding}, and \
-                 `pairflow waive {id} {finding} --reason '…'` closes it on your word."
+                 `pairflow waive {id} {finding} --reason '…'` closes it."
             ))
         });
         told.collect()
@@ -132,7 +132,7 @@ fn question(unit: &Unit, why: &[String]) -> Event {
     });
     text.push_str(&format!("\nA reply goes to {agent}, which has the turn again.{}", correct.unwrap_or_default()));
     text.push_str(&unit.about_reproducers());
-    own_question(unit, QuestionKind::Failing, text)
+    question_of_checks(unit, QuestionKind::Failing, text, unit.failing_checks())
 }
 
 /// The last lines that a check printed, each on a line of its own.

@@ -233,6 +233,9 @@ pub struct OpenQuestion {
     /// What that agent wants to be allowed, if it can be allowed from everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wants: Option<String>,
+    /// The checks that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
     /// When it was asked.
     pub at: Timestamp,
 }

@@ -5,7 +5,7 @@ use crate::ids::{FindingId, Party, TreeId};
 use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
 use crate::rules::Check;
 use crate::time::Moment;
-use crate::unit::human::{own_question, question_about};
+use crate::unit::human::{own_question, question_about, question_of_checks};
 use crate::unit::lifecycle::own;
 use crate::unit::send_back::quoted;
 use crate::unit::stop::stop;
@@ -75,25 +75,24 @@ pub(super) fn checked(unit: &Unit, receipt: &Receipt) -> Result<Decided, Refusal
     let fact = Evidence::Receipt { receipt: receipt.clone() };
     let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
     let after = converge::fold(unit, &events, Moment::default());
-    events.extend(match receipt.place {
-        Place::Base => baseline::question(&after),
-        _ => could_not_check(&after).or_else(|| differs(unit, receipt)),
-    });
+    match receipt.place {
+        Place::Base => events.extend(baseline::question(&after)),
+        _ => events.extend(could_not_check(&after).into_iter().chain(differs(unit, receipt))),
+    }
     Ok(Decided::of(events))
 }
 
 /// The question about a check that passed with caches and fails without.
 fn differs(unit: &Unit, receipt: &Receipt) -> Option<Event> {
     let passed = |one: &&Receipt| one.check == receipt.check && one.outcome.passed();
-    let before = unit.receipts.iter().rev().find(passed)?;
-    if receipt.place != Place::Fresh || !matches!(receipt.outcome, Outcome::Failed { .. }) {
+    let passed = unit.receipts.iter().any(|one| passed(&one));
+    if !passed || receipt.place != Place::Fresh || !matches!(receipt.outcome, Outcome::Failed { .. }) {
         return None;
     }
     let (id, name, tail) = (&unit.id, &receipt.check, quoted(receipt));
-    let ran = before.duration_ms / 1000;
     let text = format!(
-        "the check '{name}' passed in {ran} s where build caches and installed packages are kept, and fails in a fresh \
-         checkout of the same tree.\n'{name}' runs: {}{tail}\n\
+        "the check '{name}' passed where build caches and installed packages are kept, and fails in a fresh checkout of the \
+         same tree.\n'{name}' runs: {}{tail}\n\
          To run it there once more: `pairflow reply {id} --decision continue`.\n\
          A message lets the failure count: the work goes back to be repaired.\n\
          If something has to be installed first, say so with `pairflow config set {id} commands.setup='…'`, or correct the \
@@ -101,7 +100,7 @@ fn differs(unit: &Unit, receipt: &Receipt) -> Option<Event> {
          A waiver (`pairflow waive {id} {name} --reason '…'`) accepts the work whatever the check says.",
         receipt.command
     );
-    Some(own_question(unit, QuestionKind::Differs, text))
+    Some(question_of_checks(unit, QuestionKind::Differs, text, [name.as_str()]))
 }
 
 /// The one question about all checks that could not be run, once nothing else is left to try.
@@ -120,7 +119,8 @@ fn could_not_check(after: &Unit) -> Option<Event> {
         "the {checks} {names} could not be run ({}). Try again (continue), or record {them} as not available (accept)?",
         why.unwrap_or("no reason is known")
     );
-    Some(own_question(after, QuestionKind::CouldNotCheck, question))
+    let checks = missing.iter().map(|check| check.name.as_str());
+    Some(question_of_checks(after, QuestionKind::CouldNotCheck, question, checks))
 }
 
 fn given_up(unit: &Unit, check: &str) -> bool {

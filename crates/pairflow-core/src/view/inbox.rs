@@ -213,7 +213,7 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
 /// What a person can do about what fails: correct the command of a check, waive it, or stop the bubble.
 fn repairs(unit: &Unit) -> Vec<String> {
     let id = &unit.id;
-    let on_base = unit.failing_on_base().map(|receipt| receipt.check.as_str()).filter(|_| unit.snapshot.is_none());
+    let on_base = unit.failing_on_base().map(|receipt| receipt.check.as_str()).filter(|_| unit.is_untouched());
     let checks = unit.failing_checks().chain(on_base).flat_map(|name| {
         [format!("pairflow config set {id} commands.{name}='…'"), format!("pairflow waive {id} {name} --reason '…'")]
     });

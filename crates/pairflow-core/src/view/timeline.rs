@@ -266,7 +266,7 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
         Lifecycle::CommitFailed { reason } => (with("commit failed", reason), Tone::Bad),
         Lifecycle::UpdateRequested { .. } => plain("merges the base branch into the worktree".to_owned()),
         Lifecycle::Updated { base, same_patch, .. } => {
-            let kept = if *same_patch { "; it changed no file of the work, so clean reviews are kept" } else { "" };
+            let kept = if *same_patch { "; it changed no file of the work" } else { "" };
             plain(format!("the base is now {}{kept}", base.short()))
         }
         Lifecycle::UpdateFailed { reason, .. } => (with("update failed", reason), Tone::Bad),

@@ -166,7 +166,7 @@ impl Wait {
 
     fn never(&self, unit: &Unit) -> String {
         let what = match (self.goal, &self.by) {
-            (Some(WaitFor::Answer), _) => "no question is answered any more",
+            (Some(WaitFor::Answer), _) => "no question is open any more",
             (Some(WaitFor::Approval), _) | (None, None) => "it never waits for approval",
             (Some(WaitFor::Turn), _) | (None, Some(_)) => "there is no further turn",
         };

@@ -114,7 +114,7 @@ impl Bubble {
         let bytes: usize = criteria.iter().map(String::len).sum();
         if bytes > MAX_TEXT {
             return Err(EngineError::BadInput(format!(
-                "the acceptance criteria of the task and its document have {bytes} bytes, and {MAX_TEXT} are the most; put details into a file of the repository"
+                "the acceptance criteria of the task and its document are {bytes} bytes; the limit is {MAX_TEXT}. Put details into a file of the repository"
             )));
         }
         let task = if new.task.len() > INLINE_LIMIT { self.inline(&new.task, refs)? } else { new.task.clone() };

@@ -130,14 +130,19 @@ pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u
 pub(crate) enum ByHand {
     /// Both fit together without it.
     NoConflict,
-    /// Nobody has edited any of the files in conflict, which are these.
+    /// Nobody has edited these files in conflict.
     Untouched(Vec<String>),
     /// Both together, as one commit on the base: the files in conflict are those of the worktree.
     Joined(CommitId),
 }
 
-/// Merges the finished `commit` with `tip` and takes the files in conflict as the worktree has them.
-pub(crate) fn join_by_hand(workspace: &Workspace, commit: &CommitId, tip: &CommitId) -> Result<ByHand, GitError> {
+/// Merges the finished `commit` with `tip` and takes the files in conflict as the worktree has them; with `keep` also those
+/// that nobody has edited.
+pub(crate) fn join_by_hand(
+    workspace: &Workspace,
+    (commit, tip): (&CommitId, &CommitId),
+    keep: bool,
+) -> Result<ByHand, GitError> {
     let git = workspace.git();
     let merged = merge_marked(&git, commit, tip, None)?;
     if merged.1.is_empty() {
@@ -145,8 +150,10 @@ pub(crate) fn join_by_hand(workspace: &Workspace, commit: &CommitId, tip: &Commi
     }
     let (now, _) = look(workspace)?;
     let edited = changes(&git, &tree_of(&git, commit)?, &now)?;
-    if !edited.iter().any(|change| merged.1.contains(&change.path)) {
-        return Ok(ByHand::Untouched(merged.1));
+    let is_edited = |path: &String| edited.iter().any(|change| change.path == *path);
+    let untouched: Vec<_> = merged.1.iter().filter(|path| !keep && !is_edited(path)).cloned().collect();
+    if !untouched.is_empty() {
+        return Ok(ByHand::Untouched(untouched));
     }
     let tree = with_files_of(workspace, &git, &now, merged)?;
     let joined = own_commit(&git, &tree, tip, format!("pairflow: the work of {}, resolved by hand\n", workspace.id))?;
@@ -163,8 +170,8 @@ pub(crate) fn bring_to(workspace: &Workspace, tree: &TreeId) -> Result<(), GitEr
 }
 
 /// Makes the files of a checkout of our own those of `commit`, whatever lies there, and lets its git say so, too. Ignored
-/// files that are not in the way stay. Returns the tree.
-pub(crate) fn force_to(workspace: &Workspace, commit: &CommitId) -> Result<TreeId, GitError> {
+/// files that are not in the way stay. Returns the tree, and whether anything else was there.
+pub(crate) fn force_to(workspace: &Workspace, commit: &CommitId) -> Result<(TreeId, bool), GitError> {
     let git = workspace.git();
     let (now, index) = look(workspace)?;
     let tree = tree_of(&git, commit)?;
@@ -175,7 +182,8 @@ pub(crate) fn force_to(workspace: &Workspace, commit: &CommitId) -> Result<TreeI
     let head = workspace.git_dir.join("HEAD");
     replace(&head, format!("{commit}\n").as_bytes()).map_err(|source| GitError::io("write", &head, source))?;
     index.keep();
-    Ok(tree)
+    let differed = now != tree;
+    Ok((tree, differed))
 }
 
 /// What an update remembers of the files before it, on private refs: after a crash nobody could tell any more which

@@ -2,7 +2,7 @@
 //!
 //! Only what passed is remembered: what failed may have been repaired on this machine since.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::hash::sha256;
@@ -12,6 +12,9 @@ use super::bench::Errand;
 use crate::checks::Checked;
 use crate::engine::Bubble;
 
+/// How many notes are kept at most.
+const MOST: usize = 1_000;
+
 /// Where it is remembered that a command passes on a tree.
 pub(super) struct Known {
     note: PathBuf,
@@ -20,8 +23,8 @@ pub(super) struct Known {
 impl Known {
     /// The note about this command on this tree, after this setup command.
     pub(super) fn of(bubble: &Bubble, unit: &Unit, errand: Errand<'_>) -> Self {
-        let setup = unit.rules.setup.as_deref().unwrap_or_default();
-        let what = format!("{}\0{}\0{setup}", errand.tree, errand.command);
+        let (setup, place) = (unit.rules.setup.as_deref().unwrap_or_default(), unit.rules.checks_in);
+        let what = format!("{}\0{}\0{setup}\0{place:?}", errand.tree, errand.command);
         Self { note: bubble.engine.dirs.state.join("baselines").join(sha256(what.as_bytes())) }
     }
 
@@ -34,10 +37,20 @@ impl Known {
     pub(super) fn note(&self, receipt: &Receipt) {
         if receipt.outcome.passed() {
             // Without the note the check runs once more.
-            let _ = self.note.parent().map(std::fs::create_dir_all);
+            let _ = self.note.parent().map(make_room);
             let _ = crate::regular::write(&self.note, "");
         }
     }
+}
+
+/// Makes the directory of notes, or empties it when there are many: most are about bases that nobody cuts from any more.
+fn make_room(notes: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(notes)?;
+    if std::fs::read_dir(notes)?.count() >= MOST {
+        std::fs::remove_dir_all(notes)?;
+        std::fs::create_dir_all(notes)?;
+    }
+    Ok(())
 }
 
 /// What comes of a check that is known to pass.

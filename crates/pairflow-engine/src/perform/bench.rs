@@ -21,7 +21,7 @@ pub(super) struct Bench {
     setup: Option<String>,
     timeout: Duration,
     env: Vec<(String, String)>,
-    registry: PathBuf,
+    registry: Option<PathBuf>,
     /// What its files were once it was set up.
     ready: TreeId,
     /// Whether what is installed there may be out of date.
@@ -48,6 +48,8 @@ pub(super) struct Site<'a> {
     pub(super) unit: &'a Unit,
     /// Ends what runs.
     pub(super) cancel: &'a Cancel,
+    /// Whether nobody else works for the bubble meanwhile, so that what runs can be recorded and ended after a crash.
+    pub(super) attended: bool,
 }
 
 /// Why there is nothing to run a command in.
@@ -61,7 +63,7 @@ pub(super) enum Unready {
 impl Bench {
     /// Brings a checkout to `commit` and sets it up. The setup command runs again where what it reads has changed.
     pub(super) fn open(site: Site<'_>, commit: &CommitId, place: Place) -> Result<Result<Self, Unready>, EngineError> {
-        let Site { bubble, unit, cancel } = site;
+        let Site { bubble, unit, cancel, .. } = site;
         let repo = Repo::discover(bubble.control.repo())?;
         let like = bubble.workspace(unit)?;
         let checkout = match place {
@@ -74,7 +76,7 @@ impl Bench {
             setup: unit.rules.setup.clone(),
             timeout: Duration::from_secs(unit.rules.check_timeout_secs),
             env: bubble.check_env(port_variables(ports.first, ports.count))?,
-            registry: bubble.registry(),
+            registry: site.attended.then(|| bubble.registry()),
             ready: checkout.tree().clone(),
             stale: true,
             place,
@@ -84,7 +86,7 @@ impl Bench {
         let needs = bench.setup.as_ref().map(|setup| bench.checkout.needs(setup)).transpose()?;
         let current = needs.iter().any(|needs| set_up_for.as_ref().is_some_and(|done| done.needs == needs.needs));
         if current || bench.setup.is_none() {
-            bench.stale = bench.setup.is_some() && set_up_for != needs;
+            bench.stale = bench.setup.is_some() && (set_up_for != needs || bench.checkout.was_rewritten());
             return Ok(Ok(bench));
         }
         Ok(bench.set_up(cancel)?.map(|()| bench))
@@ -153,7 +155,7 @@ impl Bench {
     }
 
     /// Puts the files back as they were once it was set up.
-    fn clear(&self) -> Result<(), EngineError> {
+    pub(super) fn clear(&self) -> Result<(), EngineError> {
         Ok(self.checkout.put_back(&self.ready)?)
     }
 
@@ -187,7 +189,7 @@ impl Bench {
             timeout: self.timeout,
             max_output: OUTPUT_LIMIT,
             env: &self.env,
-            registry: Some(self.registry.clone()),
+            registry: self.registry.clone(),
             observe,
             changed_files,
         };

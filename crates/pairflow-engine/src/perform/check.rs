@@ -36,14 +36,18 @@ pub(super) fn perform(
     let (check, place) = (wanted.check, wanted.place);
     let Some(workspace) = &unit.workspace else { return Ok(None) };
     let (tree, commit) = match &unit.snapshot {
-        Some(snapshot) => (&snapshot.tree, &snapshot.commit),
-        None => (&workspace.base_tree, &workspace.base),
+        Some(snapshot) if place != Place::Base => (&snapshot.tree, &snapshot.commit),
+        _ => (&workspace.base_tree, &workspace.base),
     };
     let errand = Errand { name: &check.name, command: &check.command, tree };
     let known = Known::of(bubble, unit, errand);
     let checked = match check {
         check if check.command == Check::BUILT_IN => Some(documents::check(bubble, unit, check, tree)?),
-        check if check.name == Check::RED_GREEN => red_green::check(site, check)?,
+        check if check.name == Check::RED_GREEN => {
+            // It takes the same checkout to the base and sets it up there.
+            *bench = None;
+            red_green::check(site, check)?
+        }
         _ if place == Place::Base && known.passed() => Some(passed_before(errand)),
         _ if unit.rules.checks_in == ChecksIn::Worktree => in_worktree(site, errand, place)?,
         _ => run(site, errand, (commit, place), bench)?,
@@ -89,7 +93,7 @@ fn run(
 
 /// Runs a command where the agents work, and sees whether the files changed in the meantime.
 fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Option<Checked>, EngineError> {
-    let Site { bubble, unit, cancel } = site;
+    let Site { bubble, unit, cancel, .. } = site;
     let workspace = bubble.workspace(unit)?;
     workspace.connected()?;
     // Before the first turn there may be files that the setup command made.
@@ -116,13 +120,13 @@ fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Optio
 }
 
 /// Returns the tree of the files, or why they could not be read.
-pub(crate) fn look(workspace: &Workspace) -> Result<TreeId, String> {
+pub(super) fn look(workspace: &Workspace) -> Result<TreeId, String> {
     observe(workspace).map_err(|error| error.to_string())
 }
 
 /// Whether every file of the tree `ready` is still as it was. What was added in a checkout of our own is thrown away, so
 /// it does no harm: what was checked was the tree.
-pub(crate) fn unharmed(workspace: &Workspace, ready: &TreeId) -> Result<bool, String> {
+pub(super) fn unharmed(workspace: &Workspace, ready: &TreeId) -> Result<bool, String> {
     let now = look(workspace)?;
     if now == *ready {
         return Ok(true);
@@ -132,7 +136,7 @@ pub(crate) fn unharmed(workspace: &Workspace, ready: &TreeId) -> Result<bool, St
 }
 
 /// Returns the files that differ between two trees.
-pub(crate) fn named(workspace: &Workspace, from: &TreeId, to: &TreeId) -> Vec<String> {
+pub(super) fn named(workspace: &Workspace, from: &TreeId, to: &TreeId) -> Vec<String> {
     match changes(&workspace.git(), from, to) {
         Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
         Err(error) => vec![format!("(git could not name them: {error})")],

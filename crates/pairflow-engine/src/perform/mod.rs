@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod commit;
 mod documents;
+mod joined;
 mod observe;
 mod open;
 mod prepare;
@@ -16,9 +17,9 @@ mod snapshot;
 mod update;
 mod weakened;
 
-pub(crate) use check::{look, named, unharmed};
 pub(crate) use commit::commit_now;
 pub(crate) use documents::paths as documents;
+pub(crate) use joined::{Joined, check_joined};
 pub use observe::{head_seen, seen};
 pub(crate) use prepare::set_up;
 pub use project::write_projections;

@@ -13,7 +13,7 @@ use crate::git::Call;
 
 /// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
 pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
-    let Site { bubble, unit, cancel } = site;
+    let Site { bubble, unit, cancel, .. } = site;
     let (Some(snapshot), Some(workspace)) = (&unit.snapshot, &unit.workspace) else { return Ok(None) };
     if snapshot.whole.is_some() {
         let why = "too many files changed to tell which of them are tests".to_owned();

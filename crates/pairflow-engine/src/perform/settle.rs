@@ -77,7 +77,7 @@ fn perform(
     bench: &mut Option<Bench>,
     cancel: &Cancel,
 ) -> Result<Option<Command>, EngineError> {
-    let site = Site { bubble, unit, cancel };
+    let site = Site { bubble, unit, cancel, attended: true };
     match effect {
         Effect::PrepareWorkspace => Ok(prepare::perform(bubble, unit, cancel)),
         Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author.clone(), *number).map(Some),

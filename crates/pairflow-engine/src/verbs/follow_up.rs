@@ -6,12 +6,13 @@ use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
 use crate::engine::{Bubble, Confirmed, EngineError, NewBubble};
 use crate::git::{ByHand, MergedTree, Repo, join_by_hand, merge_tree};
+use crate::verbs::InConflict;
 
 impl Bubble {
     /// Makes a bubble with the same task and rules that begins with this one's commit, merged with what the base branch
     /// has become. DONE itself stays final. With `by_hand`, files in conflict are taken as the person left them in this
     /// bubble's worktree.
-    pub fn follow_up(&self, by_hand: bool) -> Result<Bubble, EngineError> {
+    pub fn follow_up(&self, conflict: InConflict) -> Result<Bubble, EngineError> {
         let unit = self.load()?.unit;
         let Phase::Done(done) = &unit.phase else {
             let refusal = Refusal::WrongState {
@@ -28,7 +29,11 @@ impl Bubble {
         let repo = Repo::discover(self.control.repo())?;
         let id = self.next_id();
         let mut resolved = resolved(&unit);
-        let continues = if by_hand { self.joined_by_hand(&unit, &done.commit, &repo)? } else { done.commit.clone() };
+        let continues = match conflict {
+            InConflict::Stop => done.commit.clone(),
+            InConflict::Edited => self.joined_by_hand(&unit, &done.commit, &repo, false)?,
+            InConflict::Kept => self.joined_by_hand(&unit, &done.commit, &repo, true)?,
+        };
         resolved.rules.continues = Some(continues);
         resolved.rules.bubble_branch = format!("bubble/{id}");
         let task = self.whole_task(&unit)?;
@@ -40,25 +45,26 @@ impl Bubble {
     }
 
     /// Returns the work and the base as the person has joined them in the worktree of this bubble, which is DONE.
-    fn joined_by_hand(&self, unit: &Unit, commit: &CommitId, repo: &Repo) -> Result<CommitId, EngineError> {
+    fn joined_by_hand(&self, unit: &Unit, commit: &CommitId, repo: &Repo, keep: bool) -> Result<CommitId, EngineError> {
         let (id, base) = (&self.id, &unit.rules.base_branch);
         let workspace = self.workspace(unit)?;
         let worktree = workspace.path.display().to_string();
         if workspace.is_clone() || !workspace.path.is_dir() {
+            let why = if workspace.is_clone() { "works in a clone" } else { "has no worktree any more" };
             return Err(EngineError::BadInput(format!(
-                "{id} has no worktree in which its conflict with {base} could be resolved; let the next bubble resolve it: \
+                "{id} {why}, so its conflict with {base} cannot be resolved there; let the next bubble resolve it: \
                  pairflow update {id}"
             )));
         }
         let tip = repo.resolve_branch(base)?;
-        match join_by_hand(&workspace, commit, &tip)? {
+        match join_by_hand(&workspace, (commit, &tip), keep)? {
             ByHand::Joined(joined) => Ok(joined),
             ByHand::NoConflict => Err(EngineError::BadInput(format!(
                 "{base} and the work of {id} do not conflict, so there is nothing to resolve: pairflow update {id}"
             ))),
             ByHand::Untouched(files) => Err(EngineError::BadInput(format!(
                 "nobody has edited {} in {worktree} since the commit; edit the files so that each holds both changes, then: \
-                 pairflow update {id} --resolved",
+                 pairflow update {id} --resolved (to drop the other side on purpose: --resolved --keep)",
                 files.join(", ")
             ))),
         }

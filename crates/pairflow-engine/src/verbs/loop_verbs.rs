@@ -75,11 +75,14 @@ impl Bubble {
         ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))
     }
 
-    /// Waits until the checks have run on the base, and returns the state then: the first turn, or a question.
+    /// Waits until the checks have run on the base, or a person has to do something first; returns the state then.
     pub fn base_checked(&self, unit: &Unit, hands: &Hands) -> Result<Unit, EngineError> {
         let checks = u32::try_from(unit.rules.checks.len() + 1).unwrap_or(u32::MAX);
         let extra = Duration::from_secs(unit.rules.check_timeout_secs).saturating_mul(checks);
-        hands.carry_out(self, extra, |unit| missing_checks(unit).is_empty().then(|| unit.clone()))
+        hands.carry_out(self, extra, |unit| {
+            let runs = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
+            (!runs || missing_checks(unit).is_empty()).then(|| unit.clone())
+        })
     }
 
     /// Takes the lock of a start, which the kernel frees with its holder.

@@ -1,22 +1,18 @@
 //! The bubble's commit reaches the base branch: checked in a scratch worktree first, never behind anyone's back.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 
-use crate::checks::{CheckRun, run_check};
-use crate::engine::{Bubble, EngineError, port_variables};
+use crate::engine::{Bubble, EngineError};
 use crate::git::{
     Advanced, How, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, is_ancestor, merge as advance,
-    merge_tree, observe, own_commit, plan_merge, tree_of,
+    merge_tree, own_commit, plan_merge, tree_of,
 };
-use crate::perform::{look, named, unharmed};
-use crate::process::Cancel;
+use crate::perform::{Joined, check_joined};
 use crate::supervise::Care;
-use crate::workspace::{DEFAULT_COUNT, Scratch, lease};
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +59,8 @@ pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) 
         MergedTree::Conflict(files) => Err(conflict(bubble, &files)),
         MergedTree::Tree(tree) => {
             let joined = own_commit(&git, &tree, &tip, format!("pairflow: rehearsal of {}\n", bubble.id))?;
-            checked(bubble, &unit, &Scratch::new(&repo, &joined)?, say)?;
+            // Nobody has the bubble in care, so what runs is not recorded with it.
+            checked(bubble, &unit, Joined { commit: &joined, tree: &tree, attended: false }, say)?;
             Ok(Rehearsal::Ready(Some(tree)))
         }
     }
@@ -103,7 +100,8 @@ pub fn merge(
         How::Join(commit) if rehearsed.is_some() && Some(&tree_of(&repo.git(), commit)?) == rehearsed => {}
         How::Join(commit) => {
             let _care = Care::alone(bubble)?;
-            checked(bubble, &unit, &Scratch::new(&repo, commit)?, say)?;
+            let tree = tree_of(&repo.git(), commit)?;
+            checked(bubble, &unit, Joined { commit, tree: &tree, attended: true }, say)?;
         }
         How::AlreadyIn | How::FastForward(_) => {}
     }
@@ -116,62 +114,30 @@ pub fn merge(
     }
 }
 
-/// Sets the merged tree up like a bubble's own worktree and runs the checks there; one that does not pass stops the
-/// merge.
-fn checked(bubble: &Bubble, unit: &Unit, scratch: &Scratch, say: &dyn Fn(&str)) -> Result<(), EngineError> {
-    let setup = unit.rules.setup.iter().map(|command| ("setup", command.as_str()));
-    // What pairflow checks by itself belongs to the work, not to what the base brings along.
-    let given_up = |name: &String| unit.waived_checks.contains_key(name) || unit.not_available.contains(name);
-    let commands = unit.rules.checks.iter().filter(|check| !check.is_own() && !given_up(&check.name));
-    let checks = commands.map(|check| (check.name.as_str(), check.command.as_str()));
-    let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
-    let workspace = scratch.workspace(&bubble.id)?;
-    let ports = lease(&bubble.engine.dirs.state, scratch.path(), DEFAULT_COUNT)?;
-    let env = bubble.check_env(port_variables(ports.first, ports.count))?;
-    for (name, command) in setup.chain(checks) {
-        say(&format!("running '{command}' on the merged tree"));
-        let tree = observe(&workspace)?;
-        let now = || match name {
-            // A setup command may change the tree; that is what it is for.
-            "setup" => Ok(tree.clone()),
-            _ => Ok(if unharmed(&workspace, &tree)? { tree.clone() } else { look(&workspace)? }),
-        };
-        let run = CheckRun {
-            name,
-            command,
-            workspace: scratch.path(),
-            place: Place::Fresh,
-            tree: &tree,
-            timeout: Duration::from_secs(unit.rules.check_timeout_secs),
-            max_output: 1024 * 1024,
-            env: &env,
-            registry: Some(bubble.registry()),
-            observe: &now,
-            changed_files: &|from, to| named(&workspace, from, to),
-        };
-        let ran = run_check(&run, &cancel).map_err(|cancelled| EngineError::Effect(cancelled.to_string()))?;
-        passed(bubble, unit, &ran.receipt)?;
+/// Checks a joined commit; a check that does not pass stops the merge.
+fn checked(bubble: &Bubble, unit: &Unit, joined: Joined<'_>, say: &dyn Fn(&str)) -> Result<(), EngineError> {
+    match check_joined(bubble, unit, joined, say)? {
+        Some(receipt) => Err(stopped_by(bubble, unit, &receipt)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Tells a merged tree that is wrong from one that could not be judged.
-fn passed(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> Result<(), EngineError> {
+fn stopped_by(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> EngineError {
     let (id, base, Receipt { check, command, .. }) = (&bubble.id, &unit.rules.base_branch, receipt);
     let said = receipt.tail.lines().last().unwrap_or("it printed nothing");
-    Err(EngineError::Effect(match &receipt.outcome {
-        Outcome::Passed => return Ok(()),
+    EngineError::Effect(match &receipt.outcome {
         Outcome::Failed { timed_out: true, .. } => format!(
             "the check '{check}' ({command}) ran out of time on the merge of {id} into {base}, so nothing was merged; next: pairflow update {id}"
         ),
         Outcome::Failed { .. } if check == "setup" => format!(
             "the setup command '{command}' failed on the merge of {id} into {base} ({said}), so nothing was checked or merged; fix it, then: pairflow merge {id}"
         ),
-        Outcome::Failed { .. } => format!(
+        Outcome::Passed | Outcome::Failed { .. } => format!(
             "the check '{check}' ({command}) fails on the merge of {id} into {base} ({said}), so nothing was merged; next: pairflow update {id}"
         ),
         Outcome::CouldNotCheck { why } => format!(
             "the check '{check}' ({command}) could not be run on the merge of {id} into {base} ({why}), so nothing was merged; fix it, then: pairflow merge {id}"
         ),
-    }))
+    })
 }

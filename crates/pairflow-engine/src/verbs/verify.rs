@@ -10,7 +10,7 @@ use pairflow_core::unit::{Phase, Unit, evolve, recompute};
 use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Call, Git};
+use crate::git::{Call, Git, same_change};
 use crate::store::{ArtifactError, CacheStand, Foreign, StoreError, Verified};
 
 /// What `verify` found.
@@ -91,6 +91,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     rows.extend(artifacts(bubble, &envelopes));
     rows.extend(bubble.documents_hold(&verified.unit).into_iter().map(|(what, result)| row(what, result)));
     rows.extend(snapshots(bubble, &verified.unit, &envelopes));
+    rows.extend(kept_reviews(bubble, &verified.unit, &envelopes));
     rows.extend(certificate(&envelopes, bubble));
     rows.extend(package(bubble, &verified.unit));
     rows.extend(commit(bubble, &verified.unit));
@@ -253,6 +254,36 @@ fn holds_tree(git: &Git, name: &str, tree: &str) -> Result<(), String> {
     // Reads every file of the tree and compares it with its name, which a look at the connections does not.
     let read = Call::new(["rev-list", "--quiet", "--objects", "--verify-objects", "--no-walk", name]);
     git.run(read.within(Duration::from_secs(600))).map(drop).map_err(damaged)
+}
+
+/// Where reviews were kept over a merge of the base, the work is the same change as before.
+fn kept_reviews(bubble: &Bubble, unit: &Unit, envelopes: &[Envelope]) -> Vec<VerifyRow> {
+    let git = bubble.workspace(unit).and_then(|workspace| Ok(workspace.repo()?.git()));
+    let mut rows = Vec::new();
+    let (mut base, mut tree, mut kept) = (None, None, None);
+    for envelope in envelopes {
+        match &envelope.event.body {
+            Body::Lifecycle(Lifecycle::WorkspaceReady { workspace }) => {
+                (base, tree) = (Some(workspace.base_tree.clone()), Some(workspace.base_tree.clone()));
+            }
+            Body::Lifecycle(Lifecycle::Updated { base: at, base_tree, same_patch }) => {
+                let before = base.replace(base_tree.clone()).zip(tree.clone());
+                kept = before.filter(|_| *same_patch).map(|before| (at.clone(), before));
+            }
+            Body::Evidence(Evidence::Snapshot { snapshot }) => {
+                tree = Some(snapshot.tree.clone());
+                let (Some((at, before)), Some(base)) = (kept.take(), &base) else { continue };
+                let result = git.as_ref().map_err(ToString::to_string).and_then(|git| {
+                    let same = same_change(git, (&before.0, &before.1), (base, &snapshot.tree));
+                    let same = same.map_err(|error| error.to_string())?;
+                    if same { Ok(()) } else { Err("the work is another change than before".to_owned()) }
+                });
+                rows.push(row(format!("merge of the base at {}: changed no file of the work", at.short()), result));
+            }
+            _ => {}
+        }
+    }
+    rows
 }
 
 /// The certificate follows from what stood in the log before it.

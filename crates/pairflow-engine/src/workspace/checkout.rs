@@ -65,6 +65,7 @@ pub struct Checkout {
     workspace: Workspace,
     commit: CommitId,
     tree: TreeId,
+    rewritten: bool,
     fresh: Option<Scratch>,
 }
 
@@ -85,16 +86,16 @@ impl Checkout {
         if let Some(git_dir) = admin_dir(repo, &path) {
             let workspace = placed(repo, like, path.clone(), git_dir);
             // One that cannot be brought there, for whatever reason, is made anew.
-            if let Ok(tree) = force_to(&workspace, commit) {
-                return Ok(Self { workspace, commit: commit.clone(), tree, fresh: None });
+            if let Ok((tree, rewritten)) = force_to(&workspace, commit) {
+                return Ok(Self { workspace, commit: commit.clone(), tree, rewritten, fresh: None });
             }
         }
         let git_dir = make(repo, &path, commit)?;
         let mut workspace = placed(repo, like, path, git_dir);
         forget_index(&workspace);
         workspace.included.extend(copy_included(repo, &workspace.path)?);
-        let tree = force_to(&workspace, commit)?;
-        Ok(Self { workspace, commit: commit.clone(), tree, fresh: None })
+        let (tree, rewritten) = force_to(&workspace, commit)?;
+        Ok(Self { workspace, commit: commit.clone(), tree, rewritten, fresh: None })
     }
 
     /// Checks `commit` out in a place of its own.
@@ -103,8 +104,8 @@ impl Checkout {
         let place = scratch.workspace(&like.id)?;
         let mut workspace = placed(repo, like, place.path, place.git_dir);
         workspace.included.extend(place.included);
-        let tree = force_to(&workspace, commit)?;
-        Ok(Self { workspace, commit: commit.clone(), tree, fresh: Some(scratch) })
+        let (tree, rewritten) = force_to(&workspace, commit)?;
+        Ok(Self { workspace, commit: commit.clone(), tree, rewritten, fresh: Some(scratch) })
     }
 
     /// Returns the root of its files.
@@ -120,6 +121,11 @@ impl Checkout {
     /// Returns the tree of that commit, which its files were when it was opened.
     pub fn tree(&self) -> &TreeId {
         &self.tree
+    }
+
+    /// Whether other files lay in it when it was opened, such as those that a setup command had added.
+    pub fn was_rewritten(&self) -> bool {
+        self.rewritten
     }
 
     /// Whether nothing is in it but the commit.

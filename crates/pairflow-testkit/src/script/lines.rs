@@ -201,14 +201,13 @@ impl Play {
                 let reason = words.quoted().unwrap_or_default();
                 if withdraw { Command::Withdraw { what, reason } } else { Command::Waive { what, reason } }
             }
-            // `config test './test --all'`: another command for a check; without one, no such check.
+            // `config test './test --all'`: another command for a check, or `setup`; without one, none. `config checks_in`: in a
+            // checkout of pairflow's own.
             "config" => {
                 let (name, mut rules) = (words.need("a check"), self.unit.rules.clone());
-                if name == "setup" {
-                    rules.setup = words.quoted();
-                    return self.send(&Command::Configure { rules: Box::new(rules) });
-                }
                 match (words.quoted(), rules.checks.iter().position(|check| check.name == name)) {
+                    (command, _) if name == "setup" => rules.setup = command,
+                    (_, _) if name == "checks_in" => rules.checks_in = ChecksIn::Checkout,
                     (Some(command), Some(at)) => rules.checks[at].command = command,
                     (Some(command), None) => rules.checks.push(Check { name, command }),
                     (None, _) => rules.checks.retain(|check| check.name != name),

@@ -71,7 +71,9 @@ fn open_row(row: &Row) -> String {
 fn evidence(unit: &Unit) -> Vec<String> {
     let clean = unit.streak.iter().map(|review| review.agent.to_string());
     let checks = unit.rules.checks.iter().map(|check| check.name.clone());
-    let is = |name: &str, stand: fn(&CheckState<'_>) -> bool| unit.snapshot.is_some() && stand(&unit.check(name));
+    let is = |name: &str, stand: fn(&CheckState<'_>) -> bool| {
+        unit.snapshot.is_some() && !unit.is_untouched() && stand(&unit.check(name))
+    };
     let failing = checks.clone().filter(|name| is(name, |stand| matches!(stand, CheckState::Failed(_))));
     let given_up = checks.clone().filter(|name| is(name, |stand| *stand == CheckState::NotAvailable));
     let waived = checks.clone().filter(|name| is(name, |stand| matches!(stand, CheckState::Waived(_))));

@@ -100,6 +100,7 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("resume", Command::Resume),
         ("restart", Command::Restart { reason: String::new() }),
         ("config set", configure(unit)),
+        ("config set open_command", open_with(unit)),
         ("waive-finding", waive(Waivable::Finding(first_row(unit)))),
         ("waive-check", waive(Waivable::Check("test".to_owned()))),
         (
@@ -109,6 +110,13 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("stop", Command::Stop { reason: String::new() }),
         ("env", token),
     ]
+}
+
+/// Another editor, which has no say in what is accepted.
+fn open_with(unit: &Unit) -> Command {
+    let mut rules = unit.rules.clone();
+    rules.open_command.push_str(" --wait");
+    Command::Configure { rules: Box::new(rules) }
 }
 
 fn identity() -> CommitIdentity {

@@ -42,15 +42,7 @@ pub fn moment(n: u64) -> Moment {
 
 /// Returns a question as an event.
 pub fn question(text: &str) -> Event {
-    Event::own(
-        1,
-        Body::HumanQuestion(Question {
-            question: text.to_owned(),
-            kind: QuestionKind::Question,
-            about: None,
-            wants: None,
-        }),
-    )
+    Event::own(1, Body::HumanQuestion(Question::new(QuestionKind::Question, text.to_owned())))
 }
 
 /// Returns one to four events, some of them long enough to fill sectors.

@@ -193,7 +193,7 @@ pub(crate) fn on_base(
         out.progress(format_args!("running the checks on {} …", unit.rules.base_branch));
     }
     let unit = bubble.base_checked(&unit, &app.hands())?;
-    let asked = unit.questions.iter().find(|open| open.kind == QuestionKind::Baseline);
+    let asked = unit.questions.iter().find(|open| ci || open.kind == QuestionKind::Baseline);
     let Some(question) = asked.map(|open| revealed(&open.question).into_owned()) else { return Ok(unit) };
     let message = format!("bubble {} is started and waits for you: {question}", bubble.id);
     if !ci {

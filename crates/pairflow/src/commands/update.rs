@@ -14,9 +14,10 @@ use crate::table::{CommandEntry, Group};
 
 /// Merge the base branch into the bubble's worktree
 ///
-/// The checks run again on the merged tree. Clean reviews are kept if the base changed no file of the work; otherwise
-/// they no longer count, and neither does an approval: you are asked first. A conflict changes nothing: edit the files that it names in the worktree, then say --resolved. A bubble that is DONE is followed by
-/// a new one that begins with its work, or with --resolved with what you made of it in its worktree.
+/// The checks run again on the merged tree, and an approval has to be given again. Clean reviews are kept if the base
+/// changed no file of the work. You are asked before anything is taken away. A conflict changes nothing: edit the files
+/// that it names in the worktree, then say --resolved. A bubble that is DONE is followed by a new one that begins with
+/// its work, or with --resolved with what you made of it in its worktree.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow update login-race\n  pairflow update login-race --resolved")]
 pub struct UpdateArgs {
@@ -35,6 +36,16 @@ pub struct UpdateArgs {
     /// Print where the bubble stands then, as JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+impl UpdateArgs {
+    fn conflict(&self) -> InConflict {
+        match (self.resolved, self.keep) {
+            (false, _) => InConflict::Stop,
+            (true, false) => InConflict::Edited,
+            (true, true) => InConflict::Kept,
+        }
+    }
 }
 
 /// The line of the table.
@@ -62,13 +73,8 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if !at_work && unit.lost_by_update(false).is_some() && bubble.base_moved(&unit)? {
         agree(app, out, &bubble, &unit, &args)?;
     }
-    let conflict = match (args.resolved, args.keep) {
-        (false, _) => InConflict::Stop,
-        (true, false) => InConflict::Edited,
-        (true, true) => InConflict::Kept,
-    };
     out.progress(format_args!("merging {base} into the worktree of {} …", bubble.id));
-    let updated = bubble.update(conflict, &app.hands())?;
+    let updated = bubble.update(args.conflict(), &app.hands())?;
     if args.json {
         return status::print_json(app, out, &bubble, updated.as_ref().unwrap_or(&unit));
     }
@@ -112,7 +118,7 @@ fn follow(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, args: &UpdateA
         return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
     }
     let conflicts = if args.resolved { Vec::new() } else { bubble.conflicts_with_base(unit)? };
-    let next = bubble.follow_up(args.resolved)?;
+    let next = bubble.follow_up(args.conflict())?;
     if !conflicts.is_empty() {
         out.warn(format_args!(
             "{base} and the work of {} conflict in {}: these files begin with conflict markers, and resolving them is the \

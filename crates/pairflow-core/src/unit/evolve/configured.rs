@@ -1,11 +1,10 @@
 //! A person changed the configuration of a bubble that is under way.
 
-use std::collections::BTreeSet;
-
-use crate::rules::{Check, Rules};
+use crate::rules::Rules;
 use crate::time::Moment;
 use crate::unit::evolve::turns::set_stage;
 use crate::unit::evolve::waivers::unclean;
+use crate::unit::lifecycle::changed_checks;
 use crate::unit::{Seat, Stage, Unit, missing_checks};
 
 /// Other rules are in force. What a check said under another command does not count any more.
@@ -15,7 +14,7 @@ pub(super) fn configured(unit: &mut Unit, rules: &Rules, at: Moment) {
         let paths = snapshot.changed.iter().map(|file| &file.path);
         snapshot.out_of_scope = paths.filter(|path| !rules.scope.admits(path)).cloned().collect();
     }
-    let other = changed_checks(&before.checks, &rules.checks);
+    let other = changed_checks(&before, rules);
     unit.receipts.retain(|receipt| !other.contains(&receipt.check));
     unit.superseded.retain(|receipt| !other.contains(&receipt.check));
     unit.could_not.retain(|check, _| !other.contains(check));
@@ -39,12 +38,4 @@ pub(super) fn configured(unit: &mut Unit, rules: &Rules, at: Moment) {
         // The review goes on after they have run.
         set_stage(unit, Stage::Opening);
     }
-}
-
-/// The names of the checks that are new, gone, or have another command.
-fn changed_checks(before: &[Check], after: &[Check]) -> BTreeSet<String> {
-    let lacks = |all: &[Check], one: &Check| !all.contains(one);
-    let gone = before.iter().filter(|check| lacks(after, check));
-    let new = after.iter().filter(|check| lacks(before, check));
-    gone.chain(new).map(|check| check.name.clone()).collect()
 }

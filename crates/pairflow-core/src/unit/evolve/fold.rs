@@ -194,6 +194,7 @@ fn updated(unit: &mut Unit, same_patch: bool, at: Moment) {
     unit.updating = false;
     unit.conflict = None;
     unit.resolved = None;
+    unit.baseline.clear();
     if same_patch {
         keep_reviews(unit);
     } else {

@@ -6,7 +6,7 @@ use crate::log::{
 };
 use crate::time::Moment;
 use crate::unit::evolve::notices::notify_holder;
-use crate::unit::evolve::turns::{begin_round, begin_turn};
+use crate::unit::evolve::turns::{begin_round, begin_turn, run_again};
 use crate::unit::evolve::waivers::{waived, withdrawn};
 use crate::unit::{
     Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Seats, Stage, Turn, Unit, WARNINGS_KEPT,
@@ -23,6 +23,7 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         question: presence::shown(unit, question, &envelope.id),
         about: question.about.clone(),
         wants: question.wants.clone(),
+        checks: question.checks.clone(),
         at: envelope.at.ts,
     });
     if let Some(last) = unit.went_back.as_mut().filter(|_| question.kind == QuestionKind::Failing) {
@@ -49,7 +50,7 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.could_not.clear(),
         // What did not pass runs again.
         QuestionKind::Baseline if reply.decision.is_some() => unit.baseline.retain(|one| one.outcome.passed()),
-        QuestionKind::Differs if reply.decision.is_some() => unit.receipts.retain(|one| one.outcome.passed()),
+        QuestionKind::Differs if reply.decision.is_some() => run_again(unit, |one| one.outcome.passed()),
         _ => {}
     }
     let by_person = envelope.event.sender == Party::Human;

@@ -194,9 +194,13 @@ fn supersede(unit: &mut Unit) {
     let passes = passes.into_iter().filter(|name| matches!(unit.check(name), CheckState::Passed(_)));
     let passes: BTreeSet<String> = passes.cloned().collect();
     // One that passed before it failed in a fresh checkout has to pass again, too.
-    let (passed, rest): (Vec<_>, Vec<_>) =
-        unit.receipts.drain(..).partition(|receipt| receipt.outcome.passed() && passes.contains(&receipt.check));
-    unit.receipts = passed;
+    run_again(unit, |receipt| receipt.outcome.passed() && passes.contains(&receipt.check));
+}
+
+/// Has every check run again whose receipt is not to be kept. That it failed is remembered.
+pub(super) fn run_again(unit: &mut Unit, keep: impl Fn(&Receipt) -> bool) {
+    let (kept, rest): (Vec<_>, Vec<_>) = unit.receipts.drain(..).partition(keep);
+    unit.receipts = kept;
     unit.superseded.extend(rest.into_iter().filter(|receipt| matches!(receipt.outcome, Outcome::Failed { .. })));
     let surplus = unit.superseded.len().saturating_sub(SUPERSEDED_KEPT);
     unit.superseded.drain(..surplus);
@@ -226,14 +230,26 @@ pub(super) fn sent_back(unit: &mut Unit, why: &[String], at: Moment) {
 }
 
 pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
-    if receipt.place == Place::Base {
-        unit.baseline.push(receipt.clone());
-        return;
+    let tries = match receipt.outcome {
+        Outcome::CouldNotCheck { .. } => {
+            let tries = unit.could_not.entry(receipt.check.clone()).or_default();
+            *tries += 1;
+            *tries
+        }
+        _ => {
+            unit.could_not.remove(&receipt.check);
+            CHECK_TRIES
+        }
+    };
+    match receipt.place {
+        // On the base only what is left after the last try says anything.
+        Place::Base if tries < CHECK_TRIES => {}
+        Place::Base => {
+            unit.could_not.remove(&receipt.check);
+            unit.baseline.push(receipt.clone());
+        }
+        _ => unit.receipts.push(receipt.clone()),
     }
-    if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
-        *unit.could_not.entry(receipt.check.clone()).or_default() += 1;
-    }
-    unit.receipts.push(receipt.clone());
 }
 
 /// The reproducer of a finding was run. One that could not be run is tried again, then dropped.

@@ -295,7 +295,7 @@ fn files(page: &mut Lines, status: &Status) {
     let changed = count(snapshot.files, "file");
     let by = match snapshot.author {
         Some(Party::Human) => ", last changed by a person",
-        None => ", not known by whom it was last changed",
+        None => ", last changed by an unknown party",
         Some(Party::Agent(_) | Party::Orchestrator) => "",
     };
     let lines = format!("{changed} +{} -{}, tree {}{by}", snapshot.added, snapshot.removed, snapshot.tree.short());

@@ -118,7 +118,7 @@ fn what_fails_only_in_a_fresh_checkout_is_one_question_and_keeps_the_work_from_b
          claude: pass 'no cache needed'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: the check 'test' passed in 0 s where build caches and installed packages are kept, and fails in a fresh checkout of the same tree.
+         #3 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: the check 'test' passed where build caches and installed packages are kept, and fails in a fresh checkout of the same tree.
          #4 RUNNING claude implementer round 2 clean: claude failing: test
          #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again, and the check 'test' fails.
          #6 RUNNING claude implementer round 2 clean: claude failing: test
@@ -196,4 +196,72 @@ fn a_certificate_says_where_the_checks_ran_if_not_in_a_fresh_checkout() {
     assert!(!noted(&play(accepted)).contains("checkout"));
     let elsewhere = play(&format!("given checks in the worktree\n{accepted}"));
     assert!(noted(&elsewhere).contains("checks ran in the agents' own worktree"), "{}", noted(&elsewhere));
+}
+
+#[test]
+fn a_known_failure_is_not_asked_about_again_whatever_else_is_configured() {
+    let mut play = play("test fails on base\nstart\nhuman: reply 'the task is about it'");
+    play.line("human: config lint './lint'");
+    assert!(play.lines.last().unwrap().contains("RUNNING  codex implementer"), "{:?}", play.lines);
+    assert!(play.unit.questions.is_empty(), "{:?}", play.unit.questions);
+}
+
+#[test]
+fn another_command_for_one_check_leaves_the_question_about_another_one_open() {
+    let mut play = play(&format!("given checks test, lint\n{DIFFERS}"));
+    play.line("human: config lint './lint --all'");
+    assert_eq!(kinds(&play), [QuestionKind::Differs]);
+    play.line("human: config test './test --all'");
+    assert!(play.unit.questions.is_empty(), "{:?}", play.lines);
+}
+
+#[test]
+fn a_failure_that_did_not_repeat_itself_is_shown_with_the_pass() {
+    let mut play = play(DIFFERS);
+    play.line("test passes afresh");
+    play.line("human: reply continue");
+    play.line("codex: pass clean");
+    let notes = &play.unit.certificate.as_ref().unwrap().notes;
+    assert!(notes.contains(&"check 'test': failed, then passed on the same tree".to_owned()), "{notes:?}");
+}
+
+#[test]
+fn what_cannot_be_run_on_the_base_is_tried_three_times_before_the_person_is_asked() {
+    let mut play = play("test cannot run on base");
+    play.line("start (hold)");
+    let tries = |play: &Play| play.unit.could_not.get("test").copied().unwrap_or(0);
+    play.line("step");
+    play.line("step");
+    play.line("step");
+    assert_eq!((tries(&play), play.unit.questions.len()), (2, 0), "{:?}", play.lines);
+    play.line("step");
+    assert_eq!(kinds(&play), [QuestionKind::Baseline]);
+}
+
+#[test]
+fn another_base_is_checked_before_anybody_works_on_it() {
+    let mut play = play("start\nhuman: pause");
+    play.line("test fails on base");
+    play.line("base moves README.md");
+    play.line("human: update");
+    play.line("human: resume");
+    assert_eq!(kinds(&play), [QuestionKind::Baseline], "{:?}", play.lines);
+}
+
+#[test]
+fn a_merged_base_answers_what_was_asked_about_the_tree_before() {
+    let mut play = play(DIFFERS);
+    play.line("human: pause");
+    play.line("base moves README.md");
+    play.line("human: update");
+    assert!(play.unit.questions.is_empty(), "{:?}", play.lines);
+}
+
+#[test]
+fn receipts_of_another_place_do_not_count() {
+    let mut play = play("given checks in the worktree\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass clean");
+    play.line("human: config checks_in");
+    assert!(play.unit.streak.is_empty(), "{:?}", play.lines);
+    assert!(play.unit.receipts.iter().all(|receipt| receipt.place == Place::Checkout), "{:?}", play.unit.receipts);
+    assert!(!play.unit.receipts.is_empty());
 }

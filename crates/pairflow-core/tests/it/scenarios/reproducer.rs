@@ -282,7 +282,7 @@ fn the_brief_of_its_author_says_how_a_reproducer_is_taken_back() {
 #[test]
 fn questions_name_the_reproducer_its_last_lines_and_what_can_be_done() {
     let ways = "If the reproducer of F1 is wrong: claude may take it back, codex may dispute F1, and `pairflow waive demo F1 \
-                --reason '…'` closes it on your word.";
+                --reason '…'` closes it.";
     let mut same = proven("codex: pass 'no fault'");
     same.line("codex: pass 'still no fault'");
     let question = &same.unit.questions[0].question;

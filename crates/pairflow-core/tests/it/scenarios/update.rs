@@ -68,7 +68,7 @@ fn clean_reviews_are_kept_where_the_base_changed_no_file_of_the_work() {
     let fresh = play.unit.receipts.iter().all(|receipt| receipt.place == Place::Fresh && receipt.tree.0 == "tree2");
     assert!(fresh && !play.unit.receipts.is_empty(), "{:?}", play.unit.receipts);
     let package = render(&play.unit, certificate, "");
-    assert!(package.contains("of tree tree1, before the base was merged"), "{package}");
+    assert!(package.contains("of tree tree1; the base was merged since"), "{package}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn during_a_turn_an_update_needs_a_pause() {
         "#1 RUNNING codex implementer round 1
          refused: cannot update: the bubble is RUNNING; an agent is at work, and has to be paused first
          #2 RUNNING codex implementer round 1 paused
-         #3 RUNNING codex implementer round 1 opening paused unchecked: test
+         #3 RUNNING codex implementer round 1 opening paused
          #4 RUNNING codex implementer round 1
          #5 RUNNING claude reviewer round 1",
     );
@@ -268,7 +268,7 @@ fn while_the_base_is_merged_nobody_resumes_approves_or_commits() {
          nothing happens
          refused: cannot resume: the bubble is RUNNING; the base branch is being merged into the worktree
          refused: this is no longer owed
-         #4 RUNNING codex implementer round 1 opening paused unchecked: test
+         #4 RUNNING codex implementer round 1 opening paused
          #5 RUNNING codex implementer round 1",
     );
     check(

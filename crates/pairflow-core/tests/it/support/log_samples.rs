@@ -10,15 +10,7 @@ pub(crate) fn bubble() -> BubbleId {
 }
 
 pub(crate) fn question(text: &str) -> Event {
-    Event::own(
-        1,
-        Body::HumanQuestion(Question {
-            question: text.to_owned(),
-            kind: QuestionKind::Question,
-            about: None,
-            wants: None,
-        }),
-    )
+    Event::own(1, Body::HumanQuestion(Question::new(QuestionKind::Question, text.to_owned())))
 }
 
 pub(crate) fn warning(text: &str) -> Event {

@@ -41,6 +41,7 @@ fn waiting(asked: &[(Party, &str)]) -> Unit {
         question: (*question).to_owned(),
         about: None,
         wants: None,
+        checks: Vec::new(),
         at: Timestamp::from_millis(index as i64),
     };
     let questions = asked.iter().enumerate().map(question).collect();

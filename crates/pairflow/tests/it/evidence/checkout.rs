@@ -6,6 +6,7 @@ use pairflow_testkit::home::Home;
 use pairflow_testkit::swap::swap;
 use serde_json::{Value, json};
 
+use crate::evidence::findings::{findings, review};
 use crate::support::bubbles::{handed_over, home, ready};
 use crate::support::log::lines_of;
 
@@ -237,4 +238,44 @@ fn red_green_works_where_the_agents_work_too() {
     let status = home.wait_for_turn("b1", "claude");
     let stands: Vec<_> = status["checks"].as_array().unwrap().iter().map(|check| check["stand"].clone()).collect();
     assert_eq!(stands, ["passed", "passed"]);
+}
+
+#[test]
+fn a_check_that_is_tried_again_on_the_base_finds_what_the_setup_command_added() {
+    let home = home();
+    let installed = home.root().join("installed");
+    let test = format!("test -f generated && test -f {}", installed.display());
+    let create = ["create", "--id", "b1", "--task", "x", "--setup", "echo x > generated", "--test", &test];
+    home.pairflow(&create).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_state("b1", "WAITING_HUMAN");
+    std::fs::write(&installed, "").unwrap();
+    home.pairflow(&["reply", "b1", "--decision", "continue"]).ok();
+    home.wait_for_turn("b1", "codex");
+}
+
+#[test]
+fn reproducers_find_the_packages_of_the_work_also_after_red_green() {
+    let home = home();
+    home.commit(".gitignore", "installed\n", "ignore");
+    home.commit("package.json", "old\n", "packages");
+    home.commit("pairflow.toml", "[evidence]\nred_green = true\n", "configure");
+    home.commit("tests/test_all.py", "true # nothing yet\n", "a first test");
+    let setup = ["--setup", "cp package.json installed", "--test", "sh tests/test_all.py"];
+    home.pairflow(&[&["create", "--id", "b1", "--task", "x"][..], &setup].concat()).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    codex.write("tests/test_all.py", "grep -q right code.txt\n");
+    codex.write("code.txt", "right\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    let found =
+        r#"{"findings": [{"severity": "P1", "title": "an old package", "reproducer": "grep -q new installed"}]}"#;
+    review(&home, &claude, found);
+    home.wait_for_turn("b1", "codex");
+    codex.write("package.json", "new\n");
+    codex.pairflow(&["pass", "--summary", "a newer package", "--fixed", "F1"]).ok();
+    home.wait_for_turn("b1", "claude");
+    assert_eq!(findings(&home, "b1")[0]["reproducer"]["stand"], "passes");
 }

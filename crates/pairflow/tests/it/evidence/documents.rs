@@ -202,7 +202,7 @@ fn an_implementation_follows_an_approved_document_that_is_pinned_by_its_hash() {
     let status = home.status("i3");
     assert_eq!(status["acceptance_criteria"], json!(["AC1 (R1): With 3 failures in a row the document is printed."]));
     assert_eq!(status["prd"]["approved"], "person");
-    home.pairflow(&["status", "i3"]).ok().says("docs/prd.md, approved by the person's word at the creation");
+    home.pairflow(&["status", "i3"]).ok().says("docs/prd.md, confirmed by the person when the bubble was created");
     let first = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/i3/transcript.ndjson")).unwrap();
     assert!(first.contains("\"source\":\"docs/prd.md\""), "{first}");
     assert!(first.contains("[\"docs/prd.md\",\""), "the document is pinned by its hash: {first}");

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::support::bubbles::{handed_over, home, started};
 
-fn findings(home: &Home, id: &str) -> Vec<Value> {
+pub(super) fn findings(home: &Home, id: &str) -> Vec<Value> {
     home.pairflow(&["findings", id, "--json"]).ok().json()["findings"].as_array().unwrap().clone()
 }
 
-fn review(home: &Home, critic: &Agent<'_>, json: &str) {
+pub(super) fn review(home: &Home, critic: &Agent<'_>, json: &str) {
     let file = home.root().join("tmp/review.json");
     std::fs::write(&file, json).unwrap();
     critic.pairflow(&["pass", "--summary", "reviewed", "--findings", &file.display().to_string()]).ok();

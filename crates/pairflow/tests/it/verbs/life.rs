@@ -118,7 +118,7 @@ fn update_keeps_the_reviews_where_the_base_changed_no_file_of_the_work() {
     home.wait_for_state("b1", "READY_FOR_APPROVAL");
     let package = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/artifacts/done-package.md")).unwrap();
     let tree = reviewed.as_str().unwrap();
-    assert_eq!(package.matches(&format!("of tree {tree}, before the base was merged")).count(), 2, "{package}");
+    assert_eq!(package.matches(&format!("of tree {tree}; the base was merged since")).count(), 2, "{package}");
     home.pairflow(&["approve", "b1", "--yes"]).ok();
     home.pairflow(&["commit", "b1", "--yes"]).ok();
     home.pairflow(&["verify", "b1"]).ok();
