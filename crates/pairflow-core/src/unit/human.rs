@@ -6,8 +6,8 @@ use crate::rules::Check;
 use crate::time::Moment;
 use crate::unit::lifecycle::not_updating;
 use crate::unit::{
-    CHECK_TRIES, Command, Decided, MAX_QUESTIONS, OpenQuestion, Refusal, Turn, Unit, converge, key_of, presence,
-    send_back,
+    CHECK_TRIES, CheckState, Command, Decided, MAX_QUESTIONS, OpenQuestion, Refusal, Turn, Unit, converge, key_of,
+    presence, send_back,
 };
 
 /// An agent asks; either seat may, at any time.
@@ -158,8 +158,13 @@ pub(super) fn nothing_fails(unit: &Unit, after: &Unit) -> Vec<Event> {
     let fails = on_base || !send_back::failing(after).is_empty();
     let Some(turn) = unit.phase.turn().filter(|_| !fails) else { return Vec::new() };
     let asked = unit.questions.iter().filter(|open| open.kind.is_about_checks());
-    let reply = || Reply { message: "what fails was waived".to_owned(), decision: None };
-    asked.map(|open| answer(unit, turn, open, reply())).collect()
+    let reply = |decision| Reply { message: "what fails was waived".to_owned(), decision };
+    // What could not be run need not be run any more.
+    let waived = |name: &String| matches!(after.check(name), CheckState::Waived(_));
+    let could_not = |open: &&OpenQuestion| open.kind == QuestionKind::CouldNotCheck && open.checks.iter().all(waived);
+    let could_not = unit.questions.iter().filter(could_not).map(|open| (open, Some(Decision::Continue)));
+    let all = asked.map(|open| (open, None)).chain(could_not);
+    all.map(|(open, decision)| answer(unit, turn, open, reply(decision))).collect()
 }
 
 fn answer_all(unit: &Unit, turn: &Turn, message: &str) -> Vec<Event> {

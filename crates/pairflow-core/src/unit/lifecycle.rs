@@ -64,7 +64,10 @@ pub(super) fn update_paused(unit: &Unit) -> Result<Decided, Refusal> {
     if unit.paused {
         return Ok(update(unit));
     }
-    let why = "an agent is at work, and has to be paused first";
+    let why = match unit.phase {
+        Phase::WaitingHuman(_) => "its turn goes on once you have answered, so the bubble has to be paused first",
+        _ => "an agent is at work, and has to be paused first",
+    };
     Err(Refusal::Untimely { state: unit.phase.name(), command: "update", why, first: "pause" })
 }
 

@@ -317,7 +317,7 @@ pub enum Refusal {
         open: Vec<MsgId>,
     },
     /// The question has no decision.
-    #[error("an agent's question is answered in words; --decision is for tie-breaks and checks that could not be run")]
+    #[error("this question does not take that decision; the inbox lists its answers")]
     NoDecision,
     /// A permission is neither given nor refused.
     #[error("a permission is given with --decision accept and refused with --message; there is no other decision")]
@@ -427,7 +427,7 @@ impl Refusal {
                 format!("pairflow reply {id} --question {first} --message '…'")
             }
             Self::OnlyInPane { .. } => format!("pairflow attach {id}"),
-            Self::NoDecision => format!("pairflow reply {id} --message '…'"),
+            Self::NoDecision => format!("pairflow inbox {id}"),
             Self::CannotAccept { .. } => format!("pairflow reply {id} --decision continue --message '…'"),
             Self::WorktreeDiffers { .. } => format!("pairflow request-rework {id} --message '…'"),
             Self::OutOfScope { .. } => format!("pairflow commit {id} --override-scope --reason '…'"),

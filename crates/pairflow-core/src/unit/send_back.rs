@@ -92,6 +92,12 @@ pub(super) fn send_back(unit: &Unit, mut decided: Decided, now: Moment) -> Decid
     if !is_next(&after) || why.is_empty() || asked {
         return decided;
     }
+    let here = after.went_back.as_ref().filter(|last| Some(&last.tree) == after.tree());
+    let merged = after.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
+    if merged && !here.is_some_and(|last| last.asked) {
+        decided.events.push(merged_question(&after, &why));
+        return decided;
+    }
     let same = |last: &&super::WentBack| Some(&last.tree) == after.tree() && last.why == why;
     match after.went_back.as_ref().filter(same) {
         Some(last) if !last.asked => decided.events.push(question(&after, &why)),
@@ -106,10 +112,25 @@ pub(super) fn send_back(unit: &Unit, mut decided: Decided, now: Moment) -> Decid
     decided
 }
 
+/// Asks what is to become of reviewed work that fails since the base was merged: the base itself may fail.
+fn merged_question(unit: &Unit, why: &[String]) -> Event {
+    let (base, id) = (&unit.rules.base_branch, &unit.id);
+    let text = format!(
+        "since {base} was merged into the reviewed work, {}. {base} may fail by itself: repair it there, then \
+         `pairflow pause {id}` and `pairflow update {id}`.",
+        why.join(", ")
+    );
+    question_about(unit, text)
+}
+
 /// Asks what is to become of files that fail again in the same way.
 fn question(unit: &Unit, why: &[String]) -> Event {
+    question_about(unit, format!("{} handed over the same files again, and {}.", unit.seats.producer, why.join(", ")))
+}
+
+/// The question about what fails on the newest tree: commands, last lines, and what can be done.
+fn question_about(unit: &Unit, mut text: String) -> Event {
     let (agent, id) = (&unit.seats.producer, &unit.id);
-    let mut text = format!("{agent} handed over the same files again, and {}.", why.join(", "));
     for name in unit.failing_checks() {
         let command = unit.rules.checks.iter().find(|check| check.name == name).map(|check| check.command.as_str());
         text.push_str(&format!("\n'{name}' runs: {}", command.unwrap_or_default()));
@@ -124,7 +145,8 @@ fn question(unit: &Unit, why: &[String]) -> Event {
     }
     let last = unit.summaries.back().map(|said| format!("\n{} says: {}", said.agent, said.summary));
     text.push_str(&last.unwrap_or_default());
-    let correct = unit.failing_checks().next().map(|name| {
+    let own = |name: &&str| unit.rules.checks.iter().any(|check| check.name == **name && check.is_own());
+    let correct = unit.failing_checks().find(|name| !own(name)).map(|name| {
         format!(
             " If the command itself is wrong, correct it with `pairflow config set {id} commands.{name}='…'`; it then runs \
              again. A waiver lets the work be reviewed and accepted all the same."

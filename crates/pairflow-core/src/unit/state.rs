@@ -122,6 +122,9 @@ pub struct Unit {
     pub untold: bool,
     /// What the person said since the last producer turn ended, newest last.
     pub notes: Vec<String>,
+    /// What the person said before that, newest last: it still holds.
+    #[serde(default)]
+    pub said_before: Vec<String>,
     /// What the agents said, newest last.
     pub summaries: VecDeque<Said>,
     /// Why the last start did not work.
@@ -316,6 +319,7 @@ impl Unit {
             questions: Vec::new(),
             untold: false,
             notes: Vec::new(),
+            said_before: Vec::new(),
             summaries: VecDeque::new(),
             start_failed: None,
             certificate: None,

@@ -115,8 +115,15 @@ fn could_not_check(after: &Unit) -> Option<Event> {
     });
     let names = missing.iter().map(|check| format!("'{}'", check.name)).collect::<Vec<_>>().join(", ");
     let (checks, them) = if missing.len() == 1 { ("check", "it") } else { ("checks", "them") };
+    let last = after.receipts.iter().rev().find(|one| matches!(one.outcome, Outcome::CouldNotCheck { .. }));
+    let tail = last.map(quoted).unwrap_or_default();
+    let id = &after.id;
     let question = format!(
-        "the {checks} {names} could not be run ({}). Try again (continue), or record {them} as not available (accept)?",
+        "the {checks} {names} could not be run ({}).{tail}\n\
+         continue: tries again.\n\
+         accept: records {them} as not available for this tree; the work can then be accepted without.\n\
+         If the setup command or a check command is wrong, correct it: `pairflow config set {id} commands.setup='…'`; it \
+         then runs again.",
         why.unwrap_or("no reason is known")
     );
     let checks = missing.iter().map(|check| check.name.as_str());

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::ids::{BubbleId, MsgId, Party};
 use crate::log::QuestionKind;
 use crate::rounds::Certificate;
+use crate::rules::Check;
 use crate::time::Timestamp;
 use crate::unit::{Approval, OpenQuestion, Phase, Unit};
 use crate::view::safe::safe_line;
@@ -214,9 +215,17 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
 fn repairs(unit: &Unit) -> Vec<String> {
     let id = &unit.id;
     let on_base = unit.failing_on_base().map(|receipt| receipt.check.as_str()).filter(|_| unit.is_untouched());
-    let checks = unit.failing_checks().chain(on_base).flat_map(|name| {
-        [format!("pairflow config set {id} commands.{name}='…'"), format!("pairflow waive {id} {name} --reason '…'")]
-    });
+    let correct = |name: &str| match unit.rules.checks.iter().find(|check| check.name == name) {
+        Some(check) if check.name == Check::RED_GREEN => {
+            Some(format!("pairflow config set {id} evidence.red_green=false"))
+        }
+        Some(check) if check.is_own() => None,
+        _ => Some(format!("pairflow config set {id} commands.{name}='…'")),
+    };
+    let checks = unit
+        .failing_checks()
+        .chain(on_base)
+        .flat_map(|name| correct(name).into_iter().chain([format!("pairflow waive {id} {name} --reason '…'")]));
     let rows = unit.failing_rows().map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
     checks.chain(rows).chain([format!("pairflow stop {id}")]).collect()
 }

@@ -23,6 +23,9 @@ pub(super) fn reading(workspace: &Workspace, index: &Index) -> Result<Git, GitEr
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
         read => read.map_err(|source| GitError::io("read", &path, source))?,
     };
+    // What was put there since the start changes neither what a tree holds nor what a checkout of it contains.
+    let known = workspace.attributes.as_ref().is_none_or(|known| *known == sha256(&attributes));
+    let attributes = if known { attributes } else { Vec::new() };
     let place = index.path().parent().unwrap_or(&workspace.path);
     let apart = Apart::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
     Ok(Git::apart(apart, Some(&workspace.path)))
@@ -49,7 +52,7 @@ pub fn ignore_changes(workspace: &Workspace, changed: &[FileChange]) -> Vec<Stri
         found.push(".git/info/exclude (what it said at the start is in force)".to_owned());
     }
     if workspace.attributes.as_ref().is_some_and(|known| *known != attributes_hash(&workspace.common_dir)) {
-        found.push(".git/info/attributes".to_owned());
+        found.push(".git/info/attributes (it no longer counts)".to_owned());
     }
     found
 }

@@ -44,7 +44,7 @@ pub use repo::{Repo, exclude_own_files, insist_on_plain_path};
 pub(crate) use repo::{linked, replace, resolve, unique};
 pub use run::{Call, Git, Output};
 pub use seed::seed;
-pub(crate) use snapshot::{NEWEST, own_commit, relay};
+pub(crate) use snapshot::{NEWEST, is_reread, own_commit, relay};
 pub use snapshot::{Taken, keep, observe, take};
 pub(crate) use update::{ByHand, bring_to, force_to, is_untouched, join_by_hand, tree_of, would_update};
 pub use update::{Updated, Wanted, update};

@@ -40,6 +40,26 @@ pub fn observe(workspace: &Workspace) -> Result<TreeId, GitError> {
     Ok(tree)
 }
 
+/// Whether the file `path` of the tree `now` is what git makes of the one in `before` when it reads it, such as other line
+/// ends: nobody has changed it.
+pub(crate) fn is_reread(
+    workspace: &Workspace,
+    (before, now): (&TreeId, &TreeId),
+    path: &str,
+) -> Result<bool, GitError> {
+    let git = &reading(workspace, &Index::open(workspace)?)?;
+    let entry = |tree: &TreeId| -> Result<Option<(String, String)>, GitError> {
+        let listed = git.run(Call::new(["ls-tree", "-z", &tree.0, "--"]).arg(path))?;
+        let words = listed.parts().next().map(|line| String::from_utf8_lossy(line).into_owned());
+        let mut words = words.iter().flat_map(|line| line.split_whitespace()).map(str::to_owned);
+        Ok(words.next().zip(words.nth(1)))
+    };
+    let (Some((mode, blob)), Some(found)) = (entry(before)?, entry(now)?) else { return Ok(false) };
+    let content = git.run(Call::new(["cat-file", "blob", &blob]))?.stdout;
+    let read = git.run(Call::new(["hash-object", "--stdin", "--path"]).arg(path).input(content))?.line()?;
+    Ok(found == (mode, read))
+}
+
 /// Keeps the tree of the worktree on `refs/pairflow/<id>/<number>`. The same tree gives the same commit again.
 pub fn take(workspace: &Workspace, number: u64) -> Result<Taken, GitError> {
     keep(workspace, observe(workspace)?, number)
@@ -133,7 +153,7 @@ fn fill(workspace: &Workspace, git: &Git, index: &Index) -> Result<TreeId, GitEr
 }
 
 /// A list of files; ignored are those that `git add` passes over.
-fn listing(args: &[&str]) -> Call {
+pub(super) fn listing(args: &[&str]) -> Call {
     Call::new(["ls-files", "-z", "--exclude-standard"].iter().chain(args))
 }
 

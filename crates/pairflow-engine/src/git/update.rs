@@ -12,12 +12,13 @@ use pairflow_core::log::Conflict;
 use super::commit::show_in_index;
 use super::diff::changes;
 use super::error::GitError;
+use super::excludes::reading;
 use super::head::{Head, head};
 use super::index::Index;
 use super::merge::{is_ancestor, merge_marked};
 use super::repo::{replace, resolve};
 use super::run::{Call, Git};
-use super::snapshot::{commit_of, look, own_commit};
+use super::snapshot::{commit_of, listing, look, own_commit};
 use super::workspace::Workspace;
 
 /// What is to be merged into a worktree.
@@ -53,8 +54,6 @@ struct Joined {
     /// The tree of the worktree, and the index with which it was looked at.
     now: TreeId,
     index: Index,
-    /// A commit of that tree.
-    ours: CommitId,
     /// Whether a conflict is taken as resolved.
     resolved: bool,
     /// The merged tree, or the files in conflict.
@@ -79,7 +78,7 @@ fn join(workspace: &Workspace, git: &Git, wanted: &Wanted<'_>) -> Result<Joined,
         Some(files) => Err(files),
         None => Ok(with_files_of(workspace, git, &now, joined)?),
     };
-    Ok(Joined { base, base_tree, now, index, ours, resolved: resolved.is_some(), merged })
+    Ok(Joined { base, base_tree, now, index, resolved: resolved.is_some(), merged })
 }
 
 /// Returns what [`update`] would come to now; nothing if it would meet a conflict. The worktree is left alone.
@@ -93,19 +92,19 @@ pub(crate) fn would_update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result
 pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, GitError> {
     let git = workspace.git();
     let notes = Notes { workspace, git: &git, number: wanted.number };
-    let Joined { base, base_tree, now, index, ours, resolved, merged } = join(workspace, &git, wanted)?;
+    let Joined { base, base_tree, now, index, resolved, merged } = join(workspace, &git, wanted)?;
     if base == workspace.base {
         return Ok(Updated { base, base_tree, before: now.clone(), tree: now, moved: false });
     }
     let tree = match merged {
         Ok(tree) => tree,
         Err(files) => {
-            notes.write("conflict", &ours)?;
+            notes.write("conflict", &now)?;
             return Err(GitError::UpdateConflict { base, files });
         }
     };
     refuse_overwriting(workspace, &git, &index, (&now, &tree))?;
-    let before = notes.before(resolved, &ours)?;
+    let before = notes.before(resolved, &now)?;
     // The index holds what was looked at: git compares every file that it would write with it.
     let written = git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole());
     if let Err(error) = written {
@@ -113,6 +112,7 @@ pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, Git
         return Err(error);
     }
     follow(workspace, &git, &base)?;
+    keep_tracking(workspace, &index)?;
     Ok(Updated { base, base_tree, before, tree, moved: true })
 }
 
@@ -120,9 +120,9 @@ pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, Git
 pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
     let git = workspace.git();
     let notes = Notes { workspace, git: &git, number };
-    let Some(met) = resolve(&git, &notes.name("conflict"))? else { return Ok(false) };
+    let Some(met) = notes.read("conflict")? else { return Ok(false) };
     let (now, _) = look(workspace)?;
-    let edited = changes(&git, &tree_of(&git, &met)?, &now)?;
+    let edited = changes(&git, &met, &now)?;
     Ok(!edited.iter().any(|change| conflict.files.contains(&change.path)))
 }
 
@@ -176,7 +176,9 @@ pub(crate) fn force_to(workspace: &Workspace, commit: &CommitId) -> Result<(Tree
     let (now, index) = look(workspace)?;
     let tree = tree_of(&git, commit)?;
     if now != tree {
-        git.run(Call::new(["read-tree", "--reset", "-u", &commit.0]).index(index.path()).whole())?;
+        // Files are written as they are read: without the settings of the repository.
+        let writing = reading(workspace, &index)?;
+        writing.run(Call::new(["read-tree", "--reset", "-u", &commit.0]).index(index.path()).whole())?;
     }
     index.copy_to(&workspace.index())?;
     let head = workspace.git_dir.join("HEAD");
@@ -199,8 +201,16 @@ impl Notes<'_> {
         self.workspace.private_ref(format_args!("{what}-{}", self.number))
     }
 
-    fn write(&self, what: &str, commit: &CommitId) -> Result<(), GitError> {
-        self.git.run(Call::new(["update-ref", &self.name(what), &commit.0]).durable()).map(drop)
+    /// The ref holds the tree: `git log --all` would list a commit.
+    fn write(&self, what: &str, tree: &TreeId) -> Result<(), GitError> {
+        self.git.run(Call::new(["update-ref", &self.name(what), &tree.0]).durable()).map(drop)
+    }
+
+    fn read(&self, what: &str) -> Result<Option<TreeId>, GitError> {
+        let name = format!("{}^{{tree}}", self.name(what));
+        let call = Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(name);
+        let answer = self.git.run(call.accept(&[0, 1, 128]))?;
+        if answer.code == 0 { answer.tree().map(Some) } else { Ok(None) }
     }
 
     fn erase(&self, what: &str) {
@@ -209,12 +219,12 @@ impl Notes<'_> {
     }
 
     /// Returns the tree before the update: of the attempt that was interrupted, or that met the conflict, or now.
-    fn before(&self, resolved: bool, now: &CommitId) -> Result<TreeId, GitError> {
-        let interrupted = resolve(self.git, &self.name("update"))?;
-        let met = if resolved { resolve(self.git, &self.name("conflict"))? } else { None };
+    fn before(&self, resolved: bool, now: &TreeId) -> Result<TreeId, GitError> {
+        let interrupted = self.read("update")?;
+        let met = if resolved { self.read("conflict")? } else { None };
         let before = interrupted.or(met).unwrap_or_else(|| now.clone());
         self.write("update", &before)?;
-        tree_of(self.git, &before)
+        Ok(before)
     }
 }
 
@@ -285,6 +295,18 @@ fn fetch_into_clone(workspace: &Workspace, git: &Git, base_branch: &str) -> Resu
     let call =
         call.arg("--").arg(&workspace.root).arg(format!("+refs/heads/{base_branch}:{}", workspace.private_ref("base")));
     git.run(call.durable()).map(drop)
+}
+
+/// Lets the worktree's own index list every file of the merged tree that is ignored now: otherwise a rule that the base
+/// brought, or the index of the new base, would drop it from the work.
+fn keep_tracking(workspace: &Workspace, index: &Index) -> Result<(), GitError> {
+    let git = reading(workspace, index)?;
+    let ignored = git.run(listing(&["--cached", "--ignored"]).index(index.path()))?.stdout;
+    if ignored.is_empty() || !workspace.index().is_file() {
+        return Ok(());
+    }
+    let call = Call::new(["update-index", "-z", "--add", "--remove", "--stdin"]).input(ignored);
+    git.run(call.index(&workspace.index()).durable()).map(drop)
 }
 
 /// Moves the bubble's branch along if no agent has committed on it, so that `git status` there shows the bubble's work

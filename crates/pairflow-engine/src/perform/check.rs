@@ -13,8 +13,10 @@ use super::{documents, red_green};
 use crate::checks::{CheckRun, Checked, run_check};
 use crate::config::person_layer;
 use crate::engine::{Bubble, EngineError, port_variables};
-use crate::git::{Workspace, changes, observe};
+use crate::git::{GitError, Workspace, changes, is_reread, observe};
 
+/// How many files may be read otherwise than the tree has them before a check counts as having changed them.
+const REREAD: usize = 100;
 /// How much of a check's output is kept, in bytes.
 pub(super) const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
 
@@ -124,15 +126,25 @@ pub(super) fn look(workspace: &Workspace) -> Result<TreeId, String> {
     observe(workspace).map_err(|error| error.to_string())
 }
 
-/// Whether every file of the tree `ready` is still as it was. What was added in a checkout of our own is thrown away, so
+/// Whether every file of the tree `ready` is still as it was, apart from line ends that git reads otherwise. What was added in a checkout of our own is thrown away, so
 /// it does no harm: what was checked was the tree.
 pub(super) fn unharmed(workspace: &Workspace, ready: &TreeId) -> Result<bool, String> {
     let now = look(workspace)?;
     if now == *ready {
         return Ok(true);
     }
-    let changed = changes(&workspace.git(), ready, &now).map_err(|error| error.to_string())?;
-    Ok(changed.iter().all(|change| change.status == 'A'))
+    let git_says = |error: GitError| error.to_string();
+    let changed = changes(&workspace.git(), ready, &now).map_err(git_says)?;
+    let touched: Vec<_> = changed.iter().filter(|change| change.status != 'A').collect();
+    if touched.len() > REREAD {
+        return Ok(false);
+    }
+    for change in touched {
+        if !is_reread(workspace, (ready, &now), &change.path).map_err(git_says)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the files that differ between two trees.

@@ -171,7 +171,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         }
         (Some(agent), Some(seat)) if *agent != heard.by => {
             // What a check or a reproducer shows may send the work back before.
-            let then = if seat == Seat::Critic { ", unless a check fails" } else { "" };
+            let then = if seat == Seat::Critic { ", unless a check fails or no file has changed" } else { "" };
             out.line(format_args!("{already} as {id}: {agent} is next, as {seat} of round {}{then}", state.round))?;
         }
         _ => out.line(format_args!("{already} as {id} in bubble {}", state.bubble_id))?,
@@ -180,7 +180,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if unsettled.is_empty() {
         return Ok(());
     }
-    out.line(format_args!("Still open although answered: {}; settle with --confirm or --reopen", unsettled.join(", ")))
+    out.line(format_args!(
+        "Still open although answered: {}; settle with --confirm or --reopen, and a wrong reproducer with --retract",
+        unsettled.join(", ")
+    ))
 }
 
 /// Gives each `--repeats` to the `--finding` before it.

@@ -81,6 +81,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
             out.next(format_args!("pairflow resume {}", bubble.id));
             Ok(())
         }
+        Phase::Running(turn) if !turn.is_open() => out.line(format_args!(
+            "Answered; the turn of {} opens in bubble {} once the checks have run",
+            turn.agent, bubble.id
+        )),
         Phase::Running(turn) => out.line(format_args!("Answered; {} goes on in bubble {}", turn.agent, bubble.id)),
         other => out.line(format_args!("Answered; {} is {} now.", bubble.id, other.name())),
     }

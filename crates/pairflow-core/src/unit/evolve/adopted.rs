@@ -42,6 +42,7 @@ fn drop_decisions(unit: &mut Unit) {
     unit.waived_checks.clear();
     unit.ledger.drop_waivers(unit.round);
     unit.notes.clear();
+    unit.said_before.clear();
     (unit.understood, unit.parked) = (None, None);
     (unit.updating, unit.resolved, unit.conflict) = (false, None, None);
     unit.questions.clear();

@@ -10,7 +10,7 @@ use crate::unit::evolve::turns::{begin_round, begin_turn, run_again};
 use crate::unit::evolve::waivers::{waived, withdrawn};
 use crate::unit::{
     Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Seats, Stage, Turn, Unit, WARNINGS_KEPT,
-    presence,
+    WentBack, presence,
 };
 
 pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
@@ -26,8 +26,13 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         checks: question.checks.clone(),
         at: envelope.at.ts,
     });
-    if let Some(last) = unit.went_back.as_mut().filter(|_| question.kind == QuestionKind::Failing) {
-        last.asked = true;
+    if question.kind == QuestionKind::Failing {
+        let here = unit.went_back.take().filter(|last| Some(&last.tree) == unit.tree());
+        let asked = |tree| WentBack { tree, why: Vec::new(), asked: true };
+        unit.went_back = match here {
+            Some(last) => Some(WentBack { asked: true, ..last }),
+            None => unit.tree().cloned().map(asked),
+        };
     }
     if let Phase::Running(turn) = &unit.phase {
         let overdue = turn.overdue || question.kind == QuestionKind::LongTurn;

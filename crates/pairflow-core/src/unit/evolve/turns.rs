@@ -10,7 +10,8 @@ use crate::rounds::policy::strict::{self, Route};
 use crate::time::Moment;
 use crate::unit::evolve::people::said;
 use crate::unit::{
-    CHECK_TRIES, CheckState, Handover, Phase, Returned, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit, WentBack,
+    CHECK_TRIES, CheckState, Handover, NOTES_KEPT, Phase, Returned, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit,
+    WentBack,
 };
 
 /// Counts a new round with these seats.
@@ -75,7 +76,9 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
         Handover { by: by.clone(), seat, round: unit.round, clean: false, accepts: false, seats, others_at_work };
     match seat {
         Seat::Producer => {
-            unit.notes.clear();
+            unit.said_before.append(&mut unit.notes);
+            let surplus = unit.said_before.len().saturating_sub(NOTES_KEPT);
+            unit.said_before.drain(..surplus);
             unit.ledger.answer(by, unit.round, &pass.answers);
             unit.dry_run(by, pass);
             begin_turn(unit, Seat::Critic, Stage::Closing(handover), at);

@@ -3,7 +3,7 @@
 use crate::log::{Control, Waivable};
 use crate::rounds::policy::strict;
 use crate::time::Moment;
-use crate::unit::evolve::turns::{begin_round, begin_turn, correct_roles};
+use crate::unit::evolve::turns::{begin_round, begin_turn, correct_roles, set_stage};
 use crate::unit::{Handover, Seat, Stage, Unit};
 
 /// A waiver of a check holds for this tree and for later ones, until it is taken back.
@@ -23,6 +23,10 @@ pub(super) fn withdrawn(unit: &mut Unit, control: &Control, at: Moment) {
         Some(Waivable::Finding(id)) => unit.ledger.withdraw(*id, unit.round, &control.reason),
         Some(Waivable::Check(name)) => {
             unit.waived_checks.remove(name);
+            if unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Open) {
+                // The review goes on once it has run, or the work goes back.
+                set_stage(unit, Stage::Opening);
+            }
         }
         None => {}
     }

@@ -105,7 +105,7 @@ fn open_findings(page: &mut Page, unit: &Unit, turn: &Turn) {
     }
     page.line("");
     page.line(
-        "Look at each again. `--no-findings` takes every answer and settles every P0 and P1. If you report anything, \
+        "Look at each again. `--no-findings` takes every answer and settles every P0 and P1 that no reproducer shows. If you report anything, \
          settle each of these by its name: `--confirm F1` if the answer is right, `--reopen F1` if it is not. If you \
          report one again in other words, name it: `\"repeats\": \"F1\"` in the file, or `--finding 'P1:…' --repeats F1`.",
     );

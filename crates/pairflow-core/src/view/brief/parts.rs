@@ -48,14 +48,14 @@ pub(super) fn place(page: &mut Page, unit: &Unit) {
 
 /// Adds what the person has answered and asked for.
 pub(super) fn notes(page: &mut Page, unit: &Unit) {
-    if unit.notes.is_empty() {
-        return;
-    }
-    page.section("What the person says");
-    page.line("This goes before everything that an agent says.");
-    for note in &unit.notes {
-        page.line("");
-        page.quote(note);
+    let said = [("What the person says", &unit.notes), ("What the person said before", &unit.said_before)];
+    for (heading, notes) in said.into_iter().filter(|(_, notes)| !notes.is_empty()) {
+        page.section(heading);
+        page.line("This goes before everything that an agent says.");
+        for note in notes {
+            page.line("");
+            page.quote(note);
+        }
     }
 }
 

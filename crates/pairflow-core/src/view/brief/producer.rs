@@ -1,5 +1,6 @@
 //! The brief of the agent that makes the change.
 
+use crate::ids::Party;
 use crate::rules::BubbleKind;
 use crate::unit::{Seat, Turn, Unit, failing};
 use crate::view::brief::{commands, parts};
@@ -34,7 +35,12 @@ fn sent_back(page: &mut Page, unit: &Unit) {
         return;
     }
     page.line("");
-    page.line(&format!("**Your last hand-over has not been reviewed: {}.**", one_line(&why.join(", "))));
+    let merged = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
+    let what = match merged {
+        true => format!("Since {} was merged into the work", unit.rules.base_branch),
+        false => "Your last hand-over has not been reviewed".to_owned(),
+    };
+    page.line(&format!("**{what}: {}.**", one_line(&why.join(", "))));
     page.line("Fix that first.");
 }
 

@@ -276,7 +276,7 @@ fn moved(status: &Status) -> Option<(String, Tone)> {
             let named = files.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
             let more = files.len().checked_sub(SHOWN).filter(|more| *more > 0);
             let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
-            (format!("; merging conflicts in {named}{more}, 'pairflow update {id}' resolves it"), Tone::Warn)
+            (format!("; merging conflicts in {named}{more}, 'pairflow update {id}' says how to resolve it"), Tone::Warn)
         }
     };
     Some((format!("{base} has moved{by} since{merging}"), tone))

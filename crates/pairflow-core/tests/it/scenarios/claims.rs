@@ -33,8 +33,9 @@ fn a_review_that_asks_for_changes_is_taken_where_something_blocks() {
         "claude: pass P1 'no rollback'\ncodex: pass disputes F1 'no'\nclaude: pass P2 'naming' reopens F1 insists";
     let reopened = last(&format!("{begun}\n{again}"));
     assert!(reopened.contains("open: F1 P1 no rollback [reopened], F2 P2 naming"), "{reopened}");
-    let unchecked = last(&format!("{begun}\nhuman: waive lint withdraw\nclaude: pass P3 'a comma' insists"));
-    assert!(unchecked.contains("codex implementer round 2"), "{unchecked}");
+    let broken = "start\ncodex edits a.rs\ncodex: pass (hold)\nstep\nstep\nhuman edits b.rs\ntest fails\nsettle";
+    let failing = last(&format!("{broken}\nclaude: pass P3 'a comma' insists"));
+    assert!(failing.contains("codex implementer round 2"), "{failing}");
     let clean = last(&format!("{begun}\nclaude: pass P3 'a comma' insists"));
     assert!(clean.starts_with("refused: the review asks for changes"), "{clean}");
 }

@@ -31,7 +31,7 @@ fn a_check_that_could_not_be_run_is_not_asked_about_any_more_once_it_is_correcte
          test passes
          human: config test './test --all'",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
          #3 RUNNING claude reviewer round 1",
     );
 }

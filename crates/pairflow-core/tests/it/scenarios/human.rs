@@ -3,6 +3,7 @@
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Kind};
 use pairflow_core::unit::Command;
+use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{check, play};
 
 #[test]
@@ -132,7 +133,7 @@ fn an_answer_where_nothing_was_asked_is_refused() {
          refused: no question is open
          #2 WAITING_HUMAN codex implementer round 1 asks: codex: which database?
          refused: the message must not be empty
-         refused: an agent's question is answered in words; --decision is for tie-breaks and checks that could not be run
+         refused: this question does not take that decision; the inbox lists its answers
          #3 RUNNING codex implementer round 1
          refused: no question is open",
     );
@@ -366,4 +367,17 @@ fn at_most_twenty_questions_of_agents_wait_for_a_person() {
     play.line("human: reply 'yes' to 1");
     play.line("claude: asks 'one more?'");
     assert_eq!(play.unit.questions.len(), 20, "an answer makes room");
+}
+
+#[test]
+fn reviewers_read_what_the_person_has_said_to_the_implementer() {
+    let play = play(
+        "start
+         codex: asks 'is a comment wanted?'
+         human: reply 'no comment, ever'
+         codex edits a.rs
+         codex: pass",
+    );
+    let told = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    assert!(told.contains("What the person said before") && told.contains("no comment, ever"), "{told}");
 }

@@ -191,7 +191,7 @@ fn a_check_that_could_not_be_run_holds_the_decision_back_until_the_person_has_sp
          codex: pass
          human: reply accept",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening failing: test unchecked: lint asks: orchestrator: the check 'lint' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #2 WAITING_HUMAN claude reviewer round 1 opening failing: test unchecked: lint asks: orchestrator: the check 'lint' could not be run (no such program).
          #3 RUNNING codex implementer round 1 failing: test not available: lint",
     );
 }

@@ -221,7 +221,7 @@ fn a_check_that_cannot_be_run_is_tried_three_times_and_then_asked_about_once() {
          codex edits a.rs
          codex: pass",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?",
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).",
     );
     let play = play("start\ntest cannot run\ncodex edits a.rs\ncodex: pass");
     assert_eq!(play.unit.receipts.len(), 3);
@@ -239,8 +239,8 @@ fn continue_tries_the_check_again() {
          test passes
          human: reply continue",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
-         #3 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
+         #3 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
          #4 RUNNING claude reviewer round 1",
     );
 }
@@ -259,11 +259,11 @@ fn accept_records_the_check_as_not_available_for_this_tree_only() {
          claude edits a.rs
          claude: pass",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
          #3 RUNNING claude reviewer round 1 not available: test
          #4 RUNNING codex reviewer round 2 clean: claude not available: test
          #5 RUNNING claude implementer round 3 not available: test open: F1 P1 no rollback
-         #6 WAITING_HUMAN codex reviewer round 3 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?",
+         #6 WAITING_HUMAN codex reviewer round 3 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).",
     );
 }
 
@@ -280,7 +280,7 @@ fn several_checks_that_cannot_be_run_are_one_question() {
          claude: pass clean
          codex: pass clean",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test, typecheck asks: orchestrator: the checks 'test', 'typecheck' could not be run (no such program). Try again (continue), or record them as not available (accept)?
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test, typecheck asks: orchestrator: the checks 'test', 'typecheck' could not be run (no such program).
          #3 RUNNING claude reviewer round 1 not available: test, typecheck
          #4 RUNNING codex reviewer round 2 clean: claude not available: test, typecheck
          #5 READY_FOR_APPROVAL round 2 tree1",
@@ -298,10 +298,10 @@ fn a_check_that_cannot_be_run_is_neither_a_pass_nor_a_finding() {
          claude: converged
          human: resume",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
-         refused: a person is asked first: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
-         refused: a person is asked first: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
-         refused: a person is asked first: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?",
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
+         refused: a person is asked first: the check 'test' could not be run (no such program).
+         refused: a person is asked first: the check 'test' could not be run (no such program).
+         refused: a person is asked first: the check 'test' could not be run (no such program).",
     );
 }
 
@@ -315,7 +315,7 @@ fn a_late_result_of_a_check_that_was_given_up_is_refused() {
          raw checked-could-not
          raw checked",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
          refused: this is no longer owed
          refused: this is no longer owed",
     );

@@ -3,6 +3,7 @@
 use pairflow_core::facts::Place;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Evidence};
+use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::package::render;
 use pairflow_testkit::script::{check, play};
 
@@ -77,7 +78,15 @@ fn kept_reviews_do_not_accept_a_merged_tree_on_which_a_check_fails() {
     play.line("base moves README.md");
     play.line("test fails afresh");
     play.line("human: update");
+    let question = &play.unit.questions[0].question;
+    assert!(
+        question.starts_with("since main was merged into the reviewed work, the check 'test' fails."),
+        "{question}"
+    );
+    play.line("human: reply 'adapt the work'");
     assert!(play.lines.last().unwrap().contains("RUNNING  claude implementer round 2"), "{:?}", play.lines);
+    let told = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    assert!(told.contains("**Since main was merged into the work: the check 'test' fails.**"), "{told}");
     play.line("test passes afresh");
     play.line("claude edits a.rs");
     play.line("claude: pass");

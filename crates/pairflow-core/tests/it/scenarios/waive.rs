@@ -167,20 +167,19 @@ fn a_waiver_of_a_check_that_is_taken_back_lets_the_check_run_again() {
          human: waive lint 'the linter is broken'
          codex edits a.rs
          codex: pass
-         human: waive lint withdraw 'it is mended'
+         human: waive lint withdraw 'it is needed'
          lint passes
-         claude: pass clean
+         codex edits a.rs
          codex: pass
          claude: pass clean
          codex: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING codex implementer round 1
          #3 RUNNING claude reviewer round 1 waived: lint
-         #4 RUNNING claude reviewer round 1 unchecked: lint
-         #5 RUNNING codex implementer round 2
-         #6 RUNNING claude reviewer round 2
-         #7 RUNNING codex reviewer round 3 clean: claude
-         #8 READY_FOR_APPROVAL round 3 tree1",
+         #4 RUNNING codex implementer round 1 failing: lint
+         #5 RUNNING claude reviewer round 1
+         #6 RUNNING codex reviewer round 2 clean: claude
+         #7 READY_FOR_APPROVAL round 2 tree2",
     );
 }
 
@@ -303,9 +302,9 @@ fn a_check_that_could_not_be_run_is_asked_about_again_once_its_waiver_is_taken_b
          lint passes
          human: reply continue",
         "#1 RUNNING codex implementer round 1
-         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: lint asks: orchestrator: the check 'lint' could not be run (no such program). Try again (continue), or record it as not available (accept)?
-         #3 WAITING_HUMAN claude reviewer round 1 opening waived: lint asks: orchestrator: the check 'lint' could not be run (no such program). Try again (continue), or record it as not available (accept)?
-         #4 WAITING_HUMAN claude reviewer round 1 opening unchecked: lint asks: orchestrator: the check 'lint' could not be run (no such program). Try again (continue), or record it as not available (accept)?
+         #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: lint asks: orchestrator: the check 'lint' could not be run (no such program).
+         #3 RUNNING claude reviewer round 1 waived: lint
+         #4 WAITING_HUMAN claude reviewer round 1 opening unchecked: lint asks: orchestrator: the check 'lint' could not be run (no such program).
          #5 RUNNING claude reviewer round 1",
     );
 }

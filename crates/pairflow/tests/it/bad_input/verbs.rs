@@ -167,7 +167,7 @@ fn answers_to_nothing_are_refused() {
     home.pairflow(&["reply", "b1", "--message", "x", "--question", "msg_1"])
         .ends(1)
         .says("msg_1 is not an open question");
-    home.pairflow(&["reply", "b1", "--decision", "accept"]).ends(1).says("answered in words");
+    home.pairflow(&["reply", "b1", "--decision", "accept"]).ends(1).says("does not take that decision");
     home.pairflow(&["resume", "b1"]).ends(1).says("why?").says("pairflow inbox b1");
     home.pairflow(&["request-rework", "b1", "--message", "x", "--finding", "F9"]).ends(1);
     home.pairflow(&["reply", "b1", "--message", "because"]).ok();

@@ -279,3 +279,28 @@ fn reproducers_find_the_packages_of_the_work_also_after_red_green() {
     home.wait_for_turn("b1", "claude");
     assert_eq!(findings(&home, "b1")[0]["reproducer"]["stand"], "passes");
 }
+
+#[test]
+fn attributes_that_were_put_beside_the_tree_change_no_checkout() {
+    let home = home();
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "! test -f v.txt || grep -q 'Id: ' v.txt"]).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let codex = home.agent("b1", "codex");
+    std::fs::create_dir_all(home.repo.join(".git/info")).unwrap();
+    std::fs::write(home.repo.join(".git/info/attributes"), "v.txt ident\n").unwrap();
+    codex.write("v.txt", "$Id$\n");
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    let status = home.wait_for("b1", |status| status["checks"][0]["stand"] == "failed");
+    assert_eq!(status["active_agent"], "codex", "what a clone would fail is sent back");
+}
+
+#[test]
+fn line_ends_that_git_reads_otherwise_are_not_blamed_on_a_check() {
+    let home = home();
+    home.commit("c.txt", "x\r\n", "a file with other line ends");
+    home.commit(".gitattributes", "*.txt text\n", "and the rule that came later");
+    first_cut(&home, &["--test", "true"]);
+    home.wait_for_turn("b1", "claude");
+    assert_eq!(home.status("b1")["checks"][0]["stand"], "passed");
+}

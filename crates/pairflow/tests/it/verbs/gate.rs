@@ -28,7 +28,9 @@ fn a_question_is_asked_shown_and_answered_and_the_turn_goes_on() {
     home.pairflow(&["inbox"]).ok().says("codex asks: May the API change?").says("pairflow reply b1");
     codex.pairflow(&["pass", "--summary", "anyway"]).ends(1).says("a person is asked first");
     home.pairflow(&["resume", "b1"]).ends(1).says("a person is asked first");
-    home.pairflow(&["reply", "b1", "--message", "no", "--decision", "accept"]).ends(1).says("in words");
+    home.pairflow(&["reply", "b1", "--message", "no", "--decision", "accept"])
+        .ends(1)
+        .says("does not take that decision");
     home.pairflow(&["reply", "b1", "--message", "no"]).ok().says("codex goes on in bubble b1");
     home.wait_for_turn("b1", "codex");
     home.pairflow(&["reply", "b1", "--message", "again"]).ends(1).says("no question is open");

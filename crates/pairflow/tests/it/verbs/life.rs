@@ -125,6 +125,34 @@ fn update_keeps_the_reviews_where_the_base_changed_no_file_of_the_work() {
 }
 
 #[test]
+fn update_drops_no_file_of_the_work_that_is_ignored() {
+    let home = home();
+    home.commit(".gitignore", "*.log\n", "ignore");
+    started(&home, "b1");
+    let (codex, claude) = (home.agent("b1", "codex"), home.agent("b1", "claude"));
+    for (path, content) in [("done.txt", "done\n"), ("keep.log", "kept\n"), ("out.tmp", "work\n")] {
+        codex.write(path, content);
+    }
+    home.git_in(&codex.worktree, &["add", "-f", "keep.log"]);
+    codex.pairflow(&["pass", "--summary", "first cut"]).ok();
+    home.wait_for_turn("b1", "claude");
+    claude.pairflow(&["pass", "--summary", "looks right", "--no-findings"]).ok();
+    home.wait_for_turn("b1", "codex");
+    codex.converged("nothing left").ok();
+    home.wait_for_state("b1", "READY_FOR_APPROVAL");
+    home.commit(".gitignore", "*.log\n*.tmp\n", "ignore more");
+    home.pairflow(&["update", "b1"]).ok().says("Clean reviews are kept");
+    home.wait_for_state("b1", "READY_FOR_APPROVAL");
+    home.pairflow(&["approve", "b1", "--yes"]).ok();
+    home.pairflow(&["commit", "b1", "--yes"]).ok();
+    home.wait_for_state("b1", "DONE");
+    let committed = home.git(&["ls-tree", "-r", "--name-only", "bubble/b1"]);
+    for path in ["done.txt", "keep.log", "out.tmp"] {
+        assert!(committed.lines().any(|line| line == path), "{path} is missing: {committed}");
+    }
+}
+
+#[test]
 fn update_during_a_turn_needs_a_pause() {
     let home = home();
     started(&home, "b1");
