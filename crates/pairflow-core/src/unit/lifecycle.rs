@@ -4,10 +4,10 @@ use crate::config::{changes, is_live};
 use std::collections::BTreeSet;
 
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, QuestionKind, Task, Workspace};
+use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
 use crate::rules::{Check, Rules};
 use crate::time::Moment;
-use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, baseline, converge, decide, human, stop};
+use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, decide, human};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -142,7 +142,6 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
     events.extend(human::another_tree(unit));
-    events.extend(stop::stop(unit, &events));
     Ok(Decided::of(events))
 }
 
@@ -176,14 +175,7 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     event.recipient = Party::Orchestrator;
     let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
     let answers = human::try_again(unit, |check| set_up_anew || other.contains(check));
-    let about_base = unit.questions.iter().find(|open| open.kind == QuestionKind::Baseline).map(|open| &open.id);
-    let answered = answers.iter().any(|answer| about_base.is_some() && answer.in_reply_to.as_ref() == about_base);
-    let mut events: Vec<_> = std::iter::once(event).chain(answers).collect();
-    if answered {
-        // What was not changed may fail on the base as before.
-        events.extend(baseline::question(&converge::fold(unit, &events, Moment::default())));
-    }
-    Ok(Decided::of(events))
+    Ok(Decided::of(std::iter::once(event).chain(answers).collect()))
 }
 
 /// The names of the checks that are new, gone, or run another command or in another place.

@@ -107,6 +107,8 @@ pub enum Stage {
     Open,
     /// The reviews suffice; acceptance follows as soon as no question is open.
     Settled,
+    /// A person has accepted the work as it is, at a tie-break.
+    Accepted,
 }
 
 /// Who handed over, and what the hand-over claimed.

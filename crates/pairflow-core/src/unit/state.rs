@@ -91,6 +91,9 @@ pub struct Unit {
     /// What the checks said of the base, before there was any work.
     #[serde(default)]
     pub baseline: Vec<Receipt>,
+    /// The checks that fail on the base, as the person knows.
+    #[serde(default)]
+    pub known_failures: Vec<String>,
     /// The findings.
     pub ledger: Ledger,
     /// Which tree each agent reviewed last, and when.
@@ -302,6 +305,7 @@ impl Unit {
             could_not: BTreeMap::new(),
             not_available: Vec::new(),
             baseline: Vec::new(),
+            known_failures: Vec::new(),
             ledger: Ledger::default(),
             reviewed_by: BTreeMap::new(),
             explanation: Explanation::default(),

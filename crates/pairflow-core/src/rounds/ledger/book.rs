@@ -86,6 +86,13 @@ impl Ledger {
         self.bound();
     }
 
+    /// Returns the ledger as a review would leave it.
+    pub fn reviewed(&self, review: &Review<'_>) -> Self {
+        let mut ledger = self.clone();
+        ledger.review(review);
+        ledger
+    }
+
     /// Takes over a recorded review.
     pub(crate) fn review(&mut self, review: &Review<'_>) {
         let by = Party::Agent(review.by.clone());

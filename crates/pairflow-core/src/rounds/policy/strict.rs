@@ -5,7 +5,7 @@
 
 use crate::facts::Place;
 use crate::ids::{AgentId, Party};
-use crate::rounds::{Certificate, CheckStand, CleanReview, Row, RowStand, RowState};
+use crate::rounds::{Certificate, CheckStand, CleanReview, Ledger, Row, RowStand, RowState};
 use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
 use crate::unit::{CheckState, Seats, Unit};
 
@@ -23,9 +23,9 @@ pub enum Route {
     Accept,
 }
 
-/// Whether a review is clean: no row blocks, every required check passed, and there is a change that was reviewed.
-pub fn is_clean(unit: &Unit) -> bool {
-    unit.ledger.blocking().next().is_none() && unit.checks_not_passed().is_empty() && !unit.changes_nothing()
+/// Whether a review that led to `ledger` is clean: no row blocks, every required check passed, and there is a change that was reviewed.
+pub fn is_clean(unit: &Unit, ledger: &Ledger) -> bool {
+    ledger.blocking().next().is_none() && unit.checks_not_passed().is_empty() && !unit.changes_nothing()
 }
 
 /// Says where the loop goes once `streak` stands, given that the last review was `clean`.

@@ -20,6 +20,7 @@ pub(super) fn configured(unit: &mut Unit, rules: &Rules, at: Moment) {
     unit.could_not.retain(|check, _| !other.contains(check));
     unit.not_available.retain(|check| !other.contains(check));
     unit.waived_checks.retain(|check, _| !other.contains(check));
+    unit.known_failures.retain(|check| !other.contains(check));
     // What failed without the right setup command says nothing.
     let set_up_anew = before.setup != rules.setup;
     unit.baseline.retain(|receipt| !other.contains(&receipt.check) && (!set_up_anew || receipt.outcome.passed()));

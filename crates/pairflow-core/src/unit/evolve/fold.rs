@@ -195,6 +195,7 @@ fn updated(unit: &mut Unit, same_patch: bool, at: Moment) {
     unit.conflict = None;
     unit.resolved = None;
     unit.baseline.clear();
+    unit.known_failures.clear();
     if same_patch {
         keep_reviews(unit);
     } else {

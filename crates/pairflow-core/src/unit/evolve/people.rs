@@ -6,7 +6,7 @@ use crate::log::{
 };
 use crate::time::Moment;
 use crate::unit::evolve::notices::notify_holder;
-use crate::unit::evolve::turns::{begin_round, begin_turn, run_again};
+use crate::unit::evolve::turns::{begin_round, begin_turn, run_again, set_stage};
 use crate::unit::evolve::waivers::{waived, withdrawn};
 use crate::unit::{
     Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Seats, Stage, Turn, Unit, WARNINGS_KEPT,
@@ -45,12 +45,20 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
         kind if kind.is_tie_break() => {
             unit.reviews = 0;
             unit.ledger.admit_reversals(unit.round);
+            if reply.decision == Some(Decision::Accept) {
+                set_stage(unit, Stage::Accepted);
+            }
         }
         QuestionKind::Comprehension => comprehended(unit, reply, envelope.at),
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.could_not.clear(),
         // What did not pass runs again.
         QuestionKind::Baseline if reply.decision.is_some() => unit.baseline.retain(|one| one.outcome.passed()),
+        QuestionKind::Baseline => unit.known_failures.extend(asked.checks.iter().cloned()),
         QuestionKind::Differs if reply.decision.is_some() => run_again(unit, |one| one.outcome.passed()),
+        // The failure counts, so what passed before does not.
+        QuestionKind::Differs => {
+            unit.receipts.retain(|one| !(one.outcome.passed() && asked.checks.contains(&one.check)));
+        }
         _ => {}
     }
     let by_person = envelope.event.sender == Party::Human;

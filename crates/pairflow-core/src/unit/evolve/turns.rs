@@ -89,7 +89,7 @@ fn reviewed(unit: &mut Unit, mut handover: Handover, pass: &Pass, at: Moment) {
     unit.steps.clone_from(&pass.steps);
     unit.reviews += 1;
     unit.reviews_in_all += 1;
-    handover.clean = strict::is_clean(unit) && !pass.discuss;
+    handover.clean = strict::is_clean(unit, &unit.ledger) && !pass.discuss;
     let mut streak = unit.streak.clone();
     if handover.clean {
         streak.push(strict::review_by(unit, &handover.by, handover.round));

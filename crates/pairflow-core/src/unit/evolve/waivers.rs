@@ -26,7 +26,7 @@ pub(super) fn withdrawn(unit: &mut Unit, control: &Control, at: Moment) {
         }
         None => {}
     }
-    if !strict::is_clean(unit) {
+    if !strict::is_clean(unit, &unit.ledger) {
         // The person wants it dealt with, so there is a fresh budget for that.
         unit.renew_budget();
         unclean(unit, Seat::Producer, at);

@@ -6,7 +6,7 @@ use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, War
 use pairflow_core::rounds::{Explanation, Finding};
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, HeadSeen, MAX_TEXT, MAX_TITLE, PassCommand, Seen, Unit, create, decide, evolve};
+use pairflow_core::unit::{Command, HeadSeen, MAX_TEXT, MAX_TITLE, PassCommand, Seen, Unit, create, evolve, handle};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::{inbox, inbox_ndjson};
 use pairflow_core::view::messages::{MessageFile, message_file};
@@ -70,7 +70,7 @@ impl Play {
     }
 
     fn run(&mut self, command: Command) {
-        let decided = decide(&self.unit, &command, self.now()).unwrap();
+        let decided = handle(&self.unit, &command, self.now()).unwrap();
         self.record(decided.events);
     }
 
