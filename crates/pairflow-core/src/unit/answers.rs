@@ -1,7 +1,8 @@
 //! What an agent may say to a row of the ledger, and what the person may live with.
 
 use crate::ids::{AgentId, FindingId, Party};
-use crate::log::{Body, Control, ControlAction, Event, Pass, Waivable};
+use crate::log::{Body, Control, ControlAction, Event, Judged, Next, Pass, Waivable};
+use crate::rounds::policy::strict;
 use crate::rounds::{Answers, Row, RowState};
 use crate::unit::{CheckState, Command, Decided, PassCommand, Refusal, Seat, Unit, converge, human};
 
@@ -106,8 +107,23 @@ fn decided(unit: &Unit, action: ControlAction, what: &Waivable, reason: &str) ->
     let mut event = Event::own(unit.round, Body::Control(control));
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    let answers = if action == ControlAction::Waive { human::nothing_fails(unit, what) } else { Vec::new() };
-    Decided::of(std::iter::once(event).chain(answers).collect())
+    let more = match action {
+        ControlAction::Waive => human::nothing_fails(unit, what),
+        _ => still_clean(unit, what),
+    };
+    Decided::of(std::iter::once(event).chain(more).collect())
+}
+
+/// The verdict on the clean reviews once a waiver is taken back; nothing if they do not need it.
+fn still_clean(unit: &Unit, what: &Waivable) -> Vec<Event> {
+    let holds = match what {
+        Waivable::Finding(id) => strict::is_clean(unit, &unit.ledger.without_waiver(*id)),
+        Waivable::Check(name) => {
+            strict::is_clean(unit, &unit.ledger) && matches!(unit.receipt_of(name), Some(one) if one.outcome.passed())
+        }
+    };
+    let verdict = (!holds).then(|| strict::no_longer_clean(unit, Judged::Waiver, Next::Implement));
+    verdict.map(|verdict| Event::own(unit.round, Body::Verdict(verdict))).into_iter().collect()
 }
 
 fn is_waived(unit: &Unit, what: &Waivable) -> bool {

@@ -4,10 +4,11 @@ use crate::config::{changes, is_live};
 use std::collections::BTreeSet;
 
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, Task, Workspace};
+use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Next, Task, Workspace};
+use crate::rounds::policy::strict;
 use crate::rules::{Check, Rules};
 use crate::time::Moment;
-use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, decide, human};
+use crate::unit::{Approval, CheckState, Command, Decided, Phase, Refusal, Stage, Turn, Unit, decide, human};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -141,6 +142,11 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
+    let settled = |turn: &Turn| matches!(turn.stage, Stage::Settled | Stage::Accepted);
+    let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
+    if accepted || unit.phase.turn().is_some_and(settled) {
+        events.push(Event::own(unit.round, Body::Verdict(strict::after_merge(unit, same_patch))));
+    }
     events.extend(human::another_tree(unit));
     Ok(Decided::of(events))
 }
@@ -170,12 +176,19 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     if changes.is_empty() {
         return Ok(Decided::default());
     }
-    let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes });
+    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    let missing = |check: &Check| other.contains(&check.name) || unit.check(&check.name) == CheckState::Missing;
+    let missing = rules.checks.iter().any(missing);
+    let recheck = missing && (set_up_anew || !other.is_empty());
+    let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes, recheck });
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    // Reviews were clean by checks that do not count any more.
+    let void = (missing && !other.is_empty() && unit.phase.turn().is_some())
+        .then(|| strict::no_longer_clean(unit, Judged::Checks, Next::Review));
+    let void = void.map(|verdict| Event::own(unit.round, Body::Verdict(verdict)));
     let answers = human::try_again(unit, |check| set_up_anew || other.contains(check));
-    Ok(Decided::of(std::iter::once(event).chain(answers).collect()))
+    Ok(Decided::of(std::iter::once(event).chain(void).chain(answers).collect()))
 }
 
 /// The names of the checks that are new, gone, or run another command or in another place.

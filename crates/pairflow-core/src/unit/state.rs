@@ -358,12 +358,16 @@ impl Unit {
         if let Some(reason) = self.waived_checks.get(name) {
             return CheckState::Waived(reason);
         }
-        let newest = self.receipts.iter().rev().find(|receipt| receipt.check == name);
-        match newest {
+        match self.receipt_of(name) {
             Some(receipt) if receipt.outcome.passed() => CheckState::Passed(receipt),
             Some(receipt) if matches!(receipt.outcome, Outcome::Failed { .. }) => CheckState::Failed(receipt),
             _ => CheckState::Missing,
         }
+    }
+
+    /// Returns what the check called `name` last said of the newest snapshot.
+    pub fn receipt_of(&self, name: &str) -> Option<&Receipt> {
+        self.receipts.iter().rev().find(|receipt| receipt.check == name)
     }
 
     /// Returns the failed receipt of the check called `name` on a tree on which it passed later.

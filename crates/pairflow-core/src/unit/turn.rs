@@ -71,7 +71,7 @@ pub(super) fn may_act(
     if unit.paused {
         return Err(Refusal::Paused { command });
     }
-    let undecided = matches!(&turn.stage, Stage::Closing(handover) if handover.clean);
+    let undecided = matches!(&turn.stage, Stage::Closing(handover) if handover.seat == Seat::Critic);
     if turn.agent != *by && !undecided {
         let (holder, seat, round) = (turn.agent.clone(), turn.seat, unit.round);
         return Err(Refusal::NotYourTurn { by: by.clone(), holder, seat, round });

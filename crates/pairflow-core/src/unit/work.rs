@@ -3,11 +3,12 @@
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{FindingId, Party, TreeId};
 use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
+use crate::rounds::policy::strict;
 use crate::rules::Check;
 use crate::unit::human::{own_question, question_about, question_of_checks};
 use crate::unit::lifecycle::own;
 use crate::unit::send_back::quoted;
-use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Stage, Turn, Unit, presence};
+use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, presence};
 use crate::view::safe::{cut, safe};
 
 /// How many lines of a program's output are quoted in a question, and how many columns of each.
@@ -26,8 +27,15 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
     if !owed {
         return Err(Refusal::NotOwed);
     }
+    let reviewing = matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Critic);
     let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
-    Ok(Decided::one(Event::own(unit.round, Body::Evidence(fact))))
+    let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
+    if let Some(Stage::Closing(handover)) = stage.filter(|_| reviewing) {
+        let changed = unit.tree() != Some(&snapshot.tree);
+        let verdict = strict::after_review(unit, handover, changed);
+        events.push(Event::own(unit.round, Body::Verdict(verdict)));
+    }
+    Ok(Decided::of(events))
 }
 
 /// Says whose changes those are that are found before a turn opens, in `tree`.

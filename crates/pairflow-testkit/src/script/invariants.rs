@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use pairflow_core::ids::{AgentId, Party, TreeId};
-use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle, Verdict};
+use pairflow_core::log::{Body, Envelope, Evidence, GateDecision, Lifecycle};
 use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::unit::{KEYS_KEPT, Phase, SUMMARIES_KEPT, Stage, Unit, next_deadline, owed, recompute};
 
@@ -129,7 +129,7 @@ fn commit_was_approved(log: &[Envelope]) -> bool {
     log.iter().all(|envelope| {
         match &envelope.event.body {
             Body::Evidence(Evidence::Snapshot { snapshot }) => newest = Some(snapshot.tree.clone()),
-            Body::ApprovalDecision(it) => approved = (it.decision == Verdict::Approve).then(|| it.tree.clone()),
+            Body::ApprovalDecision(it) => approved = (it.decision == GateDecision::Approve).then(|| it.tree.clone()),
             Body::Lifecycle(Lifecycle::Updated { .. }) => approved = None,
             Body::Lifecycle(Lifecycle::Committed { .. }) => return approved.is_some() && approved == newest,
             Body::DonePackage(done) => return approved.as_ref() == Some(&done.tree),

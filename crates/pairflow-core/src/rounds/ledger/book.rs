@@ -143,6 +143,13 @@ impl Ledger {
         row.become_state(change(round, &Party::Human, RowState::Reopened, &note));
     }
 
+    /// Returns the ledger as it is without the waiver of a finding.
+    pub fn without_waiver(&self, id: FindingId) -> Self {
+        let mut ledger = self.clone();
+        ledger.withdraw(id, 0, "");
+        ledger
+    }
+
     /// Opens every waived row again: the bubble is another person's now.
     pub(crate) fn drop_waivers(&mut self, round: u32) {
         for row in self.rows.iter_mut().filter(|row| row.state == RowState::Waived) {

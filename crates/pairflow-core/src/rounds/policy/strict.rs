@@ -5,36 +5,77 @@
 
 use crate::facts::Place;
 use crate::ids::{AgentId, Party};
+use crate::log::{Judged, Next, Reason, Verdict};
 use crate::rounds::{Certificate, CheckStand, CleanReview, Ledger, Row, RowStand, RowState};
 use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
-use crate::unit::{CheckState, Seats, Unit};
+use crate::unit::{CheckState, Handover, Seats, Stage, Unit};
 
 /// The name under which certificates mention this policy.
 pub const NAME: &str = "strict";
-
-/// Where the loop goes after a review.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
-    /// The producer fixes what was found.
-    Mend,
-    /// Another agent reviews the same tree at once, with these seats.
-    ReviewAgain(Seats),
-    /// The reviews suffice.
-    Accept,
-}
+/// The version of its rules; a changed rule is another version.
+pub const VERSION: u32 = 1;
 
 /// Whether a review that led to `ledger` is clean: no row blocks, every required check passed, and there is a change that was reviewed.
 pub fn is_clean(unit: &Unit, ledger: &Ledger) -> bool {
-    ledger.blocking().next().is_none() && unit.checks_not_passed().is_empty() && !unit.changes_nothing()
+    not_clean(unit, ledger).is_empty()
 }
 
-/// Says where the loop goes once `streak` stands, given that the last review was `clean`.
-pub fn route(unit: &Unit, streak: &[CleanReview], clean: bool) -> Route {
-    match streak.last() {
-        Some(_) if clean && suffices(&unit.rules, streak) => Route::Accept,
-        Some(last) if clean => Route::ReviewAgain(next_seats(unit, &last.agent)),
-        _ => Route::Mend,
-    }
+/// Judges a review whose tree is recorded; `changed` says whether files changed during it.
+pub fn after_review(unit: &Unit, handover: &Handover, changed: bool) -> Verdict {
+    let (by, round) = (handover.by.clone(), handover.round);
+    let mut reasons = not_clean(unit, &unit.ledger);
+    reasons.extend(handover.discuss.then_some(Reason::Discussion));
+    let claimed = reasons.is_empty();
+    reasons.extend(changed.then_some(Reason::TreeChanged));
+    let review = review_by(unit, &by, round);
+    let mut streak = unit.streak.clone();
+    streak.push(review.clone());
+    let (clean, next, seats) = match () {
+        () if claimed && !changed && suffices(&unit.rules, &streak) => {
+            reasons.push(Reason::ReviewsSuffice);
+            (Some(review), Next::Accept, unit.seats.clone())
+        }
+        () if claimed && !changed => {
+            reasons.push(Reason::AnotherReviewNeeded);
+            let seats = next_seats(unit, &by);
+            (Some(review), Next::Review, seats)
+        }
+        // Spec: if files changed in its turn, a critic has not reviewed what is there now, so it reviews again.
+        () if claimed => (None, Next::Review, unit.seats.clone()),
+        () => (None, Next::Implement, unit.seats.clone()),
+    };
+    verdict(Judged::Review { by, round }, clean, next, seats, reasons)
+}
+
+/// Clean reviews no longer hold, because what they rested on was taken back or changed.
+pub fn no_longer_clean(unit: &Unit, on: Judged, next: Next) -> Verdict {
+    let reason = if on == Judged::Waiver { Reason::WaiverWithdrawn } else { Reason::ChecksChanged };
+    let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    let next = if settled { next } else { Next::Stay };
+    verdict(on, None, next, unit.seats.clone(), vec![reason])
+}
+
+/// Says what follows for accepted work from a merge of the base; `same_patch` says that the work is the same change.
+pub fn after_merge(unit: &Unit, same_patch: bool) -> Verdict {
+    let kept = same_patch && suffices(&unit.rules, &unit.streak);
+    let next = if kept { Next::Recheck } else { Next::Review };
+    verdict(Judged::Merge, None, next, unit.seats.clone(), vec![Reason::BaseMerged])
+}
+
+fn verdict(on: Judged, clean: Option<CleanReview>, next: Next, seats: Seats, reasons: Vec<Reason>) -> Verdict {
+    Verdict { policy: NAME.to_owned(), version: VERSION, on, clean, next, seats, reasons }
+}
+
+/// Why a review that led to `ledger` is not clean; nothing if it is.
+fn not_clean(unit: &Unit, ledger: &Ledger) -> Vec<Reason> {
+    let findings: Vec<_> = ledger.blocking().map(|row| row.id).collect();
+    let blocking = (!findings.is_empty()).then_some(Reason::Blocking { findings });
+    let checks = unit.checks_not_passed().into_iter().map(|check| match unit.check(check) {
+        CheckState::Failed(_) => Reason::CheckFails { check: check.to_owned() },
+        _ => Reason::CheckMissing { check: check.to_owned() },
+    });
+    let nothing = unit.changes_nothing().then_some(Reason::NothingChanged);
+    blocking.into_iter().chain(checks).chain(nothing).collect()
 }
 
 /// Whether these clean reviews of one tree are enough.

@@ -2,7 +2,7 @@
 
 use crate::ids::{AgentId, Party};
 use crate::log::{
-    ApprovalDecision, Control, ControlAction, Decision, Envelope, Question, QuestionKind, Reply, Verdict, Warning,
+    ApprovalDecision, Control, ControlAction, Decision, Envelope, GateDecision, Question, QuestionKind, Reply, Warning,
 };
 use crate::time::Moment;
 use crate::unit::evolve::notices::notify_holder;
@@ -99,11 +99,11 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
         Phase::ReadyForApproval(request) | Phase::Approved(Approval { request, .. }) => request.clone(),
         _ => return,
     };
-    if decision.decision == Verdict::Approve {
+    if decision.decision == GateDecision::Approve {
         unit.phase = Phase::Approved(Approval { request, commit: None, failed: None, hooks: false });
         return;
     }
-    if decision.decision == Verdict::Reject {
+    if decision.decision == GateDecision::Reject {
         noted(unit, "rework: the approach as such is rejected, not a detail of it; begin with another one".to_owned());
     }
     for id in &decision.findings {
@@ -136,7 +136,7 @@ pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
             notify_holder(unit);
         }
         ControlAction::Waive => waived(unit, control),
-        ControlAction::Withdraw => withdrawn(unit, control, at),
+        ControlAction::Withdraw => withdrawn(unit, control),
         ControlAction::Nudge
         | ControlAction::Escalate
         | ControlAction::Restart

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, Party};
 use pairflow_core::log::line::{LineHash, encode};
-use pairflow_core::log::{ApprovalDecision, Body, Envelope, Event, Verdict};
+use pairflow_core::log::{ApprovalDecision, Body, Envelope, Event, GateDecision};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_testkit::home::{Home, Ran};
 use serde_json::Value;
@@ -204,7 +204,7 @@ fn an_approval_that_was_put_into_the_log_commits_nothing() {
     let last = lines(&log).pop().unwrap();
     let request = lines(&log).into_iter().rev().find(|line| line["type"] == "APPROVAL_REQUEST").unwrap();
     let decision = ApprovalDecision {
-        decision: Verdict::Approve,
+        decision: GateDecision::Approve,
         tree: serde_json::from_value(request["payload"]["tree"].clone()).unwrap(),
         message: String::new(),
         findings: Vec::new(),
