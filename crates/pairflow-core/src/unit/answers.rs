@@ -119,7 +119,8 @@ fn still_clean(unit: &Unit, what: &Waivable) -> Vec<Event> {
     let holds = match what {
         Waivable::Finding(id) => strict::is_clean(unit, &unit.ledger.without_waiver(*id)),
         Waivable::Check(name) => {
-            strict::is_clean(unit, &unit.ledger) && matches!(unit.receipt_of(name), Some(one) if one.outcome.passed())
+            let state = unit.check_without_waiver(name);
+            strict::is_clean(unit, &unit.ledger) && matches!(state, CheckState::Passed(_) | CheckState::NotAvailable)
         }
     };
     let verdict = (!holds).then(|| strict::no_longer_clean(unit, Judged::Waiver, Next::Implement));

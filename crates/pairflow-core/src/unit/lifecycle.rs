@@ -177,14 +177,19 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
         return Ok(Decided::default());
     }
     let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
-    let missing = |check: &Check| other.contains(&check.name) || unit.check(&check.name) == CheckState::Missing;
+    let missing = |check: &Check| match unit.check(&check.name) {
+        CheckState::Missing => true,
+        // What failed without the right setup command says nothing.
+        CheckState::Failed(_) if set_up_anew => true,
+        _ => other.contains(&check.name),
+    };
     let missing = rules.checks.iter().any(missing);
     let recheck = missing && (set_up_anew || !other.is_empty());
     let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes, recheck });
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
     // Reviews were clean by checks that do not count any more.
-    let void = (missing && !other.is_empty() && unit.phase.turn().is_some())
+    let void = (missing && !other.is_empty() && !unit.streak.is_empty())
         .then(|| strict::no_longer_clean(unit, Judged::Checks, Next::Review));
     let void = void.map(|verdict| Event::own(unit.round, Body::Verdict(verdict)));
     let answers = human::try_again(unit, |check| set_up_anew || other.contains(check));

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, CommitId, Party, TreeId};
-use crate::log::{ApprovalRequest, Person};
+use crate::log::{ApprovalRequest, Person, Waivable};
 use crate::time::Moment;
 use crate::unit::Seat;
 
@@ -127,6 +127,12 @@ pub struct Handover {
     /// Whether another agent was seen at work in its turn.
     #[serde(default)]
     pub others_at_work: bool,
+    /// What the person waived after it. A review that asked for changes does not become clean by that.
+    #[serde(default)]
+    pub waived: Vec<Waivable>,
+    /// Whether the person changed checks after it.
+    #[serde(default)]
+    pub checks_changed: bool,
 }
 
 /// An approval that waits for its commit.

@@ -352,22 +352,23 @@ impl Unit {
 
     /// Returns what is known of the check called `name` on the newest snapshot.
     pub fn check(&self, name: &str) -> CheckState<'_> {
+        match (self.check_without_waiver(name), self.waived_checks.get(name)) {
+            (CheckState::NotAvailable, _) => CheckState::NotAvailable,
+            (_, Some(reason)) => CheckState::Waived(reason),
+            (state, None) => state,
+        }
+    }
+
+    /// Returns what would be known of that check if nobody had waived it.
+    pub fn check_without_waiver(&self, name: &str) -> CheckState<'_> {
         if self.not_available.iter().any(|check| check == name) {
             return CheckState::NotAvailable;
         }
-        if let Some(reason) = self.waived_checks.get(name) {
-            return CheckState::Waived(reason);
-        }
-        match self.receipt_of(name) {
+        match self.receipts.iter().rev().find(|receipt| receipt.check == name) {
             Some(receipt) if receipt.outcome.passed() => CheckState::Passed(receipt),
             Some(receipt) if matches!(receipt.outcome, Outcome::Failed { .. }) => CheckState::Failed(receipt),
             _ => CheckState::Missing,
         }
-    }
-
-    /// Returns what the check called `name` last said of the newest snapshot.
-    pub fn receipt_of(&self, name: &str) -> Option<&Receipt> {
-        self.receipts.iter().rev().find(|receipt| receipt.check == name)
     }
 
     /// Returns the failed receipt of the check called `name` on a tree on which it passed later.

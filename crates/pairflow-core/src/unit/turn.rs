@@ -79,7 +79,8 @@ pub(super) fn may_act(
     if turn.is_open() {
         return Ok(());
     }
-    Err(Refusal::StillOpening { agent: turn.agent.clone(), owes: opening(unit, turn) })
+    let which = if undecided { "the next turn".to_owned() } else { format!("{}'s turn", turn.agent) };
+    Err(Refusal::StillOpening { turn: which, owes: opening(unit, turn) })
 }
 
 /// Says what is owed before a turn opens.

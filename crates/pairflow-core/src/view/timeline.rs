@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::facts::{Outcome, Place, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
-    ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Kind,
-    Lifecycle, Pass, Reason, Reply, Warning,
+    ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Judged,
+    Kind, Lifecycle, Next, Pass, Reason, Reply, Warning,
 };
 use crate::rounds::{Answers, Finding};
 use crate::rules::Change;
@@ -118,15 +118,18 @@ fn permission(before: &Unit, envelope: &Envelope) -> Option<String> {
     })
 }
 
-/// Says that a clean review does not count, if a snapshot shows that files changed during it.
+/// Says that a clean review does not count, because files or checks changed during it.
 fn void_review(before: &Unit, envelope: &Envelope) -> Option<String> {
     let Body::Verdict(verdict) = &envelope.event.body else { return None };
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
-    (verdict.reasons == [Reason::TreeChanged]).then(|| {
-        let by = &handover.by;
-        let whose = if handover.others_at_work { ", and it is not known by whom" } else { "" };
-        format!("the clean review of {by} does not count: files changed during its turn{whose}; {by} reviews again")
-    })
+    let Judged::Review { by, .. } = &verdict.on else { return None };
+    let why = match (verdict.reasons.contains(&Reason::TreeChanged), handover.others_at_work) {
+        (true, true) => "files changed during its turn, and it is not known by whom",
+        (true, false) => "files changed during its turn",
+        (false, _) => "checks changed before it was judged",
+    };
+    let again = verdict.next == Next::Review && verdict.clean.is_none();
+    again.then(|| format!("the clean review of {by} does not count: {why}; {by} reviews again"))
 }
 
 /// Says what became of rounds and seats, if anything.
@@ -136,12 +139,10 @@ fn turned(round: u32, before: &Seats, unit: &Unit) -> Option<String> {
     }
     let sit = format!("{} implements, {} reviews", unit.seats.producer, unit.seats.critic);
     let swapped = unit.seats.producer == before.critic && unit.seats.critic == before.producer;
-    let moved = unit.seats != *before;
-    match (unit.round != round, moved) {
-        (true, true) if swapped => Some(format!("seats swap, round {} begins: {sit}", unit.round)),
-        (true, _) => Some(format!("round {} begins: {sit}", unit.round)),
-        (false, true) => Some(format!("seats change back: {sit}")),
-        (false, false) => None,
+    match unit.seats != *before && swapped {
+        _ if unit.round == round => None,
+        true => Some(format!("seats swap, round {} begins: {sit}", unit.round)),
+        false => Some(format!("round {} begins: {sit}", unit.round)),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::facts::Place;
 use crate::ids::{AgentId, Party};
-use crate::log::{Judged, Next, Reason, Verdict};
+use crate::log::{Judged, Next, Reason, Verdict, Waivable};
 use crate::rounds::{Certificate, CheckStand, CleanReview, Ledger, Row, RowStand, RowState};
 use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
 use crate::unit::{CheckState, Handover, Seats, Stage, Unit};
@@ -17,34 +17,44 @@ pub const VERSION: u32 = 1;
 
 /// Whether a review that led to `ledger` is clean: no row blocks, every required check passed, and there is a change that was reviewed.
 pub fn is_clean(unit: &Unit, ledger: &Ledger) -> bool {
-    not_clean(unit, ledger).is_empty()
+    not_clean(unit, ledger, &[]).is_empty()
 }
 
 /// Judges a review whose tree is recorded; `changed` says whether files changed during it.
 pub fn after_review(unit: &Unit, handover: &Handover, changed: bool) -> Verdict {
     let (by, round) = (handover.by.clone(), handover.round);
-    let mut reasons = not_clean(unit, &unit.ledger);
+    let mut reasons = not_clean(unit, &unit.ledger, &handover.waived);
     reasons.extend(handover.discuss.then_some(Reason::Discussion));
-    let claimed = reasons.is_empty();
+    reasons.extend(handover.checks_changed.then_some(Reason::ChecksChanged));
     reasons.extend(changed.then_some(Reason::TreeChanged));
     let review = review_by(unit, &by, round);
-    let mut streak = unit.streak.clone();
-    streak.push(review.clone());
+    let streak: Vec<_> = unit.streak.iter().chain([&review]).cloned().collect();
     let (clean, next, seats) = match () {
-        () if claimed && !changed && suffices(&unit.rules, &streak) => {
+        () if reasons.is_empty() && suffices(&unit.rules, &streak) => {
             reasons.push(Reason::ReviewsSuffice);
             (Some(review), Next::Accept, unit.seats.clone())
         }
-        () if claimed && !changed => {
+        () if reasons.is_empty() => {
             reasons.push(Reason::AnotherReviewNeeded);
-            let seats = next_seats(unit, &by);
-            (Some(review), Next::Review, seats)
+            (Some(review), Next::Review, next_seats(unit, &by))
         }
-        // Spec: if files changed in its turn, a critic has not reviewed what is there now, so it reviews again.
-        () if claimed => (None, Next::Review, unit.seats.clone()),
+        // Spec: if files changed in its turn, a critic has not reviewed what is there now, so it reviews again. The same
+        // holds if checks changed before the review could be judged.
+        () if reasons.iter().all(|reason| has_nothing_to_fix(handover, reason)) => {
+            (None, Next::Review, unit.seats.clone())
+        }
         () => (None, Next::Implement, unit.seats.clone()),
     };
     verdict(Judged::Review { by, round }, clean, next, seats, reasons)
+}
+
+/// Whether a reason leaves nothing to fix, only something to review again.
+fn has_nothing_to_fix(handover: &Handover, reason: &Reason) -> bool {
+    match reason {
+        Reason::TreeChanged | Reason::ChecksChanged => true,
+        Reason::CheckMissing { .. } => handover.checks_changed,
+        _ => false,
+    }
 }
 
 /// Clean reviews no longer hold, because what they rested on was taken back or changed.
@@ -66,13 +76,22 @@ fn verdict(on: Judged, clean: Option<CleanReview>, next: Next, seats: Seats, rea
     Verdict { policy: NAME.to_owned(), version: VERSION, on, clean, next, seats, reasons }
 }
 
-/// Why a review that led to `ledger` is not clean; nothing if it is.
-fn not_clean(unit: &Unit, ledger: &Ledger) -> Vec<Reason> {
-    let findings: Vec<_> = ledger.blocking().map(|row| row.id).collect();
+/// Why a review that led to `ledger` is not clean, if the waivers in `later` came too late for it; nothing if it is clean.
+fn not_clean(unit: &Unit, ledger: &Ledger, later: &[Waivable]) -> Vec<Reason> {
+    let waived_later = later.iter().filter_map(|what| match what {
+        Waivable::Finding(id) => ledger.without_waiver(*id).blocking().any(|row| row.id == *id).then_some(*id),
+        Waivable::Check(_) => None,
+    });
+    let findings: Vec<_> = ledger.blocking().map(|row| row.id).chain(waived_later).collect();
     let blocking = (!findings.is_empty()).then_some(Reason::Blocking { findings });
-    let checks = unit.checks_not_passed().into_iter().map(|check| match unit.check(check) {
-        CheckState::Failed(_) => Reason::CheckFails { check: check.to_owned() },
-        _ => Reason::CheckMissing { check: check.to_owned() },
+    let checks = unit.rules.checks.iter().map(|check| check.name.as_str()).filter_map(|name| {
+        let waived_later = later.iter().any(|what| matches!(what, Waivable::Check(one) if one == name));
+        let state = if waived_later { unit.check_without_waiver(name) } else { unit.check(name) };
+        match state {
+            CheckState::Failed(_) => Some(Reason::CheckFails { check: name.to_owned() }),
+            CheckState::Missing => Some(Reason::CheckMissing { check: name.to_owned() }),
+            _ => None,
+        }
     });
     let nothing = unit.changes_nothing().then_some(Reason::NothingChanged);
     blocking.into_iter().chain(checks).chain(nothing).collect()

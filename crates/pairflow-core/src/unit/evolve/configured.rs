@@ -2,6 +2,7 @@
 
 use crate::rules::Rules;
 use crate::unit::evolve::turns::set_stage;
+use crate::unit::evolve::waivers::closing;
 use crate::unit::lifecycle::changed_checks;
 use crate::unit::{Seat, Stage, Unit};
 
@@ -24,6 +25,9 @@ pub(super) fn configured(unit: &mut Unit, rules: &Rules, recheck: bool) {
     unit.baseline.retain(|receipt| !other.contains(&receipt.check) && (!set_up_anew || receipt.outcome.passed()));
     if set_up_anew {
         unit.receipts.retain(|receipt| receipt.outcome.passed());
+    }
+    if let Some(handover) = closing(unit).filter(|_| !other.is_empty()) {
+        handover.checks_changed = true;
     }
     let reviewing = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Open);
     if recheck && reviewing {

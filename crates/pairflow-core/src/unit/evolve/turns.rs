@@ -69,7 +69,15 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
     if let Some(explanation) = &pass.explanation {
         unit.explanation.take_over(explanation);
     }
-    let handover = Handover { by: by.clone(), seat, round: unit.round, discuss: pass.discuss, others_at_work };
+    let handover = Handover {
+        by: by.clone(),
+        seat,
+        round: unit.round,
+        discuss: pass.discuss,
+        others_at_work,
+        waived: Vec::new(),
+        checks_changed: false,
+    };
     match seat {
         Seat::Producer => {
             unit.notes.clear();
@@ -157,7 +165,7 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
     }
     let seat = match verdict.next {
         Next::Stay => return,
-        Next::Accept => return set_stage(unit, Stage::Settled),
+        Next::Accept => return settle(unit),
         Next::Implement => Seat::Producer,
         Next::Review | Next::Recheck => Seat::Critic,
     };
@@ -165,6 +173,14 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
         begin_round(unit, verdict.seats.clone());
     }
     begin_turn(unit, seat, Stage::Opening, at);
+}
+
+/// The reviews suffice.
+fn settle(unit: &mut Unit) {
+    if let Some(turn) = unit.phase.turn_mut() {
+        turn.stage = Stage::Settled;
+        turn.follows_handover = false;
+    }
 }
 
 /// Spec: a failed check runs again when the producer passes the same snapshot; both results are shown.

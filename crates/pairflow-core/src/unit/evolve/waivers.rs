@@ -1,7 +1,7 @@
 //! What the person lives with, and what no longer.
 
 use crate::log::{Control, Waivable};
-use crate::unit::Unit;
+use crate::unit::{Handover, Stage, Unit};
 
 /// A waiver of a check holds for this tree and for later ones, until it is taken back.
 pub(super) fn waived(unit: &mut Unit, control: &Control) {
@@ -11,6 +11,9 @@ pub(super) fn waived(unit: &mut Unit, control: &Control) {
             unit.waived_checks.insert(name.clone(), control.reason.clone());
         }
         None => {}
+    }
+    if let (Some(handover), Some(what)) = (closing(unit), &control.waived) {
+        handover.waived.push(what.clone());
     }
 }
 
@@ -22,5 +25,16 @@ pub(super) fn withdrawn(unit: &mut Unit, control: &Control) {
             unit.waived_checks.remove(name);
         }
         None => {}
+    }
+    if let (Some(handover), Some(what)) = (closing(unit), &control.waived) {
+        handover.waived.retain(|one| one != what);
+    }
+}
+
+/// The hand-over whose tree is not recorded yet.
+pub(super) fn closing(unit: &mut Unit) -> Option<&mut Handover> {
+    match &mut unit.phase.turn_mut()?.stage {
+        Stage::Closing(handover) => Some(handover),
+        _ => None,
     }
 }
