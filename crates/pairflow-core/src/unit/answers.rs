@@ -1,7 +1,7 @@
 //! What an agent may say to a row of the ledger, and what the person may live with.
 
 use crate::ids::{AgentId, FindingId, Party};
-use crate::log::{Body, Control, ControlAction, Event, Judged, Next, Pass, Waivable};
+use crate::log::{Body, Control, ControlAction, Event, Judged, Next, Pass, Verdict, Waivable};
 use crate::rounds::policy::strict;
 use crate::rounds::{Answers, Row, RowState};
 use crate::unit::{CheckState, Command, Decided, PassCommand, Refusal, Seat, Unit, converge, human};
@@ -109,13 +109,16 @@ fn decided(unit: &Unit, action: ControlAction, what: &Waivable, reason: &str) ->
     event.recipient = Party::Orchestrator;
     let more = match action {
         ControlAction::Waive => human::nothing_fails(unit, what),
-        _ => still_clean(unit, what),
+        _ => verdict_without_waiver(unit, what)
+            .map(|verdict| Event::own(unit.round, Body::Verdict(verdict)))
+            .into_iter()
+            .collect(),
     };
     Decided::of(std::iter::once(event).chain(more).collect())
 }
 
 /// The verdict on the clean reviews once a waiver is taken back; nothing if they do not need it.
-fn still_clean(unit: &Unit, what: &Waivable) -> Vec<Event> {
+pub(super) fn verdict_without_waiver(unit: &Unit, what: &Waivable) -> Option<Verdict> {
     let holds = match what {
         Waivable::Finding(id) => strict::is_clean(unit, &unit.ledger.without_waiver(*id)),
         Waivable::Check(name) => {
@@ -123,8 +126,7 @@ fn still_clean(unit: &Unit, what: &Waivable) -> Vec<Event> {
             strict::is_clean(unit, &unit.ledger) && matches!(state, CheckState::Passed(_) | CheckState::NotAvailable)
         }
     };
-    let verdict = (!holds).then(|| strict::no_longer_clean(unit, Judged::Waiver, Next::Implement));
-    verdict.map(|verdict| Event::own(unit.round, Body::Verdict(verdict))).into_iter().collect()
+    (!holds).then(|| strict::no_longer_clean(unit, Judged::Waiver, Next::Implement))
 }
 
 fn is_waived(unit: &Unit, what: &Waivable) -> bool {

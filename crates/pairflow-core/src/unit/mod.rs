@@ -42,7 +42,7 @@ pub use owed::*;
 pub use phase::*;
 pub(crate) use presence::wanted;
 pub use presence::{ATTEMPTS, Hindrance, LONGEST_PARK, NUDGES, Notice, Parked};
-pub use recompute::{Unfounded, recompute};
+pub use recompute::{Recomputed, Unfounded, VerdictStand, recompute, recompute_verdicts};
 pub use refusal::*;
 pub use seat::*;
 pub use send_back::{SEND_BACKS, failing};

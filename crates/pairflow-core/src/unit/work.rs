@@ -2,7 +2,7 @@
 
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{FindingId, Party, TreeId};
-use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
+use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind, Verdict};
 use crate::rounds::policy::strict;
 use crate::rules::Check;
 use crate::unit::human::{own_question, question_about, question_of_checks};
@@ -27,15 +27,17 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
     if !owed {
         return Err(Refusal::NotOwed);
     }
-    let reviewing = matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Critic);
     let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
-    let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
-    if let Some(Stage::Closing(handover)) = stage.filter(|_| reviewing) {
-        let changed = unit.tree() != Some(&snapshot.tree);
-        let verdict = strict::after_review(unit, handover, changed);
-        events.push(Event::own(unit.round, Body::Verdict(verdict)));
-    }
-    Ok(Decided::of(events))
+    let verdict = verdict_on_review(unit, snapshot).map(Body::Verdict);
+    let bodies = std::iter::once(Body::Evidence(fact)).chain(verdict);
+    Ok(Decided::of(bodies.map(|body| Event::own(unit.round, body)).collect()))
+}
+
+/// The verdict on the review that left `snapshot`; nothing if it was no review that left it.
+pub(super) fn verdict_on_review(unit: &Unit, snapshot: &Snapshot) -> Option<Verdict> {
+    let Stage::Closing(handover) = &unit.phase.turn()?.stage else { return None };
+    let changed = unit.tree() != Some(&snapshot.tree);
+    (handover.seat == Seat::Critic).then(|| strict::after_review(unit, handover, changed))
 }
 
 /// Says whose changes those are that are found before a turn opens, in `tree`.

@@ -174,7 +174,7 @@ fn a_path_in_a_log_is_never_removed() {
 }
 
 /// Makes the chain and the checksums of changed lines fit again, as whoever can write the file can do.
-fn chained(text: &str) -> String {
+pub(crate) fn chained(text: &str) -> String {
     let mut prev = LineHash::NONE;
     let mut out = String::new();
     for line in text.lines() {
