@@ -59,7 +59,8 @@ pub struct TimelineState {
     unit: Unit,
 }
 
-/// Returns the line of one envelope; nothing for an attempt to deliver a notice.
+/// Returns the line of one envelope; nothing for a verdict, whose turn or acceptance is told, nor for an attempt to deliver
+/// a notice.
 pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
     let (what, tone) = told(envelope)?;
     // A warning is pairflow's, but it tells what someone else tried.

@@ -79,7 +79,7 @@ fn verdict(on: Judged, clean: Option<CleanReview>, next: Next, seats: Seats, rea
 /// Why a review that led to `ledger` is not clean, if the waivers in `later` came too late for it; nothing if it is clean.
 fn not_clean(unit: &Unit, ledger: &Ledger, later: &[Waivable]) -> Vec<Reason> {
     let waived_later = later.iter().filter_map(|what| match what {
-        Waivable::Finding(id) => ledger.without_waiver(*id).blocking().any(|row| row.id == *id).then_some(*id),
+        Waivable::Finding(id) => Some(*id).filter(|id| ledger.get(*id).is_some_and(Row::blocks_if_open)),
         Waivable::Check(_) => None,
     });
     let findings: Vec<_> = ledger.blocking().map(|row| row.id).chain(waived_later).collect();

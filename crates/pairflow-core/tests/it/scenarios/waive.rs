@@ -283,6 +283,52 @@ fn a_review_that_asked_for_changes_is_not_clean_by_a_waiver_before_its_snapshot(
 }
 
 #[test]
+fn a_clean_review_stays_clean_if_a_minor_finding_is_waived_before_its_snapshot() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass P3 'a comma' (hold)
+         human: waive F1 'we like commas' (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 closing clean: claude open: F1 P3 a comma
+         #5 RUNNING codex reviewer round 2 closing clean: claude
+         #6 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn a_review_beside_a_failing_check_is_not_clean_by_a_waiver_before_its_snapshot() {
+    check(
+        "start
+         test fails
+         codex edits a.rs
+         codex: pass
+         codex edits b.rs
+         codex: pass
+         codex edits c.rs
+         codex: pass
+         codex edits d.rs
+         codex: pass
+         claude: pass clean (hold)
+         human: waive test 'broken' (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING codex implementer round 1 failing: test
+         #3 RUNNING codex implementer round 1 failing: test
+         #4 RUNNING codex implementer round 1 failing: test
+         #5 RUNNING claude reviewer round 1 failing: test
+         #6 RUNNING claude reviewer round 1 closing failing: test
+         #7 RUNNING claude reviewer round 1 closing waived: test
+         #8 RUNNING codex implementer round 2 waived: test",
+    );
+}
+
+#[test]
 fn a_waiver_that_is_taken_back_while_the_reviews_suffice_sends_the_work_back() {
     check(
         "start
