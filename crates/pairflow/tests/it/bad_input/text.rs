@@ -89,7 +89,7 @@ fn acceptance_criteria_that_no_line_can_hold_are_refused() {
     let long = format!("Do it\n\n## Acceptance criteria\n- {}\n", "x".repeat(3_000_000));
     for task in [many, long] {
         let create = home.command(&["create", "--id", "b1", "--task", "-", "--test", "true"]);
-        fed(create, task.as_bytes()).ends(1).says("the acceptance criteria of the task and its document have");
+        fed(create, task.as_bytes()).ends(1).says("the acceptance criteria of the task and its document are");
     }
     home.pairflow(&["status", "b1"]).ends(1);
 }
