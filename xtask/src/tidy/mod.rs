@@ -14,6 +14,7 @@ mod module_docs;
 mod one_git;
 mod pure_core;
 mod reached_modules;
+mod recorded_verdicts;
 mod regular_files;
 mod requirements;
 mod rules;

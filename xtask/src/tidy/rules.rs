@@ -5,7 +5,7 @@ use anyhow::ensure;
 use super::tree::{Problem, Tree};
 use super::{
     anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, module_docs, one_git, pure_core,
-    reached_modules, regular_files, requirements, scattered_ids, thin_modules, tree, unfinished,
+    reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules, tree, unfinished,
 };
 use crate::say;
 
@@ -23,6 +23,7 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     one_git::check,
     regular_files::check,
     pure_core::check,
+    recorded_verdicts::check,
     direction::check,
     dependencies::check,
     scattered_ids::check,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, TreeId};
-use crate::log::Lifecycle;
+use crate::log::{Lifecycle, Verdict};
 use crate::rounds::{Answers, Certificate, Explanation, Finding, Step};
 use crate::time::Timestamp;
 
@@ -33,6 +33,8 @@ pub enum Body {
     Lifecycle(Lifecycle),
     /// `EVIDENCE`
     Evidence(Evidence),
+    /// `VERDICT`
+    Verdict(Verdict),
     /// `CONTROL`
     Control(Control),
     /// `DELIVERY`
@@ -251,7 +253,7 @@ pub struct ApprovalRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalDecision {
     /// Approve, revise or reject.
-    pub decision: Verdict,
+    pub decision: GateDecision,
     /// The tree that was decided on.
     pub tree: TreeId,
     /// What to do, for the two that send the work back.
@@ -265,7 +267,7 @@ pub struct ApprovalDecision {
 /// How the person decides on a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub enum GateDecision {
     /// Commit it.
     Approve,
     /// Change it.
@@ -430,6 +432,8 @@ pub enum Kind {
     Lifecycle,
     /// `EVIDENCE`
     Evidence,
+    /// `VERDICT`
+    Verdict,
     /// `CONTROL`
     Control,
     /// `DELIVERY`
@@ -452,6 +456,7 @@ impl Body {
             Self::DonePackage(_) => Kind::DonePackage,
             Self::Lifecycle(_) => Kind::Lifecycle,
             Self::Evidence(_) => Kind::Evidence,
+            Self::Verdict(_) => Kind::Verdict,
             Self::Control(_) => Kind::Control,
             Self::Delivery(_) => Kind::Delivery,
             Self::ProtocolWarning(_) => Kind::ProtocolWarning,
@@ -471,6 +476,7 @@ impl Body {
             Self::DonePackage(it) => serde_json::to_string(it),
             Self::Lifecycle(it) => serde_json::to_string(it),
             Self::Evidence(it) => serde_json::to_string(it),
+            Self::Verdict(it) => serde_json::to_string(it),
             Self::Control(it) => serde_json::to_string(it),
             Self::Delivery(it) => serde_json::to_string(it),
             Self::ProtocolWarning(it) => serde_json::to_string(it),
@@ -491,6 +497,7 @@ impl Body {
             Kind::DonePackage => Self::DonePackage(serde_json::from_str(json)?),
             Kind::Lifecycle => Self::Lifecycle(serde_json::from_str(json)?),
             Kind::Evidence => Self::Evidence(serde_json::from_str(json)?),
+            Kind::Verdict => Self::Verdict(serde_json::from_str(json)?),
             Kind::Control => Self::Control(serde_json::from_str(json)?),
             Kind::Delivery => Self::Delivery(serde_json::from_str(json)?),
             Kind::ProtocolWarning => Self::ProtocolWarning(serde_json::from_str(json)?),

@@ -235,6 +235,7 @@ impl<'de> DeserializeSeed<'de> for Payload {
             Kind::DonePackage => Body::DonePackage(Deserialize::deserialize(json)?),
             Kind::Lifecycle => Body::Lifecycle(Deserialize::deserialize(json)?),
             Kind::Evidence => Body::Evidence(Deserialize::deserialize(json)?),
+            Kind::Verdict => Body::Verdict(Deserialize::deserialize(json)?),
             Kind::Control => Body::Control(Deserialize::deserialize(json)?),
             Kind::Delivery => Body::Delivery(Deserialize::deserialize(json)?),
             Kind::ProtocolWarning => Body::ProtocolWarning(Deserialize::deserialize(json)?),

@@ -158,6 +158,9 @@ pub enum Lifecycle {
     },
     /// The person changed the configuration.
     Configured {
+        /// Whether an open review waits until checks have run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        recheck: bool,
         /// The configuration in force from here on.
         rules: Box<Rules>,
         /// What changed.

@@ -8,8 +8,10 @@ pub mod lifecycle;
 pub mod line;
 pub mod scan;
 pub mod seal;
+pub mod verdict;
 
 pub use body::*;
 pub use envelope::*;
 pub use identity::*;
 pub use lifecycle::*;
+pub use verdict::*;

@@ -1,10 +1,10 @@
 //! What an agent may say to a row of the ledger, and what the person may live with.
 
 use crate::ids::{AgentId, FindingId, Party};
-use crate::log::{Body, Control, ControlAction, Event, Waivable};
+use crate::log::{Body, Control, ControlAction, Event, Judged, Next, Pass, Verdict, Waivable};
+use crate::rounds::policy::strict;
 use crate::rounds::{Answers, Row, RowState};
-use crate::time::Moment;
-use crate::unit::{CheckState, Command, Decided, PassCommand, Refusal, Seat, Stage, Unit, converge, human, stop};
+use crate::unit::{CheckState, Command, Decided, PassCommand, Refusal, Seat, Unit, converge, human};
 
 /// Refuses answers that are not this seat's, or that speak of no open row.
 pub(super) fn admit(unit: &Unit, by: &AgentId, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
@@ -55,14 +55,10 @@ fn retractable(unit: &Unit, by: &AgentId, id: FindingId) -> Result<(), Refusal> 
 }
 
 /// Refuses a review that asks for changes and would count as a clean one all the same, because nothing in it blocks.
-pub(super) fn admit_claim(unit: &Unit, pass: &PassCommand, events: &[Event]) -> Result<(), Refusal> {
-    if !pass.insists {
-        return Ok(());
-    }
-    let after = converge::fold(unit, events, Moment::default());
-    match after.phase.turn().map(|turn| &turn.stage) {
-        Some(Stage::Closing(handover)) if handover.clean => Err(Refusal::NothingBlocks),
-        _ => Ok(()),
+pub(super) fn admit_claim(unit: &Unit, pass: &PassCommand, body: &Pass) -> Result<(), Refusal> {
+    match pass.insists && converge::would_be_clean(unit, &pass.by, body) {
+        true => Err(Refusal::NothingBlocks),
+        false => Ok(()),
     }
 }
 
@@ -105,20 +101,32 @@ fn withdraw(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decided, Refus
     Ok(decided(unit, ControlAction::Withdraw, what, reason))
 }
 
-/// The person's word, and the question that it leads to where no turn has opened yet: whether the loop goes on then is
-/// decided on what stands now.
+/// The person's decision.
 fn decided(unit: &Unit, action: ControlAction, what: &Waivable, reason: &str) -> Decided {
     let control = Control { action, reason: reason.to_owned(), waived: Some(what.clone()), until: None };
     let mut event = Event::own(unit.round, Body::Control(control));
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    let mut events = vec![event];
-    let after = converge::fold(unit, &events, Moment::default());
-    events.extend(human::nothing_fails(unit, &after));
-    if after.phase.turn().is_some_and(|turn| turn.stage == Stage::Opening) {
-        events.extend(stop::stop(unit, &events));
-    }
-    Decided::of(events)
+    let more = match action {
+        ControlAction::Waive => human::nothing_fails(unit, what),
+        _ => verdict_without_waiver(unit, what)
+            .map(|verdict| Event::own(unit.round, Body::Verdict(verdict)))
+            .into_iter()
+            .collect(),
+    };
+    Decided::of(std::iter::once(event).chain(more).collect())
+}
+
+/// The verdict on the clean reviews once a waiver is taken back; nothing if they do not need it.
+pub(super) fn verdict_without_waiver(unit: &Unit, what: &Waivable) -> Option<Verdict> {
+    let holds = match what {
+        Waivable::Finding(id) => strict::is_clean(unit, &unit.ledger.without_waiver(*id)),
+        Waivable::Check(name) => {
+            let state = unit.check_without_waiver(name);
+            strict::is_clean(unit, &unit.ledger) && matches!(state, CheckState::Passed(_) | CheckState::NotAvailable)
+        }
+    };
+    (!holds).then(|| strict::no_longer_clean(unit, Judged::Waiver, Next::Implement))
 }
 
 fn is_waived(unit: &Unit, what: &Waivable) -> bool {

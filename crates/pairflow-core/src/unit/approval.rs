@@ -1,7 +1,7 @@
 //! The last gate: a person decides on the package, then one commit of exactly that tree is made.
 
 use crate::ids::{CommitId, Party, TreeId};
-use crate::log::{ApprovalDecision, ApprovalRequest, Body, DonePackage, Event, Lifecycle, Verdict};
+use crate::log::{ApprovalDecision, ApprovalRequest, Body, DonePackage, Event, GateDecision, Lifecycle};
 use crate::unit::lifecycle::{not_updating, own};
 use crate::unit::{Approval, Command, Committed, Decided, Refusal, Unit, key_of, lifecycle};
 
@@ -16,7 +16,7 @@ pub(super) fn approve(unit: &Unit, package: &ApprovalRequest, command: &Command)
         return Err(Refusal::WorktreeDiffers { files: seen.differing.clone() });
     }
     let decision = ApprovalDecision {
-        decision: Verdict::Approve,
+        decision: GateDecision::Approve,
         tree: package.tree.clone(),
         message: String::new(),
         findings: Vec::new(),
@@ -34,7 +34,7 @@ pub(super) fn rework(unit: &Unit, tree: &TreeId, command: &Command) -> Result<De
         return Err(Refusal::UnknownFinding { id: id.to_string() });
     }
     let decision = ApprovalDecision {
-        decision: if *reject { Verdict::Reject } else { Verdict::Revise },
+        decision: if *reject { GateDecision::Reject } else { GateDecision::Revise },
         tree: tree.clone(),
         message: message.clone(),
         findings: findings.clone(),

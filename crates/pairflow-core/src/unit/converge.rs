@@ -4,15 +4,14 @@ use std::fmt;
 
 use crate::hash::sha256;
 use crate::ids::{AgentId, Party};
-use crate::log::{ApprovalRequest, Body, Convergence, Envelope, Event, QuestionKind, Warning};
+use crate::log::{ApprovalRequest, Body, Convergence, Event, Pass, QuestionKind, Warning};
 use crate::rounds::policy::strict;
-use crate::rounds::{Certificate, CleanReview, Explanation, Row};
+use crate::rounds::{Certificate, CleanReview, Explanation, Review, Row};
 use crate::rules::BubbleKind;
-use crate::time::Moment;
 use crate::unit::refusal::list;
 use crate::unit::{
-    Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, evolve, human, key_of,
-    missing_checks, slices, turn,
+    Artifact, CheckState, Command, Decided, Phase, Refusal, Said, Seat, Stage, Turn, Unit, human, key_of,
+    missing_checks, presence, slices, turn,
 };
 use crate::view::package;
 
@@ -132,17 +131,27 @@ fn unexplained(unit: &Unit) -> Option<Unmet> {
 }
 
 /// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
-pub(super) fn explained(unit: &Unit, events: &[Event]) -> Result<(), Refusal> {
-    // Looking ahead is for the few hand-overs that may be refused.
-    if unit.explanation.missing().is_empty() {
+pub(super) fn explained(unit: &Unit, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
+    let mut told = unit.explanation.clone();
+    pass.explanation.iter().for_each(|explanation| told.take_over(explanation));
+    let missing = told.missing();
+    if missing.is_empty() || !would_be_clean(unit, by, pass) {
         return Ok(());
     }
-    let after = fold(unit, events, Moment::default());
-    let accepts = matches!(after.phase.turn().map(|turn| &turn.stage), Some(Stage::Closing(left)) if left.accepts);
-    match unexplained(&after).filter(|_| accepts) {
-        Some(missing) => Err(Refusal::NotConverged { unmet: vec![missing] }),
-        None => Ok(()),
+    let mut streak = unit.streak.clone();
+    streak.push(strict::review_by(unit, by, unit.round));
+    match strict::suffices(&unit.rules, &streak) {
+        true => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
+        false => Ok(()),
     }
+}
+
+/// Whether a review would be clean if no file changes before its snapshot.
+pub(super) fn would_be_clean(unit: &Unit, by: &AgentId, pass: &Pass) -> bool {
+    let Some(findings) = &pass.findings else { return false };
+    let (answers, risk, discuss) = (&pass.answers, &unit.rules.risk, pass.discuss);
+    let ledger = unit.ledger.reviewed(&Review { by, round: unit.round, findings, answers, risk, discuss });
+    !discuss && strict::is_clean(unit, &ledger)
 }
 
 /// Whether nobody has to say any more that the document is understood.
@@ -188,6 +197,8 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
     slices::admit(at, reviewed)?;
     let cleared = claimed(unit, by, summary, explanation.as_ref());
     let mut unmet = unmet(&cleared, &cleared.streak);
+    // What was asked because nothing was heard of the agent is withdrawn with its claim.
+    unmet.retain(|criterion| !matches!(criterion, Unmet::Questions(_)) || !presence::only_about(unit, by));
     let unread = slices::missing(at, reviewed);
     if !unread.is_empty() {
         unmet.push(Unmet::Slices(unread));
@@ -242,41 +253,31 @@ pub fn waivers(unit: &Unit) -> Vec<String> {
     waived
 }
 
-/// Whether facts may change what the loop does next.
-pub(super) fn moves(events: &[Event]) -> bool {
-    events.iter().any(|event| matches!(event.body, Body::Evidence(_) | Body::HumanReply(_) | Body::Control(_)))
-}
-
 /// Whether no review is missing: the turn ended with one that suffices, or those before a merge of the base are kept.
 pub(super) fn is_reviewed(unit: &Unit, turn: &Turn) -> bool {
     let kept = turn.seat == Seat::Critic && turn.stage == Stage::Opening && strict::suffices(&unit.rules, &unit.streak);
     turn.stage == Stage::Settled || kept
 }
 
-/// Appends acceptance to a decision after which every criterion holds.
-pub(super) fn conclude(unit: &Unit, mut decided: Decided, now: Moment) -> Decided {
-    if !moves(&decided.events) {
-        return decided;
+/// Accepts work for which every criterion holds, or which a person has accepted at a tie-break.
+pub(super) fn conclude(unit: &Unit) -> Option<Decided> {
+    let Phase::Running(turn) = &unit.phase else { return None };
+    if turn.stage == Stage::Accepted {
+        let waived = waivers(unit);
+        return accept(unit, "accepted by a person at a tie-break", Party::Orchestrator, waived);
     }
-    let after = fold(unit, &decided.events, now);
-    let complete = |turn: &Turn| {
-        let evidence = missing_checks(&after).is_empty() && after.to_reproduce().next().is_none();
-        is_reviewed(&after, turn) && (turn.stage == Stage::Settled || evidence)
-    };
-    let settled = matches!(&after.phase, Phase::Running(turn) if complete(turn));
-    let unmet = unmet(&after, &after.streak);
-    if settled && !after.paused && unmet == [Unmet::Comprehension] {
-        decided.events.push(comprehension(&after));
-        return decided;
+    let evidence = || missing_checks(unit).is_empty() && unit.to_reproduce().next().is_none();
+    if unit.paused || !is_reviewed(unit, turn) || !(turn.stage == Stage::Settled || evidence()) {
+        return None;
     }
-    if settled && !after.paused && unmet.is_empty() {
-        let summary = after.summaries.back().map(|said| said.summary.clone()).unwrap_or_default();
-        if let Some(accepted) = accept(&after, &summary, Party::Orchestrator, Vec::new()) {
-            decided.events.extend(accepted.events);
-            decided.artifacts.extend(accepted.artifacts);
+    match unmet(unit, &unit.streak).as_slice() {
+        [Unmet::Comprehension] => Some(Decided::one(comprehension(unit))),
+        [] => {
+            let summary = unit.summaries.back().map(|said| said.summary.clone()).unwrap_or_default();
+            accept(unit, &summary, Party::Orchestrator, Vec::new())
         }
+        _ => None,
     }
-    decided
 }
 
 /// The question whether the person has understood the document.
@@ -322,13 +323,4 @@ pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<Stri
     approval.refs.push(format!("artifact://{}", package::NAME));
     let artifact = Artifact { name: package::NAME.to_owned(), bytes: text.into_bytes() };
     Some(Decided { events: vec![convergence, approval], artifacts: vec![artifact] })
-}
-
-/// The state after `events`, had they been recorded now.
-pub(super) fn fold(unit: &Unit, events: &[Event], now: Moment) -> Unit {
-    events.iter().fold(unit.clone(), |unit, event| {
-        let id = Envelope::name(0, now);
-        let bubble_id = unit.id.clone();
-        evolve(unit, &Envelope { seq: 0, id, at: now, bubble_id, more: 0, event: event.clone() })
-    })
 }

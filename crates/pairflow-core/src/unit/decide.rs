@@ -4,8 +4,7 @@ use crate::ids::Party;
 use crate::log::{Body, CommitIdentity, Event, Lifecycle};
 use crate::time::Moment;
 use crate::unit::{
-    Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, send_back, turn,
-    work,
+    Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, turn, work,
 };
 
 /// What a command leads to: facts to record, and files that must be on disk before them.
@@ -29,12 +28,11 @@ pub struct Artifact {
     pub bytes: Vec<u8>,
 }
 
-/// Says what `command` leads to, without doing any of it.
+/// Says what `command` itself leads to, without doing any of it. [`crate::unit::handle`] adds what follows from that.
 pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
     limits::admit(command)?;
     let reported = presence::decide_presence(unit, command, now);
-    let decided = reported.unwrap_or_else(|| decide_command(unit, command, now))?;
-    Ok(converge::conclude(unit, send_back::send_back(unit, decided, now), now))
+    reported.unwrap_or_else(|| decide_command(unit, command, now))
 }
 
 /// The table proper.
@@ -48,7 +46,7 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         (Phase::Running(at), Command::Converged { by, .. }) => converge::claim(unit, at, by, command),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::AskHuman { .. }) => human::ask(unit, command),
         (Phase::WaitingHuman(_), Command::Pass(_) | Command::Converged { .. }) => {
-            presence::come_back(unit, command, now).unwrap_or_else(|| human::refuse_agent(unit, command))
+            presence::come_back(unit, command).unwrap_or_else(|| human::refuse_agent(unit, command))
         }
 
         (Phase::WaitingHuman(at), Command::Reply { .. }) => human::reply(unit, at, command),

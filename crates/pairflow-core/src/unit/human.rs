@@ -1,13 +1,12 @@
 //! The person and the questions: asking, answering, pausing, resuming.
 
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply};
+use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply, Waivable};
+use crate::rounds::Row;
 use crate::rules::Check;
-use crate::time::Moment;
 use crate::unit::lifecycle::not_updating;
 use crate::unit::{
-    CHECK_TRIES, CheckState, Command, Decided, MAX_QUESTIONS, OpenQuestion, Refusal, Turn, Unit, converge, key_of,
-    presence, send_back,
+    CHECK_TRIES, CheckState, Command, Decided, MAX_QUESTIONS, OpenQuestion, Refusal, Turn, Unit, key_of, presence,
 };
 
 /// An agent asks; either seat may, at any time.
@@ -146,21 +145,24 @@ pub(super) fn another_tree(unit: &Unit) -> Vec<Event> {
 fn answer_about_tree(unit: &Unit, asked: impl Fn(&&OpenQuestion) -> bool, message: &str) -> Vec<Event> {
     let Some(turn) = unit.phase.turn() else { return Vec::new() };
     let reply = |open: &OpenQuestion| {
-        let decision = (open.kind == QuestionKind::CouldNotCheck).then_some(Decision::Continue);
+        let decision = (open.kind != QuestionKind::Failing).then_some(Decision::Continue);
         Reply { message: message.to_owned(), decision }
     };
     unit.questions.iter().filter(asked).map(|open| answer(unit, turn, open, reply(open))).collect()
 }
 
-/// Answers the question about what fails once the person has waived all of it; `after` is the state with the waiver.
-pub(super) fn nothing_fails(unit: &Unit, after: &Unit) -> Vec<Event> {
-    let on_base = after.is_untouched() && after.failing_on_base().next().is_some();
-    let fails = on_base || !send_back::failing(after).is_empty();
-    let Some(turn) = unit.phase.turn().filter(|_| !fails) else { return Vec::new() };
+/// Answers the questions about what fails once the person waives the last of it.
+pub(super) fn nothing_fails(unit: &Unit, waived: &Waivable) -> Vec<Event> {
+    let check = |name: &str| matches!(waived, Waivable::Check(one) if one == name);
+    let row = |row: &Row| matches!(waived, Waivable::Finding(id) if *id == row.id);
+    let on_base = unit.is_untouched() && unit.failing_on_base().any(|receipt| !check(&receipt.check));
+    let on_work = unit.changes_nothing() && unit.snapshot.is_some() && !unit.is_untouched();
+    let fails = unit.failing_checks().any(|name| !check(name)) || unit.failing_rows().any(|one| !row(one));
+    let Some(turn) = unit.phase.turn().filter(|_| !(on_base || on_work || fails)) else { return Vec::new() };
     let asked = unit.questions.iter().filter(|open| open.kind.is_about_checks());
     let reply = |decision| Reply { message: "what fails was waived".to_owned(), decision };
     // What could not be run need not be run any more.
-    let waived = |name: &String| matches!(after.check(name), CheckState::Waived(_));
+    let waived = |name: &String| check(name) || matches!(unit.check(name), CheckState::Waived(_));
     let could_not = |open: &&OpenQuestion| open.kind == QuestionKind::CouldNotCheck && open.checks.iter().all(waived);
     let could_not = unit.questions.iter().filter(could_not).map(|open| (open, Some(Decision::Continue)));
     let all = asked.map(|open| (open, None)).chain(could_not);
@@ -257,13 +259,7 @@ fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided
     if unit.snapshot.is_none() || unit.reviewed.as_ref() != unit.tree() {
         return no("this tree has not been reviewed".to_owned());
     }
-    // What is accepted is what stands once the answer is recorded.
-    let after = converge::fold(unit, std::slice::from_ref(&event), Moment::default());
-    let waived = converge::waivers(&after);
-    let accepted = converge::accept(&after, "accepted by a person at a tie-break", Party::Orchestrator, waived);
-    let Some(mut accepted) = accepted else { return no("nothing has been handed over yet".to_owned()) };
-    accepted.events.insert(0, event);
-    Ok(accepted)
+    Ok(Decided::one(event))
 }
 
 /// The person says that the checks that could not be run are not available for this tree.

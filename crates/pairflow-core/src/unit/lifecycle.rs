@@ -4,10 +4,11 @@ use crate::config::{changes, is_live};
 use std::collections::BTreeSet;
 
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Lifecycle, QuestionKind, Task, Workspace};
+use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Next, Task, Verdict, Workspace};
+use crate::rounds::policy::strict;
 use crate::rules::{Check, Rules};
 use crate::time::Moment;
-use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Unit, baseline, converge, decide, human, stop};
+use crate::unit::{Approval, CheckState, Command, Decided, Phase, Refusal, Stage, Turn, Unit, decide, human};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -144,9 +145,16 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
         events.push(Event::own(unit.round, Body::Evidence(fact)));
     }
+    events.extend(verdict_on_merge(unit, same_patch).map(|verdict| Event::own(unit.round, Body::Verdict(verdict))));
     events.extend(human::another_tree(unit));
-    events.extend(stop::stop(unit, &events));
     Ok(Decided::of(events))
+}
+
+/// The verdict on a merge of the base; nothing unless the reviews suffice.
+pub(super) fn verdict_on_merge(unit: &Unit, same_patch: bool) -> Option<Verdict> {
+    let settled = |turn: &Turn| matches!(turn.stage, Stage::Settled | Stage::Accepted);
+    let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
+    (accepted || unit.phase.turn().is_some_and(settled)).then(|| strict::after_merge(unit, same_patch))
 }
 
 /// The base branch could not be merged; nothing has changed.
@@ -174,19 +182,31 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     if changes.is_empty() {
         return Ok(Decided::default());
     }
-    let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes });
+    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    let recheck = any_missing(unit, rules) && (set_up_anew || !other.is_empty());
+    let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes, recheck });
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    let verdict = verdict_with_rules(unit, rules).map(|verdict| Event::own(unit.round, Body::Verdict(verdict)));
     let answers = human::try_again(unit, |check| set_up_anew || other.contains(check));
-    let about_base = unit.questions.iter().find(|open| open.kind == QuestionKind::Baseline).map(|open| &open.id);
-    let answered = answers.iter().any(|answer| about_base.is_some() && answer.in_reply_to.as_ref() == about_base);
-    let mut events: Vec<_> = std::iter::once(event).chain(answers).collect();
-    if answered {
-        // What was not changed may fail on the base as before.
-        events.extend(baseline::question(&converge::fold(unit, &events, Moment::default())));
-    }
-    Ok(Decided::of(events))
+    Ok(Decided::of(std::iter::once(event).chain(verdict).chain(answers).collect()))
+}
+
+/// The verdict on clean reviews that rest on checks which `rules` change; nothing if there are none.
+pub(super) fn verdict_with_rules(unit: &Unit, rules: &Rules) -> Option<Verdict> {
+    let changed = !changed_checks(&unit.rules, rules).is_empty() && any_missing(unit, rules);
+    (changed && !unit.streak.is_empty()).then(|| strict::no_longer_clean(unit, Judged::Checks, Next::Review))
+}
+
+/// Whether a check has to run once `rules` are in force.
+fn any_missing(unit: &Unit, rules: &Rules) -> bool {
+    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    rules.checks.iter().any(|check| match unit.check(&check.name) {
+        CheckState::Missing => true,
+        // What failed without the right setup command says nothing.
+        CheckState::Failed(_) if set_up_anew => true,
+        _ => other.contains(&check.name),
+    })
 }
 
 /// The names of the checks that are new, gone, or run another command or in another place.

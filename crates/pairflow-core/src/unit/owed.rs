@@ -145,7 +145,7 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
             let deliver = |it: &Notice| Effect::Deliver { notice: it.number, agent: it.agent.clone(), turn: it.turn };
             here.map(deliver).collect()
         }
-        Stage::Open | Stage::Settled => Vec::new(),
+        Stage::Open | Stage::Settled | Stage::Accepted => Vec::new(),
     }
 }
 

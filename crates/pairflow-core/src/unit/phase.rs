@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, CommitId, Party, TreeId};
-use crate::log::{ApprovalRequest, Person};
+use crate::log::{ApprovalRequest, Person, Waivable};
 use crate::time::Moment;
-use crate::unit::{Seat, Seats};
+use crate::unit::Seat;
 
 /// Where a bubble stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,7 +99,8 @@ pub struct Turn {
 /// How far a turn is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// The agent before has handed over; the tree that it left is not recorded yet.
+    /// An agent has handed over; the tree that it left is not recorded yet. After a review the turn is still the reviewer's:
+    /// who is next follows from the verdict.
     Closing(Handover),
     /// The tree is recorded; checks and the notice are still owed.
     Opening,
@@ -107,6 +108,8 @@ pub enum Stage {
     Open,
     /// The reviews suffice; acceptance follows as soon as no question is open.
     Settled,
+    /// A person has accepted the work as it is, at a tie-break.
+    Accepted,
 }
 
 /// Who handed over, and what the hand-over claimed.
@@ -118,15 +121,18 @@ pub struct Handover {
     pub seat: Seat,
     /// The round in which it passed.
     pub round: u32,
-    /// Whether a critic left nothing grave open.
-    pub clean: bool,
-    /// Whether the reviews suffice if the critic left the tree alone.
-    pub accepts: bool,
-    /// Who sat where when it passed.
-    pub seats: Seats,
+    /// Whether a critic wants the person to decide first.
+    #[serde(default)]
+    pub discuss: bool,
     /// Whether another agent was seen at work in its turn.
     #[serde(default)]
     pub others_at_work: bool,
+    /// What the person waived after it. A review that asked for changes does not become clean by that.
+    #[serde(default)]
+    pub waived: Vec<Waivable>,
+    /// Whether the person changed checks after it.
+    #[serde(default)]
+    pub checks_changed: bool,
 }
 
 /// An approval that waits for its commit.

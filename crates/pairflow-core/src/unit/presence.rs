@@ -13,7 +13,7 @@ use crate::time::{Moment, Timestamp};
 use crate::unit::conversation::Known;
 use crate::unit::human::question_about;
 use crate::unit::lifecycle::own;
-use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Seat, Turn, Unit, converge, decide};
+use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Seat, Turn, Unit, converge, turn};
 
 /// How often an agent is reminded in one turn that it has not handed over.
 pub const NUDGES: u32 = 2;
@@ -334,15 +334,18 @@ pub(super) fn shown(unit: &Unit, asked: &Question, name: &MsgId) -> String {
 
 /// An agent's command arrives while only its own silence is asked about: that is withdrawn, and the command is decided
 /// as if nobody had been asked.
-pub(super) fn come_back(unit: &Unit, command: &Command, now: Moment) -> Option<Result<Decided, Refusal>> {
+pub(super) fn come_back(unit: &Unit, command: &Command) -> Option<Result<Decided, Refusal>> {
     let agent = command.agent()?;
-    let holder = unit.phase.turn().is_some_and(|turn| turn.agent == *agent);
-    if !holder || !only_about(unit, agent) || unit.paused {
+    let turn = unit.phase.turn().filter(|turn| turn.agent == *agent)?;
+    if !only_about(unit, agent) || unit.paused {
         return None;
     }
+    let decided = match command {
+        Command::Pass(pass) => turn::pass(unit, turn, pass),
+        _ => converge::claim(unit, turn, agent, command),
+    };
     let mut events = withdrawals(unit, agent, |_| true);
-    let after = converge::fold(unit, &events, now);
-    Some(decide(&after, command, now).map(|mut decided| {
+    Some(decided.map(|mut decided| {
         events.append(&mut decided.events);
         Decided { events, artifacts: decided.artifacts }
     }))

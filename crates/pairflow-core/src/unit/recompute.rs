@@ -1,9 +1,86 @@
-//! Whether an acceptance follows from what stood in the log before it: anyone who has the log can say so.
+//! Whether verdicts and acceptance follow from what stood in the log before them: anyone who has the log can say so.
 
 use crate::ids::{BubbleId, Party};
-use crate::log::{Body, Convergence, Envelope};
+use crate::log::{Body, ControlAction, Convergence, Envelope, Evidence, Judged, Lifecycle, Verdict};
 use crate::rounds::policy::strict;
+use crate::unit::answers::verdict_without_waiver;
+use crate::unit::lifecycle::{verdict_on_merge, verdict_with_rules};
+use crate::unit::work::verdict_on_review;
 use crate::unit::{Unit, Unmet, advance, claimed, unmet, waivers};
+
+/// What became of a verdict when it was computed again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recomputed<'a> {
+    /// The number of its line.
+    pub seq: u64,
+    /// What is recorded.
+    pub verdict: &'a Verdict,
+    /// Whether it follows from the lines before it.
+    pub stand: VerdictStand,
+}
+
+/// Whether a recorded verdict follows from the lines before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerdictStand {
+    /// It does.
+    Follows,
+    /// The rules conclude something else.
+    Differs,
+    /// The rules are not known here: it is of another policy, or of another version of its rules.
+    NotRecomputed,
+}
+
+/// Recomputes every verdict of a log, each from the state before the facts that led to it.
+pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>) -> Vec<Recomputed<'a>> {
+    let mut unit = Unit::new(id.clone());
+    let mut recomputed = Vec::new();
+    let (mut cause, mut more): (Option<(Unit, &Envelope)>, u32) = (None, 0);
+    for envelope in log {
+        if more == 0 {
+            cause = None;
+        }
+        if cause.is_none() && leads_to_verdict(&envelope.event.body) {
+            cause = Some((unit.clone(), envelope));
+        }
+        if let Body::Verdict(verdict) = &envelope.event.body {
+            let stand =
+                match cause.as_ref().and_then(|(before, cause)| expected(before, &cause.event.body, &verdict.on)) {
+                    _ if verdict.policy != strict::NAME || verdict.version != strict::VERSION => {
+                        VerdictStand::NotRecomputed
+                    }
+                    Some(expected) if expected == *verdict => VerdictStand::Follows,
+                    _ => VerdictStand::Differs,
+                };
+            recomputed.push(Recomputed { seq: envelope.seq, verdict, stand });
+        }
+        more = envelope.more;
+        advance(&mut unit, envelope);
+    }
+    recomputed
+}
+
+/// Whether a verdict may follow from a fact.
+fn leads_to_verdict(body: &Body) -> bool {
+    match body {
+        Body::Evidence(Evidence::Snapshot { .. }) => true,
+        Body::Control(control) => control.action == ControlAction::Withdraw,
+        Body::Lifecycle(Lifecycle::Configured { .. } | Lifecycle::Updated { .. }) => true,
+        _ => false,
+    }
+}
+
+/// The verdict that follows from a fact in the state before it, if it is about the same.
+fn expected(before: &Unit, cause: &Body, on: &Judged) -> Option<Verdict> {
+    match (cause, on) {
+        (Body::Evidence(Evidence::Snapshot { snapshot }), Judged::Review { .. }) => verdict_on_review(before, snapshot),
+        (Body::Control(control), Judged::Waiver) => verdict_without_waiver(before, control.waived.as_ref()?),
+        (Body::Lifecycle(Lifecycle::Configured { rules, .. }), Judged::Checks) => verdict_with_rules(before, rules),
+        (Body::Lifecycle(Lifecycle::Updated { same_patch, .. }), Judged::Merge) => {
+            verdict_on_merge(before, *same_patch)
+        }
+        _ => None,
+    }
+}
 
 /// Why a certificate does not follow from the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

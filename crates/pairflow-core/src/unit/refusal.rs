@@ -60,10 +60,10 @@ pub enum Refusal {
         round: u32,
     },
     /// The turn has not begun yet.
-    #[error("{agent}'s turn is still opening: {owes}")]
+    #[error("{turn} is still opening: {owes}")]
     StillOpening {
-        /// Whose turn it is.
-        agent: AgentId,
+        /// Which turn: an agent's, or the next one if it is not decided whose that is.
+        turn: String,
         /// What is owed before it opens.
         owes: String,
     },

@@ -8,10 +8,9 @@ use crate::facts::Receipt;
 use crate::ids::{AgentId, Party};
 use crate::log::{Event, Lifecycle, QuestionKind};
 use crate::rounds::{Row, RowState};
-use crate::time::Moment;
 use crate::unit::human::question_of_checks;
 use crate::unit::lifecycle::own;
-use crate::unit::{CheckState, Decided, Returned, Seat, Stage, Turn, Unit, converge, missing_checks};
+use crate::unit::{CheckState, Returned, Seat, Stage, Turn, Unit, missing_checks};
 
 /// How often in a row work goes back without a review; after that a critic looks at it all the same.
 pub const SEND_BACKS: u32 = 3;
@@ -79,37 +78,29 @@ impl Unit {
     }
 }
 
-/// Appends to a decision that the work goes back, if the evidence that it completes says so; or the question about it, if
-/// the same files came back before.
-pub(super) fn send_back(unit: &Unit, mut decided: Decided, now: Moment) -> Decided {
-    let handed_over = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic);
-    if !handed_over || !converge::moves(&decided.events) {
-        return decided;
+/// Sends work back on which something fails; or asks about it, if the same files came back before.
+pub(super) fn send_back(unit: &Unit) -> Option<Event> {
+    let why = failing(unit);
+    let asked = unit.questions.iter().any(|open| open.kind.is_about_checks());
+    if !is_next(unit) || why.is_empty() || asked {
+        return None;
     }
-    let after = converge::fold(unit, &decided.events, now);
-    let why = failing(&after);
-    let asked = after.questions.iter().any(|open| open.kind.is_about_checks());
-    if !is_next(&after) || why.is_empty() || asked {
-        return decided;
-    }
-    let here = after.went_back.as_ref().filter(|last| Some(&last.tree) == after.tree());
-    let merged = after.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
+    let here = unit.went_back.as_ref().filter(|last| Some(&last.tree) == unit.tree());
+    let merged = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
     if merged && !here.is_some_and(|last| last.asked) {
-        decided.events.push(merged_question(&after, &why));
-        return decided;
+        return Some(merged_question(unit, &why));
     }
-    let same = |last: &&super::WentBack| Some(&last.tree) == after.tree() && last.why == why;
-    match after.went_back.as_ref().filter(same) {
-        Some(last) if !last.asked => decided.events.push(question(&after, &why)),
-        None if unit.sent_back >= SEND_BACKS => {}
+    let same = |last: &&super::WentBack| Some(&last.tree) == unit.tree() && last.why == why;
+    match unit.went_back.as_ref().filter(same) {
+        Some(last) if !last.asked => Some(question(unit, &why)),
+        None if unit.sent_back >= SEND_BACKS => None,
         _ => {
-            let agent = after.seats.producer.clone();
-            let mut event = own(&after, Lifecycle::SentBack { agent: agent.clone(), why });
+            let agent = unit.seats.producer.clone();
+            let mut event = own(unit, Lifecycle::SentBack { agent: agent.clone(), why });
             event.recipient = Party::Agent(agent);
-            decided.events.push(event);
+            Some(event)
         }
     }
-    decided
 }
 
 /// Asks what is to become of reviewed work that fails since the base was merged: the base itself may fail.

@@ -1,8 +1,8 @@
 //! A long change is reviewed in slices: which of them a critic says to have read, and what a review without them is worth.
 
-use crate::log::{Body, Event};
-use crate::time::Moment;
-use crate::unit::{Refusal, Stage, Turn, Unit, converge};
+use crate::ids::AgentId;
+use crate::log::Pass;
+use crate::unit::{Refusal, Turn, Unit, converge};
 
 /// Refuses the number of a slice that this turn does not have.
 pub(super) fn admit(turn: &Turn, reviewed: &[u32]) -> Result<(), Refusal> {
@@ -22,14 +22,12 @@ pub(super) fn missing(turn: &Turn, reviewed: &[u32]) -> Vec<u32> {
 }
 
 /// Refuses a hand-over that would count as clean, or that says to have found nothing, although not all was read.
-pub(super) fn read(unit: &Unit, turn: &Turn, event: &Event) -> Result<(), Refusal> {
-    let Body::Pass(pass) = &event.body else { return Ok(()) };
+pub(super) fn read(unit: &Unit, turn: &Turn, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
     let missing = missing(turn, &pass.reviewed);
     if missing.is_empty() {
         return Ok(());
     }
     let nothing = pass.findings.as_ref().is_some_and(Vec::is_empty) && pass.answers.reopened.is_empty();
-    let after = converge::fold(unit, std::slice::from_ref(event), Moment::default());
-    let clean = matches!(after.phase.turn().map(|turn| &turn.stage), Some(Stage::Closing(left)) if left.clean);
+    let clean = converge::would_be_clean(unit, by, pass);
     if nothing || clean { Err(Refusal::SlicesMissing { missing, of: turn.slices }) } else { Ok(()) }
 }

@@ -91,6 +91,9 @@ pub struct Unit {
     /// What the checks said of the base, before there was any work.
     #[serde(default)]
     pub baseline: Vec<Receipt>,
+    /// The checks that fail on the base, as the person knows.
+    #[serde(default)]
+    pub known_failures: Vec<String>,
     /// The findings.
     pub ledger: Ledger,
     /// Which tree each agent reviewed last, and when.
@@ -305,6 +308,7 @@ impl Unit {
             could_not: BTreeMap::new(),
             not_available: Vec::new(),
             baseline: Vec::new(),
+            known_failures: Vec::new(),
             ledger: Ledger::default(),
             reviewed_by: BTreeMap::new(),
             explanation: Explanation::default(),
@@ -352,14 +356,19 @@ impl Unit {
 
     /// Returns what is known of the check called `name` on the newest snapshot.
     pub fn check(&self, name: &str) -> CheckState<'_> {
+        match (self.check_without_waiver(name), self.waived_checks.get(name)) {
+            (CheckState::NotAvailable, _) => CheckState::NotAvailable,
+            (_, Some(reason)) => CheckState::Waived(reason),
+            (state, None) => state,
+        }
+    }
+
+    /// Returns what would be known of that check if nobody had waived it.
+    pub fn check_without_waiver(&self, name: &str) -> CheckState<'_> {
         if self.not_available.iter().any(|check| check == name) {
             return CheckState::NotAvailable;
         }
-        if let Some(reason) = self.waived_checks.get(name) {
-            return CheckState::Waived(reason);
-        }
-        let newest = self.receipts.iter().rev().find(|receipt| receipt.check == name);
-        match newest {
+        match self.receipts.iter().rev().find(|receipt| receipt.check == name) {
             Some(receipt) if receipt.outcome.passed() => CheckState::Passed(receipt),
             Some(receipt) if matches!(receipt.outcome, Outcome::Failed { .. }) => CheckState::Failed(receipt),
             _ => CheckState::Missing,

@@ -4,9 +4,8 @@
 use crate::ids::Party;
 use crate::log::{Event, QuestionKind};
 use crate::rounds::{Row, RowState, Shown};
-use crate::time::Moment;
 use crate::unit::human::own_question;
-use crate::unit::{Seat, Unit, converge};
+use crate::unit::{Seat, Stage, Unit, converge};
 
 /// How many findings a question tells at length.
 const TOLD: usize = 5;
@@ -15,18 +14,16 @@ const QUOTED: usize = 400;
 
 /// The one question with which a loop stops that does not get anywhere: a finding that wants an earlier one undone, or no
 /// reviews left.
-pub(super) fn stop(unit: &Unit, events: &[Event]) -> Option<Event> {
-    let after = converge::fold(unit, events, Moment::default());
-    let turn = after.phase.turn()?;
-    let settled = converge::is_reviewed(&after, turn);
-    let asked = after.questions.iter().any(|open| open.kind.is_tie_break());
-    if settled || asked || after.to_reproduce().next().is_some() {
+pub(super) fn stop(unit: &Unit) -> Option<Event> {
+    let turn = unit.phase.turn().filter(|turn| turn.stage == Stage::Opening)?;
+    let asked = unit.questions.iter().any(|open| open.kind.is_tie_break());
+    if asked || converge::is_reviewed(unit, turn) || unit.to_reproduce().next().is_some() {
         return None;
     }
     let reversal = |row: &&Row| row.state == RowState::Reversal && row.severity.blocks();
-    match after.ledger.open().find(reversal).filter(|_| turn.seat == Seat::Producer) {
-        Some(row) => Some(reversed(&after, row)),
-        None => tie_break(&after),
+    match unit.ledger.open().find(reversal).filter(|_| turn.seat == Seat::Producer) {
+        Some(row) => Some(reversed(unit, row)),
+        None => tie_break(unit),
     }
 }
 

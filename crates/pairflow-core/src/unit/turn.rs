@@ -38,6 +38,11 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         Seat::Producer => &unit.seats.critic,
         Seat::Critic => &unit.seats.producer,
     };
+    slices::read(unit, turn, &pass.by, &body)?;
+    answers::admit_claim(unit, pass, &body)?;
+    if turn.seat == Seat::Critic {
+        converge::explained(unit, &pass.by, &body)?;
+    }
     let event = Event {
         sender: Party::Agent(pass.by.clone()),
         recipient: Party::Agent(recipient.clone()),
@@ -47,11 +52,8 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         in_reply_to: None,
         key: key_of(unit, &Command::Pass(pass.clone())),
     };
-    slices::read(unit, turn, &event)?;
     let mut events = vec![event];
     events.extend(pass.discuss.then(|| human::discussion(unit, &pass.by, &pass.summary)));
-    answers::admit_claim(unit, pass, &events)?;
-    converge::explained(unit, &events)?;
     Ok(Decided::of(events))
 }
 
@@ -69,7 +71,7 @@ pub(super) fn may_act(
     if unit.paused {
         return Err(Refusal::Paused { command });
     }
-    let undecided = matches!(&turn.stage, Stage::Closing(handover) if handover.clean);
+    let undecided = matches!(&turn.stage, Stage::Closing(handover) if handover.seat == Seat::Critic);
     if turn.agent != *by && !undecided {
         let (holder, seat, round) = (turn.agent.clone(), turn.seat, unit.round);
         return Err(Refusal::NotYourTurn { by: by.clone(), holder, seat, round });
@@ -77,7 +79,8 @@ pub(super) fn may_act(
     if turn.is_open() {
         return Ok(());
     }
-    Err(Refusal::StillOpening { agent: turn.agent.clone(), owes: opening(unit, turn) })
+    let which = if undecided { "the next turn".to_owned() } else { format!("{}'s turn", turn.agent) };
+    Err(Refusal::StillOpening { turn: which, owes: opening(unit, turn) })
 }
 
 /// Says what is owed before a turn opens.
@@ -92,7 +95,7 @@ fn opening(unit: &Unit, turn: &Turn) -> String {
             },
         },
         Stage::Open => "it is open".to_owned(),
-        Stage::Settled => "the reviews suffice".to_owned(),
+        Stage::Settled | Stage::Accepted => "the reviews suffice".to_owned(),
     }
 }
 

@@ -2,14 +2,13 @@
 
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{FindingId, Party, TreeId};
-use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind};
+use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind, Verdict};
+use crate::rounds::policy::strict;
 use crate::rules::Check;
-use crate::time::Moment;
 use crate::unit::human::{own_question, question_about, question_of_checks};
 use crate::unit::lifecycle::own;
 use crate::unit::send_back::quoted;
-use crate::unit::stop::stop;
-use crate::unit::{CHECK_TRIES, Decided, Refusal, Seat, Stage, Turn, Unit, baseline, converge, presence};
+use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, presence};
 use crate::view::safe::{cut, safe};
 
 /// How many lines of a program's output are quoted in a question, and how many columns of each.
@@ -28,13 +27,17 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
     if !owed {
         return Err(Refusal::NotOwed);
     }
-    let reviewed = matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Critic);
     let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
-    let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
-    if reviewed {
-        events.extend(stop(unit, &events));
-    }
-    Ok(Decided::of(events))
+    let verdict = verdict_on_review(unit, snapshot).map(Body::Verdict);
+    let bodies = std::iter::once(Body::Evidence(fact)).chain(verdict);
+    Ok(Decided::of(bodies.map(|body| Event::own(unit.round, body)).collect()))
+}
+
+/// The verdict on the review that left `snapshot`; nothing if it was no review that left it.
+pub(super) fn verdict_on_review(unit: &Unit, snapshot: &Snapshot) -> Option<Verdict> {
+    let Stage::Closing(handover) = &unit.phase.turn()?.stage else { return None };
+    let changed = unit.tree() != Some(&snapshot.tree);
+    (handover.seat == Seat::Critic).then(|| strict::after_review(unit, handover, changed))
 }
 
 /// Says whose changes those are that are found before a turn opens, in `tree`.
@@ -58,9 +61,7 @@ pub(super) fn reproduced(unit: &Unit, finding: FindingId, receipt: &Receipt) -> 
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Reproduced { finding, receipt: receipt.clone() };
-    let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
-    events.extend(stop(unit, &events));
-    Ok(Decided::of(events))
+    Ok(Decided::one(Event::own(unit.round, Body::Evidence(fact))))
 }
 
 /// A check was run where it was owed.
@@ -73,22 +74,21 @@ pub(super) fn checked(unit: &Unit, receipt: &Receipt) -> Result<Decided, Refusal
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Receipt { receipt: receipt.clone() };
-    let mut events = vec![Event::own(unit.round, Body::Evidence(fact))];
-    let after = converge::fold(unit, &events, Moment::default());
-    match receipt.place {
-        Place::Base => events.extend(baseline::question(&after)),
-        _ => events.extend(could_not_check(&after).into_iter().chain(differs(unit, receipt))),
-    }
-    Ok(Decided::of(events))
+    Ok(Decided::one(Event::own(unit.round, Body::Evidence(fact))))
 }
 
 /// The question about a check that passed with caches and fails without.
-fn differs(unit: &Unit, receipt: &Receipt) -> Option<Event> {
-    let passed = |one: &&Receipt| one.check == receipt.check && one.outcome.passed();
-    let passed = unit.receipts.iter().any(|one| passed(&one));
-    if !passed || receipt.place != Place::Fresh || !matches!(receipt.outcome, Outcome::Failed { .. }) {
-        return None;
-    }
+pub(super) fn differs(unit: &Unit) -> Option<Event> {
+    let asked = |name: &String| {
+        unit.questions.iter().any(|open| open.kind == QuestionKind::Differs && open.checks.contains(name))
+    };
+    let passed = |name: &String| unit.receipts.iter().any(|one| one.check == *name && one.outcome.passed());
+    let differs = |check: &&Check| {
+        let failed = matches!(unit.check(&check.name), CheckState::Failed(receipt) if receipt.place == Place::Fresh);
+        failed && passed(&check.name) && !asked(&check.name)
+    };
+    let check = unit.rules.checks.iter().find(differs)?;
+    let receipt = unit.receipts.iter().rev().find(|receipt| receipt.check == check.name)?;
     let (id, name, tail) = (&unit.id, &receipt.check, quoted(receipt));
     let text = format!(
         "the check '{name}' passed where build caches and installed packages are kept, and fails in a fresh checkout of the \
@@ -104,7 +104,12 @@ fn differs(unit: &Unit, receipt: &Receipt) -> Option<Event> {
 }
 
 /// The one question about all checks that could not be run, once nothing else is left to try.
-fn could_not_check(after: &Unit) -> Option<Event> {
+pub(super) fn could_not_check(after: &Unit) -> Option<Event> {
+    let asked = after.questions.iter().any(|open| open.kind == QuestionKind::CouldNotCheck);
+    let opening = after.phase.turn().is_some_and(|turn| turn.stage == Stage::Opening);
+    if asked || !opening {
+        return None;
+    }
     let missing: Vec<_> = super::missing_checks(after).into_iter().map(|(check, _)| check).collect();
     if missing.is_empty() || !missing.iter().all(|check| given_up(after, &check.name)) {
         return None;

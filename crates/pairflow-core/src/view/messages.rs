@@ -2,8 +2,8 @@
 
 use crate::ids::MsgId;
 use crate::log::{
-    ApprovalDecision, ApprovalRequest, Body, Convergence, Decision, DonePackage, Envelope, Intent, Pass, Reply, Task,
-    Verdict,
+    ApprovalDecision, ApprovalRequest, Body, Convergence, Decision, DonePackage, Envelope, GateDecision, Intent, Pass,
+    Reply, Task,
 };
 use crate::rounds::{Answers, Explanation, Finding};
 use crate::rules::Scope;
@@ -220,9 +220,9 @@ fn package(page: &mut Page, tree: &str, package: &str, sha256: &str) {
 
 fn write_decision(page: &mut Page, it: &ApprovalDecision) {
     page.item(match it.decision {
-        Verdict::Approve => "decision: approve",
-        Verdict::Revise => "decision: revise",
-        Verdict::Reject => "decision: reject",
+        GateDecision::Approve => "decision: approve",
+        GateDecision::Revise => "decision: revise",
+        GateDecision::Reject => "decision: reject",
     });
     page.item(&format!("tree: {}", one_line(&it.tree.0)));
     page.items(it.findings.iter().map(|id| format!("to be fixed: {id}")));

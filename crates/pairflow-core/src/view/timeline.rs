@@ -6,13 +6,13 @@ use serde_json::Value;
 use crate::facts::{Outcome, Place, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
-    ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, Kind, Lifecycle, Pass,
-    Reply, Verdict, Warning,
+    ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Judged,
+    Kind, Lifecycle, Next, Pass, Reason, Reply, Warning,
 };
 use crate::rounds::{Answers, Finding};
 use crate::rules::Change;
 use crate::time::Timestamp;
-use crate::unit::{Seat, Seats, Stage, Unit, evolve, wanted};
+use crate::unit::{Seats, Stage, Unit, evolve, wanted};
 use crate::view::Tone;
 use crate::view::safe::safe_line;
 use crate::view::words::{called, changes, ended, one_line, reviewers, title};
@@ -59,7 +59,8 @@ pub struct TimelineState {
     unit: Unit,
 }
 
-/// Returns the line of one envelope; nothing for an attempt to deliver a notice.
+/// Returns the line of one envelope; nothing for a verdict, whose turn or acceptance is told, nor for an attempt to deliver
+/// a notice.
 pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
     let (what, tone) = told(envelope)?;
     // A warning is pairflow's, but it tells what someone else tried.
@@ -118,16 +119,18 @@ fn permission(before: &Unit, envelope: &Envelope) -> Option<String> {
     })
 }
 
-/// Says that a clean review does not count, if a snapshot shows that files changed during it.
+/// Says that a clean review does not count, because files or checks changed during it.
 fn void_review(before: &Unit, envelope: &Envelope) -> Option<String> {
-    let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body else { return None };
+    let Body::Verdict(verdict) = &envelope.event.body else { return None };
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
-    let void = handover.seat == Seat::Critic && handover.clean && before.tree() != Some(&snapshot.tree);
-    void.then(|| {
-        let by = &handover.by;
-        let whose = if handover.others_at_work { ", and it is not known by whom" } else { "" };
-        format!("the clean review of {by} does not count: files changed during its turn{whose}; {by} reviews again")
-    })
+    let Judged::Review { by, .. } = &verdict.on else { return None };
+    let why = match (verdict.reasons.contains(&Reason::TreeChanged), handover.others_at_work) {
+        (true, true) => "files changed during its turn, and it is not known by whom",
+        (true, false) => "files changed during its turn",
+        (false, _) => "checks changed before it was judged",
+    };
+    let again = verdict.next == Next::Review && verdict.clean.is_none();
+    again.then(|| format!("the clean review of {by} does not count: {why}; {by} reviews again"))
 }
 
 /// Says what became of rounds and seats, if anything.
@@ -137,12 +140,10 @@ fn turned(round: u32, before: &Seats, unit: &Unit) -> Option<String> {
     }
     let sit = format!("{} implements, {} reviews", unit.seats.producer, unit.seats.critic);
     let swapped = unit.seats.producer == before.critic && unit.seats.critic == before.producer;
-    let moved = unit.seats != *before;
-    match (unit.round != round, moved) {
-        (true, true) if swapped => Some(format!("seats swap, round {} begins: {sit}", unit.round)),
-        (true, _) => Some(format!("round {} begins: {sit}", unit.round)),
-        (false, true) => Some(format!("seats change back: {sit}")),
-        (false, false) => None,
+    match unit.seats != *before && swapped {
+        _ if unit.round == round => None,
+        true => Some(format!("seats swap, round {} begins: {sit}", unit.round)),
+        false => Some(format!("round {} begins: {sit}", unit.round)),
     }
 }
 
@@ -160,6 +161,7 @@ fn told(envelope: &Envelope) -> Option<(String, Tone)> {
         Body::DonePackage(done) => (format!("done: commit {}, {}", done.commit.short(), done.summary), Tone::Good),
         Body::Lifecycle(fact) => lifecycle(fact),
         Body::Evidence(evidence) => found(evidence),
+        Body::Verdict(_) => return None,
         Body::Control(control) => plain(controlled(control, &to)),
         Body::Delivery(delivery) if !delivery.acknowledged => return None,
         Body::Delivery(delivery) if delivery.notice == 0 => plain(format!("knows that {to} has read its brief")),
@@ -226,9 +228,9 @@ fn converged(claim: &Convergence) -> String {
 fn decided(it: &ApprovalDecision) -> (String, Tone) {
     let ids: String = it.findings.iter().map(|id| format!(" {id}")).collect();
     match it.decision {
-        Verdict::Approve => (format!("approves tree {}", it.tree.short()), Tone::Good),
-        Verdict::Revise => (with(&format!("asks for rework{ids}"), &it.message), Tone::Warn),
-        Verdict::Reject => (with(&format!("rejects the approach{ids}"), &it.message), Tone::Bad),
+        GateDecision::Approve => (format!("approves tree {}", it.tree.short()), Tone::Good),
+        GateDecision::Revise => (with(&format!("asks for rework{ids}"), &it.message), Tone::Warn),
+        GateDecision::Reject => (with(&format!("rejects the approach{ids}"), &it.message), Tone::Bad),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pairflow_core::counted::counted;
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
-use pairflow_core::unit::{Command, Decided, Refusal, Unit, decide, earlier};
+use pairflow_core::unit::{Command, Decided, Refusal, Unit, decide, earlier, handle};
 use pairflow_core::view::inbox::inbox_ndjson;
 use pairflow_core::view::messages::message_file;
 
@@ -41,7 +41,7 @@ impl Bubble {
         if let Some(applied) = earlier.clone().filter(|_| seen.from == Source::Cache) {
             return Ok(applied);
         }
-        let mut decided = decide(&seen.unit, command, self.engine.clock.now());
+        let mut decided = handle(&seen.unit, command, self.engine.clock.now());
         if let Some(applied) = nothing_to_record(&seen, command, &decided).filter(|_| earlier.is_none()) {
             return applied.map_err(|refusal| self.refused(command, &seen.unit, refusal));
         }
@@ -53,7 +53,7 @@ impl Bubble {
         }
         if log.loaded().head.seq != seen.head.seq {
             // Someone was faster: what was right a moment ago is decided again on what is true now.
-            let again = decide(&log.loaded().unit, command, self.engine.clock.now());
+            let again = handle(&log.loaded().unit, command, self.engine.clock.now());
             decided = if decided.is_ok() { again.map_err(Refusal::lost_race) } else { again };
         }
         match decided {

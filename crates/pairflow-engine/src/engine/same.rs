@@ -1,7 +1,7 @@
 //! Whether a retry is one: a key that was given by hand stands for what was said with it, and for nothing else.
 
 use pairflow_core::ids::{MsgId, Party};
-use pairflow_core::log::{Body, Envelope, Key, Verdict};
+use pairflow_core::log::{Body, Envelope, GateDecision, Key};
 use pairflow_core::rounds::Finding;
 use pairflow_core::unit::{Command, PassCommand};
 
@@ -50,9 +50,9 @@ pub(crate) fn says(recorded: &Envelope, command: &Command) -> bool {
             let asked = question.as_ref().is_none_or(|asked| recorded.event.in_reply_to.as_ref() == Some(asked));
             body.message == *message && body.decision == *decision && asked
         }
-        (Body::ApprovalDecision(body), Command::Approve { .. }) => body.decision == Verdict::Approve,
+        (Body::ApprovalDecision(body), Command::Approve { .. }) => body.decision == GateDecision::Approve,
         (Body::ApprovalDecision(body), Command::Rework { message, findings, .. }) => {
-            body.decision != Verdict::Approve && body.message == *message && body.findings == *findings
+            body.decision != GateDecision::Approve && body.message == *message && body.findings == *findings
         }
         _ => false,
     };

@@ -38,7 +38,7 @@ pub(super) enum By {
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
 /// The number of the cache's own format.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 /// A state is only as good as the rules that made it.
 const WRITER: &str = env!("CARGO_PKG_VERSION");
 

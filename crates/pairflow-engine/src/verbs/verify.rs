@@ -1,12 +1,13 @@
-//! Recomputes what the log claims, offline: chain, state, artifacts, documents, snapshots, certificate, commit.
+//! Recomputes what the log claims, offline: chain, state, artifacts, documents, snapshots, verdicts, certificate, commit.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use pairflow_core::hash::sha256;
 use pairflow_core::log::seal::SealState;
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
 use pairflow_core::rounds::Certificate;
-use pairflow_core::unit::{Phase, Unit, evolve, recompute};
+use pairflow_core::unit::{Phase, Recomputed, Unit, VerdictStand, evolve, recompute, recompute_verdicts};
 use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
@@ -92,6 +93,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     rows.extend(bubble.documents_hold(&verified.unit).into_iter().map(|(what, result)| row(what, result)));
     rows.extend(snapshots(bubble, &verified.unit, &envelopes));
     rows.extend(kept_reviews(bubble, &verified.unit, &envelopes));
+    rows.extend(verdicts(&envelopes, bubble));
     rows.extend(certificate(&envelopes, bubble));
     rows.extend(package(bubble, &verified.unit));
     rows.extend(commit(bubble, &verified.unit));
@@ -282,6 +284,27 @@ fn kept_reviews(bubble: &Bubble, unit: &Unit, envelopes: &[Envelope]) -> Vec<Ver
             }
             _ => {}
         }
+    }
+    rows
+}
+
+/// Every verdict follows from what stood in the log before it. Those of rules that are not known here are not recomputed.
+fn verdicts(envelopes: &[Envelope], bubble: &Bubble) -> Vec<VerifyRow> {
+    let recomputed = recompute_verdicts(&bubble.id, envelopes);
+    let (unknown, known): (Vec<_>, Vec<_>) =
+        recomputed.iter().partition(|one| one.stand == VerdictStand::NotRecomputed);
+    let rules = |one: &&Recomputed<'_>| format!("{} version {}", one.verdict.policy, one.verdict.version);
+    let unknown_rules: BTreeSet<_> = unknown.iter().map(rules).collect();
+    let mut rows: Vec<_> = unknown_rules
+        .into_iter()
+        .map(|rules| unchecked(format!("verdicts: not recomputed, this pairflow does not know the rules of {rules}")))
+        .collect();
+    if !known.is_empty() {
+        let differ = known.iter().filter(|one| one.stand == VerdictStand::Differs);
+        let differ = differ.map(|one| one.seq.to_string()).collect::<Vec<_>>().join(", ");
+        let problem = format!("the rules conclude something else than line {differ} of the log says");
+        let result = if differ.is_empty() { Ok(()) } else { Err(problem) };
+        rows.push(row("verdicts: follow from the log", result));
     }
     rows
 }

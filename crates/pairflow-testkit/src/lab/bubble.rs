@@ -6,7 +6,7 @@ use pairflow_core::log::{Body, Envelope, Event, Ground, Lifecycle, Pass, Workspa
 use pairflow_core::rounds::Explanation;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, Effect, HeadSeen, PassCommand, Refusal, Unit, advance, create, decide, owed};
+use pairflow_core::unit::{Command, Effect, HeadSeen, PassCommand, Refusal, Unit, advance, create, handle, owed};
 
 use super::code::{Code, FILES, PARTS};
 use super::words;
@@ -53,7 +53,7 @@ impl Bubble {
     pub(super) fn send(&mut self, command: &Command) -> Result<(), Refusal> {
         self.now.up += 1000;
         self.now.ts = Timestamp::from_millis(self.now.ts.millis() + 1000);
-        let decided = decide(&self.unit, command, self.now)?;
+        let decided = handle(&self.unit, command, self.now)?;
         self.append(decided.events);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use pairflow_core::log::{Body, Kind};
-use pairflow_core::unit::{Phase, Refusal, StateName, Unit, decide};
+use pairflow_core::unit::{Phase, Refusal, StateName, Unit, handle};
 
 use super::check::play;
 use super::play::{Move, Play};
@@ -53,7 +53,7 @@ fn outcome(play: &Play, sample: &Sample) -> String {
 }
 
 fn after(play: &Play, sample: &Sample) -> Result<(Unit, Vec<String>), Refusal> {
-    let decided = decide(&play.unit, &sample.command, sample.now)?;
+    let decided = handle(&play.unit, &sample.command, sample.now)?;
     let mut next = play.clone();
     next.append(&decided.events);
     Ok((next.unit, decided.events.iter().map(|event| kind(&event.body)).collect()))

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pairflow_core::facts::Outcome;
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{
-    Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, Lifecycle, Pass, QuestionKind, Reply,
-    Verdict, Waivable,
+    Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Lifecycle, Pass,
+    QuestionKind, Reply, Waivable,
 };
 use pairflow_core::rounds::Severity;
 use pairflow_core::rules::BubbleKind;
@@ -93,7 +93,7 @@ impl Shown {
             (Body::HumanReply(reply), _) => self.answered(event.in_reply_to.as_ref(), reply),
             (Body::Convergence(_), Party::Agent(by)) => self.clean.push(by.clone()),
             // Where a person wants something else, or a merge of the base changes the work, the reviews begin anew.
-            (Body::ApprovalDecision(it), _) if it.decision == Verdict::Approve => {}
+            (Body::ApprovalDecision(it), _) if it.decision == GateDecision::Approve => {}
             (Body::ApprovalDecision(_) | Body::Lifecycle(Lifecycle::Updated { same_patch: false, .. }), _) => {
                 self.clean.clear();
             }

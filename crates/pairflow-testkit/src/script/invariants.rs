@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 
 use pairflow_core::ids::{AgentId, Party, TreeId};
-use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle, Verdict};
+use pairflow_core::log::{Body, Envelope, Evidence, GateDecision, Lifecycle};
 use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT};
-use pairflow_core::unit::{KEYS_KEPT, Phase, SUMMARIES_KEPT, Stage, Unit, next_deadline, owed, recompute};
+use pairflow_core::unit::{
+    KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, Unit, VerdictStand, next_deadline, owed, recompute,
+    recompute_verdicts,
+};
 
 use super::evidence;
 
@@ -25,6 +28,7 @@ pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
         ("the last decision before a commit approved exactly its tree", commit_was_approved(log)),
         ("what is accepted has its evidence in the log", evidence::accepted_justly(unit, log)),
         ("the certificate can be recomputed from the log", certificate_follows(unit, log)),
+        ("every verdict can be recomputed from the log", verdicts_follow(unit, log)),
     ];
     rules.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule.to_owned()).collect()
 }
@@ -123,13 +127,20 @@ fn certificate_follows(unit: &Unit, log: &[Envelope]) -> bool {
     !matches!(unit.phase, Phase::ReadyForApproval(_)) || recompute(&unit.id, log) == Some(Ok(()))
 }
 
+/// Like the certificate, and once more at the end of a bubble that was never accepted.
+fn verdicts_follow(unit: &Unit, log: &[Envelope]) -> bool {
+    let looked_at = matches!(unit.phase, Phase::ReadyForApproval(_)) || unit.phase.is_final();
+    let follows = |one: &Recomputed<'_>| one.stand == VerdictStand::Follows;
+    !looked_at || recompute_verdicts(&unit.id, log).iter().all(follows)
+}
+
 fn commit_was_approved(log: &[Envelope]) -> bool {
     let mut approved: Option<TreeId> = None;
     let mut newest = None;
     log.iter().all(|envelope| {
         match &envelope.event.body {
             Body::Evidence(Evidence::Snapshot { snapshot }) => newest = Some(snapshot.tree.clone()),
-            Body::ApprovalDecision(it) => approved = (it.decision == Verdict::Approve).then(|| it.tree.clone()),
+            Body::ApprovalDecision(it) => approved = (it.decision == GateDecision::Approve).then(|| it.tree.clone()),
             Body::Lifecycle(Lifecycle::Updated { .. }) => approved = None,
             Body::Lifecycle(Lifecycle::Committed { .. }) => return approved.is_some() && approved == newest,
             Body::DonePackage(done) => return approved.as_ref() == Some(&done.tree),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pairflow_core::ids::{BubbleId, MsgId};
 use pairflow_core::log::{Envelope, Event, Lifecycle};
 use pairflow_core::rules::{Check, Rules};
-use pairflow_core::unit::{Command, Decided, Refusal, Unit, adopt, create, decide, earlier, evolve};
+use pairflow_core::unit::{Command, Decided, Refusal, Unit, adopt, create, earlier, evolve, handle};
 
 use super::invariants;
 use super::world::World;
@@ -101,7 +101,7 @@ impl Play {
             return Sent::Again(id);
         }
         let from = self.unit.phase.name();
-        let sent = match decide(&self.unit, command, self.world.now) {
+        let sent = match handle(&self.unit, command, self.world.now) {
             Ok(decided) => self.record(&decided),
             Err(refusal) => Sent::Refused(refusal),
         };

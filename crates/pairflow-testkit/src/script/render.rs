@@ -58,6 +58,7 @@ fn stage(stage: &Stage) -> Option<&'static str> {
         Stage::Closing(_) => Some("closing"),
         Stage::Opening => Some("opening"),
         Stage::Settled => Some("settled"),
+        Stage::Accepted => Some("accepted"),
         Stage::Open => None,
     }
 }

@@ -3,7 +3,7 @@
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Command, Unit, decide, earlier};
+use pairflow_core::unit::{Command, Unit, earlier, handle};
 
 /// What a command must lead to.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub(super) fn expect(unit: &Unit, command: &Command, now: Moment) -> Expect {
     if let Some(id) = earlier(unit, command) {
         return Expect::Repeated(id);
     }
-    match decide(unit, command, now) {
+    match handle(unit, command, now) {
         Ok(decided) if decided.events.is_empty() => Expect::Nothing,
         Ok(decided) => Expect::Facts(decided.events),
         Err(_) => Expect::Refused,

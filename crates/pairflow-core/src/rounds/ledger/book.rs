@@ -86,6 +86,13 @@ impl Ledger {
         self.bound();
     }
 
+    /// Returns the ledger as a review would leave it.
+    pub fn reviewed(&self, review: &Review<'_>) -> Self {
+        let mut ledger = self.clone();
+        ledger.review(review);
+        ledger
+    }
+
     /// Takes over a recorded review.
     pub(crate) fn review(&mut self, review: &Review<'_>) {
         let by = Party::Agent(review.by.clone());
@@ -134,6 +141,13 @@ impl Ledger {
         let note = if reason.trim().is_empty() { String::new() } else { format!(": {reason}") };
         let note = format!("the waiver was withdrawn{note}");
         row.become_state(change(round, &Party::Human, RowState::Reopened, &note));
+    }
+
+    /// Returns the ledger as it is without the waiver of a finding.
+    pub fn without_waiver(&self, id: FindingId) -> Self {
+        let mut ledger = self.clone();
+        ledger.withdraw(id, 0, "");
+        ledger
     }
 
     /// Opens every waived row again: the bubble is another person's now.

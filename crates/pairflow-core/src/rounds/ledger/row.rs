@@ -157,13 +157,22 @@ impl Row {
 
     /// Whether it keeps the work from being accepted: a grave one, or a risk that nobody has answered.
     pub fn blocks(&self) -> bool {
-        self.is_open() && (self.severity.blocks() || self.wants_answer())
+        self.is_open() && self.blocks_if_open()
+    }
+
+    /// Whether it would do so if it were open.
+    pub fn blocks_if_open(&self) -> bool {
+        self.severity.blocks() || self.lacks_answer()
     }
 
     /// Whether it has to be answered once, although it is not grave.
     pub fn wants_answer(&self) -> bool {
+        self.is_open() && self.lacks_answer()
+    }
+
+    fn lacks_answer(&self) -> bool {
         let tagged = self.severity == Severity::P2 && self.risk;
-        self.is_open() && !self.severity.blocks() && !self.answered && (tagged || self.demanded)
+        !self.severity.blocks() && !self.answered && (tagged || self.demanded)
     }
 
     /// Whether the same agent should have said this earlier: it had reviewed these lines, and nothing proves the fault.

@@ -5,36 +5,96 @@
 
 use crate::facts::Place;
 use crate::ids::{AgentId, Party};
-use crate::rounds::{Certificate, CheckStand, CleanReview, Row, RowStand, RowState};
+use crate::log::{Judged, Next, Reason, Verdict, Waivable};
+use crate::rounds::{Certificate, CheckStand, CleanReview, Ledger, Row, RowStand, RowState};
 use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
-use crate::unit::{CheckState, Seats, Unit};
+use crate::unit::{CheckState, Handover, Seats, Stage, Unit};
 
 /// The name under which certificates mention this policy.
 pub const NAME: &str = "strict";
+/// The version of its rules; a changed rule is another version.
+pub const VERSION: u32 = 1;
 
-/// Where the loop goes after a review.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
-    /// The producer fixes what was found.
-    Mend,
-    /// Another agent reviews the same tree at once, with these seats.
-    ReviewAgain(Seats),
-    /// The reviews suffice.
-    Accept,
+/// Whether a review that led to `ledger` is clean: no row blocks, every required check passed, and there is a change that was reviewed.
+pub fn is_clean(unit: &Unit, ledger: &Ledger) -> bool {
+    not_clean(unit, ledger, &[]).is_empty()
 }
 
-/// Whether a review is clean: no row blocks, every required check passed, and there is a change that was reviewed.
-pub fn is_clean(unit: &Unit) -> bool {
-    unit.ledger.blocking().next().is_none() && unit.checks_not_passed().is_empty() && !unit.changes_nothing()
+/// Judges a review whose tree is recorded; `changed` says whether files changed during it.
+pub fn after_review(unit: &Unit, handover: &Handover, changed: bool) -> Verdict {
+    let (by, round) = (handover.by.clone(), handover.round);
+    let mut reasons = not_clean(unit, &unit.ledger, &handover.waived);
+    reasons.extend(handover.discuss.then_some(Reason::Discussion));
+    reasons.extend(handover.checks_changed.then_some(Reason::ChecksChanged));
+    reasons.extend(changed.then_some(Reason::TreeChanged));
+    let review = review_by(unit, &by, round);
+    let streak: Vec<_> = unit.streak.iter().chain([&review]).cloned().collect();
+    let (clean, next, seats) = match () {
+        () if reasons.is_empty() && suffices(&unit.rules, &streak) => {
+            reasons.push(Reason::ReviewsSuffice);
+            (Some(review), Next::Accept, unit.seats.clone())
+        }
+        () if reasons.is_empty() => {
+            reasons.push(Reason::AnotherReviewNeeded);
+            (Some(review), Next::Review, next_seats(unit, &by))
+        }
+        // Spec: if files changed in its turn, a critic has not reviewed what is there now, so it reviews again. The same
+        // holds if checks changed before the review could be judged.
+        () if reasons.iter().all(|reason| has_nothing_to_fix(handover, reason)) => {
+            (None, Next::Review, unit.seats.clone())
+        }
+        () => (None, Next::Implement, unit.seats.clone()),
+    };
+    verdict(Judged::Review { by, round }, clean, next, seats, reasons)
 }
 
-/// Says where the loop goes once `streak` stands, given that the last review was `clean`.
-pub fn route(unit: &Unit, streak: &[CleanReview], clean: bool) -> Route {
-    match streak.last() {
-        Some(_) if clean && suffices(&unit.rules, streak) => Route::Accept,
-        Some(last) if clean => Route::ReviewAgain(next_seats(unit, &last.agent)),
-        _ => Route::Mend,
+/// Whether a reason leaves nothing to fix, only something to review again.
+fn has_nothing_to_fix(handover: &Handover, reason: &Reason) -> bool {
+    match reason {
+        Reason::TreeChanged | Reason::ChecksChanged => true,
+        Reason::CheckMissing { .. } => handover.checks_changed,
+        _ => false,
     }
+}
+
+/// Clean reviews no longer hold, because what they rested on was taken back or changed.
+pub fn no_longer_clean(unit: &Unit, on: Judged, next: Next) -> Verdict {
+    let reason = if on == Judged::Waiver { Reason::WaiverWithdrawn } else { Reason::ChecksChanged };
+    let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    let next = if settled { next } else { Next::Stay };
+    verdict(on, None, next, unit.seats.clone(), vec![reason])
+}
+
+/// Says what follows for accepted work from a merge of the base; `same_patch` says that the work is the same change.
+pub fn after_merge(unit: &Unit, same_patch: bool) -> Verdict {
+    let kept = same_patch && suffices(&unit.rules, &unit.streak);
+    let next = if kept { Next::Recheck } else { Next::Review };
+    verdict(Judged::Merge, None, next, unit.seats.clone(), vec![Reason::BaseMerged])
+}
+
+fn verdict(on: Judged, clean: Option<CleanReview>, next: Next, seats: Seats, reasons: Vec<Reason>) -> Verdict {
+    Verdict { policy: NAME.to_owned(), version: VERSION, on, clean, next, seats, reasons }
+}
+
+/// Why a review that led to `ledger` is not clean, if the waivers in `later` came too late for it; nothing if it is clean.
+fn not_clean(unit: &Unit, ledger: &Ledger, later: &[Waivable]) -> Vec<Reason> {
+    let waived_later = later.iter().filter_map(|what| match what {
+        Waivable::Finding(id) => Some(*id).filter(|id| ledger.get(*id).is_some_and(Row::blocks_if_open)),
+        Waivable::Check(_) => None,
+    });
+    let findings: Vec<_> = ledger.blocking().map(|row| row.id).chain(waived_later).collect();
+    let blocking = (!findings.is_empty()).then_some(Reason::Blocking { findings });
+    let checks = unit.rules.checks.iter().map(|check| check.name.as_str()).filter_map(|name| {
+        let waived_later = later.iter().any(|what| matches!(what, Waivable::Check(one) if one == name));
+        let state = if waived_later { unit.check_without_waiver(name) } else { unit.check(name) };
+        match state {
+            CheckState::Failed(_) => Some(Reason::CheckFails { check: name.to_owned() }),
+            CheckState::Missing => Some(Reason::CheckMissing { check: name.to_owned() }),
+            _ => None,
+        }
+    });
+    let nothing = unit.changes_nothing().then_some(Reason::NothingChanged);
+    blocking.into_iter().chain(checks).chain(nothing).collect()
 }
 
 /// Whether these clean reviews of one tree are enough.

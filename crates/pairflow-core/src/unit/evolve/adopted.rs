@@ -27,6 +27,7 @@ pub(super) fn adopted(unit: &mut Unit, at: Moment) {
 fn drop_evidence(unit: &mut Unit) {
     unit.receipts.clear();
     unit.baseline.clear();
+    unit.known_failures.clear();
     unit.superseded.clear();
     unit.could_not.clear();
     unit.ledger.reproduce_again();

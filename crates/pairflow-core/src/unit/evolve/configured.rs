@@ -1,14 +1,13 @@
 //! A person changed the configuration of a bubble that is under way.
 
 use crate::rules::Rules;
-use crate::time::Moment;
 use crate::unit::evolve::turns::set_stage;
-use crate::unit::evolve::waivers::unclean;
+use crate::unit::evolve::waivers::closing;
 use crate::unit::lifecycle::changed_checks;
-use crate::unit::{Seat, Stage, Unit, missing_checks};
+use crate::unit::{Seat, Stage, Unit};
 
 /// Other rules are in force. What a check said under another command does not count any more.
-pub(super) fn configured(unit: &mut Unit, rules: &Rules, at: Moment) {
+pub(super) fn configured(unit: &mut Unit, rules: &Rules, recheck: bool) {
     let before = std::mem::replace(&mut unit.rules, rules.clone());
     if let Some(snapshot) = unit.snapshot.as_mut().filter(|snapshot| snapshot.whole.is_none()) {
         let paths = snapshot.changed.iter().map(|file| &file.path);
@@ -20,21 +19,18 @@ pub(super) fn configured(unit: &mut Unit, rules: &Rules, at: Moment) {
     unit.could_not.retain(|check, _| !other.contains(check));
     unit.not_available.retain(|check| !other.contains(check));
     unit.waived_checks.retain(|check, _| !other.contains(check));
+    unit.known_failures.retain(|check| !other.contains(check));
     // What failed without the right setup command says nothing.
     let set_up_anew = before.setup != rules.setup;
     unit.baseline.retain(|receipt| !other.contains(&receipt.check) && (!set_up_anew || receipt.outcome.passed()));
     if set_up_anew {
         unit.receipts.retain(|receipt| receipt.outcome.passed());
     }
-    if missing_checks(unit).is_empty() {
-        return;
-    }
-    if !other.is_empty() {
-        // Reviews were clean by checks that do not count any more.
-        unclean(unit, Seat::Critic, at);
+    if let Some(handover) = closing(unit).filter(|_| !other.is_empty()) {
+        handover.checks_changed = true;
     }
     let reviewing = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Open);
-    if reviewing && (set_up_anew || !other.is_empty()) {
+    if recheck && reviewing {
         // The review goes on after they have run.
         set_stage(unit, Stage::Opening);
     }

@@ -9,8 +9,7 @@ use crate::unit::evolve::configured::configured;
 use crate::unit::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
 use crate::unit::evolve::turns::{
-    begin_round, begin_turn, checked, keep_reviews, opened, passed, reproduced, review_merged, sent_back,
-    snapshot_taken,
+    begin_round, begin_turn, checked, judged, keep_reviews, opened, passed, reproduced, sent_back, snapshot_taken,
 };
 use crate::unit::{CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Unit};
 
@@ -51,7 +50,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
         }
         Body::HumanQuestion(question) => asked(unit, envelope, question),
         Body::HumanReply(reply) => answered(unit, envelope, reply),
-        Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(unit, snapshot, at),
+        Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(unit, snapshot),
         Body::Evidence(Evidence::Receipt { receipt }) => checked(unit, receipt),
         Body::Evidence(Evidence::Reproduced { finding, receipt }) => reproduced(unit, *finding, receipt),
         Body::Evidence(Evidence::NotAvailable { check, .. }) => unit.not_available.push(check.clone()),
@@ -67,6 +66,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
                 unit.phase = Phase::Done(committed.clone());
             }
         }
+        Body::Verdict(verdict) => judged(unit, verdict, at),
         Body::Control(control) => {
             controlled(unit, control, at);
             intervened(unit, control, &event.recipient, at);
@@ -144,14 +144,14 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
                 workspace.base = base.clone();
                 workspace.base_tree = base_tree.clone();
             }
-            updated(unit, *same_patch, at);
+            updated(unit, *same_patch);
         }
         Lifecycle::UpdateFailed { conflict, .. } => {
             unit.updating = false;
             unit.resolved = None;
             unit.conflict = conflict.clone().or(unit.conflict.take());
         }
-        Lifecycle::Configured { rules, .. } => configured(unit, rules, at),
+        Lifecycle::Configured { rules, recheck, .. } => configured(unit, rules, *recheck),
         Lifecycle::Merged { commit } => unit.merged = Some(commit.clone()),
         Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),
@@ -190,17 +190,17 @@ fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
     use_rules(unit, rules);
 }
 
-fn updated(unit: &mut Unit, same_patch: bool, at: Moment) {
+fn updated(unit: &mut Unit, same_patch: bool) {
     unit.updating = false;
     unit.conflict = None;
     unit.resolved = None;
     unit.baseline.clear();
+    unit.known_failures.clear();
     if same_patch {
         keep_reviews(unit);
     } else {
         unit.streak.clear();
     }
-    review_merged(unit, at);
 }
 
 /// The bubble ends here: nothing is asked or owed any more.

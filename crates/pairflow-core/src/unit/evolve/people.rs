@@ -2,11 +2,11 @@
 
 use crate::ids::{AgentId, Party};
 use crate::log::{
-    ApprovalDecision, Control, ControlAction, Decision, Envelope, Question, QuestionKind, Reply, Verdict, Warning,
+    ApprovalDecision, Control, ControlAction, Decision, Envelope, GateDecision, Question, QuestionKind, Reply, Warning,
 };
 use crate::time::Moment;
 use crate::unit::evolve::notices::notify_holder;
-use crate::unit::evolve::turns::{begin_round, begin_turn, run_again};
+use crate::unit::evolve::turns::{begin_round, begin_turn, run_again, set_stage};
 use crate::unit::evolve::waivers::{waived, withdrawn};
 use crate::unit::{
     Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Seats, Stage, Turn, Unit, WARNINGS_KEPT,
@@ -50,12 +50,20 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
         kind if kind.is_tie_break() => {
             unit.reviews = 0;
             unit.ledger.admit_reversals(unit.round);
+            if reply.decision == Some(Decision::Accept) {
+                set_stage(unit, Stage::Accepted);
+            }
         }
         QuestionKind::Comprehension => comprehended(unit, reply, envelope.at),
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.could_not.clear(),
         // What did not pass runs again.
         QuestionKind::Baseline if reply.decision.is_some() => unit.baseline.retain(|one| one.outcome.passed()),
+        QuestionKind::Baseline => unit.known_failures.extend(asked.checks.iter().cloned()),
         QuestionKind::Differs if reply.decision.is_some() => run_again(unit, |one| one.outcome.passed()),
+        // The failure counts, so what passed before does not.
+        QuestionKind::Differs => {
+            unit.receipts.retain(|one| !(one.outcome.passed() && asked.checks.contains(&one.check)));
+        }
         _ => {}
     }
     let by_person = envelope.event.sender == Party::Human;
@@ -96,11 +104,11 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
         Phase::ReadyForApproval(request) | Phase::Approved(Approval { request, .. }) => request.clone(),
         _ => return,
     };
-    if decision.decision == Verdict::Approve {
+    if decision.decision == GateDecision::Approve {
         unit.phase = Phase::Approved(Approval { request, commit: None, failed: None, hooks: false });
         return;
     }
-    if decision.decision == Verdict::Reject {
+    if decision.decision == GateDecision::Reject {
         noted(unit, "rework: the approach as such is rejected, not a detail of it; begin with another one".to_owned());
     }
     for id in &decision.findings {
@@ -133,7 +141,7 @@ pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
             notify_holder(unit);
         }
         ControlAction::Waive => waived(unit, control),
-        ControlAction::Withdraw => withdrawn(unit, control, at),
+        ControlAction::Withdraw => withdrawn(unit, control),
         ControlAction::Nudge
         | ControlAction::Escalate
         | ControlAction::Restart

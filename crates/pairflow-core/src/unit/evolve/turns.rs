@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{AgentId, FindingId, Party};
-use crate::log::Pass;
+use crate::log::{Judged, Next, Pass, Reason, Verdict};
 use crate::rounds::RoundRoles;
-use crate::rounds::policy::strict::{self, Route};
 use crate::time::Moment;
 use crate::unit::evolve::people::said;
 use crate::unit::{
@@ -63,7 +62,7 @@ pub(super) fn opened(unit: &mut Unit, number: u32, slices: u32, at: Moment) {
     }
 }
 
-/// An agent handed over. The next turn is the one that follows if the tree is as expected; the snapshot may correct it.
+/// An agent handed over. Work goes to the reviewer; who is next after a review is concluded once its tree is recorded.
 pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
     let Some(turn) = unit.phase.turn() else { return };
     let (seat, others_at_work) = (turn.seat, turn.others_at_work);
@@ -71,9 +70,15 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
     if let Some(explanation) = &pass.explanation {
         unit.explanation.take_over(explanation);
     }
-    let seats = unit.seats.clone();
-    let handover =
-        Handover { by: by.clone(), seat, round: unit.round, clean: false, accepts: false, seats, others_at_work };
+    let handover = Handover {
+        by: by.clone(),
+        seat,
+        round: unit.round,
+        discuss: pass.discuss,
+        others_at_work,
+        waived: Vec::new(),
+        checks_changed: false,
+    };
     match seat {
         Seat::Producer => {
             unit.said_before.append(&mut unit.notes);
@@ -83,40 +88,20 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
             unit.dry_run(by, pass);
             begin_turn(unit, Seat::Critic, Stage::Closing(handover), at);
         }
-        Seat::Critic => reviewed(unit, handover, pass, at),
-    }
-}
-
-fn reviewed(unit: &mut Unit, mut handover: Handover, pass: &Pass, at: Moment) {
-    unit.review(&handover.by, handover.round, Some(pass));
-    unit.steps.clone_from(&pass.steps);
-    unit.reviews += 1;
-    unit.reviews_in_all += 1;
-    handover.clean = strict::is_clean(unit) && !pass.discuss;
-    let mut streak = unit.streak.clone();
-    if handover.clean {
-        streak.push(strict::review_by(unit, &handover.by, handover.round));
-    }
-    match strict::route(unit, &streak, handover.clean) {
-        Route::Mend => {
-            let seats = unit.seats.clone();
-            begin_round(unit, seats);
-            begin_turn(unit, Seat::Producer, Stage::Closing(handover), at);
-        }
-        Route::ReviewAgain(seats) => {
-            begin_round(unit, seats);
-            begin_turn(unit, Seat::Critic, Stage::Closing(handover), at);
-        }
-        Route::Accept => {
-            handover.accepts = true;
+        Seat::Critic => {
+            unit.review(by, handover.round, Some(pass));
+            unit.steps.clone_from(&pass.steps);
+            unit.reviews += 1;
+            unit.reviews_in_all += 1;
             if let Some(turn) = unit.phase.turn_mut() {
                 turn.stage = Stage::Closing(handover);
+                turn.follows_handover = true;
             }
         }
     }
 }
 
-pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
+pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot) {
     let changed = unit.tree() != Some(&snapshot.tree);
     let base_only = std::mem::take(&mut unit.base_only);
     let stage = unit.phase.turn().map(|turn| turn.stage.clone());
@@ -136,7 +121,10 @@ pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot, at: Moment) {
     unit.snapshot = Some(snapshot.clone());
     unit.snapshots += 1;
     match stage {
-        Some(Stage::Closing(handover)) => closed(unit, handover, changed, at),
+        Some(Stage::Closing(handover)) if handover.seat == Seat::Producer => {
+            supersede(unit);
+            set_stage(unit, Stage::Opening);
+        }
         Some(Stage::Open) if snapshot.author == Some(Party::Human) => set_stage(unit, Stage::Opening),
         _ => {}
     }
@@ -158,36 +146,43 @@ fn touch(unit: &mut Unit, snapshot: &Snapshot) {
     unit.touched.retain(|path, _| differ.contains(path.as_str()));
 }
 
-/// The tree that a hand-over left is recorded.
-fn closed(unit: &mut Unit, handover: Handover, changed: bool, at: Moment) {
-    match handover.seat {
-        Seat::Producer => {
-            supersede(unit);
-            set_stage(unit, Stage::Opening);
+/// Applies what the policy concluded.
+pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
+    match &verdict.on {
+        Judged::Review { by, round } if verdict.reasons.contains(&Reason::TreeChanged) => {
+            unit.ledger.retract(by, *round)
         }
-        Seat::Critic if handover.clean && changed => {
-            // Spec: if files changed in its turn, a critic has not reviewed what is there now, so it reviews again.
-            unit.ledger.retract(&handover.by, handover.round);
-            if handover.accepts {
-                begin_round(unit, handover.seats);
-            } else {
-                unit.seats = handover.seats;
-                correct_roles(unit);
+        Judged::Review { .. } | Judged::Checks => {}
+        // The person wants it dealt with, so there is a fresh budget for that.
+        Judged::Waiver => unit.renew_budget(),
+        Judged::Merge => {
+            if unit.certificate.take().is_some() {
+                unit.renew_budget();
             }
-            begin_turn(unit, Seat::Critic, Stage::Opening, at);
         }
-        Seat::Critic if handover.clean => {
-            let review = strict::review_by(unit, &handover.by, handover.round);
-            unit.streak.push(review);
-            set_stage(unit, if handover.accepts { Stage::Settled } else { Stage::Opening });
-        }
-        Seat::Critic => {
-            if changed {
-                unit.ledger.retract(&handover.by, handover.round);
-            }
-            unit.streak.clear();
-            set_stage(unit, Stage::Opening);
-        }
+    }
+    match &verdict.clean {
+        Some(review) => unit.streak.push(review.clone()),
+        None if verdict.next != Next::Recheck => unit.streak.clear(),
+        None => {}
+    }
+    let seat = match verdict.next {
+        Next::Stay => return,
+        Next::Accept => return settle(unit),
+        Next::Implement => Seat::Producer,
+        Next::Review | Next::Recheck => Seat::Critic,
+    };
+    if verdict.next != Next::Recheck {
+        begin_round(unit, verdict.seats.clone());
+    }
+    begin_turn(unit, seat, Stage::Opening, at);
+}
+
+/// The reviews suffice.
+fn settle(unit: &mut Unit) {
+    if let Some(turn) = unit.phase.turn_mut() {
+        turn.stage = Stage::Settled;
+        turn.follows_handover = false;
     }
 }
 
@@ -207,14 +202,6 @@ pub(super) fn run_again(unit: &mut Unit, keep: impl Fn(&Receipt) -> bool) {
     unit.superseded.extend(rest.into_iter().filter(|receipt| matches!(receipt.outcome, Outcome::Failed { .. })));
     let surplus = unit.superseded.len().saturating_sub(SUPERSEDED_KEPT);
     unit.superseded.drain(..surplus);
-}
-
-/// Writes the present seats into the present round's entry of the role history.
-pub(super) fn correct_roles(unit: &mut Unit) {
-    if let Some(roles) = unit.history.last_mut() {
-        roles.implementer = unit.seats.producer.clone();
-        roles.reviewer = unit.seats.critic.clone();
-    }
 }
 
 pub(super) fn set_stage(unit: &mut Unit, stage: Stage) {
@@ -274,22 +261,4 @@ pub(super) fn keep_reviews(unit: &mut Unit) {
         review.tree = review.tree.take().or(tree.clone());
     }
     unit.base_only = true;
-}
-
-/// After the base was merged into work that was reviewed, a critic looks at the merged tree; unless the reviews are kept
-/// and suffice, and the checks pass on it.
-pub(super) fn review_merged(unit: &mut Unit, at: Moment) {
-    let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
-    let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
-    if accepted {
-        unit.certificate = None;
-        unit.renew_budget();
-    }
-    if accepted || settled {
-        if !strict::suffices(&unit.rules, &unit.streak) {
-            let seats = unit.seats.clone();
-            begin_round(unit, seats);
-        }
-        begin_turn(unit, Seat::Critic, Stage::Opening, at);
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::facts::Receipt;
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
-use crate::log::{Body, Decision, Envelope, Evidence, QuestionKind, Verdict};
+use crate::log::{Body, Decision, Envelope, Evidence, GateDecision, QuestionKind};
 use crate::rounds::{Answers, Finding};
 use crate::time::Timestamp;
 use crate::unit::{Seat, Stage, Unit};
@@ -115,7 +115,7 @@ pub struct Decided {
     /// When.
     pub at: Timestamp,
     /// How.
-    pub verdict: Verdict,
+    pub verdict: GateDecision,
     /// About which tree.
     pub tree: TreeId,
     /// What was said.

@@ -1,6 +1,6 @@
 //! What people were asked, what they answered, and what they decided about the package.
 
-use crate::log::{Decision, QuestionKind, Verdict};
+use crate::log::{Decision, GateDecision, QuestionKind};
 use crate::unit::{Phase, Unit};
 use crate::view::export::facts::{Asked, Decided};
 use crate::view::export::head::moment;
@@ -79,9 +79,9 @@ fn kind(kind: QuestionKind) -> &'static str {
 
 fn decision(html: &mut Html, view: &View<'_>, decided: &Decided) {
     let (class, word) = match decided.verdict {
-        Verdict::Approve => ("good", "approved"),
-        Verdict::Revise => ("warn", "sent back"),
-        Verdict::Reject => ("bad", "rejected"),
+        GateDecision::Approve => ("good", "approved"),
+        GateDecision::Revise => ("warn", "sent back"),
+        GateDecision::Reject => ("bad", "rejected"),
     };
     html.raw("<div class=\"said\"><p class=\"who\"><b>human</b> ").pill(class, word).raw(" tree ");
     html.element("code", "", decided.tree.short()).raw(" ");

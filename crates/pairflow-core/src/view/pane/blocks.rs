@@ -5,7 +5,7 @@ use crate::log::Kind;
 use crate::rounds::{Row, RowState, Severity};
 use crate::rules::DriverKind;
 use crate::time::Timestamp;
-use crate::unit::{Phase, Stage, StateName, Unit, missing_checks};
+use crate::unit::{Phase, Seat, Stage, StateName, Unit, missing_checks};
 use crate::view::inbox::{InboxItem, inbox};
 use crate::view::pane::line::wrapped;
 use crate::view::pane::scene::{CLOSE, turn_left};
@@ -120,6 +120,9 @@ fn doing(unit: &Unit) -> PaneLine {
         Phase::WaitingHuman(_) => PaneLine::of(Shade::Warn, ", waits for you"),
         _ if unit.paused => PaneLine::of(Shade::Warn, ", paused"),
         _ if unit.updating => PaneLine::of(Shade::Plain, ", the base is being merged"),
+        _ if matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Critic) => {
+            PaneLine::of(Shade::Plain, ", closing: the tree is recorded")
+        }
         _ if matches!(stage, Some(Stage::Closing(_) | Stage::Opening)) => {
             PaneLine::of(Shade::Plain, format!(", opening: {opening}"))
         }

@@ -6,7 +6,7 @@
 
 use pairflow_core::log::{Body, Kind, Lifecycle};
 use pairflow_core::rules::BubbleKind;
-use pairflow_core::unit::{Seat, StateName, Unit, decide, next_deadline, owed};
+use pairflow_core::unit::{Seat, StateName, Unit, handle, next_deadline, owed};
 use pairflow_testkit::script::{Play, Sent, documented_moves, samples, stuck};
 use proptest::prelude::*;
 
@@ -221,8 +221,8 @@ proptest! {
         let play = lived(&lines);
         for sample in samples(&play.unit) {
             let mut other = play.clone();
-            let decided = decide(&play.unit, &sample.command, sample.now);
-            prop_assert_eq!(&decided, &decide(&play.unit, &sample.command, sample.now));
+            let decided = handle(&play.unit, &sample.command, sample.now);
+            prop_assert_eq!(&decided, &handle(&play.unit, &sample.command, sample.now));
             let Sent::Refused(_) = other.send(&sample.command) else { continue };
             prop_assert_eq!(other.log.len(), play.log.len());
             prop_assert_eq!(&other.unit, &play.unit);

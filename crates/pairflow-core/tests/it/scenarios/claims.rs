@@ -1,9 +1,10 @@
 //! Claims and what they are worth: one that asks for changes is never a clean review, and a certificate says what
 //! follows from the log, and nothing else.
 
-use pairflow_core::log::Body;
-use pairflow_core::rounds::Certificate;
-use pairflow_core::unit::{Unfounded, recompute};
+use pairflow_core::ids::AgentId;
+use pairflow_core::log::{Body, Judged, Next, Verdict};
+use pairflow_core::rounds::{Certificate, CleanReview};
+use pairflow_core::unit::{Unfounded, VerdictStand, recompute, recompute_verdicts};
 use pairflow_testkit::script::{Play, broken, check, play};
 
 #[test]
@@ -83,4 +84,73 @@ fn a_certificate_that_a_person_has_not_waived_for_needs_every_criterion() {
     let (recomputed, _) = forged(&waived, |one| one.waived.clear());
     let Some(Err(Unfounded::Missing(missing))) = recomputed else { panic!("{recomputed:?}") };
     assert_eq!(missing[0].to_string(), "open P0/P1 findings: F1 P1 no rollback");
+}
+
+const ACCEPTED: &str = "start
+     codex edits a.rs
+     codex: pass
+     claude: pass P1 'no rollback'
+     human: waive F1 'we roll forward'
+     codex: pass
+     claude: pass clean
+     human: waive F1 withdraw
+     human: waive F1 'after all'
+     codex: pass clean
+     human: config test './test --all'
+     claude: pass clean
+     codex: pass clean
+     base moves README.md
+     human: update";
+
+/// Recomputes the verdicts of a log after `change` was made to each of them.
+fn verdicts(play: &Play, change: impl Fn(&mut Verdict)) -> Vec<VerdictStand> {
+    let mut log = play.log.clone();
+    for envelope in &mut log {
+        if let Body::Verdict(verdict) = &mut envelope.event.body {
+            change(verdict);
+        }
+    }
+    recompute_verdicts(&play.unit.id, &log).iter().map(|one| one.stand).collect()
+}
+
+#[test]
+fn every_kind_of_verdict_is_recomputed_from_the_log() {
+    let play = play(ACCEPTED);
+    let recorded = play.log.iter().filter_map(|envelope| match &envelope.event.body {
+        Body::Verdict(verdict) => Some((verdict.on.clone(), verdict.next)),
+        _ => None,
+    });
+    let (claude, codex): (AgentId, AgentId) = ("claude".parse().unwrap(), "codex".parse().unwrap());
+    let review = |by: &AgentId, round| Judged::Review { by: by.clone(), round };
+    let expected = [
+        (review(&claude, 1), Next::Implement),
+        (review(&claude, 2), Next::Review),
+        (Judged::Waiver, Next::Stay),
+        (review(&codex, 3), Next::Review),
+        (Judged::Checks, Next::Stay),
+        (review(&claude, 4), Next::Review),
+        (review(&codex, 5), Next::Accept),
+        (Judged::Merge, Next::Recheck),
+    ];
+    assert_eq!(recorded.collect::<Vec<_>>(), expected);
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Follows; 8]);
+}
+
+#[test]
+fn a_changed_verdict_is_found() {
+    let play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
+    let review = CleanReview { agent: "claude".parse().unwrap(), round: 1, own_work: false, tree: None };
+    let differs = VerdictStand::Differs;
+    assert_eq!(verdicts(&play, |one| one.clean = Some(review.clone()))[0], differs);
+    assert_eq!(verdicts(&play, |one| one.next = Next::Accept)[0], differs);
+    assert_eq!(verdicts(&play, |one| one.reasons.clear())[0], differs);
+    assert_eq!(verdicts(&play, |one| one.on = Judged::Merge)[0], differs);
+    assert_eq!(verdicts(&play, |one| std::mem::swap(&mut one.seats.producer, &mut one.seats.critic))[0], differs);
+}
+
+#[test]
+fn a_verdict_of_rules_that_are_not_known_here_is_not_recomputed() {
+    let play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
+    assert_eq!(verdicts(&play, |one| one.version = 2), [VerdictStand::NotRecomputed]);
+    assert_eq!(verdicts(&play, |one| one.policy = "paired".to_owned()), [VerdictStand::NotRecomputed]);
 }

@@ -4,7 +4,7 @@ use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Lifecycle};
 use pairflow_core::time::Moment;
 use pairflow_core::unit::{Command, Refusal, decide};
-use pairflow_core::view::timeline::timeline;
+use pairflow_core::view::timeline::{TimelineState, timeline};
 use pairflow_testkit::script::{check, play};
 
 #[test]
@@ -52,6 +52,54 @@ fn a_clean_review_by_the_old_check_does_not_count() {
          #4 RUNNING codex reviewer round 2
          #5 RUNNING claude reviewer round 3 clean: codex
          #6 READY_FOR_APPROVAL round 3 tree1",
+    );
+}
+
+#[test]
+fn a_check_that_changes_before_a_clean_review_is_judged_asks_for_another_review() {
+    let script = "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean (hold)
+         human: config test './test --all' (hold)
+         settle";
+    check(
+        script,
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING claude reviewer round 1 closing
+         #4 RUNNING claude reviewer round 1 closing unchecked: test
+         #5 RUNNING claude reviewer round 2",
+    );
+    let mut state = TimelineState::new("demo".parse().unwrap());
+    let rows: Vec<_> = play(script).log.iter().flat_map(|envelope| state.step(envelope)).collect();
+    let told = "the clean review of claude does not count: checks changed before it was judged; claude reviews again";
+    assert!(rows.iter().any(|row| row.what == told), "{rows:?}");
+}
+
+#[test]
+fn a_check_that_fails_runs_again_before_a_review_goes_on_once_the_setup_changes() {
+    check(
+        "start
+         test fails
+         codex edits a.rs
+         codex: pass
+         codex edits b.rs
+         codex: pass
+         codex edits c.rs
+         codex: pass
+         codex edits d.rs
+         codex: pass
+         test passes
+         human: config setup 'make deps' (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING codex implementer round 1 failing: test
+         #3 RUNNING codex implementer round 1 failing: test
+         #4 RUNNING codex implementer round 1 failing: test
+         #5 RUNNING claude reviewer round 1 failing: test
+         #6 RUNNING claude reviewer round 1 opening unchecked: test
+         #7 RUNNING claude reviewer round 1",
     );
 }
 

@@ -130,7 +130,7 @@ fn converged_is_refused_while_a_check_fails() {
          codex: converged",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 closing
+         #3 RUNNING claude reviewer round 1 closing
          #4 RUNNING codex reviewer round 2 opening clean: claude
          #5 RUNNING codex reviewer round 2 opening clean: claude
          #6 RUNNING codex reviewer round 2 failing: test
@@ -258,8 +258,9 @@ fn the_approval_request_follows_the_convergence_in_the_same_append() {
          claude: pass clean
          codex: pass clean",
     );
-    let tail: Vec<_> = play.log.iter().rev().take(3).map(|one| (one.event.body.kind(), one.more)).collect();
-    assert_eq!(tail, [(Kind::ApprovalRequest, 0), (Kind::Convergence, 1), (Kind::Evidence, 2)]);
+    let tail: Vec<_> = play.log.iter().rev().take(4).map(|one| (one.event.body.kind(), one.more)).collect();
+    let expected = [(Kind::ApprovalRequest, 0), (Kind::Convergence, 1), (Kind::Verdict, 2), (Kind::Evidence, 3)];
+    assert_eq!(tail, expected);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn every_refusal() -> Vec<Refusal> {
     all.extend([
         Refusal::Untimely { state: StateName::Running, command: "update", why: "an agent is at work", first: "pause" },
         Refusal::NotYourTurn { by: agent(), holder: agent(), seat: Seat::Critic, round: 1 },
-        Refusal::StillOpening { agent: agent(), owes: text() },
+        Refusal::StillOpening { turn: text(), owes: text() },
         Refusal::Paused { command: "pass" },
         Refusal::QuestionOpen { question: text() },
         Refusal::NoSeat { agent: agent(), known: text() },

@@ -179,7 +179,7 @@ fn the_turn_opens_only_when_every_reproducer_has_been_run() {
          settle",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex implementer round 2 closing open: F1 P1 no rollback
+         #3 RUNNING claude reviewer round 1 closing open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
          refused: codex's turn is still opening: the reproducer of F1 has not finished
          #5 RUNNING codex implementer round 2 opening open: F1 P1 no rollback

@@ -299,7 +299,7 @@ fn edits_of_a_person_between_turns_clear_the_streak() {
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 closing
+         #3 RUNNING claude reviewer round 1 closing
          #4 RUNNING codex reviewer round 2 opening clean: claude
          #5 RUNNING codex reviewer round 2
          #6 RUNNING claude reviewer round 3 clean: codex

@@ -250,15 +250,80 @@ fn a_waiver_that_is_taken_back_while_a_clean_review_is_recorded_sends_the_work_b
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2
          #5 RUNNING claude reviewer round 2
-         #6 RUNNING codex reviewer round 3 closing
-         #7 RUNNING codex implementer round 3 closing open: F1 P1 no rollback [reopened]
+         #6 RUNNING claude reviewer round 2 closing
+         #7 RUNNING claude reviewer round 2 closing open: F1 P1 no rollback [reopened]
          #8 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
          #9 RUNNING codex implementer round 3
          #10 RUNNING claude reviewer round 3
          #11 RUNNING codex reviewer round 4 clean: claude
          #12 RUNNING codex reviewer round 4 closing clean: claude
-         #13 RUNNING claude implementer round 5 closing open: F1 P1 no rollback [reopened]
+         #13 RUNNING codex reviewer round 4 closing open: F1 P1 no rollback [reopened]
          #14 RUNNING claude implementer round 5 open: F1 P1 no rollback [reopened]",
+    );
+}
+
+#[test]
+fn a_review_that_asked_for_changes_is_not_clean_by_a_waiver_before_its_snapshot() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass P1 'no rollback' unexplained (hold)
+         human: waive F1 'we roll forward' (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 closing clean: claude open: F1 P1 no rollback
+         #5 RUNNING codex reviewer round 2 closing clean: claude
+         #6 RUNNING claude implementer round 3",
+    );
+}
+
+#[test]
+fn a_clean_review_stays_clean_if_a_minor_finding_is_waived_before_its_snapshot() {
+    check(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass clean
+         codex: pass P3 'a comma' (hold)
+         human: waive F1 'we like commas' (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 RUNNING codex reviewer round 2 clean: claude
+         #4 RUNNING codex reviewer round 2 closing clean: claude open: F1 P3 a comma
+         #5 RUNNING codex reviewer round 2 closing clean: claude
+         #6 READY_FOR_APPROVAL round 2 tree1",
+    );
+}
+
+#[test]
+fn a_review_beside_a_failing_check_is_not_clean_by_a_waiver_before_its_snapshot() {
+    check(
+        "start
+         test fails
+         codex edits a.rs
+         codex: pass
+         codex edits b.rs
+         codex: pass
+         codex edits c.rs
+         codex: pass
+         codex edits d.rs
+         codex: pass
+         claude: pass clean (hold)
+         human: waive test 'broken' (hold)
+         settle",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING codex implementer round 1 failing: test
+         #3 RUNNING codex implementer round 1 failing: test
+         #4 RUNNING codex implementer round 1 failing: test
+         #5 RUNNING claude reviewer round 1 failing: test
+         #6 RUNNING claude reviewer round 1 closing failing: test
+         #7 RUNNING claude reviewer round 1 closing waived: test
+         #8 RUNNING codex implementer round 2 waived: test",
     );
 }
 
@@ -322,7 +387,7 @@ fn at_the_cap_a_waiver_of_what_a_reproducer_was_to_show_asks_the_person() {
          settle",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex implementer round 2 closing open: F1 P1 no rollback
+         #3 RUNNING claude reviewer round 1 closing open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
          #5 WAITING_HUMAN codex implementer round 2 opening asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open.
          nothing happens",

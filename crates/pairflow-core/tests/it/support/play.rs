@@ -7,7 +7,7 @@ use pairflow_core::rounds::{Answers, Explanation, Finding};
 use pairflow_core::rules::{Check, DriverKind, Rules};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::unit::{
-    Command, HeadSeen, PassCommand, Phase, Refusal, Unit, create, decide, evolve, missing_checks,
+    Command, HeadSeen, PassCommand, Phase, Refusal, Unit, create, evolve, handle, missing_checks,
 };
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 
@@ -69,7 +69,7 @@ impl Play {
     }
 
     pub(crate) fn attempt(&mut self, command: Command) -> Result<(), Refusal> {
-        let decided = decide(&self.unit, &command, self.now())?;
+        let decided = handle(&self.unit, &command, self.now())?;
         self.record(decided.events);
         Ok(())
     }

@@ -118,7 +118,7 @@ Inbox     codex, 1 min ago: May the file format change? A checksum in the first
           line would let a reader tell half a file from a whole one, but older
           versions could not read it any more.
             pairflow reply save-safely --message '…'
-Turn      codex as implementer since 12:02:13 UTC, 6 min, waits for you
+Turn      codex as implementer since 12:02:20 UTC, 6 min, waits for you
 "
     );
 }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_testkit::home::Home;
+use serde_json::Value;
 
 use crate::support::bubbles::{done, home};
+use crate::trust::ownership::chained;
 
 fn bubble(home: &Home) -> PathBuf {
     home.repo.join(".pairflow/bubbles/b1")
@@ -69,4 +71,34 @@ fn a_moved_ref_and_a_damaged_object_of_a_snapshot_are_named() {
     let kept = std::fs::read(&object).unwrap();
     flip(&object, kept.len() - 1);
     home.pairflow(&["verify", "b1"]).ends(5).says("refs/pairflow/b1/");
+}
+
+#[test]
+fn a_changed_verdict_is_found_and_one_of_unknown_rules_does_not_hold() {
+    let home = home();
+    done(&home, "b1");
+    home.pairflow(&["supervisor", "stop"]).ok();
+    let row = |starts: &str| {
+        let report = home.pairflow(&["verify", "b1", "--json"]).json();
+        let rows = report["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["what"].as_str().unwrap().starts_with(starts)).unwrap_or(&Value::Null);
+        (row["answer"].clone(), row["problem"].clone())
+    };
+    assert_eq!(row("verdicts: follow"), ("holds".into(), "".into()));
+    let path = bubble(&home).join("transcript.ndjson");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let forged = |from: &str, to: &str| {
+        assert!(text.contains(from), "{text}");
+        std::fs::write(&path, chained(&text.replace(from, to))).unwrap();
+        // It says how long the log was, and whoever changes the log removes it.
+        let _ = std::fs::remove_file(bubble(&home).join("state.json"));
+    };
+    forged(r#""reason":"another_review_needed""#, r#""reason":"nothing_changed""#);
+    let line = 1 + text.lines().position(|line| line.contains("another_review_needed")).unwrap();
+    let problem = format!("the rules conclude something else than line {line} of the log says");
+    assert_eq!(row("verdicts: follow"), ("wrong".into(), problem.into()));
+    forged(r#""policy":"strict","version":1"#, r#""policy":"strict","version":2"#);
+    assert_eq!(row("verdicts: follow"), (Value::Null, Value::Null));
+    let unknown = "verdicts: not recomputed, this pairflow does not know the rules of strict version 2";
+    assert_eq!(row(unknown), ("unchecked".into(), "".into()));
 }

@@ -87,7 +87,7 @@ fn every_message_is_a_file_named_by_number_sender_and_kind() {
         ("human", "approval-decision"),
         ("orchestrator", "done"),
     ];
-    let private = ["LIFECYCLE", "EVIDENCE", "CONTROL", "DELIVERY", "PROTOCOL_WARNING"];
+    let private = ["LIFECYCLE", "EVIDENCE", "VERDICT", "CONTROL", "DELIVERY", "PROTOCOL_WARNING"];
     let public = lines(&home, "b1").into_iter().filter(|line| !private.contains(&line["type"].as_str().unwrap()));
     let numbers: Vec<u64> = public.map(|line| line["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers.len(), kinds.len());

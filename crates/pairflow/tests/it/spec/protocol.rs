@@ -54,7 +54,7 @@ fn every_line_of_a_real_log_is_one_envelope_with_all_its_fields() {
         assert!(PARTIES.contains(&line["sender"].as_str().unwrap()), "{line}");
         assert!(PARTIES.contains(&line["recipient"].as_str().unwrap()), "{line}");
         let kind = line["type"].as_str().unwrap();
-        let own = ["LIFECYCLE", "EVIDENCE", "CONTROL", "DELIVERY", "PROTOCOL_WARNING"].contains(&kind);
+        let own = ["LIFECYCLE", "EVIDENCE", "VERDICT", "CONTROL", "DELIVERY", "PROTOCOL_WARNING"].contains(&kind);
         assert!(own || PUBLIC.contains(&kind), "{kind}");
         assert!(!own || line["sender"] == "orchestrator", "{kind} is written by the orchestrator only: {line}");
         assert!(line["round"].is_u64() && line["payload"].is_object(), "{line}");

@@ -14,7 +14,7 @@ mod handover;
 mod hangs;
 mod identity;
 mod matrix;
-mod ownership;
+pub(crate) mod ownership;
 mod places;
 mod shown;
 mod socket;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, Party};
 use pairflow_core::log::line::{LineHash, encode};
-use pairflow_core::log::{ApprovalDecision, Body, Envelope, Event, Verdict};
+use pairflow_core::log::{ApprovalDecision, Body, Envelope, Event, GateDecision};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_testkit::home::{Home, Ran};
 use serde_json::Value;
@@ -174,7 +174,7 @@ fn a_path_in_a_log_is_never_removed() {
 }
 
 /// Makes the chain and the checksums of changed lines fit again, as whoever can write the file can do.
-fn chained(text: &str) -> String {
+pub(crate) fn chained(text: &str) -> String {
     let mut prev = LineHash::NONE;
     let mut out = String::new();
     for line in text.lines() {
@@ -204,7 +204,7 @@ fn an_approval_that_was_put_into_the_log_commits_nothing() {
     let last = lines(&log).pop().unwrap();
     let request = lines(&log).into_iter().rev().find(|line| line["type"] == "APPROVAL_REQUEST").unwrap();
     let decision = ApprovalDecision {
-        decision: Verdict::Approve,
+        decision: GateDecision::Approve,
         tree: serde_json::from_value(request["payload"]["tree"].clone()).unwrap(),
         message: String::new(),
         findings: Vec::new(),

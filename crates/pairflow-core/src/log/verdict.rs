@@ -1,0 +1,99 @@
+//! What the policy of a loop concluded. It is recorded, so that an edited rule never changes what an old log means.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{AgentId, FindingId};
+use crate::rounds::CleanReview;
+use crate::unit::Seats;
+
+/// A conclusion: what was judged, what it came to, and who is next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The policy that concluded it.
+    pub policy: String,
+    /// The version of that policy's rules.
+    pub version: u32,
+    /// What was judged.
+    pub on: Judged,
+    /// The clean review that it adds; nothing if no review was judged, or it was not clean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clean: Option<CleanReview>,
+    /// What comes next.
+    pub next: Next,
+    /// Who sits where from now on.
+    pub seats: Seats,
+    /// Why.
+    pub reasons: Vec<Reason>,
+}
+
+/// What a verdict is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Judged {
+    /// A review, once the tree that it left is recorded.
+    Review {
+        /// Who reviewed.
+        by: AgentId,
+        /// In which round.
+        round: u32,
+    },
+    /// Clean reviews, after the person took back a waiver on which they rested.
+    Waiver,
+    /// Clean reviews, after the person changed the checks on which they rested.
+    Checks,
+    /// Accepted work, after the base was merged into it.
+    Merge,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Next {
+    /// The implementer has the turn.
+    Implement,
+    /// The reviewer has the turn.
+    Review,
+    /// The checks run on the merged tree; if they pass, the reviews still suffice.
+    Recheck,
+    /// The reviews suffice.
+    Accept,
+    /// The turn stays where it is.
+    Stay,
+}
+
+/// Why a verdict is as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Reason {
+    /// Findings block acceptance.
+    Blocking {
+        /// Which.
+        findings: Vec<FindingId>,
+    },
+    /// A required check fails on the tree.
+    CheckFails {
+        /// Which.
+        check: String,
+    },
+    /// A required check has not run on the tree.
+    CheckMissing {
+        /// Which.
+        check: String,
+    },
+    /// The work changes no file.
+    NothingChanged,
+    /// Files changed during the review, so a clean claim does not count.
+    TreeChanged,
+    /// The reviewer wants a person to decide first.
+    Discussion,
+    /// A clean review by another agent is missing.
+    AnotherReviewNeeded,
+    /// The clean reviews suffice.
+    ReviewsSuffice,
+    /// A waiver was taken back.
+    WaiverWithdrawn,
+    /// Checks were changed.
+    ChecksChanged,
+    /// The base was merged.
+    BaseMerged,
+}
