@@ -66,12 +66,13 @@ take() {
     0) ;;
     *) act >>"$here/said" 2>&1 ;;
   esac
+  # Whoever hears that it has stopped may type at once, so nothing is drawn after that.
+  ready
   while answer=$(hook Stop) && [ -n "$answer" ]; do
     echo "$answer" >>"$notes.stops"
     nudged >>"$here/said" 2>&1
   done
   how=paste
-  ready
 }
 
 ready
