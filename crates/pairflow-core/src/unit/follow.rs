@@ -38,8 +38,8 @@ pub fn follow(unit: &Unit) -> Option<Decided> {
 /// The state after `events`, had they been recorded now.
 fn advanced(unit: Unit, events: &[Event], now: Moment) -> Unit {
     events.iter().fold(unit, |unit, event| {
-        // Names are given when the facts are recorded; here they only have to differ.
-        let seq = unit.questions.len() as u64;
+        // Names are given when the facts are recorded; here they only have to differ from one another and from recorded ones.
+        let seq = u64::MAX - unit.questions.len() as u64;
         let (id, bubble_id) = (Envelope::name(seq, now), unit.id.clone());
         evolve(unit, &Envelope { seq, id, at: now, bubble_id, more: 0, event: event.clone() })
     })

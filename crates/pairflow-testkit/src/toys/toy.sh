@@ -66,7 +66,7 @@ take() {
     0) ;;
     *) act >>"$here/said" 2>&1 ;;
   esac
-  # Whoever hears that it has stopped may type at once, so nothing is drawn after that.
+  # A notice may be typed as soon as the stop is reported, so nothing is drawn after that.
   ready
   while answer=$(hook Stop) && [ -n "$answer" ]; do
     echo "$answer" >>"$notes.stops"

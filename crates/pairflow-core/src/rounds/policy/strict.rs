@@ -15,7 +15,7 @@ pub const NAME: &str = "strict";
 /// The version of its rules; a changed rule is another version.
 pub const VERSION: u32 = 1;
 
-/// Whether a review that led to `ledger` is clean: no row blocks, every required check passed, and there is a change that was reviewed.
+/// Whether a review that led to `ledger` is clean: no row blocks, every required check passed, and the work changes files.
 pub fn is_clean(unit: &Unit, ledger: &Ledger) -> bool {
     not_clean(unit, ledger, &[]).is_empty()
 }
