@@ -22,6 +22,8 @@ pub const NOTES_KEPT: usize = 32;
 pub const WARNINGS_KEPT: usize = 8;
 /// How many failed receipts are remembered that were to run again.
 pub const SUPERSEDED_KEPT: usize = 16;
+/// The most reviews of one budget, however many rounds they belong to.
+pub const MAX_LOOKS: u32 = 12;
 /// How often a check that could not be run is tried in all before a person is asked.
 pub const CHECK_TRIES: u32 = 3;
 
@@ -49,11 +51,8 @@ pub struct Unit {
     pub paused: bool,
     /// The present round; 0 before the start.
     pub round: u32,
-    /// How many reviews there were since a person last granted a fresh budget.
-    pub reviews: u32,
-    /// How many reviews there were since the start or the last rework, however often a person granted a budget since.
-    #[serde(default)]
-    pub reviews_in_all: u32,
+    /// What was used of the present budget.
+    pub spent: Spent,
     /// How often work went back to the producer in this round without a review.
     #[serde(default)]
     pub sent_back: u32,
@@ -173,6 +172,15 @@ pub struct Unit {
     pub last_command_at: Timestamp,
 }
 
+/// What a loop has used since the start, the last rework, or since a person last granted more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// The rounds that began, the present one included. Work that went back without a review stays in its round.
+    pub rounds: u32,
+    /// The reviews.
+    pub looks: u32,
+}
+
 /// Who sits where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seats {
@@ -290,8 +298,7 @@ impl Unit {
             phase: Phase::Created,
             paused: false,
             round: 0,
-            reviews: 0,
-            reviews_in_all: 0,
+            spent: Spent::default(),
             sent_back: 0,
             returned: None,
             went_back: None,
@@ -432,14 +439,14 @@ impl Unit {
         self.held.get(agent).map_or(0, |held| held.answered)
     }
 
-    /// Counts the reviews anew: the person wants something else, or the tree is another one.
+    /// Counts rounds and reviews anew: the person wants something else, or the tree is another one.
     pub(crate) fn renew_budget(&mut self) {
-        (self.reviews, self.reviews_in_all) = (0, 0);
+        self.spent = Spent::default();
     }
 
-    /// Returns how many reviews are left before a person decides.
-    pub fn reviews_left(&self) -> u32 {
-        self.rules.max_rounds.saturating_sub(self.reviews)
+    /// Whether the turn that comes next is one more than a loop has without a person.
+    pub fn is_at_cap(&self, seat: Seat) -> bool {
+        self.spent.looks >= MAX_LOOKS || (seat == Seat::Producer && self.spent.rounds > self.rules.max_rounds)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::ids::Party;
 use crate::log::{Event, QuestionKind};
 use crate::rounds::{Row, RowState, Shown};
 use crate::unit::human::own_question;
-use crate::unit::{Seat, Stage, Unit, converge};
+use crate::unit::{MAX_LOOKS, Seat, Spent, Stage, Turn, Unit, converge};
 
 /// How many findings a question tells at length.
 const TOLD: usize = 5;
@@ -13,7 +13,7 @@ const TOLD: usize = 5;
 const QUOTED: usize = 400;
 
 /// The one question with which a loop stops that does not get anywhere: a finding that wants an earlier one undone, or no
-/// reviews left.
+/// rounds left.
 pub(super) fn stop(unit: &Unit) -> Option<Event> {
     let turn = unit.phase.turn().filter(|turn| turn.stage == Stage::Opening)?;
     let asked = unit.questions.iter().any(|open| open.kind.is_tie_break());
@@ -23,7 +23,7 @@ pub(super) fn stop(unit: &Unit) -> Option<Event> {
     let reversal = |row: &&Row| row.state == RowState::Reversal && row.severity.blocks();
     match unit.ledger.open().find(reversal).filter(|_| turn.seat == Seat::Producer) {
         Some(row) => Some(reversed(unit, row)),
-        None => tie_break(unit),
+        None => tie_break(unit, turn),
     }
 }
 
@@ -37,9 +37,9 @@ fn reversed(unit: &Unit, row: &Row) -> Event {
     own_question(unit, QuestionKind::Reversal, text)
 }
 
-/// The question that stops a loop whose reviews are used up.
-fn tie_break(after: &Unit) -> Option<Event> {
-    if after.reviews_left() > 0 {
+/// The question that stops a loop whose rounds or reviews are used up.
+fn tie_break(after: &Unit, turn: &Turn) -> Option<Event> {
+    if !after.is_at_cap(turn.seat) {
         return None;
     }
     let rows: Vec<_> = after.ledger.blocking().collect();
@@ -48,11 +48,13 @@ fn tie_break(after: &Unit) -> Option<Event> {
         1 => "one P0/P1 finding is open".to_owned(),
         n => format!("{n} P0/P1 findings are open"),
     };
-    let reviews = match after.reviews {
-        1 => "one review has".to_owned(),
-        n => format!("{n} reviews have"),
+    let Spent { rounds, looks } = after.spent;
+    let used = match (rounds - 1, looks) {
+        (_, looks) if looks >= MAX_LOOKS => format!("{looks} reviews have"),
+        (1, _) => "one round has".to_owned(),
+        (rounds, _) => format!("{rounds} rounds have"),
     };
-    let mut text = format!("{reviews} not brought an agreement; {open}.");
+    let mut text = format!("{used} not brought an agreement; {open}.");
     rows.iter().take(TOLD).for_each(|row| text.push_str(&format!("\n{}", arguments(row))));
     if rows.len() > TOLD {
         text.push_str(&format!("\n(and {} more: pairflow findings {})", rows.len() - TOLD, after.id));
@@ -64,8 +66,8 @@ fn tie_break(after: &Unit) -> Option<Event> {
 /// What each answer leads to. The first is the one that loses nothing.
 fn answers(unit: &Unit) -> String {
     let budget = match unit.rules.max_rounds {
-        1 => "one more review".to_owned(),
-        n => format!("up to {n} more reviews"),
+        1 => "one more round".to_owned(),
+        n => format!("up to {n} more rounds"),
     };
     let next = unit.phase.turn().map_or_else(String::new, |turn| format!(" with {} as {}", turn.agent, turn.seat));
     let accept = match unit.checks_not_passed().first() {

@@ -140,10 +140,11 @@ fn turned(round: u32, before: &Seats, unit: &Unit) -> Option<String> {
     }
     let sit = format!("{} implements, {} reviews", unit.seats.producer, unit.seats.critic);
     let swapped = unit.seats.producer == before.critic && unit.seats.critic == before.producer;
-    match unit.seats != *before && swapped {
-        _ if unit.round == round => None,
-        true => Some(format!("seats swap, round {} begins: {sit}", unit.round)),
-        false => Some(format!("round {} begins: {sit}", unit.round)),
+    match unit.seats != *before {
+        _ if unit.round != round => Some(format!("round {} begins: {sit}", unit.round)),
+        true if swapped => Some(format!("seats swap: {sit}")),
+        true => Some(sit),
+        false => None,
     }
 }
 

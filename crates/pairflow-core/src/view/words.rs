@@ -6,7 +6,7 @@ use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
 use crate::rounds::{Certificate, Finding};
 use crate::time::Timestamp;
-use crate::unit::Unmet;
+use crate::unit::{Spent, Unmet};
 use crate::view::safe::{safe_line, width};
 
 /// How many columns an agent's text may take where it has to stay on one line of a page.
@@ -52,11 +52,13 @@ pub fn title(task: &str) -> &str {
     said.into_iter().find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// Returns how many reviews there were: "2 of 8 reviews used", also after a person has granted a fresh budget.
-pub(crate) fn reviews(in_all: u32, used: u32, most: u32) -> String {
-    match in_all.max(used) {
-        all if all == used => format!("{used} of {} used", count(most, "review")),
-        all => format!("{} in all, {used} of {most} since your answer", count(all, "review")),
+/// Returns "2 of 8, 3 looks" for a round; once a person has granted a fresh budget, what is used of that.
+pub(crate) fn spent(round: u32, spent: Spent, most: u32) -> String {
+    let Spent { rounds, looks } = spent;
+    match round == rounds {
+        true if rounds > most => format!("{round}, the limit is {most}, {}", count(looks, "look")),
+        true => format!("{round} of {most}, {}", count(looks, "look")),
+        false => format!("{round}, {rounds} of {most} since you decided, {}", count(looks, "look")),
     }
 }
 

@@ -6,7 +6,7 @@ use pairflow_core::ids::{AgentId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, GateDecision, Lifecycle};
 use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::unit::{
-    KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, Unit, VerdictStand, next_deadline, owed, recompute,
+    KEYS_KEPT, MAX_LOOKS, Phase, Recomputed, SUMMARIES_KEPT, Stage, Unit, VerdictStand, next_deadline, owed, recompute,
     recompute_verdicts,
 };
 
@@ -17,8 +17,8 @@ pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
     let rules = [
         ("a bubble waits for a person exactly while a question is open", waits_for_a_reason(unit)),
         ("the turn belongs to the agent in its seat", turn_fits_seats(unit)),
-        ("every round has its entry in the role history, the newest with the present seats", history_fits(unit)),
-        ("no more reviews than the rules allow", reviews_fit(unit)),
+        ("every round has its entries in the role history, the newest with the present seats", history_fits(unit)),
+        ("no more rounds and reviews than the rules allow", budget_fits(unit)),
         ("nothing is owed and no time runs in a final state", !unit.phase.is_final() || at_rest(unit)),
         ("a deadline runs only while an agent may act", deadline_fits(unit)),
         ("what is up for approval is the newest snapshot, with its certificate", package_fits(unit)),
@@ -50,16 +50,18 @@ fn turn_fits_seats(unit: &Unit) -> bool {
 }
 
 fn history_fits(unit: &Unit) -> bool {
-    let numbered = unit.history.iter().zip(1..).all(|(roles, round)| roles.round == round);
+    let rounds = unit.history.chunk_by(|one, next| one.round == next.round);
+    let numbered = rounds.zip(1..=unit.round).all(|(seatings, round)| seatings[0].round == round);
     let newest = unit
         .history
         .last()
         .is_none_or(|roles| roles.implementer == unit.seats.producer && roles.reviewer == unit.seats.critic);
-    numbered && newest && unit.history.len() == unit.round as usize
+    numbered && newest && unit.history.last().map_or(0, |roles| roles.round) == unit.round
 }
 
-fn reviews_fit(unit: &Unit) -> bool {
-    unit.reviews <= unit.rules.max_rounds || unit.phase.turn().is_none()
+fn budget_fits(unit: &Unit) -> bool {
+    let open = matches!(&unit.phase, Phase::Running(turn) if turn.is_open());
+    !open || (unit.spent.rounds <= unit.rules.max_rounds && unit.spent.looks < MAX_LOOKS)
 }
 
 fn at_rest(unit: &Unit) -> bool {

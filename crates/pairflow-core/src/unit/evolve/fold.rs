@@ -87,8 +87,7 @@ fn converged(unit: &mut Unit, event: &Event, claim: &Convergence) {
     unit.certificate = Some(claim.certificate.clone());
     if let Party::Agent(by) = &event.sender {
         unit.review(by, event.round, None);
-        unit.reviews += 1;
-        unit.reviews_in_all += 1;
+        unit.spent.looks += 1;
         said(unit, by, Seat::Critic, &claim.summary);
     }
     if let Some(explanation) = &claim.explanation {

@@ -48,7 +48,9 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
     }
     match asked.kind {
         kind if kind.is_tie_break() => {
-            unit.reviews = 0;
+            unit.renew_budget();
+            // The implementer's turn that was stopped is the first of the new budget.
+            unit.spent.rounds = u32::from(unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Producer));
             unit.ledger.admit_reversals(unit.round);
             if reply.decision == Some(Decision::Accept) {
                 set_stage(unit, Stage::Accepted);
@@ -123,8 +125,8 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
     unit.certificate = None;
     unit.understood = None;
     unit.streak.clear();
-    unit.renew_budget();
     // The person's wish goes to the agent that was chosen to implement, however the seats stand after the reviews.
+    unit.renew_budget();
     begin_round(unit, Seats::chosen(&unit.rules));
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
 }

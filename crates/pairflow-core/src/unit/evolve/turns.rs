@@ -13,10 +13,16 @@ use crate::unit::{
     WentBack,
 };
 
-/// Counts a new round with these seats.
+/// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
 pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
     unit.round += 1;
+    unit.spent.rounds += 1;
     unit.sent_back = 0;
+    seat(unit, seats);
+}
+
+/// Seats the agents anew, in the present round.
+fn seat(unit: &mut Unit, seats: Seats) {
     let roles = RoundRoles { round: unit.round, implementer: seats.producer.clone(), reviewer: seats.critic.clone() };
     unit.history.push(roles);
     unit.seats = seats;
@@ -91,8 +97,7 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
         Seat::Critic => {
             unit.review(by, handover.round, Some(pass));
             unit.steps.clone_from(&pass.steps);
-            unit.reviews += 1;
-            unit.reviews_in_all += 1;
+            unit.spent.looks += 1;
             if let Some(turn) = unit.phase.turn_mut() {
                 turn.stage = Stage::Closing(handover);
                 turn.follows_handover = true;
@@ -166,16 +171,19 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
         None if verdict.next != Next::Recheck => unit.streak.clear(),
         None => {}
     }
-    let seat = match verdict.next {
+    let next = match verdict.next {
         Next::Stay => return,
         Next::Accept => return settle(unit),
         Next::Implement => Seat::Producer,
         Next::Review | Next::Recheck => Seat::Critic,
     };
-    if verdict.next != Next::Recheck {
-        begin_round(unit, verdict.seats.clone());
+    match next {
+        Seat::Producer => begin_round(unit, verdict.seats.clone()),
+        // A clean review that does not suffice seats the agents anew, also if the same one reviews again.
+        Seat::Critic if verdict.clean.is_some() || verdict.seats != unit.seats => seat(unit, verdict.seats.clone()),
+        Seat::Critic => {}
     }
-    begin_turn(unit, seat, Stage::Opening, at);
+    begin_turn(unit, next, Stage::Opening, at);
 }
 
 /// The reviews suffice.

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::rounds::RoundRoles;
 use crate::unit::Seat;
 use crate::view::export::changes::Room;
 use crate::view::export::facts::Handed;
@@ -20,22 +21,30 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
         html.raw("<p class=\"dim\">No round has begun.</p>\n");
     }
     let mut room = Room::of_rounds();
-    for roles in &unit.history {
-        html.open_at("article", "round", &format!("round-{}", roles.round));
-        html.raw("<h3>").text(&format!("Round {}", roles.round)).raw(" <span class=\"dim\">");
-        html.text(&format!("{} implements, {} reviews", roles.implementer, roles.reviewer)).raw("</span></h3>\n");
-        let said = view.export.facts.handed.list.iter().filter(|handed| handed.round == roles.round);
+    for seatings in unit.history.chunk_by(|one, next| one.round == next.round) {
+        let round = seatings[0].round;
+        html.open_at("article", "round", &format!("round-{round}"));
+        html.raw("<h3>").text(&format!("Round {round}")).raw(" <span class=\"dim\">");
+        html.text(&who_sat(seatings)).raw("</span></h3>\n");
+        let said = view.export.facts.handed.list.iter().filter(|handed| handed.round == round);
         let mut before = 0;
         for handed in said {
-            checks(html, view, roles.round, before..handed.seq);
+            checks(html, view, round, before..handed.seq);
             hand_over(html, view, handed);
             before = handed.seq;
         }
-        checks(html, view, roles.round, before..u64::MAX);
-        changes(html, view, roles.round, &mut room);
+        checks(html, view, round, before..u64::MAX);
+        changes(html, view, round, &mut room);
         html.raw("</article>\n");
     }
     html.raw("</section>\n");
+}
+
+/// Who implements and who reviews in one round, in the order of the seatings.
+fn who_sat(seatings: &[RoundRoles]) -> String {
+    let reviewers = seatings.iter().map(|roles| roles.reviewer.as_str()).collect::<Vec<_>>().join(", then ");
+    let implementer = seatings.first().map_or("", |roles| roles.implementer.as_str());
+    format!("{implementer} implements, {reviewers} reviews")
 }
 
 fn hand_over(html: &mut Html, view: &View<'_>, handed: &Handed) {

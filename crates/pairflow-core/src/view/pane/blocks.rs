@@ -14,7 +14,7 @@ use crate::view::pane::{PaneLine, Scene, Shade, silence_left};
 use crate::view::safe::width;
 use crate::view::status::{Stand, Status};
 use crate::view::timeline::TimelineRow;
-use crate::view::words::{UNCOUNTED, age, called, count, criterion, one_line, reviews, span, title, up_to_cut};
+use crate::view::words::{UNCOUNTED, age, called, count, criterion, one_line, span, spent, title, up_to_cut};
 
 /// How many lines a question takes at most.
 const QUESTION: usize = 4;
@@ -33,8 +33,8 @@ pub(super) fn head(scene: &Scene<'_>) -> PaneLine {
     match unit.round {
         0 => line,
         round => {
-            let used = reviews(unit.reviews_in_all, unit.reviews, unit.rules.max_rounds);
-            line.add(Shade::Plain, format!("  round {round}, {used}"))
+            let used = spent(round, unit.spent, unit.rules.max_rounds);
+            line.add(Shade::Plain, format!("  round {used}"))
         }
     }
 }

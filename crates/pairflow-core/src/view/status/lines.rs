@@ -4,13 +4,13 @@ use crate::facts::Place;
 use crate::ids::Party;
 use crate::rounds::RowState;
 use crate::rules::Prd;
-use crate::unit::StateName;
+use crate::unit::{Spent, StateName};
 use crate::view::Tone;
 use crate::view::foreign::last_recorded;
 use crate::view::inbox::ItemKind;
 use crate::view::safe::{safe_line, width};
 use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
-use crate::view::words::{UNCOUNTED, called, count, criterion, reviews, span, up_to_cut, wrapped};
+use crate::view::words::{UNCOUNTED, called, count, criterion, span, spent, up_to_cut, wrapped};
 
 /// How many columns labels take, the gap included.
 pub const LABEL_COLUMNS: usize = 13;
@@ -171,8 +171,8 @@ fn turn(page: &mut Lines, status: &Status) {
         page.one("Turn", &format!("{agent} as {role}{opening}, since {} UTC", since.hms()), Tone::Plain);
     }
     if fields.round > 0 {
-        let used = reviews(status.reviews_in_all, status.reviews_used, status.max_rounds);
-        page.one("Round", &format!("{}, {used}", fields.round), Tone::Plain);
+        let used = Spent { rounds: status.rounds_used, looks: status.looks_used };
+        page.one("Round", &spent(fields.round, used, status.max_rounds), Tone::Plain);
     }
 }
 

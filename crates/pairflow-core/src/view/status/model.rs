@@ -7,7 +7,7 @@ use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use crate::rounds::{CleanReview, Row, RowState, Severity};
 use crate::rules::{DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
-use crate::unit::{CheckState, OpenQuestion, Phase, StateName, Unit, Unmet, unmet};
+use crate::unit::{CheckState, MAX_LOOKS, OpenQuestion, Phase, StateName, Unit, Unmet, unmet};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
 use crate::view::{ForeignNotice, StateFields, TurnState};
@@ -62,11 +62,13 @@ pub struct Status {
     pub driver: DriverKind,
     /// Who sits where.
     pub seats: SeatsShown,
-    /// How many reviews of the present budget are used.
-    pub reviews_used: u32,
-    /// How many reviews there were since the start or the last rework.
-    pub reviews_in_all: u32,
+    /// How many rounds of the present budget are used, the present one included.
+    pub rounds_used: u32,
+    /// How many reviews of the present budget there were.
+    pub looks_used: u32,
     /// How many reviews there may be before a person decides.
+    pub max_looks: u32,
+    /// How many rounds there may be before a person decides.
     pub max_rounds: u32,
     /// The newest snapshot.
     pub snapshot: Option<SnapshotShown>,
@@ -306,8 +308,9 @@ impl Status {
             base_moved: None,
             driver: unit.rules.driver,
             seats: SeatsShown { implementer: unit.seats.producer.clone(), reviewer: unit.seats.critic.clone() },
-            reviews_used: unit.reviews,
-            reviews_in_all: unit.reviews_in_all,
+            rounds_used: unit.spent.rounds,
+            looks_used: unit.spent.looks,
+            max_looks: MAX_LOOKS,
             max_rounds: unit.rules.max_rounds,
             snapshot: snapshot(unit),
             checks: checks(unit),

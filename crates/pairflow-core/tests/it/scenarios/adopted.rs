@@ -78,13 +78,13 @@ fn a_clean_review_and_an_approval_from_before_do_not_count() {
          adopted",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 opening paused unchecked: test
-         #5 RUNNING codex reviewer round 2
-         #6 RUNNING claude reviewer round 3 clean: codex
-         #7 READY_FOR_APPROVAL round 3 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 opening paused unchecked: test
+         #5 RUNNING codex reviewer round 1
+         #6 RUNNING claude reviewer round 1 clean: codex
+         #7 READY_FOR_APPROVAL round 1 tree1
          #8 APPROVED_FOR_COMMIT tree1
-         #9 RUNNING codex implementer round 4 opening paused unchecked: test",
+         #9 RUNNING codex implementer round 2 opening paused unchecked: test",
     );
 }
 

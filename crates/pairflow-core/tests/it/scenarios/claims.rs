@@ -20,7 +20,7 @@ fn a_review_that_asks_for_changes_and_names_nothing_grave_is_refused() {
          #2 RUNNING claude reviewer round 1
          refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
          refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
-         #3 RUNNING codex reviewer round 2 clean: claude open: F1 P2 naming, F2 P3 a comma",
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 naming, F2 P3 a comma",
     );
 }
 
@@ -126,10 +126,10 @@ fn every_kind_of_verdict_is_recomputed_from_the_log() {
         (review(&claude, 1), Next::Implement),
         (review(&claude, 2), Next::Review),
         (Judged::Waiver, Next::Stay),
-        (review(&codex, 3), Next::Review),
+        (review(&codex, 2), Next::Review),
         (Judged::Checks, Next::Stay),
-        (review(&claude, 4), Next::Review),
-        (review(&codex, 5), Next::Accept),
+        (review(&claude, 2), Next::Review),
+        (review(&codex, 2), Next::Accept),
         (Judged::Merge, Next::Recheck),
     ];
     assert_eq!(recorded.collect::<Vec<_>>(), expected);

@@ -26,8 +26,8 @@ fn a_commit_needs_an_explicit_approval() {
         "#1 RUNNING codex implementer round 1
          refused: cannot commit: the bubble is RUNNING; round 1, codex has the turn as implementer
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          refused: cannot commit: the bubble is READY_FOR_APPROVAL; the package waits for a person's decision
          #5 APPROVED_FOR_COMMIT tree1
          #6 DONE commit1 tree1",
@@ -48,8 +48,8 @@ fn approval_is_refused_when_the_worktree_differs_from_the_reviewed_tree() {
          human: approve",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          refused: the worktree differs from the reviewed tree: b.rs, c.rs
          #5 APPROVED_FOR_COMMIT tree1",
     );
@@ -87,8 +87,8 @@ fn files_out_of_scope_block_the_commit_by_name() {
          human: commit override 'the key is a test key'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          refused: files outside the bubble's scope would be committed: secrets/key
          refused: the reason of the override must not be empty
@@ -109,8 +109,8 @@ fn with_an_allow_list_everything_else_is_out_of_scope() {
          human: commit",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          refused: files outside the bubble's scope would be committed: Cargo.toml",
     );
@@ -150,8 +150,8 @@ fn a_commit_that_fails_can_be_tried_again() {
          human: commit",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 APPROVED_FOR_COMMIT tree1 failed: the index is locked
          #7 DONE commit1 tree1",
@@ -175,8 +175,8 @@ fn while_a_commit_is_under_way_nothing_else_happens() {
          settle",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 APPROVED_FOR_COMMIT tree1 committing
          refused: a commit is already under way
@@ -236,8 +236,8 @@ fn a_result_that_nobody_asked_for_is_refused() {
          refused: this is no longer owed
          refused: this is no longer owed
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          refused: this is no longer owed
          refused: this is no longer owed
@@ -261,8 +261,8 @@ fn the_merge_is_recorded_once_and_only_when_done() {
         "#1 RUNNING codex implementer round 1
          refused: cannot merged: the bubble is RUNNING; round 1, codex has the turn as implementer
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 DONE commit1 tree1
          #7 DONE commit1 tree1
@@ -285,8 +285,8 @@ fn a_bubble_is_not_stopped_while_its_commit_is_under_way() {
          human: stop",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 APPROVED_FOR_COMMIT tree1 committing
          refused: a commit is already under way
@@ -307,8 +307,8 @@ fn an_approval_is_of_the_package_that_was_shown() {
          human: approve",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          refused: someone else was faster: another package is up for approval than the one that was shown
          #5 APPROVED_FOR_COMMIT tree1",
     );

@@ -48,10 +48,10 @@ fn a_clean_review_by_the_old_check_does_not_count() {
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2
-         #5 RUNNING claude reviewer round 3 clean: codex
-         #6 READY_FOR_APPROVAL round 3 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1
+         #5 RUNNING claude reviewer round 1 clean: codex
+         #6 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -69,7 +69,7 @@ fn a_check_that_changes_before_a_clean_review_is_judged_asks_for_another_review(
          #2 RUNNING claude reviewer round 1
          #3 RUNNING claude reviewer round 1 closing
          #4 RUNNING claude reviewer round 1 closing unchecked: test
-         #5 RUNNING claude reviewer round 2",
+         #5 RUNNING claude reviewer round 1",
     );
     let mut state = TimelineState::new("demo".parse().unwrap());
     let rows: Vec<_> = play(script).log.iter().flat_map(|envelope| state.step(envelope)).collect();

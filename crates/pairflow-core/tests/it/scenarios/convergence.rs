@@ -14,8 +14,8 @@ fn a_clean_pass_that_completes_the_criteria_accepts() {
          codex: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
     let play = play(
         "start
@@ -40,8 +40,8 @@ fn converged_counts_as_the_callers_clean_review_if_that_completes_the_criteria()
          codex: converged 'nothing grave is left'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
     let play = play(
         "start
@@ -55,7 +55,7 @@ fn converged_counts_as_the_callers_clean_review_if_that_completes_the_criteria()
     assert_eq!(claim.event.recipient, Party::Orchestrator);
     let Body::Convergence(claim) = &claim.event.body else { panic!() };
     assert_eq!(claim.certificate.reviews.len(), 2);
-    assert!(play.package().contains("last review, by codex in round 2: nothing grave is left"), "{}", play.package());
+    assert!(play.package().contains("last review, by codex in round 1: nothing grave is left"), "{}", play.package());
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn converged_is_refused_before_the_reviewer_role_has_alternated() {
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          refused: not converged yet: a second clean review of this tree by another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history)
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -131,9 +131,9 @@ fn converged_is_refused_while_a_check_fails() {
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING claude reviewer round 1 closing
-         #4 RUNNING codex reviewer round 2 opening clean: claude
-         #5 RUNNING codex reviewer round 2 opening clean: claude
-         #6 RUNNING codex reviewer round 2 failing: test
+         #4 RUNNING codex reviewer round 1 opening clean: claude
+         #5 RUNNING codex reviewer round 1 opening clean: claude
+         #6 RUNNING codex reviewer round 1 failing: test
          refused: not converged yet: the check 'test' fails on this tree; a second clean review of this tree by another agent (clean so far: codex)",
     );
 }
@@ -151,9 +151,9 @@ fn converged_is_refused_when_the_reviewer_changed_files() {
          codex: converged",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
+         #3 RUNNING codex reviewer round 1 clean: claude
          refused: not converged yet: files changed during the review: b.rs
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -171,12 +171,12 @@ fn converged_is_refused_while_a_question_is_open() {
          codex: converged",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 WAITING_HUMAN codex reviewer round 2 clean: claude asks: claude: may it be slow?
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 WAITING_HUMAN codex reviewer round 1 clean: claude asks: claude: may it be slow?
          refused: a person is asked first: may it be slow?
          refused: a person is asked first: may it be slow?
-         #5 RUNNING codex reviewer round 2 clean: claude
-         #6 READY_FOR_APPROVAL round 2 tree1",
+         #5 RUNNING codex reviewer round 1 clean: claude
+         #6 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -189,7 +189,7 @@ fn converged_without_words_is_refused() {
          codex: converged ' '",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
+         #3 RUNNING codex reviewer round 1 clean: claude
          refused: the summary must not be empty",
     );
 }
@@ -203,7 +203,7 @@ fn a_refused_claim_counts_nothing() {
          claude: converged
          claude: converged",
     );
-    assert_eq!((play.unit.reviews, play.unit.round), (0, 1));
+    assert_eq!((play.unit.spent.looks, play.unit.round), (0, 1));
     assert!(play.unit.streak.is_empty());
 }
 
@@ -220,11 +220,11 @@ fn a_question_asked_while_the_last_review_is_recorded_holds_acceptance_back() {
          human: reply 'yes'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 closing clean: claude
-         #5 WAITING_HUMAN codex reviewer round 2 closing clean: claude asks: claude: may it be slow?
-         #6 WAITING_HUMAN codex reviewer round 2 settled clean: claude, codex asks: claude: may it be slow?
-         #7 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 closing clean: claude
+         #5 WAITING_HUMAN codex reviewer round 1 closing clean: claude asks: claude: may it be slow?
+         #6 WAITING_HUMAN codex reviewer round 1 settled clean: claude, codex asks: claude: may it be slow?
+         #7 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -241,11 +241,11 @@ fn a_pause_while_the_last_review_is_recorded_holds_acceptance_back() {
          human: resume",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 closing clean: claude
-         #5 RUNNING codex reviewer round 2 closing paused clean: claude
-         #6 RUNNING codex reviewer round 2 settled paused clean: claude, codex
-         #7 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 closing clean: claude
+         #5 RUNNING codex reviewer round 1 closing paused clean: claude
+         #6 RUNNING codex reviewer round 1 settled paused clean: claude, codex
+         #7 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -280,7 +280,7 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
         "tree": "tree1",
         "reviews": [
             {"agent": "claude", "round": 1, "own_work": false},
-            {"agent": "codex", "round": 2, "own_work": true},
+            {"agent": "codex", "round": 1, "own_work": true},
         ],
         "checks": [{"check": "test", "stand": "passed"}],
         "open": [
@@ -293,7 +293,7 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
         ],
         "round_role_history": [
             {"round": 1, "implementer": "codex", "reviewer": "claude"},
-            {"round": 2, "implementer": "claude", "reviewer": "codex"},
+            {"round": 1, "implementer": "claude", "reviewer": "codex"},
         ],
         "notes": [
             "external agents: pairflow cannot vouch that each review began with a fresh context",

@@ -26,7 +26,7 @@ fn a_review_of_a_document_goes_through_three_steps() {
          #2 RUNNING claude reviewer round 1
          refused: a review of a document goes through three steps; give --step NAME=RESULT for: contradictions, dry-run, adversarial
          refused: a review of a document goes through three steps; give --step NAME=RESULT for: contradictions, adversarial
-         #3 RUNNING codex reviewer round 2 clean: claude",
+         #3 RUNNING codex reviewer round 1 clean: claude",
     );
 }
 
@@ -131,7 +131,7 @@ fn a_blocker_that_comes_back_is_unresolved_again() {
 #[test]
 fn a_person_can_waive_a_blocker() {
     let play = play(&format!("{BLOCKED}\nhuman: waive F1 'later'\nclaude: pass clean stepped"));
-    assert_eq!(play.lines.last().unwrap(), "#4 RUNNING  codex reviewer round 2  clean: claude");
+    assert_eq!(play.lines.last().unwrap(), "#4 RUNNING  codex reviewer round 1  clean: claude");
 }
 
 #[test]
@@ -219,11 +219,11 @@ fn accept_leads_to_the_approval_and_approve_is_refused_before() {
         &format!(
             "#1 RUNNING codex implementer round 1
              #2 RUNNING claude reviewer round 1
-             #3 RUNNING codex reviewer round 2 clean: claude
-             #4 WAITING_HUMAN codex reviewer round 2 settled clean: claude, codex asks: {question}
+             #3 RUNNING codex reviewer round 1 clean: claude
+             #4 WAITING_HUMAN codex reviewer round 1 settled clean: claude, codex asks: {question}
              refused: cannot approve: the bubble is WAITING_HUMAN; {refused}
              refused: a person is asked first: {}
-             #5 READY_FOR_APPROVAL round 2 tree1
+             #5 READY_FOR_APPROVAL round 1 tree1
              #6 APPROVED_FOR_COMMIT tree1",
             question.trim_start_matches("orchestrator: ")
         )
@@ -241,7 +241,7 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
     assert_eq!((turn.agent.as_str(), turn.seat.to_string()), ("codex", "implementer".to_owned()));
     assert!(brief(&play.unit, &BriefMaterial::default()).unwrap().contains("what is a bubble?"));
     assert!(play.unit.streak.is_empty(), "what was not understood is reviewed anew");
-    assert_eq!(play.unit.reviews, 0);
+    assert_eq!(play.unit.spent.looks, 0);
     let mut play = play;
     for line in [
         "codex edits docs/prd.md",

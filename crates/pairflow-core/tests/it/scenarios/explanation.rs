@@ -1,5 +1,6 @@
 //! The explanation pack: a criterion of convergence, by whichever verb it is reached.
 
+use crate::scenarios::tie_break::looks;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::status::Status;
 use pairflow_testkit::script::{check, play};
@@ -19,10 +20,10 @@ fn no_claim_is_accepted_without_an_explanation() {
         &format!(
             "#1 RUNNING codex implementer round 1
              #2 RUNNING claude reviewer round 1
-             #3 RUNNING codex reviewer round 2 clean: claude
+             #3 RUNNING codex reviewer round 1 clean: claude
              refused: not converged yet: {ALL}
              refused: not converged yet: {ALL}
-             #4 READY_FOR_APPROVAL round 2 tree1"
+             #4 READY_FOR_APPROVAL round 1 tree1"
         ),
     );
 }
@@ -36,18 +37,18 @@ fn no_clean_pass_completes_the_acceptance_without_an_explanation() {
         &format!(
             "#1 RUNNING codex implementer round 1
              #2 RUNNING claude reviewer round 1
-             #3 RUNNING codex reviewer round 2 clean: claude
+             #3 RUNNING codex reviewer round 1 clean: claude
              refused: not converged yet: {ALL}
              refused: not converged yet: {ALL}
-             #4 READY_FOR_APPROVAL round 2 tree1"
+             #4 READY_FOR_APPROVAL round 1 tree1"
         ),
     );
     check(
         &format!("{SECOND}\ncodex: pass P1 'no rollback' unexplained"),
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING claude implementer round 3 open: F1 P1 no rollback",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING claude implementer round 2 open: F1 P1 no rollback",
     );
 }
 
@@ -69,8 +70,7 @@ fn what_is_missing_is_said_in_the_same_words_everywhere() {
 
 #[test]
 fn only_a_person_does_without_an_explanation_and_the_package_says_so() {
-    let play =
-        play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\nhuman: reply accept");
+    let play = play(&format!("{}claude: pass clean\nhuman: reply accept", looks(11)));
     let certificate = play.unit.certificate.as_ref().unwrap();
     let missing = "an explanation (what changed, why, risks, manual test plan)";
     assert_eq!(certificate.waived, ["a second clean review", missing]);
@@ -89,9 +89,9 @@ fn only_the_parts_that_nobody_gave_are_asked_for() {
          codex: converged explaining '## Test plan\\nLog in twice.'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
+         #3 RUNNING codex reviewer round 1 clean: claude
          refused: not converged yet: an explanation for the person (--explain FILE with the headings: manual test plan)
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 

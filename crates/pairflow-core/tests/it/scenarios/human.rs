@@ -43,7 +43,7 @@ fn the_turn_goes_back_to_the_seat_that_held_it() {
          #2 RUNNING claude reviewer round 1
          #3 WAITING_HUMAN claude reviewer round 1 asks: codex: is it fast enough?
          #4 RUNNING claude reviewer round 1
-         #5 RUNNING codex reviewer round 2 clean: claude",
+         #5 RUNNING codex reviewer round 1 clean: claude",
     );
 }
 
@@ -154,8 +154,8 @@ fn a_question_outside_the_loop_is_refused_and_names_the_state() {
          #1 RUNNING codex implementer round 1
          refused: the question must not be empty
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          refused: cannot ask-human: the bubble is READY_FOR_APPROVAL; the package waits for a person's decision",
     );
 }
@@ -250,12 +250,12 @@ fn rework_sends_the_package_back_with_the_message_in_the_next_implementer_turn()
          codex: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
-         #5 RUNNING codex implementer round 3
-         #6 RUNNING claude reviewer round 3
-         #7 RUNNING codex reviewer round 4 clean: claude
-         #8 READY_FOR_APPROVAL round 4 tree2",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
+         #5 RUNNING codex implementer round 2
+         #6 RUNNING claude reviewer round 2
+         #7 RUNNING codex reviewer round 2 clean: claude
+         #8 READY_FOR_APPROVAL round 2 tree2",
     );
     let mut play = play(
         "start
@@ -266,7 +266,7 @@ fn rework_sends_the_package_back_with_the_message_in_the_next_implementer_turn()
          human: rework 'name the token'",
     );
     assert_eq!(play.unit.notes, ["rework: name the token"]);
-    assert_eq!((play.unit.reviews, play.unit.streak.len()), (0, 0));
+    assert_eq!((play.unit.spent.looks, play.unit.streak.len()), (0, 0));
     assert_eq!(play.unit.certificate, None);
     play.line("codex: pass 'named'");
     assert!(play.unit.notes.is_empty());
@@ -285,11 +285,11 @@ fn rework_after_approval_withdraws_the_approval() {
          human: commit",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
-         #6 RUNNING codex implementer round 3
-         refused: cannot commit: the bubble is RUNNING; round 3, codex has the turn as implementer",
+         #6 RUNNING codex implementer round 2
+         refused: cannot commit: the bubble is RUNNING; round 2, codex has the turn as implementer",
     );
 }
 
@@ -304,7 +304,7 @@ fn reject_goes_back_too_and_the_word_is_kept() {
         let play = play(&format!("{script}\n{line}"));
         let decision = play.log.iter().find(|one| one.event.body.kind() == Kind::ApprovalDecision).unwrap();
         assert!(decision.event.body.to_json().contains(&format!("\"decision\":\"{word}\"")));
-        assert!(play.lines.last().unwrap().contains("RUNNING  codex implementer round 3"), "{:?}", play.lines);
+        assert!(play.lines.last().unwrap().contains("RUNNING  codex implementer round 2"), "{:?}", play.lines);
     }
 }
 
@@ -321,11 +321,11 @@ fn rework_can_name_open_findings_and_needs_words_or_findings() {
          human: rework F1",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          refused: the message must not be empty
          refused: F7 is not an open finding
-         #5 RUNNING codex implementer round 3 open: F1 P3 naming [reopened]",
+         #5 RUNNING codex implementer round 2 open: F1 P3 naming [reopened]",
     );
     let play = play(
         "start

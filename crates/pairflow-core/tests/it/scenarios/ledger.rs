@@ -156,7 +156,7 @@ fn a_dispute_stays_open_until_the_critic_takes_it() {
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          refused: the reason of a dispute must not be empty
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [disputed]
-         #5 RUNNING codex reviewer round 3 clean: claude open: F2 P3 naming",
+         #5 RUNNING codex reviewer round 2 clean: claude open: F2 P3 naming",
     );
     let play = filed("codex: pass disputes F1 'no'\nclaude: pass clean");
     assert_eq!(rows(&play), ["F1 P1 no rollback: disputed, closed"]);
@@ -236,7 +236,7 @@ fn reopening_alone_is_a_review_and_settles_nothing_else() {
          claude: pass reopens F1",
     );
     assert_eq!(rows(&play), ["F1 P1 no rollback: reopened", "F2 P1 leaks memory: fixed"]);
-    assert_eq!(play.unit.reviews, 2);
+    assert_eq!(play.unit.spent.looks, 2);
 }
 
 #[test]
@@ -298,8 +298,8 @@ fn what_a_critic_that_changed_files_called_settled_is_open_again() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed]
-         #5 RUNNING claude reviewer round 3 open: F1 P1 no rollback [fixed]
-         #6 RUNNING codex implementer round 4 open: F1 P1 no rollback [fixed], F2 P3 naming",
+         #5 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed]
+         #6 RUNNING codex implementer round 3 open: F1 P1 no rollback [fixed], F2 P3 naming",
     );
 }
 

@@ -90,8 +90,8 @@ fn the_whole_way_from_task_to_done() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #5 RUNNING codex reviewer round 3 clean: claude
-         #6 READY_FOR_APPROVAL round 3 tree2
+         #5 RUNNING codex reviewer round 2 clean: claude
+         #6 READY_FOR_APPROVAL round 2 tree2
          #7 APPROVED_FOR_COMMIT tree2
          #8 DONE commit1 tree2
          #9 DONE commit1 tree2",
@@ -212,8 +212,8 @@ fn a_crash_between_commit_and_done_package_is_healed() {
          settle",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 APPROVED_FOR_COMMIT tree1 committing
          #7 COMMITTED c0ffee tree1

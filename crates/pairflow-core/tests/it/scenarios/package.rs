@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::scenarios::tie_break::looks;
 use pairflow_core::unit::{Unit, evolve};
 use pairflow_core::view::package::again;
 use pairflow_testkit::script::{Play, compare_document, play};
@@ -184,13 +185,8 @@ fn a_statement_that_code_cannot_tie_to_anything_is_marked() {
 
 #[test]
 fn missing_parts_of_the_explanation_are_said_to_be_missing() {
-    let play = play(
-        "given max_rounds 1
-         start
-         codex: pass explaining '# Why\\nIt raced.'
-         claude: pass clean
-         human: reply accept",
-    );
+    let looked = looks(11).replacen("codex: pass", "codex: pass explaining '# Why\\nIt raced.'", 1);
+    let play = play(&format!("{looked}claude: pass clean\nhuman: reply accept"));
     let missing: Vec<_> = play.package().lines().filter(|line| line.starts_with("Missing:")).collect();
     let said = |part: &str| format!("Missing: no agent has explained this ({part}).");
     assert_eq!(missing, [said("what changed"), said("risks"), said("manual test plan")]);

@@ -28,7 +28,7 @@ fn a_turn_that_opens_is_announced_until_the_agent_has_read_it() {
          #3 RUNNING  codex implementer round 1
          #4 RUNNING  claude reviewer round 1  notice 2 to claude sent 0
          #5 RUNNING  claude reviewer round 1  notice 2 to claude sent 1
-         #6 RUNNING  codex reviewer round 2  notice 3 to codex sent 0  clean: claude",
+         #6 RUNNING  codex reviewer round 1  notice 3 to codex sent 0  clean: claude",
     );
 }
 

@@ -173,9 +173,9 @@ fn a_retried_agent_verb_is_the_same_record() {
          #3 WAITING_HUMAN claude reviewer round 1 asks: claude: why?
          same record as #3
          #4 RUNNING claude reviewer round 1
-         #5 RUNNING codex reviewer round 2 clean: claude
+         #5 RUNNING codex reviewer round 1 clean: claude
          same record as #5
-         #6 READY_FOR_APPROVAL round 2 tree1
+         #6 READY_FOR_APPROVAL round 1 tree1
          same record as #6",
     );
 }
@@ -218,11 +218,11 @@ fn a_given_key_makes_any_retry_the_same_record() {
          #3 RUNNING codex implementer round 1
          same record as #3
          #4 RUNNING claude reviewer round 1
-         #5 RUNNING codex reviewer round 2 clean: claude
-         #6 READY_FOR_APPROVAL round 2 tree1
+         #5 RUNNING codex reviewer round 1 clean: claude
+         #6 READY_FOR_APPROVAL round 1 tree1
          #7 APPROVED_FOR_COMMIT tree1
          same record as #7
-         #8 RUNNING codex implementer round 3
+         #8 RUNNING codex implementer round 2
          same record as #8",
     );
 }

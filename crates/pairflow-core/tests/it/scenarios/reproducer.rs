@@ -223,7 +223,7 @@ fn its_author_takes_a_wrong_reproducer_back_and_confirms_the_row_in_the_same_rev
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [disputed]
          refused: F1 has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a reproducer that is wrong is taken back by its author with --retract F1
-         #5 RUNNING codex reviewer round 3 clean: claude",
+         #5 RUNNING codex reviewer round 2 clean: claude",
     );
     let play = proven(&format!("{disputed}\nclaude: pass clean retracts F1 confirms F1\ncodex: pass clean"));
     assert_eq!(rows(&play), ["F1 P1 no rollback: disputed, closed"]);

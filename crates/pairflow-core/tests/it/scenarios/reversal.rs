@@ -23,7 +23,7 @@ fn a_finding_that_asks_to_undo_an_earlier_one_stops_the_loop_with_one_question()
                     F2 P1 this waits too long (reversal), says claude\n\
                     F1 P1 no lock around the write (fixed), says claude\n\
                     Say which of the two holds: your message goes to the agents.\n\
-                    continue: goes on with codex as implementer, up to 8 more reviews.\n\
+                    continue: goes on with codex as implementer, up to 8 more rounds.\n\
                     accept: takes the work as it is: what is open stays open, and the package says so.";
     assert_eq!(asked, [(QuestionKind::Reversal, question)]);
 }
@@ -83,7 +83,7 @@ fn a_nitpick_that_undoes_something_does_not_stop_the_loop() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no lock around the write
          #4 RUNNING claude reviewer round 2 open: F1 P1 no lock around the write [fixed]
-         #5 RUNNING codex reviewer round 3 clean: claude open: F2 P3 this waits too long [reversal]",
+         #5 RUNNING codex reviewer round 2 clean: claude open: F2 P3 this waits too long [reversal]",
     );
 }
 

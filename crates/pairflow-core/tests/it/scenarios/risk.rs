@@ -23,8 +23,8 @@ fn a_p2_of_a_risky_class_has_to_be_answered_once_and_a_fix_is_an_answer() {
          #4 RUNNING claude reviewer round 2 open: F1 P2 logs the token
          #5 RUNNING codex implementer round 3 open: F1 P2 logs the token
          #6 RUNNING claude reviewer round 3 open: F1 P2 logs the token [fixed]
-         #7 RUNNING codex reviewer round 4 clean: claude
-         #8 READY_FOR_APPROVAL round 4 tree1",
+         #7 RUNNING codex reviewer round 3 clean: claude
+         #8 READY_FOR_APPROVAL round 3 tree1",
     );
 }
 
@@ -42,8 +42,8 @@ fn a_dispute_is_an_answer_and_one_answer_is_enough() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P2 rounds the sum
          #4 RUNNING claude reviewer round 2 open: F1 P2 rounds the sum [disputed]
-         #5 RUNNING codex reviewer round 3 clean: claude open: F1 P2 rounds the sum [reopened]
-         #6 READY_FOR_APPROVAL round 3 tree1",
+         #5 RUNNING codex reviewer round 2 clean: claude open: F1 P2 rounds the sum [reopened]
+         #6 READY_FOR_APPROVAL round 2 tree1",
     );
 }
 
@@ -74,7 +74,7 @@ fn a_p2_in_a_risky_path_has_to_be_answered() {
          #3 RUNNING codex implementer round 2 open: F1 P2 unclear name, F2 P2 unclear file
          refused: only the reviewer may declare convergence; codex is the implementer of round 2
          #4 RUNNING claude reviewer round 2 open: F1 P2 unclear name [fixed], F2 P2 unclear file
-         #5 RUNNING codex reviewer round 3 clean: claude open: F2 P2 unclear file",
+         #5 RUNNING codex reviewer round 2 clean: claude open: F2 P2 unclear file",
     );
 }
 
@@ -106,8 +106,8 @@ fn a_risky_p3_and_other_p2s_never_buy_a_round() {
          codex: pass P2 'no comment' class docs",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude open: F1 P3 naming, F2 P2 slow start
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P3 naming, F2 P2 slow start
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -134,14 +134,14 @@ fn approving_accepts_the_minor_findings_and_rework_sends_one_back_that_then_has_
         ),
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude open: F1 P2 slow start, F2 P3 naming
-         #4 READY_FOR_APPROVAL round 2 tree1
-         #5 RUNNING codex implementer round 3 open: F1 P2 slow start, F2 P3 naming [reopened]
-         #6 RUNNING claude reviewer round 3 open: F1 P2 slow start, F2 P3 naming [reopened]
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 slow start, F2 P3 naming
+         #4 READY_FOR_APPROVAL round 1 tree1
+         #5 RUNNING codex implementer round 2 open: F1 P2 slow start, F2 P3 naming [reopened]
+         #6 RUNNING claude reviewer round 2 open: F1 P2 slow start, F2 P3 naming [reopened]
          refused: not converged yet: findings that have to be answered (--fixed or --dispute): F2 P3 naming; a second clean review of this tree by another agent (clean so far: claude)
-         #7 RUNNING codex implementer round 4 open: F1 P2 slow start, F2 P3 naming [reopened]
-         #8 RUNNING claude reviewer round 4 open: F1 P2 slow start, F2 P3 naming [fixed]
-         #9 RUNNING codex reviewer round 5 clean: claude open: F1 P2 slow start
-         #10 READY_FOR_APPROVAL round 5 tree1",
+         #7 RUNNING codex implementer round 3 open: F1 P2 slow start, F2 P3 naming [reopened]
+         #8 RUNNING claude reviewer round 3 open: F1 P2 slow start, F2 P3 naming [fixed]
+         #9 RUNNING codex reviewer round 3 clean: claude open: F1 P2 slow start
+         #10 READY_FOR_APPROVAL round 3 tree1",
     );
 }

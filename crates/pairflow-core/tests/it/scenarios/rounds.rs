@@ -62,7 +62,7 @@ fn a_finding_that_the_next_review_does_not_mention_stays_open_until_one_finds_no
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
          #5 RUNNING codex implementer round 3 open: F1 P1 no rollback, F2 P1 leaks
          #6 RUNNING claude reviewer round 3 open: F1 P1 no rollback, F2 P1 leaks
-         #7 RUNNING codex reviewer round 4 clean: claude",
+         #7 RUNNING codex reviewer round 3 clean: claude",
     );
 }
 
@@ -90,7 +90,7 @@ fn after_the_first_clean_review_the_seats_swap_and_the_same_tree_is_reviewed_at_
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude",
+         #3 RUNNING codex reviewer round 1 clean: claude",
     );
 }
 
@@ -108,11 +108,11 @@ fn a_second_review_that_finds_something_makes_the_new_implementer_fix_and_the_fi
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING claude implementer round 3 open: F1 P1 no rollback
-         #5 RUNNING codex reviewer round 3 open: F1 P1 no rollback
-         #6 RUNNING claude reviewer round 4 clean: codex
-         #7 READY_FOR_APPROVAL round 4 tree2",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING claude implementer round 2 open: F1 P1 no rollback
+         #5 RUNNING codex reviewer round 2 open: F1 P1 no rollback
+         #6 RUNNING claude reviewer round 2 clean: codex
+         #7 READY_FOR_APPROVAL round 2 tree2",
     );
 }
 
@@ -126,8 +126,8 @@ fn a_review_with_p2_and_p3_only_is_clean() {
          codex: pass P3 'naming'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude open: F1 P2 slow, F2 P3 naming
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 slow, F2 P3 naming
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -154,7 +154,7 @@ fn a_failing_check_makes_a_clean_review_not_clean_and_the_implementer_is_next() 
          #5 RUNNING claude reviewer round 1 failing: test
          #6 RUNNING codex implementer round 2 failing: test
          #7 RUNNING claude reviewer round 2
-         #8 RUNNING codex reviewer round 3 clean: claude",
+         #8 RUNNING codex reviewer round 2 clean: claude",
     );
 }
 
@@ -223,8 +223,8 @@ fn a_reviewer_that_edits_files_and_claims_clean_reviews_again() {
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING claude reviewer round 2
-         #4 RUNNING codex reviewer round 3 clean: claude",
+         #3 RUNNING claude reviewer round 1
+         #4 RUNNING codex reviewer round 1 clean: claude",
     );
 }
 
@@ -241,10 +241,10 @@ fn a_second_reviewer_that_edits_files_reviews_again_and_the_streak_begins_anew()
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 3
-         #5 RUNNING claude reviewer round 4 clean: codex
-         #6 READY_FOR_APPROVAL round 4 tree2",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1
+         #5 RUNNING claude reviewer round 1 clean: codex
+         #6 READY_FOR_APPROVAL round 1 tree2",
     );
 }
 
@@ -300,10 +300,10 @@ fn edits_of_a_person_between_turns_clear_the_streak() {
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING claude reviewer round 1 closing
-         #4 RUNNING codex reviewer round 2 opening clean: claude
-         #5 RUNNING codex reviewer round 2
-         #6 RUNNING claude reviewer round 3 clean: codex
-         #7 READY_FOR_APPROVAL round 3 tree2",
+         #4 RUNNING codex reviewer round 1 opening clean: claude
+         #5 RUNNING codex reviewer round 1
+         #6 RUNNING claude reviewer round 1 clean: codex
+         #7 READY_FOR_APPROVAL round 1 tree2",
     );
 }
 
@@ -337,11 +337,11 @@ fn a_third_agent_takes_the_second_review_and_the_seats_stay() {
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING gemini reviewer round 2 clean: claude
-         #4 RUNNING codex implementer round 3 open: F1 P1 no rollback
-         #5 RUNNING gemini reviewer round 3
-         #6 RUNNING claude reviewer round 4 clean: gemini
-         #7 READY_FOR_APPROVAL round 4 tree2",
+         #3 RUNNING gemini reviewer round 1 clean: claude
+         #4 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #5 RUNNING gemini reviewer round 2
+         #6 RUNNING claude reviewer round 2 clean: gemini
+         #7 READY_FOR_APPROVAL round 2 tree2",
     );
 }
 
@@ -356,8 +356,8 @@ fn one_agent_in_both_seats_reviews_twice_and_the_certificate_says_so() {
          claude: pass clean",
         "#1 RUNNING claude implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING claude reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING claude reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
     let play = play(
         "given agents claude, claude
@@ -399,7 +399,7 @@ fn a_turn_that_is_still_opening_is_refused_with_what_is_owed() {
          #5 RUNNING claude reviewer round 1 opening
          refused: claude's turn is still opening: the notice is not out yet
          #6 RUNNING claude reviewer round 1
-         #7 RUNNING codex reviewer round 2 clean: claude",
+         #7 RUNNING codex reviewer round 1 clean: claude",
     );
 }
 

@@ -17,9 +17,9 @@ fn the_authors_own_re_check_does_not_settle_what_the_critic_left_open() {
          human: rework F1",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude open: F1 P2 naming, F2 P3 spacing
-         #4 READY_FOR_APPROVAL round 2 tree1
-         #5 RUNNING codex implementer round 3 open: F1 P2 naming [reopened], F2 P3 spacing",
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 naming, F2 P3 spacing
+         #4 READY_FOR_APPROVAL round 1 tree1
+         #5 RUNNING codex implementer round 2 open: F1 P2 naming [reopened], F2 P3 spacing",
     );
 }
 
@@ -76,7 +76,7 @@ fn on_another_tree_the_rows_of_the_first_stay_open_until_they_are_settled() {
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback, F2 P2 naming
          #5 RUNNING codex implementer round 3 open: F1 P1 no rollback, F2 P2 naming, F3 P3 spacing
          #6 RUNNING claude reviewer round 3 open: F1 P1 no rollback [fixed], F2 P2 naming, F3 P3 spacing [fixed]
-         #7 RUNNING codex reviewer round 4 clean: claude open: F2 P2 naming",
+         #7 RUNNING codex reviewer round 3 clean: claude open: F2 P2 naming",
     );
 }
 
@@ -98,7 +98,7 @@ fn on_the_same_tree_only_a_review_without_anything_grave_settles_what_was_grave(
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback, F2 P2 naming
          #5 RUNNING codex implementer round 3 open: F1 P1 no rollback, F2 P2 naming, F3 P1 no test
          #6 RUNNING claude reviewer round 3 open: F1 P1 no rollback, F2 P2 naming, F3 P1 no test
-         #7 RUNNING codex reviewer round 4 clean: claude open: F2 P2 naming",
+         #7 RUNNING codex reviewer round 3 clean: claude open: F2 P2 naming",
     );
 }
 

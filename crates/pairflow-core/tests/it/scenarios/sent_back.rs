@@ -36,11 +36,11 @@ fn a_failing_check_sends_the_work_back_in_the_same_round_and_costs_no_review() {
          #2 RUNNING codex implementer round 1 failing: test
          refused: round 1 is codex's turn, as implementer; claude has nothing to hand over
          #3 RUNNING claude reviewer round 1
-         #4 RUNNING codex reviewer round 2 clean: claude",
+         #4 RUNNING codex reviewer round 1 clean: claude",
     );
     let play = play("given checks test, lint\nstart\ntest fails\nlint fails\ncodex edits a.rs\ncodex: pass");
     assert_eq!(sent_back(&play), ["codex: the check 'test' fails, the check 'lint' fails"]);
-    assert_eq!((play.unit.reviews, play.unit.round), (0, 1));
+    assert_eq!((play.unit.spent.looks, play.unit.round), (0, 1));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn after_three_times_in_a_row_a_critic_looks_at_it_all_the_same_and_the_next_rou
         play.line("codex edits a.rs");
         play.line(&format!("codex: pass 'next {round}'"));
     }
-    assert_eq!((play.unit.reviews, sent_back(&play).len()), (2, 7));
+    assert_eq!((play.unit.spent.looks, sent_back(&play).len()), (2, 7));
 }
 
 #[test]
@@ -95,7 +95,9 @@ fn work_that_changes_no_file_goes_back_and_is_then_asked_about_and_never_accepte
     let question = &play.unit.questions[0].question;
     assert!(question.starts_with("codex handed over the same files again, and it changes no file."), "{question}");
     let undone = "start\ncodex edits a.rs\ncodex: pass\nhuman deletes a.rs\nclaude: converged";
-    let undone = pairflow_testkit::script::play(&format!("given max_rounds 1\n{undone}\nclaude: pass clean"));
+    let undone = pairflow_testkit::script::play(&format!(
+        "given max_rounds 1\n{undone}\nclaude: pass clean\nclaude: pass clean"
+    ));
     let question = &undone.unit.questions[0].question;
     assert!(question.contains("accept: not possible: the work changes no file"), "{question}");
     let reviewed = "start\ncodex edits a.rs\ncodex: pass\nclaude deletes a.rs\nclaude: pass clean\nclaude: pass clean";

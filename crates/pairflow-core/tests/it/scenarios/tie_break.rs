@@ -22,10 +22,16 @@ fn at_the_cap_a_person_is_asked_once() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 reviews have not brought an agreement; 2 P0/P1 findings are open.
+         #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 rounds have not brought an agreement; 2 P0/P1 findings are open.
          nothing happens
-         refused: a person is asked first: 2 reviews have not brought an agreement; 2 P0/P1 findings are open.",
+         refused: a person is asked first: 2 rounds have not brought an agreement; 2 P0/P1 findings are open.",
     );
+}
+
+/// So many reviews of a round, during each of which the reviewer changes a file.
+pub(super) fn looks(most: usize) -> String {
+    let look = |n: usize| format!("claude edits f{n}.rs\nclaude: pass clean\n");
+    format!("start\ncodex edits a.rs\ncodex: pass\n{}", (1..=most).map(look).collect::<String>())
 }
 
 /// A review that brings a new fault with its proof, and the work in which it is mended.
@@ -40,13 +46,13 @@ fn a_new_bubble_has_eight_reviews_and_no_ninth_without_the_person() {
     let rounds = |most: usize| -> String { (1..=most).map(proven).map(|(review, mended)| review + &mended).collect() };
     let start = "start\ncodex edits a.rs\ncodex: pass\n";
     let asked = play(&format!("{start}{}", rounds(8)));
-    assert_eq!((asked.unit.reviews, asked.unit.phase.name().as_str()), (8, "WAITING_HUMAN"));
+    assert_eq!((asked.unit.spent.looks, asked.unit.phase.name().as_str()), (8, "WAITING_HUMAN"));
     assert_eq!(asked.unit.questions[0].kind, QuestionKind::TieBreak);
     let ninth = play(&format!("{start}{}", rounds(9)));
-    assert_eq!(ninth.unit.reviews, 8, "nobody granted it");
+    assert_eq!(ninth.unit.spent.looks, 8, "nobody granted it");
     let (mended, again) = (proven(8).1, proven(9).0);
     let granted = play(&format!("{start}{}human: reply continue\n{mended}{again}", rounds(8)));
-    assert_eq!((granted.unit.reviews, granted.unit.round), (1, 10));
+    assert_eq!((granted.unit.spent.looks, granted.unit.round), (1, 10));
 }
 
 #[test]
@@ -63,10 +69,10 @@ fn continue_goes_on_where_the_loop_would_have_gone_with_a_fresh_budget() {
          claude: pass P1 'still none'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
          #4 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #6 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one review has not brought an agreement; 2 P0/P1 findings are open.",
+         #6 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one round has not brought an agreement; 2 P0/P1 findings are open.",
     );
 }
 
@@ -77,14 +83,12 @@ fn an_answer_without_a_decision_means_continue() {
          start
          codex edits a.rs
          codex: pass
-         claude: pass clean
-         human: reply 'go on'
-         codex: pass clean",
+         claude: pass P1 'no rollback'
+         human: reply 'go on'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex reviewer round 2 opening clean: claude asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open.
-         #4 RUNNING codex reviewer round 2 clean: claude
-         #5 READY_FOR_APPROVAL round 2 tree1",
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #4 RUNNING codex implementer round 2 open: F1 P1 no rollback",
     );
 }
 
@@ -99,7 +103,7 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
          #4 READY_FOR_APPROVAL round 2 tree1",
     );
     let play = play(
@@ -119,14 +123,8 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
 
 #[test]
 fn accept_of_one_clean_review_waives_the_second() {
-    let play = play(
-        "given max_rounds 1
-         start
-         codex edits a.rs
-         codex: pass explained
-         claude: pass clean
-         human: reply accept",
-    );
+    let looked = looks(11).replacen("codex: pass", "codex: pass explained", 1);
+    let play = play(&format!("{looked}claude: pass clean\nhuman: reply accept"));
     let certificate = play.unit.certificate.unwrap();
     assert_eq!(certificate.waived, ["a second clean review"]);
     assert_eq!(certificate.reviews.len(), 1);
@@ -152,7 +150,7 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
          #3 RUNNING claude reviewer round 1 opening unchecked: test
          #4 RUNNING claude reviewer round 1 opening
          #5 RUNNING claude reviewer round 1 failing: test
-         #6 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open.
+         #6 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
          refused: the work cannot be accepted as it is: the required check 'test' has not passed on this tree
          #7 RUNNING codex implementer round 2 failing: test",
     );
@@ -160,19 +158,15 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
 
 #[test]
 fn accept_is_refused_while_the_tree_has_no_review() {
-    check(
-        "given max_rounds 1
-         start
-         codex edits a.rs
-         codex: pass
-         claude edits b.rs
-         claude: pass clean
-         human: reply accept",
-        "#1 RUNNING codex implementer round 1
-         #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN claude reviewer round 2 opening asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open.
-         refused: the work cannot be accepted as it is: this tree has not been reviewed",
-    );
+    let mut play = play(&looks(12));
+    let question = &play.unit.questions[0];
+    assert_eq!(question.in_short(), "12 reviews have not brought an agreement; no P0/P1 finding is open.");
+    play.line("human: reply accept");
+    let refused = "refused: the work cannot be accepted as it is: this tree has not been reviewed";
+    assert_eq!(play.lines.last().unwrap(), refused);
+    play.line("human: reply continue");
+    play.line("claude: pass clean");
+    assert_eq!((play.unit.spent.rounds, play.unit.spent.looks, play.unit.round), (0, 1, 1));
 }
 
 #[test]
@@ -189,18 +183,18 @@ fn accept_is_refused_while_another_question_is_open() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.
-         #4 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open., codex: is it worth it?
+         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #4 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open., codex: is it worth it?
          refused: the work cannot be accepted as it is: other questions are open
-         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.
+         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
          #6 READY_FOR_APPROVAL round 2 tree1",
     );
 }
 
 #[test]
-fn the_last_allowed_review_may_still_accept() {
+fn a_second_look_costs_no_round() {
     check(
-        "given max_rounds 2
+        "given max_rounds 1
          start
          codex edits a.rs
          codex: pass
@@ -208,8 +202,8 @@ fn the_last_allowed_review_may_still_accept() {
          codex: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -261,9 +255,9 @@ fn accept_records_the_check_as_not_available_for_this_tree_only() {
         "#1 RUNNING codex implementer round 1
          #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
          #3 RUNNING claude reviewer round 1 not available: test
-         #4 RUNNING codex reviewer round 2 clean: claude not available: test
-         #5 RUNNING claude implementer round 3 not available: test open: F1 P1 no rollback
-         #6 WAITING_HUMAN codex reviewer round 3 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).",
+         #4 RUNNING codex reviewer round 1 clean: claude not available: test
+         #5 RUNNING claude implementer round 2 not available: test open: F1 P1 no rollback
+         #6 WAITING_HUMAN codex reviewer round 2 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).",
     );
 }
 
@@ -282,8 +276,8 @@ fn several_checks_that_cannot_be_run_are_one_question() {
         "#1 RUNNING codex implementer round 1
          #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test, typecheck asks: orchestrator: the checks 'test', 'typecheck' could not be run (no such program).
          #3 RUNNING claude reviewer round 1 not available: test, typecheck
-         #4 RUNNING codex reviewer round 2 clean: claude not available: test, typecheck
-         #5 READY_FOR_APPROVAL round 2 tree1",
+         #4 RUNNING codex reviewer round 1 clean: claude not available: test, typecheck
+         #5 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -352,13 +346,13 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
 }
 
 #[test]
-fn after_an_answer_all_reviews_are_counted() {
+fn after_an_answer_rounds_and_looks_are_counted_anew() {
     let mut play = play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
     let round = |play: &Play| {
         let lines = render(&Status::of(&play.unit, play.log.last().unwrap().at));
         lines.into_iter().find(|line| line.label == "Round").unwrap().value
     };
-    assert_eq!(round(&play), "2, 1 of 1 review used");
+    assert_eq!(round(&play), "2, the limit is 1, 1 look");
     play.line("human: reply continue");
-    assert_eq!(round(&play), "2, 1 review in all, 0 of 1 since your answer");
+    assert_eq!(round(&play), "2, 1 of 1 since you decided, 0 looks");
 }

@@ -24,11 +24,11 @@ fn an_update_of_accepted_work_is_checked_and_reviewed_twice_again() {
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
-         #5 RUNNING codex reviewer round 3
-         #6 RUNNING claude reviewer round 4 clean: codex
-         #7 READY_FOR_APPROVAL round 4 tree2",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
+         #5 RUNNING codex reviewer round 1
+         #6 RUNNING claude reviewer round 1 clean: codex
+         #7 READY_FOR_APPROVAL round 1 tree2",
     );
 }
 
@@ -47,11 +47,11 @@ fn an_update_of_approved_work_withdraws_the_approval() {
          human: commit",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
-         #6 RUNNING codex reviewer round 3
-         refused: cannot commit: the bubble is RUNNING; round 3, codex has the turn as reviewer",
+         #6 RUNNING codex reviewer round 1
+         refused: cannot commit: the bubble is RUNNING; round 1, codex has the turn as reviewer",
     );
 }
 
@@ -61,7 +61,7 @@ fn clean_reviews_are_kept_where_the_base_changed_no_file_of_the_work() {
     play.line("human: approve");
     play.line("base moves README.md");
     play.line("human: update");
-    assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL  round 2 tree2"), "{:?}", play.lines);
+    assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL  round 1 tree2"), "{:?}", play.lines);
     let certificate = play.unit.certificate.as_ref().unwrap();
     assert_eq!(certificate.tree.0, "tree2");
     let trees: Vec<_> = certificate.reviews.iter().map(|review| review.tree.as_ref().unwrap().0.as_str()).collect();
@@ -84,7 +84,7 @@ fn kept_reviews_do_not_accept_a_merged_tree_on_which_a_check_fails() {
         "{question}"
     );
     play.line("human: reply 'adapt the work'");
-    assert!(play.lines.last().unwrap().contains("RUNNING  claude implementer round 2"), "{:?}", play.lines);
+    assert!(play.lines.last().unwrap().contains("RUNNING  claude implementer round 1"), "{:?}", play.lines);
     let told = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(told.contains("**Since main was merged into the work: the check 'test' fails.**"), "{told}");
     play.line("test passes afresh");
@@ -107,11 +107,11 @@ fn a_first_clean_review_is_kept_and_the_second_is_of_the_merged_tree() {
          codex: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 paused clean: claude
-         #5 RUNNING codex reviewer round 2 opening paused clean: claude unchecked: test
-         #6 RUNNING codex reviewer round 2 clean: claude
-         #7 READY_FOR_APPROVAL round 2 tree2",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 paused clean: claude
+         #5 RUNNING codex reviewer round 1 opening paused clean: claude unchecked: test
+         #6 RUNNING codex reviewer round 1 clean: claude
+         #7 READY_FOR_APPROVAL round 1 tree2",
     );
 }
 
@@ -177,12 +177,12 @@ fn an_update_of_the_same_files_clears_the_streak() {
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 paused clean: claude
-         #5 RUNNING codex reviewer round 2 opening paused unchecked: test
-         #6 RUNNING codex reviewer round 2
-         #7 RUNNING claude reviewer round 3 clean: codex
-         #8 READY_FOR_APPROVAL round 3 tree2",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 paused clean: claude
+         #5 RUNNING codex reviewer round 1 opening paused unchecked: test
+         #6 RUNNING codex reviewer round 1
+         #7 RUNNING claude reviewer round 1 clean: codex
+         #8 READY_FOR_APPROVAL round 1 tree2",
     );
 }
 
@@ -202,19 +202,19 @@ fn an_update_while_acceptance_is_held_back_leads_to_another_review() {
          codex: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 closing clean: claude
-         #5 RUNNING codex reviewer round 2 settled paused clean: claude, codex
-         #6 RUNNING codex reviewer round 3 opening paused unchecked: test
-         #7 RUNNING codex reviewer round 3
-         #8 RUNNING claude reviewer round 4 clean: codex",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 closing clean: claude
+         #5 RUNNING codex reviewer round 1 settled paused clean: claude, codex
+         #6 RUNNING codex reviewer round 1 opening paused unchecked: test
+         #7 RUNNING codex reviewer round 1
+         #8 RUNNING claude reviewer round 1 clean: codex",
     );
 }
 
 #[test]
-fn an_update_while_acceptance_is_held_back_at_the_cap_asks_for_a_tie_break() {
+fn an_update_while_acceptance_is_held_back_costs_no_round() {
     check(
-        "given max_rounds 2
+        "given max_rounds 1
          start
          codex edits a.rs
          codex edits b.rs
@@ -224,16 +224,14 @@ fn an_update_while_acceptance_is_held_back_at_the_cap_asks_for_a_tie_break() {
          human: pause
          base moves b.rs
          human: update
-         human: reply continue
          human: resume",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 closing clean: claude
-         #5 RUNNING codex reviewer round 2 settled paused clean: claude, codex
-         #6 WAITING_HUMAN codex reviewer round 3 opening paused unchecked: test asks: orchestrator: 2 reviews have not brought an agreement; no P0/P1 finding is open.
-         #7 RUNNING codex reviewer round 3 opening paused unchecked: test
-         #8 RUNNING codex reviewer round 3",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 closing clean: claude
+         #5 RUNNING codex reviewer round 1 settled paused clean: claude, codex
+         #6 RUNNING codex reviewer round 1 opening paused unchecked: test
+         #7 RUNNING codex reviewer round 1",
     );
 }
 
@@ -256,7 +254,7 @@ fn an_update_waits_for_the_snapshot_of_a_hand_over() {
          #4 RUNNING claude reviewer round 1 closing paused open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 1 closing paused updating open: F1 P1 no rollback
          refused: this is no longer owed
-         #6 WAITING_HUMAN codex implementer round 2 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one review has not brought an agreement; one P0/P1 finding is open.",
+         #6 WAITING_HUMAN codex implementer round 2 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.",
     );
 }
 
@@ -292,9 +290,9 @@ fn while_the_base_is_merged_nobody_resumes_approves_or_commits() {
          raw update-made",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
-         #5 READY_FOR_APPROVAL round 2 tree1 updating
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
+         #5 READY_FOR_APPROVAL round 1 tree1 updating
          refused: cannot approve: the bubble is READY_FOR_APPROVAL; the base branch is being merged into the worktree
          #6 CANCELLED
          refused: this is no longer owed",
@@ -311,8 +309,8 @@ fn while_the_base_is_merged_nobody_resumes_approves_or_commits() {
          raw update-failed",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          #5 APPROVED_FOR_COMMIT tree1
          #6 APPROVED_FOR_COMMIT tree1 updating
          refused: cannot commit: the bubble is APPROVED_FOR_COMMIT; the base branch is being merged into the worktree
@@ -333,9 +331,9 @@ fn an_update_that_fails_changes_nothing() {
          human: approve",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
-         #5 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
+         #5 READY_FOR_APPROVAL round 1 tree1
          #6 APPROVED_FOR_COMMIT tree1",
     );
 }
@@ -355,11 +353,11 @@ fn rework_while_the_base_is_merged_opens_no_turn_before_the_merge_is_done() {
          settle",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
-         #5 READY_FOR_APPROVAL round 2 tree1 updating
-         #6 RUNNING codex implementer round 3 opening updating
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
+         #5 READY_FOR_APPROVAL round 1 tree1 updating
+         #6 RUNNING codex implementer round 2 opening updating
          refused: this is no longer owed
-         #7 RUNNING codex implementer round 3",
+         #7 RUNNING codex implementer round 2",
     );
 }

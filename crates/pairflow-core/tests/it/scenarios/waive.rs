@@ -21,8 +21,8 @@ fn a_waived_finding_keeps_nothing_from_being_accepted() {
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2
          #5 RUNNING claude reviewer round 2
-         #6 RUNNING codex reviewer round 3 clean: claude
-         #7 READY_FOR_APPROVAL round 3 tree1",
+         #6 RUNNING codex reviewer round 2 clean: claude
+         #7 READY_FOR_APPROVAL round 2 tree1",
     );
 }
 
@@ -47,8 +47,8 @@ fn a_waived_check_keeps_nothing_from_being_accepted_and_stays_waived_on_later_tr
          #4 RUNNING claude reviewer round 1 waived: lint
          #5 RUNNING codex implementer round 2 waived: lint open: F1 P1 no rollback
          #6 RUNNING claude reviewer round 2 waived: lint open: F1 P1 no rollback [fixed]
-         #7 RUNNING codex reviewer round 3 clean: claude waived: lint
-         #8 READY_FOR_APPROVAL round 3 tree2",
+         #7 RUNNING codex reviewer round 2 clean: claude waived: lint
+         #8 READY_FOR_APPROVAL round 2 tree2",
     );
 }
 
@@ -98,8 +98,8 @@ fn a_waiver_has_its_place_in_the_loop_only() {
         "refused: cannot waive: the bubble is CREATED; it has not been started
          #1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 READY_FOR_APPROVAL round 2 tree1
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 READY_FOR_APPROVAL round 1 tree1
          refused: cannot waive: the bubble is READY_FOR_APPROVAL; the package waits for a person's decision",
     );
 }
@@ -153,8 +153,8 @@ fn a_waiver_of_a_finding_can_be_taken_back_and_the_row_is_open_again() {
          #5 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
          refused: the finding F1 is not waived
          #6 RUNNING claude reviewer round 2 open: F1 P1 no rollback [fixed]
-         #7 RUNNING codex reviewer round 3 clean: claude
-         #8 READY_FOR_APPROVAL round 3 tree1",
+         #7 RUNNING codex reviewer round 2 clean: claude
+         #8 READY_FOR_APPROVAL round 2 tree1",
     );
 }
 
@@ -178,8 +178,8 @@ fn a_waiver_of_a_check_that_is_taken_back_lets_the_check_run_again() {
          #3 RUNNING claude reviewer round 1 waived: lint
          #4 RUNNING codex implementer round 1 failing: lint
          #5 RUNNING claude reviewer round 1
-         #6 RUNNING codex reviewer round 2 clean: claude
-         #7 READY_FOR_APPROVAL round 2 tree2",
+         #6 RUNNING codex reviewer round 1 clean: claude
+         #7 READY_FOR_APPROVAL round 1 tree2",
     );
 }
 
@@ -220,9 +220,9 @@ fn reviews_that_were_clean_thanks_to_a_waiver_do_not_count_without_it() {
          #4 RUNNING codex implementer round 2 open: F2 P3 naming
          #5 RUNNING codex implementer round 2
          #6 RUNNING claude reviewer round 2
-         #7 RUNNING codex reviewer round 3 clean: claude
-         #8 RUNNING codex reviewer round 3 clean: claude open: F2 P3 naming [reopened]
-         #9 RUNNING codex reviewer round 3 open: F1 P1 no rollback [reopened], F2 P3 naming [reopened]",
+         #7 RUNNING codex reviewer round 2 clean: claude
+         #8 RUNNING codex reviewer round 2 clean: claude open: F2 P3 naming [reopened]
+         #9 RUNNING codex reviewer round 2 open: F1 P1 no rollback [reopened], F2 P3 naming [reopened]",
     );
 }
 
@@ -255,10 +255,10 @@ fn a_waiver_that_is_taken_back_while_a_clean_review_is_recorded_sends_the_work_b
          #8 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
          #9 RUNNING codex implementer round 3
          #10 RUNNING claude reviewer round 3
-         #11 RUNNING codex reviewer round 4 clean: claude
-         #12 RUNNING codex reviewer round 4 closing clean: claude
-         #13 RUNNING codex reviewer round 4 closing open: F1 P1 no rollback [reopened]
-         #14 RUNNING claude implementer round 5 open: F1 P1 no rollback [reopened]",
+         #11 RUNNING codex reviewer round 3 clean: claude
+         #12 RUNNING codex reviewer round 3 closing clean: claude
+         #13 RUNNING codex reviewer round 3 closing open: F1 P1 no rollback [reopened]
+         #14 RUNNING claude implementer round 4 open: F1 P1 no rollback [reopened]",
     );
 }
 
@@ -274,10 +274,10 @@ fn a_review_that_asked_for_changes_is_not_clean_by_a_waiver_before_its_snapshot(
          settle",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 closing clean: claude open: F1 P1 no rollback
-         #5 RUNNING codex reviewer round 2 closing clean: claude
-         #6 RUNNING claude implementer round 3",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 closing clean: claude open: F1 P1 no rollback
+         #5 RUNNING codex reviewer round 1 closing clean: claude
+         #6 RUNNING claude implementer round 2",
     );
 }
 
@@ -293,10 +293,10 @@ fn a_clean_review_stays_clean_if_a_minor_finding_is_waived_before_its_snapshot()
          settle",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 2 clean: claude
-         #4 RUNNING codex reviewer round 2 closing clean: claude open: F1 P3 a comma
-         #5 RUNNING codex reviewer round 2 closing clean: claude
-         #6 READY_FOR_APPROVAL round 2 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude
+         #4 RUNNING codex reviewer round 1 closing clean: claude open: F1 P3 a comma
+         #5 RUNNING codex reviewer round 1 closing clean: claude
+         #6 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -346,11 +346,11 @@ fn a_waiver_that_is_taken_back_while_the_reviews_suffice_sends_the_work_back() {
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2
          #5 RUNNING claude reviewer round 2
-         #6 RUNNING codex reviewer round 3 clean: claude
-         #7 RUNNING codex reviewer round 3 closing clean: claude
-         #8 WAITING_HUMAN codex reviewer round 3 settled clean: claude, codex asks: claude: really?
-         #9 WAITING_HUMAN claude implementer round 4 opening open: F1 P1 no rollback [reopened] asks: claude: really?
-         #10 RUNNING claude implementer round 4 open: F1 P1 no rollback [reopened]",
+         #6 RUNNING codex reviewer round 2 clean: claude
+         #7 RUNNING codex reviewer round 2 closing clean: claude
+         #8 WAITING_HUMAN codex reviewer round 2 settled clean: claude, codex asks: claude: really?
+         #9 WAITING_HUMAN claude implementer round 3 opening open: F1 P1 no rollback [reopened] asks: claude: really?
+         #10 RUNNING claude implementer round 3 open: F1 P1 no rollback [reopened]",
     );
 }
 
@@ -389,7 +389,7 @@ fn at_the_cap_a_waiver_of_what_a_reproducer_was_to_show_asks_the_person() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING claude reviewer round 1 closing open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 2 opening asks: orchestrator: one review has not brought an agreement; no P0/P1 finding is open.
+         #5 WAITING_HUMAN codex implementer round 2 opening asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
          nothing happens",
     );
 }

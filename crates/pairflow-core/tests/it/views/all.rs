@@ -243,17 +243,17 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 2 pairflow opens the turn of claude, reviewer
 2 claude finds nothing: all good
 2 pairflow snapshot bbbb after claude's turn, nothing changed
-3 pairflow seats swap, round 3 begins: claude implements, codex reviews
-3 pairflow check test in a fresh checkout passed in 0.4 s
-3 pairflow opens the turn of codex, reviewer
-3 codex finds P3 a typo (F3)
-3 pairflow snapshot bbbb after codex's turn, nothing changed
-3 pairflow convergence on tree bbbb: reviewed clean by claude and codex
-3 pairflow asks for approval of tree bbbb
-3 human approves tree bbbb
-3 pairflow commits: Save safely
-3 pairflow commit fedcba987654 is made
-3 pairflow done: commit fedcba987654, Save safely
+2 pairflow seats swap: claude implements, codex reviews
+2 pairflow check test in a fresh checkout passed in 0.4 s
+2 pairflow opens the turn of codex, reviewer
+2 codex finds P3 a typo (F3)
+2 pairflow snapshot bbbb after codex's turn, nothing changed
+2 pairflow convergence on tree bbbb: reviewed clean by claude and codex
+2 pairflow asks for approval of tree bbbb
+2 human approves tree bbbb
+2 pairflow commits: Save safely
+2 pairflow commit fedcba987654 is made
+2 pairflow done: commit fedcba987654, Save safely
 "
     );
 }
@@ -267,7 +267,6 @@ fn seats_stay_after_a_review_during_which_files_changed() {
     let story = play.story();
     let end = "1 pairflow snapshot cccc after claude's turn, 2 files +10 -10
 1 pairflow the clean review of claude does not count: files changed during its turn; claude reviews again
-2 pairflow round 2 begins: codex implements, claude reviews
 ";
     assert!(story.ends_with(end) && !story.contains("seats"), "{story}");
 }
@@ -472,7 +471,7 @@ fn status_shows_turn_findings_and_what_is_missing() {
 Task         Save safely
 Criteria     a failed write leaves nothing behind
 Turn         codex as implementer, since 12:00:18 UTC
-Round        2, 1 of 8 reviews used
+Round        2 of 8, 1 look
 Now          codex: hand over (you are asked in 4 min 59 s)
 Waiting for  open P0/P1 findings: F1 P1 no rollback
              the check 'test' fails on this tree
@@ -542,7 +541,8 @@ fn status_json_has_the_state_fields_beside_its_own() {
             serde_json::json!([{"check": "test", "command": "cargo test", "stand": "failed", "place": "checkout",
             "tail": ["running 2 tests", "test save ... FAILED"], "output": null}]),
         ),
-        ("reviews_used", serde_json::json!(1)),
+        ("rounds_used", serde_json::json!(2)),
+        ("looks_used", serde_json::json!(1)),
         ("watchdog_left_secs", serde_json::json!(299)),
         ("commit", serde_json::Value::Null),
     ] {

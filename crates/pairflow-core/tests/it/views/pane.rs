@@ -113,7 +113,7 @@ fn what_matters_most_stands_in_a_few_lines() {
     let lines = text(&shown(&waiting(), &[], 80, 6));
     assert_eq!(
         lines,
-        "save-safely  WAITING_HUMAN  round 2, 1 of 8 reviews used
+        "save-safely  WAITING_HUMAN  round 2 of 8, 1 look
 Inbox     codex, 1 min ago: May the file format change? A checksum in the first
           line would let a reader tell half a file from a whole one, but older
           versions could not read it any more.
