@@ -104,13 +104,13 @@ fn withdraw(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decided, Refus
 /// The person's decision.
 fn decided(unit: &Unit, action: ControlAction, what: &Waivable, reason: &str) -> Decided {
     let control = Control { action, reason: reason.to_owned(), waived: Some(what.clone()), until: None };
-    let mut event = Event::own(unit.round, Body::Control(control));
+    let mut event = Event::own(unit.rounds.round, Body::Control(control));
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
     let more = match action {
         ControlAction::Waive => human::nothing_fails(unit, what),
         _ => verdict_without_waiver(unit, what)
-            .map(|verdict| Event::own(unit.round, Body::Verdict(verdict)))
+            .map(|verdict| Event::own(unit.rounds.round, Body::Verdict(verdict)))
             .into_iter()
             .collect(),
     };
@@ -132,7 +132,7 @@ pub(super) fn verdict_without_waiver(unit: &Unit, what: &Waivable) -> Option<Ver
 fn is_waived(unit: &Unit, what: &Waivable) -> bool {
     match what {
         Waivable::Finding(id) => unit.ledger.get(*id).is_some_and(|row| row.state == RowState::Waived),
-        Waivable::Check(name) => unit.waived_checks.contains_key(name),
+        Waivable::Check(name) => unit.evidence.waived_checks.contains_key(name),
     }
 }
 

@@ -69,7 +69,8 @@ pub(super) fn commit(unit: &Unit, at: &Approval, command: &Command) -> Result<De
     if at.commit.is_some() {
         return Err(Refusal::CommitUnderWay);
     }
-    let out_of_scope = unit.snapshot.as_ref().map(|snapshot| snapshot.out_of_scope.clone()).unwrap_or_default();
+    let out_of_scope =
+        unit.evidence.snapshot.as_ref().map(|snapshot| snapshot.out_of_scope.clone()).unwrap_or_default();
     match override_scope {
         Some(reason) if reason.trim().is_empty() => return Err(Refusal::Empty { what: "the reason of the override" }),
         None if !out_of_scope.is_empty() => return Err(Refusal::OutOfScope { files: out_of_scope }),
@@ -116,21 +117,21 @@ pub(super) fn done(unit: &Unit, at: &Committed) -> Decided {
         package_sha256: at.request.package_sha256.clone(),
         summary,
     };
-    let mut event = Event::own(unit.round, Body::DonePackage(body));
+    let mut event = Event::own(unit.rounds.round, Body::DonePackage(body));
     event.refs.push(format!("artifact://{}", at.request.package));
     Decided::one(event)
 }
 
 /// The bubble's commit reached the base branch.
 pub(super) fn merged(unit: &Unit, commit: &CommitId) -> Decided {
-    if unit.merged.as_ref() == Some(commit) {
+    if unit.gate.merged.as_ref() == Some(commit) {
         return Decided::default();
     }
     Decided::one(own(unit, Lifecycle::Merged { commit: commit.clone() }))
 }
 
 fn decision_event(unit: &Unit, decision: ApprovalDecision, command: &Command) -> Event {
-    let mut event = Event::own(unit.round, Body::ApprovalDecision(decision));
+    let mut event = Event::own(unit.rounds.round, Body::ApprovalDecision(decision));
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
     event.key = key_of(unit, command);

@@ -10,28 +10,32 @@ use crate::unit::{CheckState, Unit, missing_checks};
 impl Unit {
     /// Whether the newest tree is the base as it is: nobody has worked on it yet.
     pub fn is_untouched(&self) -> bool {
-        let base = self.workspace.as_ref().map(|workspace| &workspace.base_tree);
-        self.turns <= 1 && base.is_some() && self.tree() == base
+        let base = self.evidence.workspace.as_ref().map(|workspace| &workspace.base_tree);
+        self.rounds.turns <= 1 && base.is_some() && self.tree() == base
     }
 
     /// Whether a check has yet to be run on the base. Only what was never handed over is judged by it.
     pub(super) fn wants_baseline(&self, check: &Check) -> bool {
         let known = |receipt: &Receipt| receipt.check == check.name && receipt.command == check.command;
         let waived = matches!(self.check(&check.name), CheckState::Waived(_));
-        self.is_untouched() && !check.is_own() && !waived && !self.baseline.iter().any(known)
+        self.is_untouched() && !check.is_own() && !waived && !self.evidence.baseline.iter().any(known)
     }
 
     /// Returns what the checks said of the base that do not pass there, without those that the person waived.
     pub fn failing_on_base(&self) -> impl Iterator<Item = &Receipt> {
         let waived = |receipt: &&Receipt| matches!(self.check(&receipt.check), CheckState::Waived(_));
-        self.baseline.iter().filter(|receipt| !receipt.outcome.passed()).filter(move |receipt| !waived(receipt))
+        self.evidence
+            .baseline
+            .iter()
+            .filter(|receipt| !receipt.outcome.passed())
+            .filter(move |receipt| !waived(receipt))
     }
 }
 
 /// The one question about all checks that do not pass on the base, once all of them have run there.
 pub(super) fn question(after: &Unit) -> Option<Event> {
-    let asked = after.questions.iter().any(|open| open.kind == QuestionKind::Baseline);
-    let known = |receipt: &&Receipt| after.known_failures.contains(&receipt.check);
+    let asked = after.gate.questions.iter().any(|open| open.kind == QuestionKind::Baseline);
+    let known = |receipt: &&Receipt| after.evidence.known_failures.contains(&receipt.check);
     let failing: Vec<_> = after.failing_on_base().filter(|receipt| !known(receipt)).collect();
     if failing.is_empty() || asked || !after.is_untouched() || !missing_checks(after).is_empty() {
         return None;

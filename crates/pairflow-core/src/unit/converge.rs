@@ -88,7 +88,7 @@ impl fmt::Display for Unmet {
 /// Returns every criterion that does not hold yet, given these clean reviews of the newest snapshot.
 pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     let mut unmet = Vec::new();
-    if unit.snapshot.is_none() {
+    if unit.evidence.snapshot.is_none() {
         unmet.push(Unmet::NothingHandedOver);
     }
     if unit.changes_nothing() {
@@ -114,8 +114,8 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
     if !alternated(unit) {
         unmet.push(Unmet::NoAlternation);
     }
-    if !unit.questions.is_empty() {
-        unmet.push(Unmet::Questions(unit.questions.len()));
+    if !unit.gate.questions.is_empty() {
+        unmet.push(Unmet::Questions(unit.gate.questions.len()));
     }
     unmet.extend(unexplained(unit));
     if !understood(unit) {
@@ -126,20 +126,20 @@ pub fn unmet(unit: &Unit, streak: &[CleanReview]) -> Vec<Unmet> {
 
 /// What the agents have not explained to the person, if anything. Spec: criterion 3 of convergence.
 fn unexplained(unit: &Unit) -> Option<Unmet> {
-    let missing = unit.explanation.missing();
+    let missing = unit.gate.explanation.missing();
     (!missing.is_empty()).then_some(Unmet::Explanation(missing))
 }
 
 /// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
 pub(super) fn explained(unit: &Unit, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
-    let mut told = unit.explanation.clone();
+    let mut told = unit.gate.explanation.clone();
     pass.explanation.iter().for_each(|explanation| told.take_over(explanation));
     let missing = told.missing();
     if missing.is_empty() || !would_be_clean(unit, by, pass) {
         return Ok(());
     }
-    let mut streak = unit.streak.clone();
-    streak.push(strict::review_by(unit, by, unit.round));
+    let mut streak = unit.rounds.streak.clone();
+    streak.push(strict::review_by(unit, by, unit.rounds.round));
     match strict::suffices(&unit.rules, &streak) {
         true => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
         false => Ok(()),
@@ -150,13 +150,14 @@ pub(super) fn explained(unit: &Unit, by: &AgentId, pass: &Pass) -> Result<(), Re
 pub(super) fn would_be_clean(unit: &Unit, by: &AgentId, pass: &Pass) -> bool {
     let Some(findings) = &pass.findings else { return false };
     let (answers, risk, discuss) = (&pass.answers, &unit.rules.risk, pass.discuss);
-    let ledger = unit.ledger.reviewed(&Review { by, round: unit.round, findings, answers, risk, discuss });
+    let ledger = unit.ledger.reviewed(&Review { by, round: unit.rounds.round, findings, answers, risk, discuss });
     !discuss && strict::is_clean(unit, &ledger)
 }
 
 /// Whether nobody has to say any more that the document is understood.
 fn understood(unit: &Unit) -> bool {
-    unit.rules.kind != BubbleKind::Document || (unit.understood.is_some() && unit.understood.as_ref() == unit.tree())
+    unit.rules.kind != BubbleKind::Document
+        || (unit.gate.understood.is_some() && unit.gate.understood.as_ref() == unit.tree())
 }
 
 impl Refusal {
@@ -176,10 +177,10 @@ impl Refusal {
 
 /// Whether the role history shows two different reviewers.
 fn alternated(unit: &Unit) -> bool {
-    let mut reviewers = unit.history.iter().map(|roles| &roles.reviewer);
+    let mut reviewers = unit.rounds.history.iter().map(|roles| &roles.reviewer);
     let first = reviewers.next();
     let different = reviewers.any(|reviewer| Some(reviewer) != first);
-    different || (unit.rules.agents.same_model() && unit.history.len() >= 2)
+    different || (unit.rules.agents.same_model() && unit.rounds.history.len() >= 2)
 }
 
 /// An agent claims convergence in a running bubble.
@@ -188,7 +189,7 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
         return Err(Refusal::NotOwed);
     };
     if at.agent == *by && at.seat == Seat::Producer {
-        return Err(Refusal::NotReviewer { by: by.clone(), seat: at.seat, round: unit.round });
+        return Err(Refusal::NotReviewer { by: by.clone(), seat: at.seat, round: unit.rounds.round });
     }
     turn::may_act(unit, at, by, "converged")?;
     if summary.trim().is_empty() {
@@ -196,7 +197,7 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
     }
     slices::admit(at, reviewed)?;
     let cleared = claimed(unit, by, summary, explanation.as_ref());
-    let mut unmet = unmet(&cleared, &cleared.streak);
+    let mut unmet = unmet(&cleared, &cleared.rounds.streak);
     // What was asked because nothing was heard of the agent is withdrawn with its claim.
     unmet.retain(|criterion| !matches!(criterion, Unmet::Questions(_)) || !presence::only_about(unit, by));
     let unread = slices::missing(at, reviewed);
@@ -226,12 +227,12 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
 pub fn claimed(unit: &Unit, by: &AgentId, summary: &str, explanation: Option<&Explanation>) -> Unit {
     let mut cleared = unit.clone();
     if let Some(explanation) = explanation {
-        cleared.explanation.take_over(explanation);
+        cleared.gate.explanation.take_over(explanation);
     }
-    cleared.review(by, unit.round, None);
-    cleared.streak.push(strict::review_by(unit, by, unit.round));
-    let said = Said { round: unit.round, seat: Seat::Critic, agent: by.clone(), summary: summary.to_owned() };
-    cleared.summaries.push_back(said);
+    cleared.review(by, unit.rounds.round, None);
+    cleared.rounds.streak.push(strict::review_by(unit, by, unit.rounds.round));
+    let said = Said { round: unit.rounds.round, seat: Seat::Critic, agent: by.clone(), summary: summary.to_owned() };
+    cleared.gate.summaries.push_back(said);
     cleared
 }
 
@@ -240,8 +241,8 @@ pub fn claimed(unit: &Unit, by: &AgentId, summary: &str, explanation: Option<&Ex
 /// decided on them.
 pub fn waivers(unit: &Unit) -> Vec<String> {
     let mut waived: Vec<_> = unit.ledger.blocking().map(Row::short).collect();
-    if !strict::suffices(&unit.rules, &unit.streak) {
-        let missing = if unit.streak.is_empty() { "two clean reviews" } else { "a second clean review" };
+    if !strict::suffices(&unit.rules, &unit.rounds.streak) {
+        let missing = if unit.rounds.streak.is_empty() { "two clean reviews" } else { "a second clean review" };
         waived.push(missing.to_owned());
     }
     if let Some(Unmet::Explanation(missing)) = unexplained(unit) {
@@ -255,7 +256,8 @@ pub fn waivers(unit: &Unit) -> Vec<String> {
 
 /// Whether no review is missing: the turn ended with one that suffices, or those before a merge of the base are kept.
 pub(super) fn is_reviewed(unit: &Unit, turn: &Turn) -> bool {
-    let kept = turn.seat == Seat::Critic && turn.stage == Stage::Opening && strict::suffices(&unit.rules, &unit.streak);
+    let kept =
+        turn.seat == Seat::Critic && turn.stage == Stage::Opening && strict::suffices(&unit.rules, &unit.rounds.streak);
     turn.stage == Stage::Settled || kept
 }
 
@@ -270,10 +272,10 @@ pub(super) fn conclude(unit: &Unit) -> Option<Decided> {
     if unit.paused || !is_reviewed(unit, turn) || !(turn.stage == Stage::Settled || evidence()) {
         return None;
     }
-    match unmet(unit, &unit.streak).as_slice() {
+    match unmet(unit, &unit.rounds.streak).as_slice() {
         [Unmet::Comprehension] => Some(Decided::one(comprehension(unit))),
         [] => {
-            let summary = unit.summaries.back().map(|said| said.summary.clone()).unwrap_or_default();
+            let summary = unit.gate.summaries.back().map(|said| said.summary.clone()).unwrap_or_default();
             accept(unit, &summary, Party::Orchestrator, Vec::new())
         }
         _ => None,
@@ -282,9 +284,9 @@ pub(super) fn conclude(unit: &Unit) -> Option<Decided> {
 
 /// The question whether the person has understood the document.
 fn comprehension(unit: &Unit) -> Event {
-    let files = unit.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.clone());
+    let files = unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.clone());
     let files: Vec<_> = files.collect();
-    let explained = unit.explanation.parts().into_iter().filter(|(_, text)| !text.is_empty());
+    let explained = unit.gate.explanation.parts().into_iter().filter(|(_, text)| !text.is_empty());
     let explained: Vec<_> = explained.map(|(name, text)| format!("{name}: {text}")).collect();
     let question = format!(
         "the document is reviewed ({}). Have you read and understood it? `--decision accept` confirms it; anything else \
@@ -299,7 +301,7 @@ fn comprehension(unit: &Unit) -> Event {
 ///
 /// Returns nothing while there is no snapshot, or a check has not passed.
 pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<String>) -> Option<Decided> {
-    let certificate: Certificate = strict::certify(unit, &unit.streak, waived)?;
+    let certificate: Certificate = strict::certify(unit, &unit.rounds.streak, waived)?;
     let message = package::commit_message(unit);
     let text = package::render(unit, &certificate, &message);
     let request = ApprovalRequest {
@@ -309,7 +311,7 @@ pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<Stri
         package_sha256: sha256(text.as_bytes()),
     };
     let mut convergence = Event::own(
-        unit.round,
+        unit.rounds.round,
         Body::Convergence(Convergence {
             summary: summary.to_owned(),
             certificate,
@@ -319,7 +321,7 @@ pub(super) fn accept(unit: &Unit, summary: &str, sender: Party, waived: Vec<Stri
     );
     convergence.sender = sender;
     convergence.recipient = Party::Orchestrator;
-    let mut approval = Event::own(unit.round, Body::ApprovalRequest(request));
+    let mut approval = Event::own(unit.rounds.round, Body::ApprovalRequest(request));
     approval.refs.push(format!("artifact://{}", package::NAME));
     let artifact = Artifact { name: package::NAME.to_owned(), bytes: text.into_bytes() };
     Some(Decided { events: vec![convergence, approval], artifacts: vec![artifact] })

@@ -37,7 +37,9 @@ impl Unit {
     /// Whether the program that `turn.agent` has may be told of `turn`, as far as its conversation goes. If not, it is
     /// to be started anew.
     pub fn goes_on_here(&self, turn: &Turn) -> bool {
-        let Some(session) = self.sessions.get(&turn.agent).filter(|session| session.restarts == self.restarts) else {
+        let Some(session) =
+            self.presence.sessions.get(&turn.agent).filter(|session| session.restarts == self.presence.restarts)
+        else {
             return false;
         };
         match turn.seat {
@@ -51,7 +53,7 @@ impl Unit {
 
     /// Returns the name of the conversation that a program for `turn` takes up again; nothing if it begins a fresh one.
     pub fn conversation_for(&self, turn: &Turn) -> Option<&String> {
-        let session = self.sessions.get(&turn.agent)?;
+        let session = self.presence.sessions.get(&turn.agent)?;
         match turn.seat {
             _ if self.rules.reviewer_context_mode == ContextMode::Persistent => session.id.as_ref(),
             Seat::Critic => session.id.as_ref().filter(|_| session.turn == turn.number),
@@ -64,31 +66,33 @@ impl Unit {
         let of_turn = || self.phase.turn().filter(|turn| turn.number == known.turn).map(|turn| turn.seat);
         // A conversation that is named later, or cannot be taken up, is the one that was there.
         let same = |session: &&AgentSession| session.turn == known.turn || known.turn == 0;
-        let of_program = || self.sessions.get(known.agent).filter(same).and_then(|session| session.seat);
+        let of_program = || self.presence.sessions.get(known.agent).filter(same).and_then(|session| session.seat);
         known.seat.or_else(of_turn).or_else(of_program)
     }
 
     /// Whether all of that is written down already.
     pub(super) fn knows(&self, known: Known<'_>) -> bool {
         let as_told = |session: &AgentSession| {
-            (session.turn, session.id.as_ref(), session.restarts) == (known.turn, known.id, self.restarts)
+            (session.turn, session.id.as_ref(), session.restarts) == (known.turn, known.id, self.presence.restarts)
                 && session.seat == self.seat_of(known)
         };
-        self.sessions.get(known.agent).is_some_and(as_told)
+        self.presence.sessions.get(known.agent).is_some_and(as_told)
     }
 
     /// Takes over what became known of an agent's program.
     pub(super) fn note_session(&mut self, known: Known<'_>) {
-        let (seat, before) = (self.seat_of(known), self.sessions.get(known.agent));
+        let (seat, before) = (self.seat_of(known), self.presence.sessions.get(known.agent));
         // A program that only now says which conversation it has was started before; it does not say so after each restart.
         let named = |one: &&AgentSession| one.turn == known.turn && known.id.is_some() && one.id.as_ref() != known.id;
-        let restarts = before.filter(named).map_or(self.restarts, |one| one.restarts);
+        let restarts = before.filter(named).map_or(self.presence.restarts, |one| one.restarts);
         let id = known.id.cloned();
         let producer = match seat {
             Some(Seat::Producer) => id.clone(),
             _ => before.and_then(|one| one.producer.clone()),
         };
-        self.sessions.insert(known.agent.clone(), AgentSession { turn: known.turn, id, restarts, seat, producer });
+        self.presence
+            .sessions
+            .insert(known.agent.clone(), AgentSession { turn: known.turn, id, restarts, seat, producer });
     }
 
     /// An agent has read that it has the turn: the conversation that it has is the one of its seat.
@@ -97,7 +101,7 @@ impl Unit {
             return;
         };
         let seat = turn.seat;
-        if let Some(session) = self.sessions.get_mut(agent) {
+        if let Some(session) = self.presence.sessions.get_mut(agent) {
             session.seat = Some(seat);
             if seat == Seat::Producer {
                 session.producer.clone_from(&session.id);

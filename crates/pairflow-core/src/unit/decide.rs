@@ -87,8 +87,8 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
         (Phase::Approved(at), Command::Update) => lifecycle::update_approved(unit, at),
         (_, Command::UpdateResolved) => lifecycle::update_resolved(unit, now),
-        (_, Command::UpdateMade { .. }) if unit.updating => lifecycle::updated(unit, command),
-        (_, Command::UpdateFailed { reason, conflict }) if unit.updating => {
+        (_, Command::UpdateMade { .. }) if unit.gate.updating => lifecycle::updated(unit, command),
+        (_, Command::UpdateFailed { reason, conflict }) if unit.gate.updating => {
             Ok(lifecycle::update_failed(unit, reason, conflict))
         }
 
@@ -116,11 +116,11 @@ pub fn create(created: Lifecycle) -> Vec<Event> {
 ///
 /// No command leads here: a bubble that is the person's own needs it no more. Commits are made as whom `identity` says.
 pub fn adopt(unit: &Unit, repo: String, reason: String, identity: Option<CommitIdentity>) -> Vec<Event> {
-    let mut event = Event::own(unit.round, Body::Lifecycle(Lifecycle::Adopted { repo, reason }));
+    let mut event = Event::own(unit.rounds.round, Body::Lifecycle(Lifecycle::Adopted { repo, reason }));
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
     let identity = identity.filter(|_| !unit.phase.is_final()).map(|identity| Lifecycle::IdentitySet { identity });
-    std::iter::once(event).chain(identity.map(|fact| Event::own(unit.round, Body::Lifecycle(fact)))).collect()
+    std::iter::once(event).chain(identity.map(|fact| Event::own(unit.rounds.round, Body::Lifecycle(fact)))).collect()
 }
 
 /// Returns the first facts of a bubble that lost lines when its log was repaired: it is taken over as it is left.
@@ -128,9 +128,9 @@ pub fn adopt(unit: &Unit, repo: String, reason: String, identity: Option<CommitI
 /// The lost lines may have withdrawn what was checked, reviewed or approved before them. The agents keep the tokens that
 /// are left; one that was made in a lost line does not count any more.
 pub fn take_up(unit: &Unit, repo: String, reason: String) -> Vec<Event> {
-    let tokens = unit.tokens.iter().filter(|_| !unit.phase.is_final()).map(|(agent, hash)| {
+    let tokens = unit.presence.tokens.iter().filter(|_| !unit.phase.is_final()).map(|(agent, hash)| {
         let fact = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: hash.clone() };
-        Event::own(unit.round, Body::Lifecycle(fact))
+        Event::own(unit.rounds.round, Body::Lifecycle(fact))
     });
     adopt(unit, repo, reason, None).into_iter().chain(tokens).collect()
 }
@@ -151,8 +151,12 @@ fn wrong_state(unit: &Unit, phase: &Phase, command: &Command) -> Refusal {
     let why = match phase {
         Phase::Created => Some("it has not been started".to_owned()),
         Phase::Preparing => Some("its workspace is being prepared".to_owned()),
-        Phase::Running(turn) => Some(format!("round {}, {} has the turn as {}", unit.round, turn.agent, turn.seat)),
-        Phase::WaitingHuman(_) => unit.questions.first().map(|open| format!("{} asked: {}", open.by, open.in_short())),
+        Phase::Running(turn) => {
+            Some(format!("round {}, {} has the turn as {}", unit.rounds.round, turn.agent, turn.seat))
+        }
+        Phase::WaitingHuman(_) => {
+            unit.gate.questions.first().map(|open| format!("{} asked: {}", open.by, open.in_short()))
+        }
         Phase::ReadyForApproval(_) => Some("the package waits for a person's decision".to_owned()),
         Phase::Approved(_) => Some("it is approved and waits for its commit".to_owned()),
         Phase::Committed(at) | Phase::Done(at) => Some(format!("its commit is {}", at.commit.short())),

@@ -39,7 +39,7 @@ pub fn follow(unit: &Unit) -> Option<Decided> {
 fn advanced(unit: Unit, events: &[Event], now: Moment) -> Unit {
     events.iter().fold(unit, |unit, event| {
         // Names are given when the facts are recorded; here they only have to differ from one another and from recorded ones.
-        let seq = u64::MAX - unit.questions.len() as u64;
+        let seq = u64::MAX - unit.gate.questions.len() as u64;
         let (id, bubble_id) = (Envelope::name(seq, now), unit.id.clone());
         evolve(unit, &Envelope { seq, id, at: now, bubble_id, more: 0, event: event.clone() })
     })

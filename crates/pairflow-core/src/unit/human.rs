@@ -19,13 +19,13 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
     if question.trim().is_empty() {
         return Err(Refusal::Empty { what: "the question" });
     }
-    let of_agents = unit.questions.iter().filter(|open| matches!(open.by, Party::Agent(_)));
+    let of_agents = unit.gate.questions.iter().filter(|open| matches!(open.by, Party::Agent(_)));
     if of_agents.count() >= MAX_QUESTIONS {
         return Err(Refusal::TooManyQuestions);
     }
     let mut events = presence::withdrawals(unit, by, |_| true);
     let body = Question::new(QuestionKind::Question, question.clone());
-    let mut event = Event::own(unit.round, Body::HumanQuestion(body));
+    let mut event = Event::own(unit.rounds.round, Body::HumanQuestion(body));
     event.sender = Party::Agent(by.clone());
     event.refs.clone_from(refs);
     event.key = key_of(unit, command);
@@ -35,7 +35,7 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
 
 /// A question of pairflow's own.
 pub(super) fn own_question(unit: &Unit, kind: QuestionKind, question: String) -> Event {
-    Event::own(unit.round, Body::HumanQuestion(Question::new(kind, question)))
+    Event::own(unit.rounds.round, Body::HumanQuestion(Question::new(kind, question)))
 }
 
 /// A question of pairflow's own about what these checks say.
@@ -46,13 +46,13 @@ pub(super) fn question_of_checks<'a>(
     checks: impl IntoIterator<Item = &'a str>,
 ) -> Event {
     let checks = checks.into_iter().map(str::to_owned).collect();
-    Event::own(unit.round, Body::HumanQuestion(Question { checks, ..Question::new(kind, question) }))
+    Event::own(unit.rounds.round, Body::HumanQuestion(Question { checks, ..Question::new(kind, question) }))
 }
 
 /// A question of pairflow's own about the presence of `agent`.
 pub(super) fn question_about(unit: &Unit, agent: &AgentId, kind: QuestionKind, question: String) -> Event {
     let about = Some(agent.clone());
-    Event::own(unit.round, Body::HumanQuestion(Question { about, ..Question::new(kind, question) }))
+    Event::own(unit.rounds.round, Body::HumanQuestion(Question { about, ..Question::new(kind, question) }))
 }
 
 /// The question of a critic that wants the person to decide before the loop goes on.
@@ -68,7 +68,7 @@ pub(super) fn refuse_agent(unit: &Unit, command: &Command) -> Result<Decided, Re
     if unit.paused {
         return Err(Refusal::Paused { command: command.name() });
     }
-    Err(unit.questions.first().map_or(Refusal::NoQuestion, question_open))
+    Err(unit.gate.questions.first().map_or(Refusal::NoQuestion, question_open))
 }
 
 /// The refusal of what has to wait for an answer. The first line of a question of pairflow's own says what it is about.
@@ -128,7 +128,7 @@ pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusa
 
 /// The first open question that going on does not answer.
 fn needs_reply(unit: &Unit) -> Option<&OpenQuestion> {
-    unit.questions.iter().find(|open| !open.kind.is_answered_by_resume())
+    unit.gate.questions.iter().find(|open| !open.kind.is_answered_by_resume())
 }
 
 /// The person has changed these checks, or the setup command of all, and thereby answers what was asked about them.
@@ -148,7 +148,7 @@ fn answer_about_tree(unit: &Unit, asked: impl Fn(&&OpenQuestion) -> bool, messag
         let decision = (open.kind != QuestionKind::Failing).then_some(Decision::Continue);
         Reply { message: message.to_owned(), decision }
     };
-    unit.questions.iter().filter(asked).map(|open| answer(unit, turn, open, reply(open))).collect()
+    unit.gate.questions.iter().filter(asked).map(|open| answer(unit, turn, open, reply(open))).collect()
 }
 
 /// Answers the questions about what fails once the person waives the last of it.
@@ -156,22 +156,22 @@ pub(super) fn nothing_fails(unit: &Unit, waived: &Waivable) -> Vec<Event> {
     let check = |name: &str| matches!(waived, Waivable::Check(one) if one == name);
     let row = |row: &Row| matches!(waived, Waivable::Finding(id) if *id == row.id);
     let on_base = unit.is_untouched() && unit.failing_on_base().any(|receipt| !check(&receipt.check));
-    let on_work = unit.changes_nothing() && unit.snapshot.is_some() && !unit.is_untouched();
+    let on_work = unit.changes_nothing() && unit.evidence.snapshot.is_some() && !unit.is_untouched();
     let fails = unit.failing_checks().any(|name| !check(name)) || unit.failing_rows().any(|one| !row(one));
     let Some(turn) = unit.phase.turn().filter(|_| !(on_base || on_work || fails)) else { return Vec::new() };
-    let asked = unit.questions.iter().filter(|open| open.kind.is_about_checks());
+    let asked = unit.gate.questions.iter().filter(|open| open.kind.is_about_checks());
     let reply = |decision| Reply { message: "what fails was waived".to_owned(), decision };
     // What could not be run need not be run any more.
     let waived = |name: &String| check(name) || matches!(unit.check(name), CheckState::Waived(_));
     let could_not = |open: &&OpenQuestion| open.kind == QuestionKind::CouldNotCheck && open.checks.iter().all(waived);
-    let could_not = unit.questions.iter().filter(could_not).map(|open| (open, Some(Decision::Continue)));
+    let could_not = unit.gate.questions.iter().filter(could_not).map(|open| (open, Some(Decision::Continue)));
     let all = asked.map(|open| (open, None)).chain(could_not);
     all.map(|(open, decision)| answer(unit, turn, open, reply(decision))).collect()
 }
 
 fn answer_all(unit: &Unit, turn: &Turn, message: &str) -> Vec<Event> {
     let reply = || Reply { message: message.to_owned(), decision: None };
-    unit.questions.iter().map(|open| answer(unit, turn, open, reply())).collect()
+    unit.gate.questions.iter().map(|open| answer(unit, turn, open, reply())).collect()
 }
 
 /// The person goes on after a pause.
@@ -217,11 +217,14 @@ pub(super) fn restart(unit: &Unit, turn: &Turn, reason: &str) -> Result<Decided,
 }
 
 fn control(unit: &Unit, action: ControlAction, reason: &str) -> Event {
-    Event::own(unit.round, Body::Control(Control { action, reason: reason.to_owned(), waived: None, until: None }))
+    Event::own(
+        unit.rounds.round,
+        Body::Control(Control { action, reason: reason.to_owned(), waived: None, until: None }),
+    )
 }
 
 fn answer(unit: &Unit, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event {
-    let mut event = Event::own(unit.round, Body::HumanReply(reply));
+    let mut event = Event::own(unit.rounds.round, Body::HumanReply(reply));
     event.sender = Party::Human;
     event.recipient = match &asked.by {
         Party::Agent(_) => asked.by.clone(),
@@ -232,8 +235,8 @@ fn answer(unit: &Unit, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event
 }
 
 fn which<'a>(unit: &'a Unit, named: Option<&crate::ids::MsgId>) -> Result<&'a OpenQuestion, Refusal> {
-    let open = || unit.questions.iter().map(|open| open.id.clone()).collect::<Vec<_>>();
-    match (named, unit.questions.as_slice()) {
+    let open = || unit.gate.questions.iter().map(|open| open.id.clone()).collect::<Vec<_>>();
+    match (named, unit.gate.questions.as_slice()) {
         (Some(id), all) => all
             .iter()
             .find(|one| one.id == *id)
@@ -247,7 +250,7 @@ fn which<'a>(unit: &'a Unit, named: Option<&crate::ids::MsgId>) -> Result<&'a Op
 /// The person takes the work as it is: open findings and a missing second review are waived, nothing else.
 fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided, Refusal> {
     let no = |why: String| Err(Refusal::CannotAccept { why });
-    if unit.questions.iter().any(|open| open.id != asked.id) {
+    if unit.gate.questions.iter().any(|open| open.id != asked.id) {
         return no("other questions are open".to_owned());
     }
     if let Some(check) = unit.checks_not_passed().first() {
@@ -256,7 +259,7 @@ fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided
     if unit.changes_nothing() {
         return no("the work changes no file".to_owned());
     }
-    if unit.snapshot.is_none() || unit.reviewed.as_ref() != unit.tree() {
+    if unit.evidence.snapshot.is_none() || unit.rounds.reviewed.as_ref() != unit.tree() {
         return no("this tree has not been reviewed".to_owned());
     }
     Ok(Decided::one(event))
@@ -266,10 +269,10 @@ fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided
 fn accept_missing_checks(unit: &Unit, event: Event) -> Decided {
     let mut events = vec![event];
     let Some(tree) = unit.tree() else { return Decided::of(events) };
-    let tries = |check: &Check| unit.could_not.get(&check.name).copied().unwrap_or(0);
+    let tries = |check: &Check| unit.evidence.could_not.get(&check.name).copied().unwrap_or(0);
     for check in unit.rules.checks.iter().filter(|check| tries(check) >= CHECK_TRIES) {
         let fact = Evidence::NotAvailable { check: check.name.clone(), tree: tree.clone() };
-        events.push(Event::own(unit.round, Body::Evidence(fact)));
+        events.push(Event::own(unit.rounds.round, Body::Evidence(fact)));
     }
     Decided::of(events)
 }

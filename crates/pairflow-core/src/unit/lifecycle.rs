@@ -28,8 +28,8 @@ fn checkable(rules: &Rules) -> Result<(), Refusal> {
 /// The workspace is there: the task goes out.
 pub(super) fn ready(unit: &Unit, workspace: &Workspace) -> Decided {
     let task = Task {
-        task: unit.task.clone(),
-        acceptance_criteria: unit.acceptance_criteria.clone(),
+        task: unit.about.task.clone(),
+        acceptance_criteria: unit.about.acceptance_criteria.clone(),
         scope: unit.rules.scope.clone(),
     };
     let mut out = Event::own(1, Body::Task(task));
@@ -54,7 +54,7 @@ pub(super) fn mint(unit: &Unit, agent: &AgentId, token_sha256: &str) -> Result<D
 
 /// The person adopts what git says now about who commits.
 pub(super) fn set_identity(unit: &Unit, identity: &CommitIdentity) -> Decided {
-    if unit.identity.as_ref() == Some(identity) {
+    if unit.about.identity.as_ref() == Some(identity) {
         return Decided::default();
     }
     Decided::one(own(unit, Lifecycle::IdentitySet { identity: identity.clone() }))
@@ -74,7 +74,7 @@ pub(super) fn update_paused(unit: &Unit) -> Result<Decided, Refusal> {
 
 /// The base branch is to be merged.
 pub(super) fn update(unit: &Unit) -> Decided {
-    if unit.updating {
+    if unit.gate.updating {
         return Decided::default();
     }
     Decided::one(own(unit, Lifecycle::UpdateRequested { resolved: None }))
@@ -83,7 +83,7 @@ pub(super) fn update(unit: &Unit) -> Decided {
 /// The same merge is to be made again, now that the person has resolved its conflict.
 pub(super) fn update_resolved(unit: &Unit, now: Moment) -> Result<Decided, Refusal> {
     let mut decided = decide(unit, &Command::Update, now)?;
-    let Some(conflict) = &unit.conflict else {
+    let Some(conflict) = &unit.gate.conflict else {
         let why = "no update has met a conflict since, so there is none to resolve";
         return Err(Refusal::Untimely { state: unit.phase.name(), command: "update", why, first: "update" });
     };
@@ -107,7 +107,7 @@ impl Unit {
     /// Says what a merge of the base branch takes away, as the object of a sentence; nothing if it costs nothing.
     /// `same_patch` says whether the work stays the same change.
     pub fn lost_by_update(&self, same_patch: bool) -> Option<String> {
-        let lost = if same_patch { &[] } else { self.streak.as_slice() };
+        let lost = if same_patch { &[] } else { self.rounds.streak.as_slice() };
         let reviews: Vec<_> = lost.iter().map(|review| format!("{} (round {})", review.agent, review.round)).collect();
         let reviews = match reviews.len() {
             0 => None,
@@ -122,7 +122,7 @@ impl Unit {
 
 /// Refuses what must not happen while the base branch is being merged.
 pub(super) fn not_updating(unit: &Unit, command: &'static str) -> Result<(), Refusal> {
-    if !unit.updating {
+    if !unit.gate.updating {
         return Ok(());
     }
     let why = Some("the base branch is being merged into the worktree".to_owned());
@@ -143,9 +143,11 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
     let mut events = vec![own(unit, fact)];
     for snapshot in snapshots {
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
-        events.push(Event::own(unit.round, Body::Evidence(fact)));
+        events.push(Event::own(unit.rounds.round, Body::Evidence(fact)));
     }
-    events.extend(verdict_on_merge(unit, same_patch).map(|verdict| Event::own(unit.round, Body::Verdict(verdict))));
+    events.extend(
+        verdict_on_merge(unit, same_patch).map(|verdict| Event::own(unit.rounds.round, Body::Verdict(verdict))),
+    );
     events.extend(human::another_tree(unit));
     Ok(Decided::of(events))
 }
@@ -187,7 +189,7 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes, recheck });
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    let verdict = verdict_with_rules(unit, rules).map(|verdict| Event::own(unit.round, Body::Verdict(verdict)));
+    let verdict = verdict_with_rules(unit, rules).map(|verdict| Event::own(unit.rounds.round, Body::Verdict(verdict)));
     let answers = human::try_again(unit, |check| set_up_anew || other.contains(check));
     Ok(Decided::of(std::iter::once(event).chain(verdict).chain(answers).collect()))
 }
@@ -195,7 +197,7 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
 /// The verdict on clean reviews that rest on checks which `rules` change; nothing if there are none.
 pub(super) fn verdict_with_rules(unit: &Unit, rules: &Rules) -> Option<Verdict> {
     let changed = !changed_checks(&unit.rules, rules).is_empty() && any_missing(unit, rules);
-    (changed && !unit.streak.is_empty()).then(|| strict::no_longer_clean(unit, Judged::Checks, Next::Review))
+    (changed && !unit.rounds.streak.is_empty()).then(|| strict::no_longer_clean(unit, Judged::Checks, Next::Review))
 }
 
 /// Whether a check has to run once `rules` are in force.
@@ -235,5 +237,5 @@ pub(super) fn give_up(unit: &Unit, reason: &str) -> Decided {
 
 /// A fact about the bubble itself.
 pub(super) fn own(unit: &Unit, event: Lifecycle) -> Event {
-    Event::own(unit.round, Body::Lifecycle(event))
+    Event::own(unit.rounds.round, Body::Lifecycle(event))
 }

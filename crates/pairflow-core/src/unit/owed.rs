@@ -67,7 +67,7 @@ pub enum Effect {
 pub fn owed(unit: &Unit) -> Vec<Effect> {
     // The tree that a hand-over left is recorded before anything is merged into it.
     let closing = unit.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_)));
-    if unit.updating && !closing && !unit.phase.is_final() {
+    if unit.gate.updating && !closing && !unit.phase.is_final() {
         return vec![Effect::Update];
     }
     match &unit.phase {
@@ -92,8 +92,9 @@ pub fn missing_checks(unit: &Unit) -> Vec<(&Check, Place)> {
 /// Where a check has to be run, if it has.
 fn missing(unit: &Unit, check: &Check) -> Option<Place> {
     let here = if unit.rules.checks_in == ChecksIn::Worktree { Place::Worktree } else { Place::Checkout };
-    let settled = if unit.streak.is_empty() || check.is_own() || here == Place::Worktree { here } else { Place::Fresh };
-    if unit.snapshot.is_none() || unit.is_untouched() {
+    let settled =
+        if unit.rounds.streak.is_empty() || check.is_own() || here == Place::Worktree { here } else { Place::Fresh };
+    if unit.evidence.snapshot.is_none() || unit.is_untouched() {
         return unit.wants_baseline(check).then_some(Place::Base);
     }
     match unit.check(&check.name) {
@@ -106,7 +107,7 @@ fn missing(unit: &Unit, check: &Check) -> Option<Place> {
 /// Returns in how many milliseconds, counted from the moment beside it, a [`crate::unit::Command::Tick`] is due, if the
 /// agent whose turn it is was last `active` then.
 pub fn next_deadline(unit: &Unit, active: Option<Moment>) -> Option<(Moment, u64)> {
-    if let Some(parked) = unit.parked.as_ref().filter(|_| unit.is_at_work()) {
+    if let Some(parked) = unit.presence.parked.as_ref().filter(|_| unit.is_at_work()) {
         return Some((parked.since, parked.lasts()));
     }
     let (heard, silence) = unit.silence_ends(active)?;
@@ -119,11 +120,11 @@ pub fn next_deadline(unit: &Unit, active: Option<Moment>) -> Option<(Moment, u64
 fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
     match &turn.stage {
         Stage::Closing(handover) => {
-            vec![Effect::TakeSnapshot { author: handover.author(), number: unit.snapshots + 1 }]
+            vec![Effect::TakeSnapshot { author: handover.author(), number: unit.evidence.snapshots + 1 }]
         }
         Stage::Opening if unit.paused => Vec::new(),
         Stage::Opening => {
-            let tried = |check: &Check| unit.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
+            let tried = |check: &Check| unit.evidence.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
             let missing = missing_checks(unit);
             let reproducers = unit
                 .to_reproduce()
@@ -137,11 +138,11 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
             effects
         }
         Stage::Open if going && unit.rules.driver == DriverKind::Script => {
-            let nth = unit.held.get(&turn.agent).map_or(1, |held| held.count);
+            let nth = unit.rounds.held.get(&turn.agent).map_or(1, |held| held.count);
             vec![Effect::RunAgent { turn: turn.number, agent: turn.agent.clone(), nth }]
         }
-        Stage::Open if going && unit.parked.is_none() => {
-            let here = unit.outbox.iter().filter(|notice| notice.turn == turn.number);
+        Stage::Open if going && unit.presence.parked.is_none() => {
+            let here = unit.presence.outbox.iter().filter(|notice| notice.turn == turn.number);
             let deliver = |it: &Notice| Effect::Deliver { notice: it.number, agent: it.agent.clone(), turn: it.turn };
             here.map(deliver).collect()
         }

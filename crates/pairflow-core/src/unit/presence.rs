@@ -90,7 +90,7 @@ impl Unit {
 
     /// Returns the notice that waits for `agent`.
     pub fn notice_for(&self, agent: &AgentId) -> Option<&Notice> {
-        self.outbox.iter().find(|notice| notice.agent == *agent)
+        self.presence.outbox.iter().find(|notice| notice.agent == *agent)
     }
 
     /// Whether an agent has an open turn that nobody has interrupted.
@@ -105,7 +105,7 @@ impl Unit {
     }
 
     fn watched(&self) -> Option<&Turn> {
-        self.phase.turn().filter(|_| self.is_at_work() && self.parked.is_none())
+        self.phase.turn().filter(|_| self.is_at_work() && self.presence.parked.is_none())
     }
 }
 
@@ -139,13 +139,13 @@ pub(super) fn decide_presence(unit: &Unit, command: &Command, now: Moment) -> Op
 /// Time went by: an agent that was silent for too long, or has the turn for too long, becomes a question, once.
 fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
     if let Some(parked) =
-        unit.parked.as_ref().filter(|parked| unit.is_at_work() && now.since(parked.since) >= parked.lasts())
+        unit.presence.parked.as_ref().filter(|parked| unit.is_at_work() && now.since(parked.since) >= parked.lasts())
     {
         return Decided::one(unpark(unit, parked));
     }
     let Some(turn) = unit.watched() else { return Decided::default() };
     let gone = |limit: Option<(Moment, u64)>| limit.is_some_and(|(since, limit)| now.since(since) >= limit);
-    let (agent, round, seat, id) = (&turn.agent, unit.round, turn.seat, &unit.id);
+    let (agent, round, seat, id) = (&turn.agent, unit.rounds.round, turn.seat, &unit.id);
     if gone(unit.silence_ends(active)) {
         let question = format!(
             "{agent} has not sent a pairflow command for {} (round {round}, as {seat}). Go on with 'pairflow resume {id}' when it is back at work.",
@@ -165,7 +165,7 @@ fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
 
 /// A notice is about to be sent.
 fn sent(unit: &Unit, number: u64) -> Result<Decided, Refusal> {
-    let notice = unit.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
+    let notice = unit.presence.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
     if notice.attempts >= ATTEMPTS {
         return Err(Refusal::NotOwed);
     }
@@ -175,7 +175,7 @@ fn sent(unit: &Unit, number: u64) -> Result<Decided, Refusal> {
 /// An agent is known to have a notice. That it was silent before needs no answer any more.
 fn acknowledged(unit: &Unit, agent: &AgentId, number: u64) -> Result<Decided, Refusal> {
     let mine = |notice: &&Notice| notice.number == number && notice.agent == *agent;
-    let notice = unit.outbox.iter().find(mine).cloned();
+    let notice = unit.presence.outbox.iter().find(mine).cloned();
     let known = notice.or_else(|| read_without_notice(unit, agent, number)).ok_or(Refusal::NotOwed)?;
     let mut events = withdrawals(unit, agent, |_| true);
     events.push(delivery(unit, &known, 0, true));
@@ -191,7 +191,7 @@ fn read_without_notice(unit: &Unit, agent: &AgentId, number: u64) -> Option<Noti
 
 /// A notice was sent as often as makes sense.
 fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided, Refusal> {
-    let notice = unit.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
+    let notice = unit.presence.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
     if asked(unit, &notice.agent, QuestionKind::Undelivered) {
         return Ok(Decided::default());
     }
@@ -223,7 +223,8 @@ fn active(unit: &Unit, agent: &AgentId) -> Decided {
     if let Some(turn) = unit.disturbed_by(agent) {
         events.push(own(unit, Lifecycle::AtWorkOutOfTurn { agent: agent.clone(), turn }));
     }
-    events.extend(unit.parked.iter().filter(|parked| parked.agent == *agent).map(|parked| unpark(unit, parked)));
+    events
+        .extend(unit.presence.parked.iter().filter(|parked| parked.agent == *agent).map(|parked| unpark(unit, parked)));
     Decided::of(events)
 }
 
@@ -235,13 +236,13 @@ fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
     if turn.nudges < NUDGES {
         let reason = "it ended its turn without a pairflow command".to_owned();
         let control = Control { action: ControlAction::Nudge, reason, waived: None, until: None };
-        let mut event = Event::own(unit.round, Body::Control(control));
+        let mut event = Event::own(unit.rounds.round, Body::Control(control));
         event.recipient = Party::Agent(agent.clone());
         return Decided::one(event);
     }
     let question = format!(
         "{agent} has stopped without handing over (round {}, as {}), although it was reminded. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'.",
-        unit.round,
+        unit.rounds.round,
         turn.seat,
         id = unit.id
     );
@@ -287,12 +288,12 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment
     if !asked(unit, agent, kind) {
         let (about, wants) = (Some(agent.clone()), (kind == QuestionKind::Permit).then(|| what.to_owned()));
         let asked = Question { about, wants, ..Question::new(kind, question) };
-        events.push(Event::own(unit.round, Body::HumanQuestion(asked)));
+        events.push(Event::own(unit.rounds.round, Body::HumanQuestion(asked)));
     }
     if kind == QuestionKind::Permission {
         // No hook waits any more: what a person answered now would reach nobody.
         let is_held = |open: &&OpenQuestion| wanted(open) == Some((agent, what));
-        let held = unit.questions.iter().filter(is_held);
+        let held = unit.gate.questions.iter().filter(is_held);
         events.extend(held.map(|open| take_back(unit, open, "it is asked in its pane now".to_owned())));
     }
     Decided::of(events)
@@ -305,11 +306,11 @@ fn is_soon(until: Timestamp, now: Moment) -> bool {
 
 /// Nothing is expected of the turn's holder until its account can be used again.
 fn park(unit: &Unit, agent: &AgentId, what: &str, until: Timestamp) -> Decided {
-    if unit.parked.is_some() {
+    if unit.presence.parked.is_some() {
         return Decided::default();
     }
     let control = Control { action: ControlAction::Park, reason: what.to_owned(), waived: None, until: Some(until) };
-    let mut event = Event::own(unit.round, Body::Control(control));
+    let mut event = Event::own(unit.rounds.round, Body::Control(control));
     event.recipient = Party::Agent(agent.clone());
     Decided::one(event)
 }
@@ -354,13 +355,13 @@ pub(super) fn come_back(unit: &Unit, command: &Command) -> Option<Result<Decided
 /// The answers with which pairflow takes back what it asked about the presence of `agent`, no matter who has the turn.
 pub(super) fn withdrawals(unit: &Unit, agent: &AgentId, which: impl Fn(QuestionKind) -> bool) -> Vec<Event> {
     let its_own = |open: &&OpenQuestion| open.kind.is_about_presence() && is_about(unit, open, agent);
-    let open = unit.questions.iter().filter(its_own).filter(|open| which(open.kind));
+    let open = unit.gate.questions.iter().filter(its_own).filter(|open| which(open.kind));
     open.map(|open| take_back(unit, open, format!("{agent} is at work again"))).collect()
 }
 
 /// The answer with which pairflow takes back a question of its own.
 fn take_back(unit: &Unit, open: &OpenQuestion, message: String) -> Event {
-    let mut event = Event::own(unit.round, Body::HumanReply(Reply { message, decision: None }));
+    let mut event = Event::own(unit.rounds.round, Body::HumanReply(Reply { message, decision: None }));
     event.in_reply_to = Some(open.id.clone());
     event
 }
@@ -371,12 +372,12 @@ pub(crate) fn notified(unit: &Unit) -> bool {
 }
 
 fn asked(unit: &Unit, agent: &AgentId, kind: QuestionKind) -> bool {
-    unit.questions.iter().any(|open| open.kind == kind && is_about(unit, open, agent))
+    unit.gate.questions.iter().any(|open| open.kind == kind && is_about(unit, open, agent))
 }
 
 /// Whether all that is open is about the presence of `agent`, so that its next command answers it.
 pub(super) fn only_about(unit: &Unit, agent: &AgentId) -> bool {
-    unit.questions.iter().all(|open| open.kind.is_about_presence() && is_about(unit, open, agent))
+    unit.gate.questions.iter().all(|open| open.kind.is_about_presence() && is_about(unit, open, agent))
 }
 
 /// Whether a question about presence is about `agent`; one that does not say so is about the turn's holder.
@@ -386,14 +387,15 @@ fn is_about(unit: &Unit, open: &OpenQuestion, agent: &AgentId) -> bool {
 }
 
 fn delivery(unit: &Unit, notice: &Notice, attempt: u32, acknowledged: bool) -> Event {
-    let mut event = Event::own(unit.round, Body::Delivery(Delivery { notice: notice.number, attempt, acknowledged }));
+    let mut event =
+        Event::own(unit.rounds.round, Body::Delivery(Delivery { notice: notice.number, attempt, acknowledged }));
     event.recipient = Party::Agent(notice.agent.clone());
     event
 }
 
 fn unpark(unit: &Unit, parked: &Parked) -> Event {
     let control = Control { action: ControlAction::Unpark, reason: String::new(), waived: None, until: None };
-    let mut event = Event::own(unit.round, Body::Control(control));
+    let mut event = Event::own(unit.rounds.round, Body::Control(control));
     event.recipient = Party::Agent(parked.agent.clone());
     event
 }

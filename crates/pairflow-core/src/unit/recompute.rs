@@ -117,7 +117,7 @@ fn follows(before: &Unit, sender: &Party, claim: &Convergence) -> Result<(), Unf
         _ => before.clone(),
     };
     let waived = !certificate.waived.is_empty();
-    let mut unmet = unmet(&unit, &unit.streak);
+    let mut unmet = unmet(&unit, &unit.rounds.streak);
     unmet.retain(|criterion| !(waived && can_be_waived(criterion)));
     if !unmet.is_empty() {
         return Err(Unfounded::Missing(unmet));
@@ -125,7 +125,7 @@ fn follows(before: &Unit, sender: &Party, claim: &Convergence) -> Result<(), Unf
     if waived && certificate.waived != waivers(&unit) {
         return Err(Unfounded::Waivers);
     }
-    match strict::certify(&unit, &unit.streak, certificate.waived.clone()) {
+    match strict::certify(&unit, &unit.rounds.streak, certificate.waived.clone()) {
         Some(expected) if expected == *certificate => Ok(()),
         _ => Err(Unfounded::Differs),
     }

@@ -28,7 +28,7 @@ impl crate::unit::Unit {
     /// Returns the line with which an agent joins by itself, from any shell: nothing that it does elsewhere counts.
     pub fn joining(&self, agent: &crate::ids::AgentId) -> String {
         let join = format!("eval \"$(pairflow env {} --agent {agent})\"", self.id);
-        match &self.workspace {
+        match &self.evidence.workspace {
             Some(workspace) => format!("cd '{}' && {join}", workspace.path.replace('\'', "'\\''")),
             None => join,
         }

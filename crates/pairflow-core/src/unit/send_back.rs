@@ -31,9 +31,10 @@ pub fn failing(unit: &Unit) -> Vec<String> {
 impl Unit {
     /// Whether the newest tree is that of the base.
     pub fn changes_nothing(&self) -> bool {
-        self.workspace
+        self.evidence
+            .workspace
             .as_ref()
-            .is_some_and(|workspace| Some(&workspace.base_tree) == self.snapshot.as_ref().map(|one| &one.tree))
+            .is_some_and(|workspace| Some(&workspace.base_tree) == self.evidence.snapshot.as_ref().map(|one| &one.tree))
     }
 
     /// Returns the required checks that fail on the newest tree.
@@ -45,14 +46,14 @@ impl Unit {
     /// Returns the rows that block and whose reproducer shows the fault. Where one could not be run, nobody knows; and
     /// what the producer says against a reproducer is for its author to hear.
     pub fn failing_rows(&self) -> impl Iterator<Item = &Row> {
-        let unknown = move |row: &Row| self.could_not.contains_key(&Self::tries_of(row.id));
+        let unknown = move |row: &Row| self.evidence.could_not.contains_key(&Self::tries_of(row.id));
         let shown = move |row: &&Row| row.proven() && row.state != RowState::Disputed && !unknown(row);
         self.ledger.blocking().filter(shown)
     }
 
     /// Says for each finding that a reproducer shows what can be done if the reproducer itself is wrong.
     pub(crate) fn about_reproducers(&self) -> String {
-        let (id, implementer) = (&self.id, &self.seats.producer);
+        let (id, implementer) = (&self.id, &self.rounds.seats.producer);
         let shown = self.ledger.blocking().filter(|row| row.proven()).take(TOLD);
         let told = shown.filter_map(|row| {
             let (finding, author) = (row.id, row.reproducer_by()?);
@@ -67,13 +68,13 @@ impl Unit {
     /// Returns the hand-over of `agent` that came back and still would, as long as the agent is not known to know that.
     pub fn returned_to(&self, agent: &AgentId) -> Option<&Returned> {
         let holds = self.phase.turn().is_some_and(|turn| turn.agent == *agent);
-        self.returned.as_ref().filter(|_| holds && !failing(self).is_empty())
+        self.rounds.returned.as_ref().filter(|_| holds && !failing(self).is_empty())
     }
 
     /// Returns why the work came back to `agent`, if it is its turn for that reason.
     pub fn came_back_to(&self, agent: &AgentId) -> Vec<String> {
         let producer = |turn: &Turn| turn.agent == *agent && turn.seat == Seat::Producer;
-        let back = self.sent_back > 0 && self.phase.turn().is_some_and(producer);
+        let back = self.rounds.sent_back > 0 && self.phase.turn().is_some_and(producer);
         if back { failing(self) } else { Vec::new() }
     }
 }
@@ -81,21 +82,21 @@ impl Unit {
 /// Sends work back on which something fails; or asks about it, if the same files came back before.
 pub(super) fn send_back(unit: &Unit) -> Option<Event> {
     let why = failing(unit);
-    let asked = unit.questions.iter().any(|open| open.kind.is_about_checks());
+    let asked = unit.gate.questions.iter().any(|open| open.kind.is_about_checks());
     if !is_next(unit) || why.is_empty() || asked {
         return None;
     }
-    let here = unit.went_back.as_ref().filter(|last| Some(&last.tree) == unit.tree());
-    let merged = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
+    let here = unit.rounds.went_back.as_ref().filter(|last| Some(&last.tree) == unit.tree());
+    let merged = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
     if merged && !here.is_some_and(|last| last.asked) {
         return Some(merged_question(unit, &why));
     }
     let same = |last: &&super::WentBack| Some(&last.tree) == unit.tree() && last.why == why;
-    match unit.went_back.as_ref().filter(same) {
+    match unit.rounds.went_back.as_ref().filter(same) {
         Some(last) if !last.asked => Some(question(unit, &why)),
-        None if unit.sent_back >= SEND_BACKS => None,
+        None if unit.rounds.sent_back >= SEND_BACKS => None,
         _ => {
-            let agent = unit.seats.producer.clone();
+            let agent = unit.rounds.seats.producer.clone();
             let mut event = own(unit, Lifecycle::SentBack { agent: agent.clone(), why });
             event.recipient = Party::Agent(agent);
             Some(event)
@@ -116,16 +117,19 @@ fn merged_question(unit: &Unit, why: &[String]) -> Event {
 
 /// Asks what is to become of files that fail again in the same way.
 fn question(unit: &Unit, why: &[String]) -> Event {
-    question_about(unit, format!("{} handed over the same files again, and {}.", unit.seats.producer, why.join(", ")))
+    question_about(
+        unit,
+        format!("{} handed over the same files again, and {}.", unit.rounds.seats.producer, why.join(", ")),
+    )
 }
 
 /// The question about what fails on the newest tree: commands, last lines, and what can be done.
 fn question_about(unit: &Unit, mut text: String) -> Event {
-    let (agent, id) = (&unit.seats.producer, &unit.id);
+    let (agent, id) = (&unit.rounds.seats.producer, &unit.id);
     for name in unit.failing_checks() {
         let command = unit.rules.checks.iter().find(|check| check.name == name).map(|check| check.command.as_str());
         text.push_str(&format!("\n'{name}' runs: {}", command.unwrap_or_default()));
-        let receipt = unit.receipts.iter().rev().find(|receipt| receipt.check == name);
+        let receipt = unit.evidence.receipts.iter().rev().find(|receipt| receipt.check == name);
         text.push_str(&receipt.map(quoted).unwrap_or_default());
     }
     for row in unit.failing_rows().take(TOLD) {
@@ -134,7 +138,7 @@ fn question_about(unit: &Unit, mut text: String) -> Event {
         let tail = row.reproducer.iter().flat_map(|one| one.tail.lines());
         tail.for_each(|line| text.push_str(&format!("\n  {line}")));
     }
-    let last = unit.summaries.back().map(|said| format!("\n{} says: {}", said.agent, said.summary));
+    let last = unit.gate.summaries.back().map(|said| format!("\n{} says: {}", said.agent, said.summary));
     text.push_str(&last.unwrap_or_default());
     let own = |name: &&str| unit.rules.checks.iter().any(|check| check.name == **name && check.is_own());
     let correct = unit.failing_checks().find(|name| !own(name)).map(|name| {
@@ -157,11 +161,11 @@ pub(super) fn quoted(receipt: &Receipt) -> String {
 /// Whether a critic is about to review what the producer left, and all evidence about it is there.
 fn is_next(unit: &Unit) -> bool {
     let opening = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Opening);
-    let author = unit.snapshot.as_ref().and_then(|snapshot| snapshot.author.as_ref());
-    let produced = author == Some(&Party::Agent(unit.seats.producer.clone()));
+    let author = unit.evidence.snapshot.as_ref().and_then(|snapshot| snapshot.author.as_ref());
+    let produced = author == Some(&Party::Agent(unit.rounds.seats.producer.clone()));
     // What a review found nothing in, and fails now, goes back as well.
     opening
-        && (produced || !unit.streak.is_empty())
+        && (produced || !unit.rounds.streak.is_empty())
         && missing_checks(unit).is_empty()
         && unit.to_reproduce().next().is_none()
 }

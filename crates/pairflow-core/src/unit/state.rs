@@ -32,6 +32,35 @@ pub const CHECK_TRIES: u32 = 3;
 pub struct Unit {
     /// Its name.
     pub id: BubbleId,
+    /// What a bubble is about, as its first lines say.
+    pub about: About,
+    /// The configuration in force.
+    pub rules: Rules,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Whether a person paused it.
+    pub paused: bool,
+    /// The loop so far: rounds, seats, turns, and the reviews that count.
+    pub rounds: Rounds,
+    /// The findings.
+    pub ledger: Ledger,
+    /// What is known of the work: its trees, and what pairflow ran on them.
+    pub evidence: Evidence,
+    /// The programs of the agents, and what they are told.
+    pub presence: Presence,
+    /// What is between the loop and a person: questions, words, the package, and merges of the base.
+    pub gate: Gate,
+    /// The newest retry keys.
+    pub keys: VecDeque<(Key, MsgId)>,
+    /// The newest warnings since anything else happened: the same one is not written twice.
+    pub warnings: VecDeque<(Party, Warning)>,
+    /// When a command was last accepted.
+    pub last_command_at: Timestamp,
+}
+
+/// What a bubble is about, as its first lines say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct About {
     /// The repository's root.
     pub repo: String,
     /// The task.
@@ -41,26 +70,23 @@ pub struct Unit {
     /// How the check commands were confirmed.
     pub confirmed: String,
     /// Who makes the commit; nothing in bubbles of older versions.
-    #[serde(default)]
     pub identity: Option<CommitIdentity>,
-    /// The configuration in force.
-    pub rules: Rules,
-    /// Where it stands.
-    pub phase: Phase,
-    /// Whether a person paused it.
-    pub paused: bool,
+    /// When the bubble was created.
+    pub created_at: Timestamp,
+}
+
+/// The loop so far: rounds, seats, turns, and the reviews that count.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Rounds {
     /// The present round; 0 before the start.
     pub round: u32,
     /// What was used of the present budget.
     pub spent: Spent,
     /// How often work went back to the producer in this round without a review.
-    #[serde(default)]
     pub sent_back: u32,
     /// The hand-over that came back, until its sender is known to have learned so.
-    #[serde(default)]
     pub returned: Option<Returned>,
     /// What went back last without a review.
-    #[serde(default)]
     pub went_back: Option<WentBack>,
     /// Who sits where.
     pub seats: Seats,
@@ -70,6 +96,19 @@ pub struct Unit {
     pub turns: u32,
     /// How many turns each agent has held, and which was the last.
     pub held: BTreeMap<AgentId, Held>,
+    /// Which tree each agent reviewed last, and when.
+    pub reviewed_by: BTreeMap<AgentId, Reviewed>,
+    /// The tree of the last review, whatever it found.
+    pub reviewed: Option<TreeId>,
+    /// The clean reviews of the newest snapshot's tree, in order; also of a tree that differs from it by the base alone.
+    pub streak: Vec<CleanReview>,
+    /// In whose turns files changed so far.
+    pub authors: Vec<Party>,
+}
+
+/// What is known of the work: its trees, and what pairflow ran on them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Evidence {
     /// Where the agents work.
     pub workspace: Option<Workspace>,
     /// The newest snapshot.
@@ -77,7 +116,6 @@ pub struct Unit {
     /// How many snapshots were taken.
     pub snapshots: u64,
     /// In which rounds each file was changed that differs from the base, as far as the snapshots list them.
-    #[serde(default)]
     pub touched: BTreeMap<String, Vec<u32>>,
     /// What the checks said of the newest snapshot's tree.
     pub receipts: Vec<Receipt>,
@@ -88,88 +126,67 @@ pub struct Unit {
     /// Checks that a person called not available for the newest snapshot's tree.
     pub not_available: Vec<String>,
     /// What the checks said of the base, before there was any work.
-    #[serde(default)]
     pub baseline: Vec<Receipt>,
     /// The checks that fail on the base, as the person knows.
-    #[serde(default)]
     pub known_failures: Vec<String>,
-    /// The findings.
-    pub ledger: Ledger,
-    /// Which tree each agent reviewed last, and when.
-    pub reviewed_by: BTreeMap<AgentId, Reviewed>,
+    /// Checks that the person waived, with the reason.
+    pub waived_checks: BTreeMap<String, String>,
+    /// Whether the next snapshot differs from the newest one by a merged base alone.
+    pub base_only: bool,
+}
+
+/// The programs of the agents, and what they are told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Presence {
+    /// How many notices were given out.
+    pub notices: u64,
+    /// The notices that their agents are not known to have, at most one an agent.
+    pub outbox: Vec<Notice>,
+    /// The sessions of the agents' programs.
+    pub sessions: BTreeMap<AgentId, AgentSession>,
+    /// How often a person wanted the agents started again.
+    pub restarts: u32,
+    /// An agent of which nothing is expected for a while.
+    pub parked: Option<Parked>,
+    /// The hashes of the agents' tokens.
+    pub tokens: BTreeMap<AgentId, String>,
+}
+
+/// What is between the loop and a person: questions, words, the package, and merges of the base.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gate {
+    /// The open questions, oldest first.
+    pub questions: Vec<OpenQuestion>,
+    /// Whether a person has answered something since questions are open, of which the turn's holder is to be told.
+    pub untold: bool,
+    /// What the person said since the last producer turn ended, newest last.
+    pub notes: Vec<String>,
+    /// What the person said before that, newest last: it still holds.
+    pub said_before: Vec<String>,
+    /// What the agents said, newest last.
+    pub summaries: VecDeque<Said>,
     /// What the person has to know to decide, as far as an agent has said it.
     pub explanation: Explanation,
     /// The steps of the last document review.
     pub steps: Vec<Step>,
     /// How the implementer of a document would implement it, as handed over last.
-    #[serde(default)]
     pub outline: String,
     /// The document of which the person said to have understood it.
     pub understood: Option<TreeId>,
-    /// Checks that the person waived, with the reason.
-    pub waived_checks: BTreeMap<String, String>,
-    /// The tree of the last review, whatever it found.
-    pub reviewed: Option<TreeId>,
-    /// The clean reviews of the newest snapshot's tree, in order; also of a tree that differs from it by the base alone.
-    pub streak: Vec<CleanReview>,
-    /// Whether the next snapshot differs from the newest one by a merged base alone.
-    #[serde(default)]
-    pub base_only: bool,
-    /// In whose turns files changed so far.
-    pub authors: Vec<Party>,
-    /// The open questions, oldest first.
-    pub questions: Vec<OpenQuestion>,
-    /// Whether a person has answered something since questions are open, of which the turn's holder is to be told.
-    #[serde(default)]
-    pub untold: bool,
-    /// What the person said since the last producer turn ended, newest last.
-    pub notes: Vec<String>,
-    /// What the person said before that, newest last: it still holds.
-    #[serde(default)]
-    pub said_before: Vec<String>,
-    /// What the agents said, newest last.
-    pub summaries: VecDeque<Said>,
     /// Why the last start did not work.
     pub start_failed: Option<String>,
     /// What was accepted.
     pub certificate: Option<Certificate>,
+    /// When the package that is up for approval was put up for it.
+    pub package_at: Timestamp,
     /// A merge of the base branch that was asked for and is not confirmed yet.
     pub updating: bool,
     /// The conflict that the merge under way takes as resolved.
-    #[serde(default)]
     pub resolved: Option<Conflict>,
     /// The conflict that the last merge of the base branch met.
-    #[serde(default)]
     pub conflict: Option<Conflict>,
     /// The commit of the base branch that holds the work.
     pub merged: Option<crate::ids::CommitId>,
-    /// How many notices were given out.
-    #[serde(default)]
-    pub notices: u64,
-    /// The notices that their agents are not known to have, at most one an agent.
-    #[serde(default)]
-    pub outbox: Vec<Notice>,
-    /// The sessions of the agents' programs.
-    #[serde(default)]
-    pub sessions: BTreeMap<AgentId, AgentSession>,
-    /// How often a person wanted the agents started again.
-    #[serde(default)]
-    pub restarts: u32,
-    /// An agent of which nothing is expected for a while.
-    #[serde(default)]
-    pub parked: Option<Parked>,
-    /// The hashes of the agents' tokens.
-    pub tokens: BTreeMap<AgentId, String>,
-    /// The newest retry keys.
-    pub keys: VecDeque<(Key, MsgId)>,
-    /// The newest warnings since anything else happened: the same one is not written twice.
-    pub warnings: VecDeque<(Party, Warning)>,
-    /// When the package that is up for approval was put up for it.
-    pub package_at: Timestamp,
-    /// When the bubble was created.
-    pub created_at: Timestamp,
-    /// When a command was last accepted.
-    pub last_command_at: Timestamp,
 }
 
 /// What a loop has used since the start, the last rework, or since a person last granted more.
@@ -285,76 +302,26 @@ pub enum CheckState<'a> {
 impl Unit {
     /// A bubble of which nothing is known but its name.
     pub fn new(id: BubbleId) -> Self {
-        let rules = Rules::default();
-        let seats = Seats::chosen(&rules);
         Self {
             id,
-            repo: String::new(),
-            task: String::new(),
-            acceptance_criteria: Vec::new(),
-            confirmed: String::new(),
-            identity: None,
-            rules,
+            about: About::default(),
+            rules: Rules::default(),
             phase: Phase::Created,
             paused: false,
-            round: 0,
-            spent: Spent::default(),
-            sent_back: 0,
-            returned: None,
-            went_back: None,
-            seats,
-            history: Vec::new(),
-            turns: 0,
-            held: BTreeMap::new(),
-            workspace: None,
-            snapshot: None,
-            snapshots: 0,
-            touched: BTreeMap::new(),
-            receipts: Vec::new(),
-            superseded: Vec::new(),
-            could_not: BTreeMap::new(),
-            not_available: Vec::new(),
-            baseline: Vec::new(),
-            known_failures: Vec::new(),
+            rounds: Rounds::default(),
             ledger: Ledger::default(),
-            reviewed_by: BTreeMap::new(),
-            explanation: Explanation::default(),
-            steps: Vec::new(),
-            outline: String::new(),
-            understood: None,
-            waived_checks: BTreeMap::new(),
-            reviewed: None,
-            streak: Vec::new(),
-            base_only: false,
-            authors: Vec::new(),
-            questions: Vec::new(),
-            untold: false,
-            notes: Vec::new(),
-            said_before: Vec::new(),
-            summaries: VecDeque::new(),
-            start_failed: None,
-            certificate: None,
-            updating: false,
-            resolved: None,
-            conflict: None,
-            merged: None,
-            notices: 0,
-            outbox: Vec::new(),
-            sessions: BTreeMap::new(),
-            restarts: 0,
-            parked: None,
-            tokens: BTreeMap::new(),
+            evidence: Evidence::default(),
+            presence: Presence::default(),
+            gate: Gate::default(),
             keys: VecDeque::new(),
             warnings: VecDeque::new(),
-            package_at: Timestamp::default(),
-            created_at: Timestamp::default(),
             last_command_at: Timestamp::default(),
         }
     }
 
     /// Returns the tree that the next turn is expected to find.
     pub fn tree(&self) -> Option<&TreeId> {
-        match (&self.snapshot, &self.workspace) {
+        match (&self.evidence.snapshot, &self.evidence.workspace) {
             (Some(snapshot), _) => Some(&snapshot.tree),
             (None, Some(workspace)) => Some(&workspace.base_tree),
             (None, None) => None,
@@ -363,7 +330,7 @@ impl Unit {
 
     /// Returns what is known of the check called `name` on the newest snapshot.
     pub fn check(&self, name: &str) -> CheckState<'_> {
-        match (self.check_without_waiver(name), self.waived_checks.get(name)) {
+        match (self.check_without_waiver(name), self.evidence.waived_checks.get(name)) {
             (CheckState::NotAvailable, _) => CheckState::NotAvailable,
             (_, Some(reason)) => CheckState::Waived(reason),
             (state, None) => state,
@@ -372,10 +339,10 @@ impl Unit {
 
     /// Returns what would be known of that check if nobody had waived it.
     pub fn check_without_waiver(&self, name: &str) -> CheckState<'_> {
-        if self.not_available.iter().any(|check| check == name) {
+        if self.evidence.not_available.iter().any(|check| check == name) {
             return CheckState::NotAvailable;
         }
-        match self.receipts.iter().rev().find(|receipt| receipt.check == name) {
+        match self.evidence.receipts.iter().rev().find(|receipt| receipt.check == name) {
             Some(receipt) if receipt.outcome.passed() => CheckState::Passed(receipt),
             Some(receipt) if matches!(receipt.outcome, Outcome::Failed { .. }) => CheckState::Failed(receipt),
             _ => CheckState::Missing,
@@ -384,7 +351,7 @@ impl Unit {
 
     /// Returns the failed receipt of the check called `name` on a tree on which it passed later.
     pub fn flaky(&self, name: &str) -> Option<&Receipt> {
-        let failed = self.superseded.iter().rev().find(|receipt| receipt.check == name);
+        let failed = self.evidence.superseded.iter().rev().find(|receipt| receipt.check == name);
         failed.filter(|_| matches!(self.check(name), CheckState::Passed(_)))
     }
 
@@ -403,24 +370,24 @@ impl Unit {
         let answers = pass.map_or(&nothing, |pass| &pass.answers);
         let discuss = pass.is_some_and(|pass| pass.discuss);
         self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk, discuss });
-        self.reviewed = self.tree().cloned();
-        if let Some(tree) = self.reviewed.clone() {
-            self.reviewed_by.insert(by.clone(), Reviewed { round, tree });
+        self.rounds.reviewed = self.tree().cloned();
+        if let Some(tree) = self.rounds.reviewed.clone() {
+            self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
         }
     }
 
     /// Takes over the dry run of a document's producer: the outline, and what it could not resolve.
     pub(crate) fn dry_run(&mut self, by: &AgentId, pass: &Pass) {
         let outline = pass.steps.iter().find(|step| step.step == StepName::DryRun);
-        self.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
+        self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
         let findings = pass.findings.as_deref().unwrap_or_default();
-        let (round, answers, risk) = (self.round, &Answers::default(), &[][..]);
+        let (round, answers, risk) = (self.rounds.round, &Answers::default(), &[][..]);
         self.ledger.block(&Review { by, round, findings, answers, risk, discuss: false });
     }
 
     /// Returns the reproducers that have not been run on the newest snapshot, with their findings.
     pub fn to_reproduce(&self) -> impl Iterator<Item = (FindingId, &str)> {
-        let here = self.snapshot.as_ref().map(|snapshot| &snapshot.tree);
+        let here = self.evidence.snapshot.as_ref().map(|snapshot| &snapshot.tree);
         here.into_iter().flat_map(|tree| self.ledger.to_reproduce(tree)).map(|(row, command)| (row.id, command))
     }
 
@@ -431,22 +398,23 @@ impl Unit {
 
     /// Returns the turn number that a retry of `agent`'s last command would name.
     pub fn last_turn_of(&self, agent: &AgentId) -> u32 {
-        self.held.get(agent).map_or(0, |held| held.last)
+        self.rounds.held.get(agent).map_or(0, |held| held.last)
     }
 
     /// Returns how many of `agent`'s questions were answered.
     pub fn answered_to(&self, agent: &AgentId) -> u32 {
-        self.held.get(agent).map_or(0, |held| held.answered)
+        self.rounds.held.get(agent).map_or(0, |held| held.answered)
     }
 
     /// Counts rounds and reviews anew: the person wants something else, or the tree is another one.
     pub(crate) fn renew_budget(&mut self) {
-        self.spent = Spent::default();
+        self.rounds.spent = Spent::default();
     }
 
     /// Whether the turn that comes next is one more than a loop has without a person.
     pub fn is_at_cap(&self, seat: Seat) -> bool {
-        self.spent.looks >= MAX_LOOKS || (seat == Seat::Producer && self.spent.rounds > self.rules.max_rounds)
+        self.rounds.spent.looks >= MAX_LOOKS
+            || (seat == Seat::Producer && self.rounds.spent.rounds > self.rules.max_rounds)
     }
 }
 
@@ -457,6 +425,12 @@ impl OpenQuestion {
             Party::Agent(_) => &self.question,
             _ => self.question.lines().next().unwrap_or_default(),
         }
+    }
+}
+
+impl Default for Seats {
+    fn default() -> Self {
+        Self::chosen(&Rules::default())
     }
 }
 

@@ -16,7 +16,7 @@ const QUOTED: usize = 400;
 /// rounds left.
 pub(super) fn stop(unit: &Unit) -> Option<Event> {
     let turn = unit.phase.turn().filter(|turn| turn.stage == Stage::Opening)?;
-    let asked = unit.questions.iter().any(|open| open.kind.is_tie_break());
+    let asked = unit.gate.questions.iter().any(|open| open.kind.is_tie_break());
     if asked || converge::is_reviewed(unit, turn) || unit.to_reproduce().next().is_some() {
         return None;
     }
@@ -48,7 +48,7 @@ fn tie_break(after: &Unit, turn: &Turn) -> Option<Event> {
         1 => "one P0/P1 finding is open".to_owned(),
         n => format!("{n} P0/P1 findings are open"),
     };
-    let Spent { rounds, looks } = after.spent;
+    let Spent { rounds, looks } = after.rounds.spent;
     let used = match (rounds - 1, looks) {
         (_, looks) if looks >= MAX_LOOKS => format!("{looks} reviews have"),
         (1, _) => "one round has".to_owned(),

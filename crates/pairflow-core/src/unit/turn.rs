@@ -35,8 +35,8 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         reviewed: pass.reviewed.clone(),
     };
     let recipient = match turn.seat {
-        Seat::Producer => &unit.seats.critic,
-        Seat::Critic => &unit.seats.producer,
+        Seat::Producer => &unit.rounds.seats.critic,
+        Seat::Critic => &unit.rounds.seats.producer,
     };
     slices::read(unit, turn, &pass.by, &body)?;
     answers::admit_claim(unit, pass, &body)?;
@@ -46,7 +46,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
     let event = Event {
         sender: Party::Agent(pass.by.clone()),
         recipient: Party::Agent(recipient.clone()),
-        round: unit.round,
+        round: unit.rounds.round,
         body: Body::Pass(body),
         refs: pass.refs.clone(),
         in_reply_to: None,
@@ -73,7 +73,7 @@ pub(super) fn may_act(
     }
     let undecided = matches!(&turn.stage, Stage::Closing(handover) if handover.seat == Seat::Critic);
     if turn.agent != *by && !undecided {
-        let (holder, seat, round) = (turn.agent.clone(), turn.seat, unit.round);
+        let (holder, seat, round) = (turn.agent.clone(), turn.seat, unit.rounds.round);
         return Err(Refusal::NotYourTurn { by: by.clone(), holder, seat, round });
     }
     if turn.is_open() {
@@ -152,7 +152,7 @@ fn steps_done(unit: &Unit, seat: Seat, steps: &[Step]) -> Result<(), Refusal> {
 /// Whether the worktree is on the bubble's own branch.
 fn on_its_branch(unit: &Unit, head: &HeadSeen) -> Result<(), Refusal> {
     let branch = &unit.rules.bubble_branch;
-    let worktree = unit.workspace.as_ref().map_or_else(String::new, |workspace| workspace.path.clone());
+    let worktree = unit.evidence.workspace.as_ref().map_or_else(String::new, |workspace| workspace.path.clone());
     let at = match head {
         HeadSeen::Branch(name) if name == branch => return Ok(()),
         HeadSeen::Branch(name) => format!("on branch {name}"),

@@ -30,7 +30,7 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
     let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
     let verdict = verdict_on_review(unit, snapshot).map(Body::Verdict);
     let bodies = std::iter::once(Body::Evidence(fact)).chain(verdict);
-    Ok(Decided::of(bodies.map(|body| Event::own(unit.round, body)).collect()))
+    Ok(Decided::of(bodies.map(|body| Event::own(unit.rounds.round, body)).collect()))
 }
 
 /// The verdict on the review that left `snapshot`; nothing if it was no review that left it.
@@ -45,9 +45,9 @@ pub(super) fn verdict_on_review(unit: &Unit, snapshot: &Snapshot) -> Option<Verd
 /// Spec: they belong to the person, unless an agent has just handed over: nobody knows whether it is still at work. What
 /// the worktree was made with is pairflow's own.
 pub fn found_author(unit: &Unit, tree: &TreeId) -> Option<Party> {
-    let made = unit.workspace.as_ref().and_then(|record| record.ground.tree.as_ref());
+    let made = unit.evidence.workspace.as_ref().and_then(|record| record.ground.tree.as_ref());
     match unit.phase.turn() {
-        _ if unit.snapshot.is_none() && made == Some(tree) => Some(Party::Orchestrator),
+        _ if unit.evidence.snapshot.is_none() && made == Some(tree) => Some(Party::Orchestrator),
         Some(turn) if turn.follows_handover => None,
         _ => Some(Party::Human),
     }
@@ -55,13 +55,13 @@ pub fn found_author(unit: &Unit, tree: &TreeId) -> Option<Party> {
 
 /// The reproducer of a finding was run on the newest snapshot.
 pub(super) fn reproduced(unit: &Unit, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
-    let here = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
+    let here = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
     let wanted = unit.to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
     if !here || !wanted {
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Reproduced { finding, receipt: receipt.clone() };
-    Ok(Decided::one(Event::own(unit.round, Body::Evidence(fact))))
+    Ok(Decided::one(Event::own(unit.rounds.round, Body::Evidence(fact))))
 }
 
 /// A check was run where it was owed.
@@ -74,21 +74,21 @@ pub(super) fn checked(unit: &Unit, receipt: &Receipt) -> Result<Decided, Refusal
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Receipt { receipt: receipt.clone() };
-    Ok(Decided::one(Event::own(unit.round, Body::Evidence(fact))))
+    Ok(Decided::one(Event::own(unit.rounds.round, Body::Evidence(fact))))
 }
 
 /// The question about a check that passed with caches and fails without.
 pub(super) fn differs(unit: &Unit) -> Option<Event> {
     let asked = |name: &String| {
-        unit.questions.iter().any(|open| open.kind == QuestionKind::Differs && open.checks.contains(name))
+        unit.gate.questions.iter().any(|open| open.kind == QuestionKind::Differs && open.checks.contains(name))
     };
-    let passed = |name: &String| unit.receipts.iter().any(|one| one.check == *name && one.outcome.passed());
+    let passed = |name: &String| unit.evidence.receipts.iter().any(|one| one.check == *name && one.outcome.passed());
     let differs = |check: &&Check| {
         let failed = matches!(unit.check(&check.name), CheckState::Failed(receipt) if receipt.place == Place::Fresh);
         failed && passed(&check.name) && !asked(&check.name)
     };
     let check = unit.rules.checks.iter().find(differs)?;
-    let receipt = unit.receipts.iter().rev().find(|receipt| receipt.check == check.name)?;
+    let receipt = unit.evidence.receipts.iter().rev().find(|receipt| receipt.check == check.name)?;
     let (id, name, tail) = (&unit.id, &receipt.check, quoted(receipt));
     let text = format!(
         "the check '{name}' passed where build caches and installed packages are kept, and fails in a fresh checkout of the \
@@ -105,7 +105,7 @@ pub(super) fn differs(unit: &Unit) -> Option<Event> {
 
 /// The one question about all checks that could not be run, once nothing else is left to try.
 pub(super) fn could_not_check(after: &Unit) -> Option<Event> {
-    let asked = after.questions.iter().any(|open| open.kind == QuestionKind::CouldNotCheck);
+    let asked = after.gate.questions.iter().any(|open| open.kind == QuestionKind::CouldNotCheck);
     let opening = after.phase.turn().is_some_and(|turn| turn.stage == Stage::Opening);
     if asked || !opening {
         return None;
@@ -114,13 +114,13 @@ pub(super) fn could_not_check(after: &Unit) -> Option<Event> {
     if missing.is_empty() || !missing.iter().all(|check| given_up(after, &check.name)) {
         return None;
     }
-    let why = after.receipts.iter().rev().find_map(|receipt| match &receipt.outcome {
+    let why = after.evidence.receipts.iter().rev().find_map(|receipt| match &receipt.outcome {
         Outcome::CouldNotCheck { why } => Some(why.as_str()),
         _ => None,
     });
     let names = missing.iter().map(|check| format!("'{}'", check.name)).collect::<Vec<_>>().join(", ");
     let (checks, them) = if missing.len() == 1 { ("check", "it") } else { ("checks", "them") };
-    let last = after.receipts.iter().rev().find(|one| matches!(one.outcome, Outcome::CouldNotCheck { .. }));
+    let last = after.evidence.receipts.iter().rev().find(|one| matches!(one.outcome, Outcome::CouldNotCheck { .. }));
     let tail = last.map(quoted).unwrap_or_default();
     let id = &after.id;
     let question = format!(
@@ -136,12 +136,12 @@ pub(super) fn could_not_check(after: &Unit) -> Option<Event> {
 }
 
 fn given_up(unit: &Unit, check: &str) -> bool {
-    unit.could_not.get(check).is_some_and(|tries| *tries >= CHECK_TRIES)
+    unit.evidence.could_not.get(check).is_some_and(|tries| *tries >= CHECK_TRIES)
 }
 
 /// Everything before a turn is done.
 pub(super) fn open(unit: &Unit, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
-    let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused && !unit.updating;
+    let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused && !unit.gate.updating;
     if !ready || !super::missing_checks(unit).is_empty() || unit.to_reproduce().next().is_some() {
         return Err(Refusal::NotOwed);
     }
@@ -156,7 +156,7 @@ pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, said: (&str, &s
     if !turn.is_open() || turn.number != number || unit.paused {
         return Err(Refusal::NotOwed);
     }
-    let (id, agent, round, seat) = (&unit.id, &turn.agent, unit.round, turn.seat);
+    let (id, agent, round, seat) = (&unit.id, &turn.agent, unit.rounds.round, turn.seat);
     let (how, output) = said;
     let look = match presence::notified(unit) {
         true => format!("Look at its output with 'pairflow attach {id}'"),

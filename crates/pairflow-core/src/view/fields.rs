@@ -50,13 +50,13 @@ impl StateFields {
         Self {
             bubble_id: unit.id.clone(),
             state: unit.phase.name(),
-            round: unit.round,
+            round: unit.rounds.round,
             active_agent: turn.map(|turn| turn.agent.clone()),
             active_since: turn.map(|turn| turn.since.ts),
             active_role: turn.map(|turn| turn.seat),
             turn_state: turn.map(|turn| open(turn.is_open())),
             paused: unit.paused,
-            round_role_history: unit.history.clone(),
+            round_role_history: unit.rounds.history.clone(),
             last_command_at: unit.last_command_at,
         }
     }

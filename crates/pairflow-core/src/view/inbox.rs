@@ -102,7 +102,7 @@ pub fn inbox(unit: &Unit) -> Vec<InboxItem> {
     match &unit.phase {
         Phase::WaitingHuman(_) => open_questions(unit).iter().map(|open| question(unit, open)).collect(),
         // Nothing can be decided on while the base is merged or the commit is under way.
-        Phase::ReadyForApproval(_) | Phase::Approved(_) if unit.updating => Vec::new(),
+        Phase::ReadyForApproval(_) | Phase::Approved(_) if unit.gate.updating => Vec::new(),
         Phase::ReadyForApproval(request) => {
             let answer =
                 vec![format!("pairflow ok {}", unit.id), format!("pairflow approve {}", unit.id), rework(unit)];
@@ -119,7 +119,7 @@ pub fn inbox(unit: &Unit) -> Vec<InboxItem> {
 
 /// Returns the questions that can be answered now: a bubble that failed leaves its own behind.
 pub(crate) fn open_questions(unit: &Unit) -> &[OpenQuestion] {
-    if matches!(unit.phase, Phase::WaitingHuman(_)) { &unit.questions } else { &[] }
+    if matches!(unit.phase, Phase::WaitingHuman(_)) { &unit.gate.questions } else { &[] }
 }
 
 /// Returns the same as NDJSON, one line for each item.
@@ -172,7 +172,7 @@ fn request(open: &OpenQuestion) -> String {
 }
 
 fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
-    let named = unit.questions.len() > 1 || open.kind == QuestionKind::Permit;
+    let named = unit.gate.questions.len() > 1 || open.kind == QuestionKind::Permit;
     let which = if named { format!(" --question {}", open.id) } else { String::new() };
     let decide = |decision: &str| format!("pairflow reply {}{which} --decision {decision}", unit.id);
     let reply = || format!("pairflow reply {}{which} --message '…'", unit.id);
@@ -232,7 +232,7 @@ fn repairs(unit: &Unit) -> Vec<String> {
 
 /// Whether `resume` answers everything that is open.
 fn resumable(unit: &Unit) -> bool {
-    unit.questions.iter().all(|open| open.kind.is_answered_by_resume())
+    unit.gate.questions.iter().all(|open| open.kind.is_answered_by_resume())
 }
 
 fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> InboxItem {
@@ -242,16 +242,19 @@ fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> I
         bubble_id: unit.id.clone(),
         by: Party::Orchestrator,
         question,
-        since: unit.package_at,
+        since: unit.gate.package_at,
         answer,
         decisive: None,
     }
 }
 
 fn offer(unit: &Unit) -> String {
-    let changed =
-        unit.snapshot.as_ref().map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
-    let certificate = unit.certificate.as_ref();
+    let changed = unit
+        .evidence
+        .snapshot
+        .as_ref()
+        .map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
+    let certificate = unit.gate.certificate.as_ref();
     let by = certificate.and_then(reviewers).filter(|_| !certificate.is_some_and(Certificate::by_person));
     let reviewed =
         by.map_or_else(|| "accepted by you at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));
@@ -270,7 +273,7 @@ fn approved(failed: Option<&str>) -> String {
 }
 
 fn commit(unit: &Unit, hooks: bool) -> String {
-    let outside = unit.snapshot.as_ref().is_some_and(|snapshot| !snapshot.out_of_scope.is_empty());
+    let outside = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| !snapshot.out_of_scope.is_empty());
     let scope = if outside { " --override-scope --reason '…'" } else { "" };
     let hooks = if hooks { " --hooks" } else { "" };
     format!("pairflow commit {}{hooks}{scope}", unit.id)

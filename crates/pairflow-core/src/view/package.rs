@@ -78,14 +78,14 @@ fn accepted(certificate: &Certificate) -> String {
 }
 
 fn produced(unit: &Unit) -> impl Iterator<Item = &Said> {
-    unit.summaries.iter().filter(|said| said.seat == Seat::Producer)
+    unit.gate.summaries.iter().filter(|said| said.seat == Seat::Producer)
 }
 
 fn what(page: &mut Page, linked: &Linked<'_>) {
     let unit = linked.unit;
-    let (files, added, removed) = unit.snapshot.as_ref().map(Snapshot::against_base).unwrap_or_default();
+    let (files, added, removed) = unit.evidence.snapshot.as_ref().map(Snapshot::against_base).unwrap_or_default();
     page.line(&format!("{files} file(s) changed, {added} line(s) added, {removed} removed."));
-    explained(page, linked, "what changed", &unit.explanation.what);
+    explained(page, linked, "what changed", &unit.gate.explanation.what);
     for said in produced(unit) {
         let diff = evidence::diff_link("diff", said.round);
         page.line(&format!("\nIn round {} ({diff}), {} said:\n", said.round, said.agent));
@@ -96,19 +96,19 @@ fn what(page: &mut Page, linked: &Linked<'_>) {
 fn why(page: &mut Page, linked: &Linked<'_>) {
     let unit = linked.unit;
     page.line("The task:\n");
-    page.quote(&unit.task);
+    page.quote(&unit.about.task);
     if let Some(prd) = &unit.rules.prd {
         let approval = inert(&prd.approval());
         page.line(&format!("\nIt implements this, {approval}:\n"));
         page.items(prd.documents.iter().map(|(path, sha256)| format!("{} (SHA-256 {sha256})", inert(path))));
     }
-    if unit.acceptance_criteria.is_empty() {
+    if unit.about.acceptance_criteria.is_empty() {
         page.line("\nThe task names no acceptance criteria.");
     } else {
         page.line("\nIts acceptance criteria:\n");
-        page.items(unit.acceptance_criteria.iter().map(|criterion| one_line(criterion)));
+        page.items(unit.about.acceptance_criteria.iter().map(|criterion| one_line(criterion)));
     }
-    explained(page, linked, "why", &unit.explanation.why);
+    explained(page, linked, "why", &unit.gate.explanation.why);
 }
 
 /// Adds one part of the agents' explanation, statement by statement, or says that it is missing.
@@ -150,7 +150,7 @@ fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
         format!("check '{}': {}{receipt}", inert(&check.check), inert(&check.stand))
     }));
     rows.extend(certificate.notes.iter().map(|note| inert(note)));
-    let last_review = unit.summaries.iter().rev().find(|said| said.seat == Seat::Critic);
+    let last_review = unit.gate.summaries.iter().rev().find(|said| said.seat == Seat::Critic);
     rows.extend(last_review.map(|said| {
         let (by, round) = (&said.agent, said.round);
         format!("last review, by {by} in round {round}: {}", inert(&safe_line(&said.summary, 400)))
@@ -159,7 +159,7 @@ fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
         page.line("Nothing is known.");
     }
     page.items(rows);
-    explained(page, linked, "risks", &unit.explanation.risks);
+    explained(page, linked, "risks", &unit.gate.explanation.risks);
 }
 
 /// The findings that are closed, in one row.
@@ -172,7 +172,7 @@ fn settled(certificate: &Certificate) -> Option<String> {
 
 /// The tests that the work deletes, skips or weakens.
 fn weaker(linked: &Linked<'_>) -> Vec<String> {
-    let changes = linked.unit.snapshot.iter().flat_map(|snapshot| &snapshot.weakened);
+    let changes = linked.unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.weakened);
     let told = |change: &TestChange| {
         let place = linked.file(&change.path, Some(change.line));
         format!("test {} ({place})", inert(&weakened(change)))
@@ -182,7 +182,7 @@ fn weaker(linked: &Linked<'_>) -> Vec<String> {
 
 /// What the snapshot touches that it should not, or that a reader should look at twice.
 fn outside(linked: &Linked<'_>) -> Vec<String> {
-    let Some(snapshot) = &linked.unit.snapshot else { return Vec::new() };
+    let Some(snapshot) = &linked.unit.evidence.snapshot else { return Vec::new() };
     let mut rows: Vec<_> =
         snapshot.out_of_scope.iter().map(|path| format!("out of scope: {}", linked.file(path, None))).collect();
     let whole = snapshot.whole.as_ref().filter(|whole| whole.out_of_scope > 0);
@@ -193,7 +193,7 @@ fn outside(linked: &Linked<'_>) -> Vec<String> {
 }
 
 fn files(page: &mut Page, linked: &Linked<'_>) {
-    let snapshot = linked.unit.snapshot.as_ref();
+    let snapshot = linked.unit.evidence.snapshot.as_ref();
     let files = snapshot.map_or(&[][..], |snapshot| &snapshot.changed);
     if files.is_empty() {
         page.line("None.");
@@ -228,10 +228,10 @@ fn test_plan(page: &mut Page, linked: &Linked<'_>) {
         rows.push(format!("`{}` ({}): {stand}{receipt}", one_line(&check.command), one_line(&check.name)));
     }
     rows.extend(unit.rules.manual_checks.iter().map(|check| format!("by hand: {}", one_line(check))));
-    rows.extend(unit.acceptance_criteria.iter().map(|line| format!("see that it holds: {}", one_line(line))));
+    rows.extend(unit.about.acceptance_criteria.iter().map(|line| format!("see that it holds: {}", one_line(line))));
     if rows.is_empty() {
         rows.push("read the diff and try the changed behaviour".to_owned());
     }
     rows.iter().zip(1..).for_each(|(row, number)| page.line(&format!("{number}. {row}")));
-    explained(page, linked, "manual test plan", &unit.explanation.test_plan);
+    explained(page, linked, "manual test plan", &unit.gate.explanation.test_plan);
 }

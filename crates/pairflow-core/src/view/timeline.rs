@@ -79,7 +79,7 @@ impl TimelineState {
 
     /// Returns the lines of the next envelope: its own, then a new round or other seats if it brought them.
     pub fn step(&mut self, envelope: &Envelope) -> Vec<TimelineRow> {
-        let (round, seats) = (self.unit.round, self.unit.seats.clone());
+        let (round, seats) = (self.unit.rounds.round, self.unit.rounds.seats.clone());
         let void = void_review(&self.unit, envelope)
             .map(|what| TimelineRow { kind: None, ..row(envelope, "pairflow".to_owned(), &what, Tone::Warn) });
         let permission = permission(&self.unit, envelope);
@@ -87,7 +87,7 @@ impl TimelineState {
         self.unit = evolve(before, envelope);
         let follows = turned(round, &seats, &self.unit).map(|what| {
             let own = row(envelope, "pairflow".to_owned(), &what, Tone::Plain);
-            TimelineRow { round: self.unit.round, kind: None, ..own }
+            TimelineRow { round: self.unit.rounds.round, kind: None, ..own }
         });
         let own = timeline(envelope).map(|own| match &permission {
             Some(what) => TimelineRow { what: safe_line(what, COLUMNS), ..own },
@@ -111,7 +111,7 @@ fn row(envelope: &Envelope, who: String, what: &str, tone: Tone) -> TimelineRow 
 /// Says what a person has allowed or refused, if an answer does either.
 fn permission(before: &Unit, envelope: &Envelope) -> Option<String> {
     let Body::HumanReply(reply) = &envelope.event.body else { return None };
-    let open = before.questions.iter().find(|open| Some(&open.id) == envelope.event.in_reply_to.as_ref())?;
+    let open = before.gate.questions.iter().find(|open| Some(&open.id) == envelope.event.in_reply_to.as_ref())?;
     let (agent, what) = wanted(open).filter(|_| envelope.event.sender == Party::Human)?;
     Some(match reply.decision {
         Some(Decision::Accept) => with(&format!("allows {agent} once: {what}"), &reply.message),
@@ -135,13 +135,13 @@ fn void_review(before: &Unit, envelope: &Envelope) -> Option<String> {
 
 /// Says what became of rounds and seats, if anything.
 fn turned(round: u32, before: &Seats, unit: &Unit) -> Option<String> {
-    if unit.round == 0 {
+    if unit.rounds.round == 0 {
         return None;
     }
-    let sit = format!("{} implements, {} reviews", unit.seats.producer, unit.seats.critic);
-    let swapped = unit.seats.producer == before.critic && unit.seats.critic == before.producer;
-    match unit.seats != *before {
-        _ if unit.round != round => Some(format!("round {} begins: {sit}", unit.round)),
+    let sit = format!("{} implements, {} reviews", unit.rounds.seats.producer, unit.rounds.seats.critic);
+    let swapped = unit.rounds.seats.producer == before.critic && unit.rounds.seats.critic == before.producer;
+    match unit.rounds.seats != *before {
+        _ if unit.rounds.round != round => Some(format!("round {} begins: {sit}", unit.rounds.round)),
         true if swapped => Some(format!("seats swap: {sit}")),
         true => Some(sit),
         false => None,

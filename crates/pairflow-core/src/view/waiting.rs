@@ -113,7 +113,7 @@ impl Wait {
         if !own || unit.paused || !turn.is_open() {
             return None;
         }
-        let (id, round) = (&unit.id, unit.round);
+        let (id, round) = (&unit.id, unit.rounds.round);
         let (sentence, next) = match &self.by {
             Some(_) => {
                 let sentence = format!("It is your turn in bubble {id}, as {} of round {round}.", turn.seat);
@@ -147,7 +147,7 @@ impl Wait {
     fn approval(&self, unit: &Unit) -> Option<Reached> {
         let id = &unit.id;
         let (reached, sentence) = match &unit.phase {
-            Phase::ReadyForApproval(_) if unit.updating => return None,
+            Phase::ReadyForApproval(_) if unit.gate.updating => return None,
             Phase::ReadyForApproval(_) => (ReachedKind::Approval, format!("Bubble {id} waits for approval.")),
             Phase::Approved(_) | Phase::Committed(_) => (ReachedKind::Approval, format!("Bubble {id} is approved.")),
             Phase::Done(at) => (ReachedKind::Done, format!("Bubble {id} is DONE, committed as {}.", at.commit.short())),
@@ -194,7 +194,7 @@ fn answered(unit: &Unit, by: Option<&AgentId>) -> bool {
         Some(by) => *party == Party::Agent(by.clone()),
         None => true,
     };
-    !unit.questions.iter().any(|open| own(&open.by))
+    !unit.gate.questions.iter().any(|open| own(&open.by))
 }
 
 fn asked_of_person(unit: &Unit) -> Option<Reached> {
@@ -216,7 +216,7 @@ fn standing(unit: &Unit) -> String {
 }
 
 fn holding(unit: &Unit, turn: &Turn) -> String {
-    format!("{} has the turn in bubble {}, as {} of round {}.", turn.agent, unit.id, turn.seat, unit.round)
+    format!("{} has the turn in bubble {}, as {} of round {}.", turn.agent, unit.id, turn.seat, unit.rounds.round)
 }
 
 fn status(id: &BubbleId) -> String {

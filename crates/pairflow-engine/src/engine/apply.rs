@@ -161,7 +161,7 @@ impl Bubble {
         if again || unit.phase.is_final() {
             return Ok(());
         }
-        let mut event = Event::own(unit.round, Body::ProtocolWarning(warning));
+        let mut event = Event::own(unit.rounds.round, Body::ProtocolWarning(warning));
         event.recipient = sender;
         log.append(&[event], self.engine.clock.now())?;
         Ok(())

@@ -22,7 +22,7 @@ impl Bubble {
     /// Writes the brief of a turn that is open already: what the person has said is in it, also where the repository
     /// cannot be read at the moment.
     pub(crate) fn renew_brief(&self, unit: &Unit) -> Result<(), EngineError> {
-        let there = unit.workspace.as_ref().is_some_and(|record| std::path::Path::new(&record.path).is_dir());
+        let there = unit.evidence.workspace.as_ref().is_some_and(|record| std::path::Path::new(&record.path).is_dir());
         let material = if there { self.material(unit).unwrap_or_default() } else { BriefMaterial::default() };
         self.put_brief(unit, &material)
     }

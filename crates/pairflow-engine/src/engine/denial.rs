@@ -97,7 +97,7 @@ impl Bubble {
     /// Says why an agent of this bubble may not speak from `cwd`: that is the worktree of another bubble, or the
     /// person's own checkout, in which nothing that it did would count.
     pub fn misplaced(&self, unit: &Unit, cwd: &Path) -> Option<Denial> {
-        if unit.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
+        if unit.evidence.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
             return None;
         }
         let Ok(Place { repo, bubble }) = locate(cwd) else { return None };
@@ -106,7 +106,7 @@ impl Bubble {
             Some(other) if other == self.id && here => None,
             Some(other) => Some(elsewhere(&self.id, unit, cwd, &format!("bubble {other}"))),
             // Where there is no worktree to go to, its absence is what has to be told.
-            None if here && unit.workspace.as_ref().is_some_and(|own| Path::new(&own.path).is_dir()) => {
+            None if here && unit.evidence.workspace.as_ref().is_some_and(|own| Path::new(&own.path).is_dir()) => {
                 Some(elsewhere(&self.id, unit, cwd, "the person's own checkout"))
             }
             None => None,
@@ -116,7 +116,7 @@ impl Bubble {
 
 fn elsewhere(id: &BubbleId, unit: &Unit, cwd: &Path, other: &str) -> Denial {
     let message = format!("this agent works in bubble {id}, and {} belongs to {other}", cwd.display());
-    let own = unit.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
+    let own = unit.evidence.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
     Denial::refused(message).next(format!("cd '{}'", own.replace('\'', "'\\''")))
 }
 

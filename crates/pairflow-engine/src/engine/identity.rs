@@ -46,7 +46,7 @@ impl Bubble {
 
     /// Whether `token` proves that the caller is `agent`.
     pub fn prove(&self, unit: &Unit, agent: &AgentId, token: &Token) -> Result<(), EngineError> {
-        let proven = unit.tokens.get(agent).is_some_and(|hash| *hash == token.hash());
+        let proven = unit.presence.tokens.get(agent).is_some_and(|hash| *hash == token.hash());
         if proven {
             return Ok(());
         }
@@ -73,7 +73,7 @@ pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token)
         ("PAIRFLOW_TOKEN".to_owned(), token.reveal().to_owned()),
         ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
     ];
-    if let Some(workspace) = &unit.workspace {
+    if let Some(workspace) = &unit.evidence.workspace {
         env.extend(port_variables(workspace.port, workspace.ports));
     }
     env
@@ -89,7 +89,7 @@ pub(crate) fn interactive_environment(bubble: &Bubble, unit: &Unit, agent: &Agen
         ("PAIRFLOW_SOCKET".to_owned(), socket.display().to_string()),
         ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
     ];
-    env.extend(unit.workspace.iter().flat_map(|place| port_variables(place.port, place.ports)));
+    env.extend(unit.evidence.workspace.iter().flat_map(|place| port_variables(place.port, place.ports)));
     env
 }
 

@@ -26,11 +26,11 @@ impl Bubble {
     /// Gathers what the brief of the present turn needs, and writes the slices of a long difference.
     pub(super) fn material(&self, unit: &Unit) -> Result<BriefMaterial, EngineError> {
         let turn = unit.phase.turn().filter(|turn| turn.seat == Seat::Critic);
-        let (Some(turn), Some(record), Some(tree)) = (turn, &unit.workspace, unit.tree()) else {
+        let (Some(turn), Some(record), Some(tree)) = (turn, &unit.evidence.workspace, unit.tree()) else {
             return Ok(BriefMaterial::default());
         };
         let git = self.workspace(unit)?.git();
-        let place = |what: &str| format!("review/{}-{}-{what}", unit.round, turn.agent);
+        let place = |what: &str| format!("review/{}-{}-{what}", unit.rounds.round, turn.agent);
         let since_last = match seen_before(unit, &turn.agent) {
             Some(seen) if seen == tree => Some(Diff::Inline(String::new())),
             Some(seen) => Some(self.laid_out(&patch(&git, seen, tree)?, &place("since"))?),
@@ -61,7 +61,7 @@ impl Bubble {
 
 /// The tree that an agent reviewed last.
 fn seen_before<'a>(unit: &'a Unit, agent: &AgentId) -> Option<&'a TreeId> {
-    unit.reviewed_by.get(agent).map(|reviewed| &reviewed.tree)
+    unit.rounds.reviewed_by.get(agent).map(|reviewed| &reviewed.tree)
 }
 
 /// The difference between two trees as text. A file that only an attribute calls binary is shown all the same: nothing

@@ -24,7 +24,7 @@ impl Bubble {
             let found = self.artifacts().resolve(given).map_err(|error| EngineError::BadInput(error.to_string()))?;
             return if found.is_file() { Ok(given.to_owned()) } else { Err(missing(given)) };
         }
-        if unit.workspace.is_none() {
+        if unit.evidence.workspace.is_none() {
             return Err(missing(given));
         }
         let workspace = self.workspace(unit)?;

@@ -28,7 +28,7 @@ pub fn bell(before: &Unit, after: &Unit) -> bool {
 fn sounds(before: &Unit, after: &Unit, var: &dyn Fn(&str) -> Option<String>) -> bool {
     let about = news(&Told::all_of(before), after).map(|notification| notification.about);
     let file = about.and_then(|about| sound_of(&after.rules.notifications, about));
-    let file = file.map(|file| located(file, var("HOME").as_deref(), Path::new(&after.repo)));
+    let file = file.map(|file| located(file, var("HOME").as_deref(), Path::new(&after.about.repo)));
     file.is_some_and(|file| file.is_file() && players(var("PATH").as_deref()).next().is_some())
 }
 
@@ -98,9 +98,10 @@ mod tests {
     fn the_bell_is_for_those_who_hear_no_sound() {
         let dir = tempfile::tempdir().unwrap();
         let before = Unit::new("b1".parse().unwrap());
-        let mut after = Unit { repo: dir.path().display().to_string(), ..before.clone() };
+        let mut after = before.clone();
+        after.about.repo = dir.path().display().to_string();
         after.phase = Phase::Failed { reason: "the disk is full".to_owned() };
-        let sounds = |after: &Unit| sounds(&before, after, &|name| (name == "PATH").then(|| after.repo.clone()));
+        let sounds = |after: &Unit| sounds(&before, after, &|name| (name == "PATH").then(|| after.about.repo.clone()));
         assert!(bell(&before, &after) && !sounds(&after), "nothing is configured");
         after.rules.notifications.waiting_human_sound = Some("q.wav".to_owned());
         assert!(bell(&before, &after) && !sounds(&after), "the file is not there");

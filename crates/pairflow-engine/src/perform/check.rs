@@ -36,8 +36,8 @@ pub(super) fn perform(
 ) -> Result<Option<Command>, EngineError> {
     let Site { bubble, unit, .. } = site;
     let (check, place) = (wanted.check, wanted.place);
-    let Some(workspace) = &unit.workspace else { return Ok(None) };
-    let (tree, commit) = match &unit.snapshot {
+    let Some(workspace) = &unit.evidence.workspace else { return Ok(None) };
+    let (tree, commit) = match &unit.evidence.snapshot {
         Some(snapshot) if place != Place::Base => (&snapshot.tree, &snapshot.commit),
         _ => (&workspace.base_tree, &workspace.base),
     };
@@ -100,7 +100,7 @@ fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Optio
     workspace.connected()?;
     // Before the first turn there may be files that the setup command made.
     let ready = if place == Place::Base { observe(&workspace)? } else { errand.tree.clone() };
-    let ports = unit.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
+    let ports = unit.evidence.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
     let now = || match observe(&workspace) {
         Ok(now) if now == ready => Ok(errand.tree.clone()),
         other => other.map_err(|error| error.to_string()),
@@ -171,8 +171,8 @@ pub(super) fn keep(bubble: &Bubble, checked: Checked) -> Result<Receipt, EngineE
 
 /// Adds the result to `artifacts/round-<nnn>.tests.txt`.
 fn write_output(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> Result<(), EngineError> {
-    let name = format!("round-{:03}.tests.txt", unit.round);
-    let mut text = unit.superseded.iter().chain(&unit.receipts).map(paragraph).collect::<String>();
+    let name = format!("round-{:03}.tests.txt", unit.rounds.round);
+    let mut text = unit.evidence.superseded.iter().chain(&unit.evidence.receipts).map(paragraph).collect::<String>();
     text.push_str(&paragraph(receipt));
     Ok(bubble.log().project_artifact(&name, text.as_bytes())?)
 }

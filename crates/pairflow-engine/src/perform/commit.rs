@@ -33,7 +33,7 @@ fn attempt(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Result<Command,
         return Err(EngineError::BadInput("nothing is approved".to_owned()));
     };
     let workspace = bubble.workspace(unit)?;
-    if order.hooks && unit.identity.is_none() {
+    if order.hooks && unit.about.identity.is_none() {
         return Err(GitError::HooksUnknown { id: bubble.id.clone() }.into());
     }
     let identity = identity(unit, order, &workspace)?;
@@ -50,8 +50,8 @@ fn attempt(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Result<Command,
 
 /// Returns who commits: as recorded, else as it was when the commit was asked for; nothing for what git says now.
 fn identity(unit: &Unit, order: &CommitOrder, workspace: &Workspace) -> Result<Option<CommitIdentity>, EngineError> {
-    let Some(author) = &order.author else { return Ok(unit.identity.clone()) };
-    let identity = match &unit.identity {
+    let Some(author) = &order.author else { return Ok(unit.about.identity.clone()) };
+    let identity = match &unit.about.identity {
         Some(recorded) => recorded.clone(),
         None => CommitIdentity { author: None, committer: None, ..commit_identity(&workspace.repo()?)? },
     };

@@ -58,7 +58,8 @@ pub(crate) fn paths(unit: &Unit) -> Vec<String> {
     if !unit.rules.documents.is_empty() {
         return unit.rules.documents.clone();
     }
-    let changed = unit.snapshot.iter().flat_map(|snapshot| &snapshot.changed).filter(|change| change.status != 'D');
+    let changed =
+        unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).filter(|change| change.status != 'D');
     let markdown = |path: &&String| [".md", ".markdown"].iter().any(|end| path.to_lowercase().ends_with(end));
     changed.map(|change| &change.path).filter(markdown).cloned().collect()
 }
@@ -75,7 +76,7 @@ fn failed() -> Outcome {
 
 /// Whether the list of changed files was cut, so that a document may be missing in it.
 fn listed_in_part(unit: &Unit) -> bool {
-    unit.rules.documents.is_empty() && unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole.is_some())
+    unit.rules.documents.is_empty() && unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole.is_some())
 }
 
 /// The documents with their texts, or why they cannot be judged.

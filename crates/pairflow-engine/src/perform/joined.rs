@@ -38,7 +38,8 @@ pub(crate) fn check_joined(
         Err(Unready::Cancelled) => return Err(cancelled()),
     };
     // What pairflow checks by itself belongs to the work, not to what the base brings along.
-    let given_up = |name: &String| unit.waived_checks.contains_key(name) || unit.not_available.contains(name);
+    let given_up =
+        |name: &String| unit.evidence.waived_checks.contains_key(name) || unit.evidence.not_available.contains(name);
     let wanted = |check: &&Check| !check.is_own() && !given_up(&check.name);
     for check in unit.rules.checks.iter().filter(wanted) {
         running(&check.command);

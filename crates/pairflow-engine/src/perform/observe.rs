@@ -8,7 +8,7 @@ use crate::git::{GitError, Head, Workspace, changes, head, observe};
 impl Bubble {
     /// Returns the workspace of a bubble that has one.
     pub(crate) fn workspace(&self, unit: &Unit) -> Result<Workspace, EngineError> {
-        let record = unit.workspace.as_ref().ok_or_else(|| {
+        let record = unit.evidence.workspace.as_ref().ok_or_else(|| {
             EngineError::BadInput(format!(
                 "bubble {} has no workspace yet; start it: pairflow start {}",
                 self.id, self.id
@@ -33,7 +33,7 @@ pub fn seen(bubble: &Bubble, unit: &Unit) -> Result<Seen, EngineError> {
 
 /// Says which branch the worktree is on; fails if something else lies in its place.
 pub fn head_seen(bubble: &Bubble, unit: &Unit) -> Result<HeadSeen, EngineError> {
-    if unit.workspace.is_none() {
+    if unit.evidence.workspace.is_none() {
         return Ok(HeadSeen::Missing);
     }
     let workspace = bubble.workspace(unit)?;

@@ -9,7 +9,7 @@ use crate::engine::{Bubble, EngineError};
 pub(super) fn perform(bubble: &Bubble, unit: &Unit, turn: u32) -> Result<Command, EngineError> {
     let seen = observe::seen(bubble, unit)?;
     if unit.tree() != Some(&seen.tree) {
-        return snapshot::perform(bubble, unit, found_author(unit, &seen.tree), unit.snapshots + 1);
+        return snapshot::perform(bubble, unit, found_author(unit, &seen.tree), unit.evidence.snapshots + 1);
     }
     let slices = project::write_projections(bubble, unit)?;
     Ok(Command::TurnReady { turn, slices })

@@ -14,7 +14,9 @@ use crate::git::Call;
 /// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
 pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
     let Site { bubble, unit, cancel, .. } = site;
-    let (Some(snapshot), Some(workspace)) = (&unit.snapshot, &unit.workspace) else { return Ok(None) };
+    let (Some(snapshot), Some(workspace)) = (&unit.evidence.snapshot, &unit.evidence.workspace) else {
+        return Ok(None);
+    };
     if snapshot.whole.is_some() {
         let why = "too many files changed to tell which of them are tests".to_owned();
         return Ok(Some(said(check, snapshot, Outcome::CouldNotCheck { why: why.clone() }, &why)));
@@ -65,7 +67,7 @@ fn is_test_data(path: &str) -> bool {
 /// Writes the test files of the newest snapshot into the checkout of the base.
 fn bring(bubble: &Bubble, unit: &Unit, bench: &Bench, tests: &[String]) -> Result<(), EngineError> {
     let workspace = bubble.workspace(unit)?;
-    let Some(snapshot) = &unit.snapshot else { return Ok(()) };
+    let Some(snapshot) = &unit.evidence.snapshot else { return Ok(()) };
     for path in tests {
         let blob = workspace.git().run(Call::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
         let to = bench.path().join(path);

@@ -26,7 +26,7 @@ pub(super) fn perform(
     reproducer: &Reproducer<'_>,
     bench: &mut Option<Bench>,
 ) -> Result<Option<Command>, EngineError> {
-    let Some(snapshot) = &site.unit.snapshot else { return Ok(None) };
+    let Some(snapshot) = &site.unit.evidence.snapshot else { return Ok(None) };
     let name = format!("reproducer of {}", reproducer.finding);
     let errand = Errand { name: &name, command: reproducer.command, tree: &snapshot.tree };
     let mut ready = match Bench::again(bench.take(), site, &snapshot.commit, place(site.unit))? {

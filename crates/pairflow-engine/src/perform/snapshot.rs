@@ -40,7 +40,7 @@ pub(super) fn record(
 ) -> Result<Snapshot, EngineError> {
     let workspace = bubble.workspace(unit)?;
     let git = workspace.git();
-    let base_tree = match &unit.workspace {
+    let base_tree = match &unit.evidence.workspace {
         Some(record) => record.base_tree.clone(),
         None => taken.tree.clone(),
     };
@@ -129,7 +129,7 @@ fn agent_head(workspace: &Workspace, unit: &Unit) -> Option<pairflow_core::ids::
         .ok()?
         .commit()
         .ok()?;
-    let base = unit.workspace.as_ref().map(|record| &record.base);
+    let base = unit.evidence.workspace.as_ref().map(|record| &record.base);
     (Some(&tip) != base).then_some(tip)
 }
 
@@ -140,7 +140,7 @@ fn write_diff(bubble: &Bubble, unit: &Unit, workspace: &Workspace, snapshot: &Sn
     if snapshot.since_last.is_empty() && bubble.dir().join("artifacts").join(&name).exists() {
         return Ok(());
     }
-    let base = unit.workspace.as_ref().map(|record| record.base_tree.clone());
+    let base = unit.evidence.workspace.as_ref().map(|record| record.base_tree.clone());
     let Some(before) = trees_around(bubble, round)?.0.or(base) else { return Ok(()) };
     let diff = diff_text(&workspace.git(), &before, &snapshot.tree, DIFF_LIMIT)?;
     Ok(bubble.log().project_artifact(&name, &diff)?)
@@ -167,6 +167,6 @@ pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId
 fn round_of(unit: &Unit) -> u32 {
     match unit.phase.turn().map(|turn| &turn.stage) {
         Some(pairflow_core::unit::Stage::Closing(handover)) => handover.round,
-        _ => unit.round,
+        _ => unit.rounds.round,
     }
 }

@@ -27,7 +27,7 @@ fn attempt(bubble: &Bubble, unit: &Unit) -> Result<Command, EngineError> {
     let mut snapshots = Vec::new();
     let mut unit = unit.clone();
     let base_branch = &unit.rules.base_branch;
-    let wanted = Wanted { base_branch, resolved: unit.resolved.as_ref(), number: unit.snapshots + 1 };
+    let wanted = Wanted { base_branch, resolved: unit.gate.resolved.as_ref(), number: unit.evidence.snapshots + 1 };
     let updated = git::update(&workspace, &wanted)?;
     if !updated.moved {
         return Err(EngineError::Effect(format!(
@@ -38,24 +38,24 @@ fn attempt(bubble: &Bubble, unit: &Unit) -> Result<Command, EngineError> {
     let interrupted = unit.phase.turn().filter(|turn| turn.is_open()).map(Turn::author);
     let same_patch = is_same_patch(&workspace, &unit, &updated)?;
     if let Some(author) = interrupted.filter(|_| unit.tree() != Some(&updated.before)) {
-        let taken = keep(&workspace, updated.before, unit.snapshots + 1)?;
+        let taken = keep(&workspace, updated.before, unit.evidence.snapshots + 1)?;
         let before = snapshot::record(bubble, &unit, author, taken)?;
-        unit.snapshot = Some(before.clone());
-        unit.snapshots += 1;
+        unit.evidence.snapshot = Some(before.clone());
+        unit.evidence.snapshots += 1;
         snapshots.push(before);
     }
-    if let Some(record) = &mut unit.workspace {
+    if let Some(record) = &mut unit.evidence.workspace {
         record.base = updated.base.clone();
         record.base_tree = updated.base_tree.clone();
     }
-    let taken = keep(&bubble.workspace(&unit)?, updated.tree, unit.snapshots + 1)?;
+    let taken = keep(&bubble.workspace(&unit)?, updated.tree, unit.evidence.snapshots + 1)?;
     snapshots.push(snapshot::record(bubble, &unit, Some(Party::Human), taken)?);
     Ok(Command::UpdateMade { base: updated.base, base_tree: updated.base_tree, snapshots, same_patch })
 }
 
 /// Whether the newest recorded work is the same change after the merge as before.
 pub(crate) fn is_same_patch(workspace: &Workspace, unit: &Unit, updated: &Updated) -> Result<bool, GitError> {
-    let Some(record) = unit.workspace.as_ref().filter(|_| unit.tree() == Some(&updated.before)) else {
+    let Some(record) = unit.evidence.workspace.as_ref().filter(|_| unit.tree() == Some(&updated.before)) else {
         return Ok(false);
     };
     let (before, after) = ((&record.base_tree, &updated.before), (&updated.base_tree, &updated.tree));
@@ -65,7 +65,7 @@ pub(crate) fn is_same_patch(workspace: &Workspace, unit: &Unit, updated: &Update
 /// Says what a person does about a conflict, step by step.
 fn conflict(bubble: &Bubble, unit: &Unit, conflict: Conflict) -> Command {
     let (id, base) = (&bubble.id, &unit.rules.base_branch);
-    let worktree = unit.workspace.as_ref().map_or("", |record| record.path.as_str());
+    let worktree = unit.evidence.workspace.as_ref().map_or("", |record| record.path.as_str());
     let shown = conflict.files.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = match conflict.files.len().saturating_sub(20) {
         0 => String::new(),

@@ -28,7 +28,7 @@ impl Play {
         (seat.telling, seat.waiting, seat.held_back) = (None, None, false);
         if seat.kept.hooks && std::mem::take(&mut seat.resumed) {
             // Its earlier conversation cannot be taken up; the next start is a fresh one.
-            let seat = self.unit.as_ref().and_then(|unit| unit.sessions.get(agent)?.seat);
+            let seat = self.unit.as_ref().and_then(|unit| unit.presence.sessions.get(agent)?.seat);
             self.report(&Command::AgentSession { agent: agent.clone(), turn: 0, seat, session: None });
         }
     }
@@ -37,7 +37,7 @@ impl Play {
     /// asked then. One that ended before its turn, or is to be started again, has not.
     pub(super) fn has_died(&mut self, unit: &Unit, turn: &Turn) -> bool {
         let agent = &turn.agent;
-        let session = unit.sessions.get(agent).filter(|session| session.restarts == unit.restarts);
+        let session = unit.presence.sessions.get(agent).filter(|session| session.restarts == unit.presence.restarts);
         let in_this_turn = match unit.notice_for(agent) {
             None => true,
             Some(notice) => notice.attempts > 0 && session.is_some_and(|session| session.turn == turn.number),

@@ -79,7 +79,7 @@ impl Play {
         if let Some(transcript) = &call.transcript {
             self.seat(agent).kept.transcript = Some(transcript.clone());
         }
-        let known = self.unit.as_ref().and_then(|unit| unit.sessions.get(agent));
+        let known = self.unit.as_ref().and_then(|unit| unit.presence.sessions.get(agent));
         // Before the first prompt there is no conversation that could be taken up again.
         let spoken = call.event != HookName::SessionStart;
         let (Some(session), Some(known)) = (call.session.as_ref().filter(|_| spoken), known) else { return };
@@ -105,7 +105,7 @@ impl Play {
     /// A sign of life withdraws what was asked because there was none; that of an agent without the turn is recorded.
     fn is_active(&mut self, agent: &AgentId, begins: bool) {
         let disturbs = |unit: &Unit| begins && unit.disturbed_by(agent).is_some();
-        let asked = |unit: &Unit| !unit.questions.is_empty() || unit.parked.is_some() || disturbs(unit);
+        let asked = |unit: &Unit| !unit.gate.questions.is_empty() || unit.presence.parked.is_some() || disturbs(unit);
         if self.unit.as_ref().is_some_and(asked) {
             self.report(&Command::Active { agent: agent.clone() });
         }
@@ -132,7 +132,7 @@ impl Play {
                  again, which prints {}, and end your turn with the pairflow command that it names. If you cannot go on without a person, run: \
                  pairflow ask-human --question \"...\"",
                 unit.id,
-                unit.round,
+                unit.rounds.round,
                 self.bubble().brief(agent).display()
             ),
         }

@@ -199,7 +199,7 @@ impl Play {
         // After the log was read: a command that has agents started comes before that is recorded.
         self.welcome();
         let Some(unit) = self.unit.clone() else { return Ok(()) };
-        let begun = !matches!(unit.phase, Phase::Created | Phase::Preparing) && unit.workspace.is_some();
+        let begun = !matches!(unit.phase, Phase::Created | Phase::Preparing) && unit.evidence.workspace.is_some();
         if unit.rules.driver != DriverKind::Tmux || !begun {
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl Play {
         }
         self.goes_on();
         let Phase::Running(turn) = &unit.phase else { return self.keep_vigil(&unit) };
-        if unit.parked.is_some() || !turn.is_open() {
+        if unit.presence.parked.is_some() || !turn.is_open() {
             return Ok(());
         }
         if self.has_died(&unit, turn) {
@@ -343,7 +343,7 @@ impl Play {
             agent: agent.clone(),
             status: status.to_owned(),
             since: seat.since,
-            session: unit.sessions.get(agent).and_then(|session| session.id.clone()),
+            session: unit.presence.sessions.get(agent).and_then(|session| session.id.clone()),
             pane: seat.pane.as_ref().map(ToString::to_string),
             pid: seat.pid,
             notice: unit.notice_for(agent).map(|notice| notice.number),

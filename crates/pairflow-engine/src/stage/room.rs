@@ -74,7 +74,7 @@ impl Play {
             self.room = Some(Room::of(&bubble, &self.person));
             self.remember();
         }
-        let worktree = PathBuf::from(unit.workspace.as_ref().map_or("/", |workspace| workspace.path.as_str()));
+        let worktree = PathBuf::from(unit.evidence.workspace.as_ref().map_or("/", |workspace| workspace.path.as_str()));
         let panes = self.panes(&worktree)?;
         let mut agents: Vec<_> = unit.rules.agents.all().cloned().collect();
         agents.sort();

@@ -33,7 +33,7 @@ impl Play {
     /// Starts the program of the agent that has the turn, with the notice as its first prompt. Says whether it takes one so.
     pub(super) fn start_for(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<bool, StageError> {
         let brief = self.bubble().brief(&turn.agent);
-        let prompt = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
+        let prompt = notice::text(notice, &self.bubble().id, (unit.rounds.round, turn.seat), &brief);
         let session = match unit.conversation_for(turn) {
             Some(id) => Session::Resume(id.clone()),
             None => Session::Fresh(uuid()?),
@@ -47,7 +47,7 @@ impl Play {
     /// Spec: the start of a bubble briefs both panes.
     pub(super) fn stand_by(&mut self, unit: &Unit, turn: &Turn) -> Result<(), StageError> {
         let others = unit.rules.agents.all().filter(|agent| **agent != turn.agent);
-        let others: Vec<_> = others.filter(|agent| !unit.sessions.contains_key(*agent)).cloned().collect();
+        let others: Vec<_> = others.filter(|agent| !unit.presence.sessions.contains_key(*agent)).cloned().collect();
         for agent in others {
             let prompt = notice::standby(&self.bubble().id, &self.bubble().briefing(&agent));
             let (session, notice) = (Session::Fresh(uuid()?), BRIEFING);

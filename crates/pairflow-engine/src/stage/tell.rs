@@ -149,7 +149,7 @@ impl Play {
 
     fn put_in(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
         let brief = self.bubble().brief(&turn.agent);
-        let text = notice::text(notice, &self.bubble().id, (unit.round, turn.seat), &brief);
+        let text = notice::text(notice, &self.bubble().id, (unit.rounds.round, turn.seat), &brief);
         let Some(entered) = self.type_in(&turn.agent, pane, (notice.number, &text))? else { return Ok(()) };
         let now = Instant::now();
         let look = now + self.limits().screen_look;

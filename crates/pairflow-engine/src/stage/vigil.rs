@@ -33,7 +33,7 @@ impl Play {
 
     /// The agents about whose dialog a person is asked, and whose prompt would be known.
     fn shown_dialogs(&self, unit: &Unit) -> Vec<AgentId> {
-        let asked = unit.questions.iter().filter(|open| open.kind == QuestionKind::Dialog);
+        let asked = unit.gate.questions.iter().filter(|open| open.kind == QuestionKind::Dialog);
         let known = |agent: &&AgentId| self.seats.get(*agent).is_some_and(|seat| seat.kept.composer.is_some());
         asked.filter_map(|open| open.about.as_ref()).filter(known).cloned().collect()
     }

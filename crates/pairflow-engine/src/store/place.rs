@@ -51,10 +51,10 @@ impl Log {
 
     /// Puts the places at which the bubble's files are into its state.
     pub fn place(&self, unit: &mut Unit) {
-        if !unit.repo.is_empty() {
-            unit.repo = self.files.repo().display().to_string();
+        if !unit.about.repo.is_empty() {
+            unit.about.repo = self.files.repo().display().to_string();
         }
-        let Some(record) = &mut unit.workspace else { return };
+        let Some(record) = &mut unit.evidence.workspace else { return };
         let path = self.files.worktree();
         let clone = record.git_dir == record.common_dir;
         let common_dir = if clone { path.join(".git") } else { self.common_dir() };

@@ -16,7 +16,7 @@ const MOST: usize = 200_000;
 pub(super) fn at_work(bubble: &Bubble, unit: &Unit, activity: &Activity) -> Option<Moment> {
     let agent = &unit.phase.turn()?.agent;
     let clock = &bubble.engine.clock;
-    let worktree = unit.workspace.as_ref().map(|workspace| Path::new(&workspace.path))?;
+    let worktree = unit.evidence.workspace.as_ref().map(|workspace| Path::new(&workspace.path))?;
     // The agent goes on while its files are looked at, so each is judged by the time at which it was.
     let touched = newest(worktree, MOST, || wall(clock.now())).and_then(|at| moment(at, clock.now()));
     let hooks = activity.of(agent);

@@ -60,7 +60,7 @@ impl Supervisor {
         let runtime_dir = bubble.control.runtime(&bubble.id);
         std::fs::create_dir_all(&runtime_dir)
             .map_err(|error| EngineError::world(format!("cannot make {}", runtime_dir.display()), error))?;
-        let worktree = unit.workspace.as_ref().map(|workspace| workspace.path.clone()).unwrap_or_default();
+        let worktree = unit.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()).unwrap_or_default();
         let env = environment(bubble, unit, &turn.agent, &token);
         let start = TurnStart {
             bubble_id: bubble.id.clone(),

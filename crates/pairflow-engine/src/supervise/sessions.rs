@@ -18,7 +18,7 @@ impl Supervisor {
     /// Tells the stage of a bubble what its log says; one is begun where there is none.
     pub(super) fn keep_stage(&mut self, key: &Path, unit: &Unit) -> Result<(), EngineError> {
         let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
-        if unit.rules.driver != DriverKind::Tmux || (entry.stage.is_none() && unit.workspace.is_none()) {
+        if unit.rules.driver != DriverKind::Tmux || (entry.stage.is_none() && unit.evidence.workspace.is_none()) {
             return Ok(());
         }
         if entry.stage.as_ref().is_some_and(|stage| stage.is_over() && !unit.phase.is_final()) {

@@ -49,7 +49,7 @@ impl Bubble {
     fn settle_in(&self, shown: &Shown, from: &Path) -> Result<Adopted, EngineError> {
         let unit = &shown.unit;
         self.log.settle_in(shown, |places| {
-            if unit.workspace.is_some() {
+            if unit.evidence.workspace.is_some() {
                 let workspace = self.workspace(unit)?;
                 let former = |root: &PathBuf| Former { worktree: self.worktree_for(root), root: root.clone() };
                 move_here(&workspace, &places.iter().map(former).collect::<Vec<_>>())?;

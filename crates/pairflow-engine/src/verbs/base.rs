@@ -10,10 +10,10 @@ impl Bubble {
     /// Returns how the base branch has moved since the bubble was cut from it or last updated; nothing if it has not, if
     /// the work is in it, or if git cannot tell.
     pub fn base_ahead(&self, unit: &Unit) -> Option<BaseMoved> {
-        let base = &unit.workspace.as_ref()?.base;
+        let base = &unit.evidence.workspace.as_ref()?.base;
         let (work, over) = match &unit.phase {
-            Phase::Done(done) => (Some(&done.commit), unit.merged.is_some()),
-            phase => (unit.snapshot.as_ref().map(|snapshot| &snapshot.commit), phase.is_final()),
+            Phase::Done(done) => (Some(&done.commit), unit.gate.merged.is_some()),
+            phase => (unit.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit), phase.is_final()),
         };
         let repo = Repo::locate(self.control.repo()).ok().filter(|_| !over)?;
         let git = repo.git();

@@ -89,7 +89,7 @@ impl Bubble {
 
     /// The bubble's recorded configuration.
     pub fn subject<'a>(&'a self, unit: &'a Unit) -> Subject<'a> {
-        Subject { id: &self.id, repo: &unit.repo, rules: &unit.rules }
+        Subject { id: &self.id, repo: &unit.about.repo, rules: &unit.rules }
     }
 
     /// Returns the line of the log that gave each key its value in force.
@@ -127,6 +127,6 @@ impl Bubble {
     fn rendered(&self, unit: &Unit) -> String {
         let no_tests = unit.rules.checks.is_empty();
         let resolved = Resolved { rules: unit.rules.clone(), no_tests, explained: Vec::new() };
-        render_bubble_toml(&resolved, &self.id, &unit.repo)
+        render_bubble_toml(&resolved, &self.id, &unit.about.repo)
     }
 }

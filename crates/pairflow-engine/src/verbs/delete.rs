@@ -11,7 +11,7 @@ impl Bubble {
     /// Stops the bubble if it is still going, archives it, and removes worktree, branch and directory.
     pub fn delete(&self, hands: &Hands) -> Result<Archived, EngineError> {
         let unit = self.durable()?.unit;
-        let workspace = unit.workspace.is_some().then(|| self.workspace(&unit)).transpose()?;
+        let workspace = unit.evidence.workspace.is_some().then(|| self.workspace(&unit)).transpose()?;
         // Before the bubble is stopped for good.
         workspace.as_ref().map_or(Ok(()), Workspace::removable)?;
         if !unit.phase.is_final() {

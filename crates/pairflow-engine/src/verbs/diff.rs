@@ -60,7 +60,7 @@ fn ends(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<(Git, TreeId, TreeId
 }
 
 fn base(unit: &Unit) -> Result<TreeId, EngineError> {
-    let record = unit.workspace.as_ref().map(|record| record.base_tree.clone());
+    let record = unit.evidence.workspace.as_ref().map(|record| record.base_tree.clone());
     record.ok_or_else(|| EngineError::BadInput(format!("bubble {} has not been started", unit.id)))
 }
 
@@ -76,8 +76,8 @@ fn present(workspace: &Workspace, unit: &Unit) -> Result<TreeId, EngineError> {
 fn around(bubble: &Bubble, unit: &Unit, wanted: u32) -> Result<(TreeId, TreeId), EngineError> {
     let (before, after) = trees_around(bubble, wanted)?;
     let from = before.map_or_else(|| base(unit), Ok)?;
-    if wanted > unit.round {
-        let so_far = unit.round;
+    if wanted > unit.rounds.round {
+        let so_far = unit.rounds.round;
         return Err(EngineError::BadInput(format!(
             "there is no round {wanted} yet; bubble {} is in round {so_far}",
             unit.id

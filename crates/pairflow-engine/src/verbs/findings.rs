@@ -22,7 +22,7 @@ const DIFF: usize = 4 * 1024 * 1024;
 impl Bubble {
     /// Completes the findings of `by` with what the worktree and the earlier reviews say about them.
     pub fn locate(&self, unit: &Unit, by: &AgentId, findings: Vec<Finding>) -> Result<Vec<Finding>, EngineError> {
-        if findings.is_empty() || unit.workspace.is_none() {
+        if findings.is_empty() || unit.evidence.workspace.is_none() {
             return Ok(findings);
         }
         let workspace = self.workspace(unit)?;
@@ -62,7 +62,7 @@ struct Before<'a> {
 impl Before<'_> {
     /// The round in which this agent had reviewed what `finding` is about, if it is unchanged since.
     fn saw(&self, finding: &Finding) -> Option<u32> {
-        let last = self.unit.reviewed_by.get(self.by)?;
+        let last = self.unit.rounds.reviewed_by.get(self.by)?;
         let now = self.unit.tree()?;
         let unchanged = last.tree == *now || self.unchanged(&last.tree, now, finding);
         unchanged.then_some(last.round)

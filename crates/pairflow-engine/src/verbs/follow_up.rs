@@ -37,7 +37,7 @@ impl Bubble {
         resolved.rules.continues = Some(continues);
         resolved.rules.bubble_branch = format!("bubble/{id}");
         let task = self.whole_task(&unit)?;
-        let (confirmed, identity) = (Confirmed::Before, unit.identity.clone());
+        let (confirmed, identity) = (Confirmed::Before, unit.about.identity.clone());
         let approved = unit.rules.prd.iter().flat_map(|prd| &prd.documents).map(|(_, hash)| hash.clone());
         let prd_approved = approved.collect();
         let new = NewBubble { id, repo: &repo, task, resolved, confirmed, identity, prd_approved };
@@ -95,7 +95,7 @@ impl Bubble {
         let refs = created.map(|envelope| envelope.event.refs).unwrap_or_default();
         let texts = refs.iter().filter_map(|uri| uri.strip_prefix("artifact://"));
         let Some(name) = texts.into_iter().find(|name| name.starts_with("text/")) else {
-            return Ok(unit.task.clone());
+            return Ok(unit.about.task.clone());
         };
         Ok(String::from_utf8_lossy(&self.artifacts().read(name)?).into_owned())
     }

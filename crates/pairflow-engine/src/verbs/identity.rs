@@ -56,7 +56,7 @@ impl Bubble {
 
     /// Names the commit hooks that the bubble's work changes; those of the base are run.
     pub fn hooks_changed_by_work(&self, unit: &Unit) -> Result<Vec<String>, EngineError> {
-        let Some(hooks) = unit.identity.as_ref().and_then(|identity| identity.hooks.as_ref()) else {
+        let Some(hooks) = unit.about.identity.as_ref().and_then(|identity| identity.hooks.as_ref()) else {
             return Ok(Vec::new());
         };
         let Phase::Approved(approval) = &unit.phase else { return Ok(Vec::new()) };
@@ -81,5 +81,5 @@ impl Bubble {
 
 /// Returns who is recorded to make the commit, if somebody was known.
 fn recorded(unit: &Unit) -> Option<&CommitIdentity> {
-    unit.identity.as_ref().filter(|identity| identity.author.is_some())
+    unit.about.identity.as_ref().filter(|identity| identity.author.is_some())
 }

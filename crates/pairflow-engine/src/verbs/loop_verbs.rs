@@ -160,16 +160,17 @@ impl Bubble {
         }
         let command = if resolved { &Command::UpdateResolved } else { &Command::Update };
         let allowed = decide(&before.unit, command, self.engine.clock.now()).is_ok();
-        if allowed && !before.unit.updating && !self.base_moved(&before.unit)? {
+        if allowed && !before.unit.gate.updating && !self.base_moved(&before.unit)? {
             return Ok(None);
         }
         if allowed {
             insist_on_recent()?;
         }
         self.apply(command)?;
-        let old_base = before.unit.workspace.as_ref().map(|workspace| workspace.base.clone());
-        let unit = hands.carry_out(self, Duration::from_secs(600), |unit| (!unit.updating).then(|| unit.clone()))?;
-        let moved = unit.workspace.as_ref().map(|workspace| workspace.base.clone()) != old_base;
+        let old_base = before.unit.evidence.workspace.as_ref().map(|workspace| workspace.base.clone());
+        let unit =
+            hands.carry_out(self, Duration::from_secs(600), |unit| (!unit.gate.updating).then(|| unit.clone()))?;
+        let moved = unit.evidence.workspace.as_ref().map(|workspace| workspace.base.clone()) != old_base;
         if moved {
             Ok(Some(unit))
         } else {
@@ -179,12 +180,12 @@ impl Bubble {
 
     /// Refuses to take files in conflict as resolved that nobody has edited.
     fn refuse_untouched(&self, unit: &Unit) -> Result<(), EngineError> {
-        let Some(conflict) = &unit.conflict else { return Ok(()) };
-        if !is_untouched(&self.workspace(unit)?, conflict, unit.snapshots + 1)? {
+        let Some(conflict) = &unit.gate.conflict else { return Ok(()) };
+        if !is_untouched(&self.workspace(unit)?, conflict, unit.evidence.snapshots + 1)? {
             return Ok(());
         }
         let (id, files) = (&self.id, conflict.files.join(", "));
-        let worktree = unit.workspace.as_ref().map_or("", |record| record.path.as_str());
+        let worktree = unit.evidence.workspace.as_ref().map_or("", |record| record.path.as_str());
         Err(EngineError::BadInput(format!(
             "nobody has edited {files} in {worktree} since the conflict; edit the files so that each holds both changes, \
              then: pairflow update {id} --resolved (to drop the other side on purpose: --resolved --keep)"
@@ -198,7 +199,7 @@ impl Bubble {
         let tip = repo.resolve_branch(&unit.rules.base_branch)?;
         match &unit.phase {
             Phase::Done(done) => Ok(!is_ancestor(&repo.git(), &done.commit, &tip)?),
-            _ => Ok(unit.workspace.as_ref().is_none_or(|workspace| workspace.base != tip)),
+            _ => Ok(unit.evidence.workspace.as_ref().is_none_or(|workspace| workspace.base != tip)),
         }
     }
 
@@ -206,7 +207,7 @@ impl Bubble {
     pub fn keeps_patch(&self, unit: &Unit) -> Result<bool, EngineError> {
         let workspace = self.workspace(unit)?;
         let base_branch = &unit.rules.base_branch;
-        let wanted = Wanted { base_branch, resolved: None, number: unit.snapshots + 1 };
+        let wanted = Wanted { base_branch, resolved: None, number: unit.evidence.snapshots + 1 };
         match would_update(&workspace, &wanted)? {
             Some(updated) => Ok(is_same_patch(&workspace, unit, &updated)?),
             None => Ok(false),
@@ -255,7 +256,9 @@ impl Bubble {
     ///
     /// Files that were copied in are copied again, and the setup command is run again.
     pub(crate) fn restore_worktree(&self, unit: &Unit) -> Result<bool, EngineError> {
-        let Some(record) = unit.workspace.as_ref().filter(|_| !unit.phase.is_final()) else { return Ok(false) };
+        let Some(record) = unit.evidence.workspace.as_ref().filter(|_| !unit.phase.is_final()) else {
+            return Ok(false);
+        };
         self.insist_own()?;
         let runtime = self.control.runtime(&self.id);
         let unfinished = runtime.join("restoring");

@@ -41,7 +41,9 @@ pub enum Rehearsal {
 /// base branch that is checked out. Nothing is committed and no branch moves.
 pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) -> Result<Rehearsal, EngineError> {
     let unit = bubble.durable()?.unit;
-    let Some(work) = unit.snapshot.as_ref().map(|snapshot| &snapshot.commit) else { return Ok(Rehearsal::Ready(None)) };
+    let Some(work) = unit.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit) else {
+        return Ok(Rehearsal::Ready(None));
+    };
     let (repo, base) = (Repo::discover(bubble.control.repo())?, &unit.rules.base_branch);
     let (git, tip) = (repo.git(), repo.resolve_branch(base)?);
     match here {
@@ -92,7 +94,7 @@ pub fn merge(
         base_branch: &unit.rules.base_branch,
         bubble_branch: &unit.rules.bubble_branch,
         commit: &done.commit,
-        identity: unit.identity.as_ref(),
+        identity: unit.about.identity.as_ref(),
     };
     let plan = plan_merge(&request)?;
     match &plan.how {

@@ -114,7 +114,7 @@ impl Bubble {
     /// Whether the base, or the bubble that it comes from, has the document that was pinned.
     fn found_elsewhere(&self, unit: &Unit, path: &str, hash: &str) -> Result<(), String> {
         let mut found = Vec::new();
-        if let (Some(git), Some(record)) = (self.git_of(unit), &unit.workspace) {
+        if let (Some(git), Some(record)) = (self.git_of(unit), &unit.evidence.workspace) {
             let there = blob(&git, &record.base.0, path).map(|bytes| sha256(&bytes));
             found.extend(there.map(|hash| (format!("commit {}", record.base.short()), hash)));
         }
@@ -134,7 +134,9 @@ impl Bubble {
 
     /// Whether the newest snapshot has the document as the base has it, or as it was pinned.
     fn left_alone(&self, unit: &Unit, path: &str, hash: &str) -> Result<(), String> {
-        let (Some(git), Some(record), Some(snapshot)) = (self.git_of(unit), &unit.workspace, &unit.snapshot) else {
+        let (Some(git), Some(record), Some(snapshot)) =
+            (self.git_of(unit), &unit.evidence.workspace, &unit.evidence.snapshot)
+        else {
             return Ok(());
         };
         let (before, now) = (blob(&git, &record.base_tree.0, path), blob(&git, &snapshot.tree.0, path));

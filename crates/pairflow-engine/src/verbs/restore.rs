@@ -49,7 +49,7 @@ impl Engine {
         self.registry().reinstate(root, id, first).map_err(StoreError::from)?;
         let bubble = self.bubble(root, id)?;
         let unit = bubble.load()?.unit;
-        let made = match (&tree, &unit.workspace) {
+        let made = match (&tree, &unit.evidence.workspace) {
             (Some(tree), Some(_)) => bubble.workspace(&unit).and_then(|workspace| {
                 restore(&workspace, &unit.rules.bubble_branch, tree).map(drop).map_err(EngineError::from)
             }),

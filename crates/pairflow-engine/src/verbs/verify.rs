@@ -103,7 +103,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
         envelopes: verified.envelopes,
         head: verified.hash.to_string(),
         seal,
-        certificate: verified.unit.certificate.clone(),
+        certificate: verified.unit.gate.certificate.clone(),
         rows,
         answer,
         holds: answer == Answer::Holds,

@@ -235,7 +235,7 @@ impl Run<'_> {
 fn run_again(stage: &Stage, verb: Verb, scene: &Scene) -> Result<i32, String> {
     let agent = verb.agent(scene.unit());
     // A hand-over that counted has given the turn away; its sender is still the one who asks again.
-    let sender = match scene.unit().summaries.back() {
+    let sender = match scene.unit().gate.summaries.back() {
         Some(said) if scene.witness.log.len() > scene.witness.firm() => agent.map(|_| said.agent.clone()),
         _ => agent,
     };

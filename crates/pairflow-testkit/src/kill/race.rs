@@ -229,7 +229,7 @@ pub fn crowd(writers: usize, each: usize) -> Result<u64, String> {
     let ground = Ground::new()?;
     let mut scene = ground.scene(1)?;
     let before = scene.witness.log.len();
-    let agent = scene.unit().seats.producer.clone();
+    let agent = scene.unit().rounds.seats.producer.clone();
     let first = scene.bubble.id.clone();
     std::thread::scope(|scope| {
         let work = |writer: usize| {
@@ -289,7 +289,7 @@ impl Ground {
         }
         let mut scene = Scene::start(&self.engine, self.dir.path(), &id, &imaginary())?;
         if round.is_multiple_of(5) {
-            let agent = scene.unit().seats.producer.clone();
+            let agent = scene.unit().rounds.seats.producer.clone();
             scene.apply(&ask(&agent))?;
         }
         Ok(scene)

@@ -147,9 +147,10 @@ fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
     let record = Path::new(&shared.git_dir).with_file_name(unit.id.as_str());
     let real = Path::new(&shared.path).is_dir();
     let git_dir = if real { record.display().to_string() } else { shared.git_dir.clone() };
-    let mut here = Unit { workspace: Some(Workspace { git_dir, ..shared.clone() }), ..unit.clone() };
+    let mut here = unit.clone();
+    here.evidence.workspace = Some(Workspace { git_dir, ..shared.clone() });
     bubble.log().place(&mut here);
-    let own = here.workspace.unwrap_or_else(|| shared.clone());
+    let own = here.evidence.workspace.unwrap_or_else(|| shared.clone());
     let (from, to) = (Path::new(&shared.path), Path::new(&own.path));
     if from.is_dir() && !to.exists() {
         static COPIES: AtomicU64 = AtomicU64::new(0);
@@ -194,7 +195,7 @@ fn snapshot(tree: &TreeId, author: &Option<Party>, unit: &Unit) -> Snapshot {
     Snapshot {
         tree: tree.clone(),
         commit: CommitId(tree.0.clone()),
-        r#ref: format!("refs/pairflow/{}/{}", unit.id, unit.snapshots + 1),
+        r#ref: format!("refs/pairflow/{}/{}", unit.id, unit.evidence.snapshots + 1),
         author: author.clone(),
         changed: Vec::new(),
         since_last: Vec::new(),

@@ -97,8 +97,8 @@ impl Verb {
             Self::PassWork => open(Seat::Producer),
             Self::PassFindings | Self::PassClean => open(Seat::Critic),
             Self::AskHuman => matches!(unit.phase, Phase::Running(_)) && !unit.paused,
-            Self::Converged => open(Seat::Critic) && unit.streak.len() == 1,
-            Self::Reply => unit.questions.len() == 1,
+            Self::Converged => open(Seat::Critic) && unit.rounds.streak.len() == 1,
+            Self::Reply => unit.gate.questions.len() == 1,
             Self::Approve => matches!(unit.phase, Phase::ReadyForApproval(_)),
             Self::Rework => matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)),
             Self::Commit => matches!(unit.phase, Phase::Approved(_)),
@@ -127,7 +127,7 @@ impl Verb {
 
     /// The commands that lead to a state in which it fits.
     fn way_there(self, scene: &Scene) -> Vec<Command> {
-        let (codex, claude) = (&scene.unit().seats.producer, &scene.unit().seats.critic);
+        let (codex, claude) = (&scene.unit().rounds.seats.producer, &scene.unit().rounds.seats.critic);
         let reviewed = || vec![pass(codex, None), pass(claude, Some(Vec::new()))];
         let ready = || [reviewed(), vec![pass(codex, Some(Vec::new()))]].concat();
         match self {
@@ -145,7 +145,7 @@ impl Verb {
         let agents =
             matches!(self, Self::PassWork | Self::PassFindings | Self::PassClean | Self::AskHuman | Self::Converged);
         let turn = unit.phase.turn().map(|turn| turn.agent.clone());
-        agents.then(|| turn.unwrap_or_else(|| unit.seats.producer.clone()))
+        agents.then(|| turn.unwrap_or_else(|| unit.rounds.seats.producer.clone()))
     }
 
     /// Returns the arguments; `words` makes them different from those of any other call.

@@ -23,7 +23,7 @@ pub fn ours(params: &Params, seed: u64) -> Ran {
     while trial.ran.turns < ENDLESS {
         let (turn, kind) = match &trial.bubble.unit.phase {
             Phase::Running(turn) => (turn.clone(), None),
-            Phase::WaitingHuman(turn) => (turn.clone(), trial.bubble.unit.questions.first().map(|open| open.kind)),
+            Phase::WaitingHuman(turn) => (turn.clone(), trial.bubble.unit.gate.questions.first().map(|open| open.kind)),
             _ => return trial.end(),
         };
         if let Some(kind) = kind {
@@ -146,7 +146,7 @@ impl<'a> Trial<'a> {
         if let Some(cause) = self.cause(&new, &settled) {
             self.ran.causes[cause as usize] += 1;
         }
-        self.seen[model as usize] = Some((self.bubble.unit.round, self.code.versions));
+        self.seen[model as usize] = Some((self.bubble.unit.rounds.round, self.code.versions));
     }
 
     /// Why the review that was just handed over is not clean.
@@ -266,7 +266,7 @@ impl<'a> Trial<'a> {
 
     /// The loop is over: what it accepted has to be what was reviewed and checked.
     fn end(mut self) -> Ran {
-        let certificate = self.bubble.unit.certificate.as_ref();
+        let certificate = self.bubble.unit.gate.certificate.as_ref();
         self.ran.taken = certificate.is_some_and(|certificate| !certificate.waived.is_empty());
         self.ran.one_sided = certificate.is_some_and(|certificate| !certificate.reviews.is_empty());
         let accepted = certificate.map(|certificate| certificate.tree.clone());

@@ -36,36 +36,37 @@ pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
 /// Says why a bubble that owes nothing cannot go on, if that is so.
 pub fn stuck(unit: &Unit) -> Option<String> {
     let Phase::Running(turn) = &unit.phase else { return None };
-    let goes_on = unit.paused || unit.updating || turn.is_open();
+    let goes_on = unit.paused || unit.gate.updating || turn.is_open();
     (!goes_on).then(|| format!("nobody may act, nothing is owed, and nobody is asked: {:?}", turn.stage))
 }
 
 fn waits_for_a_reason(unit: &Unit) -> bool {
-    matches!(unit.phase, Phase::WaitingHuman(_)) != unit.questions.is_empty()
+    matches!(unit.phase, Phase::WaitingHuman(_)) != unit.gate.questions.is_empty()
 }
 
 fn turn_fits_seats(unit: &Unit) -> bool {
     // While a hand-over is closing, the turn may still be the one that is handed over.
-    unit.phase.turn().is_none_or(|turn| *unit.seats.agent(turn.seat) == turn.agent && turn.number == unit.turns)
+    unit.phase
+        .turn()
+        .is_none_or(|turn| *unit.rounds.seats.agent(turn.seat) == turn.agent && turn.number == unit.rounds.turns)
 }
 
 fn history_fits(unit: &Unit) -> bool {
-    let rounds = unit.history.chunk_by(|one, next| one.round == next.round);
-    let numbered = rounds.zip(1..=unit.round).all(|(seatings, round)| seatings[0].round == round);
-    let newest = unit
-        .history
-        .last()
-        .is_none_or(|roles| roles.implementer == unit.seats.producer && roles.reviewer == unit.seats.critic);
-    numbered && newest && unit.history.last().map_or(0, |roles| roles.round) == unit.round
+    let rounds = unit.rounds.history.chunk_by(|one, next| one.round == next.round);
+    let numbered = rounds.zip(1..=unit.rounds.round).all(|(seatings, round)| seatings[0].round == round);
+    let newest = unit.rounds.history.last().is_none_or(|roles| {
+        roles.implementer == unit.rounds.seats.producer && roles.reviewer == unit.rounds.seats.critic
+    });
+    numbered && newest && unit.rounds.history.last().map_or(0, |roles| roles.round) == unit.rounds.round
 }
 
 fn budget_fits(unit: &Unit) -> bool {
     let open = matches!(&unit.phase, Phase::Running(turn) if turn.is_open());
-    !open || (unit.spent.rounds <= unit.rules.max_rounds && unit.spent.looks < MAX_LOOKS)
+    !open || (unit.rounds.spent.rounds <= unit.rules.max_rounds && unit.rounds.spent.looks < MAX_LOOKS)
 }
 
 fn at_rest(unit: &Unit) -> bool {
-    owed(unit).is_empty() && next_deadline(unit, None).is_none() && unit.questions.is_empty()
+    owed(unit).is_empty() && next_deadline(unit, None).is_none() && unit.gate.questions.is_empty()
 }
 
 fn deadline_fits(unit: &Unit) -> bool {
@@ -80,14 +81,14 @@ fn package_fits(unit: &Unit) -> bool {
         Phase::Committed(at) | Phase::Done(at) => &at.tree,
         _ => return true,
     };
-    let newest = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == *tree);
-    newest && unit.certificate.as_ref().is_some_and(|certificate| certificate.tree == *tree)
+    let newest = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == *tree);
+    newest && unit.gate.certificate.as_ref().is_some_and(|certificate| certificate.tree == *tree)
 }
 
 fn bounded(unit: &Unit) -> bool {
     let rows = &unit.ledger.rows;
     let ledger = rows.len() <= ROWS_KEPT && rows.iter().all(|row| row.history.len() <= CHANGES_KEPT);
-    ledger && unit.keys.len() <= KEYS_KEPT && unit.summaries.len() <= SUMMARIES_KEPT
+    ledger && unit.keys.len() <= KEYS_KEPT && unit.gate.summaries.len() <= SUMMARIES_KEPT
 }
 
 /// Looks each counted review up in the log, with the tree that was the newest when it was made.
@@ -95,7 +96,7 @@ fn streak_fits(unit: &Unit, log: &[Envelope]) -> bool {
     let reviewed = reviews(log);
     let of_newest =
         |agent: &AgentId, round: u32| reviewed.get(&(agent.clone(), round)).map(Option::as_ref) == Some(unit.tree());
-    unit.streak.iter().all(|review| of_newest(&review.agent, review.round))
+    unit.rounds.streak.iter().all(|review| of_newest(&review.agent, review.round))
 }
 
 /// Who reviewed which tree in which round, the last time it did.

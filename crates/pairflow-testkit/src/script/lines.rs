@@ -141,7 +141,7 @@ impl Play {
         let (explanation, steps, blockers) = (explanation(words), steps(words), blockers(words));
         // Whose review may be the last one needed also explains, unless the line says otherwise.
         let holds = self.unit.phase.turn().is_some_and(|turn| turn.agent == by);
-        let explains = !words.take("unexplained") && holds && findings.is_some() && !self.unit.streak.is_empty();
+        let explains = !words.take("unexplained") && holds && findings.is_some() && !self.unit.rounds.streak.is_empty();
         let explanation = explanation.or_else(|| explains.then(|| self.unexplained()).flatten());
         let intent = words.after("intent").map(|word| match word.as_str() {
             "task" => Intent::Task,
@@ -167,7 +167,7 @@ impl Play {
 
     /// What nobody has explained yet; nothing if all is.
     fn unexplained(&self) -> Option<Explanation> {
-        let missing = self.unit.explanation.missing();
+        let missing = self.unit.gate.explanation.missing();
         let said = |part: &str, text: String| if missing.contains(&part) { text } else { String::new() };
         let Explanation { what, why, risks, test_plan } = whole();
         let (what, why) = (said("what changed", what), said("why", why));
@@ -231,7 +231,7 @@ impl Play {
         };
         // `to 2` names the second open question, `to msg_…` one that may not be open.
         let question = words.after("to").map(|which| match which.parse::<usize>() {
-            Ok(nth) => self.unit.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
+            Ok(nth) => self.unit.gate.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
             Err(_) => MsgId(which),
         });
         Command::Reply { message, question, decision, refs: Vec::new(), key: words.after("key").map(Key) }

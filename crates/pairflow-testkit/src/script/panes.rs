@@ -32,7 +32,7 @@ impl Play {
                 Command::AgentSession { agent, turn, seat, session: words.quoted() }
             }
             "loses" if words.take("its") && words.take("conversation") => {
-                let seat = self.unit.sessions.get(&agent).and_then(|session| session.seat);
+                let seat = self.unit.presence.sessions.get(&agent).and_then(|session| session.seat);
                 Command::AgentSession { agent, turn: 0, seat, session: None }
             }
             "wants" => hindered(agent, Hindrance::Permission, words),
@@ -55,7 +55,7 @@ impl Play {
 
     /// What the supervisor does with the notice that is out.
     pub(super) fn notice(&mut self, words: &mut Words) -> Sent {
-        let notice = self.unit.outbox.first().map_or(0, |notice| notice.number);
+        let notice = self.unit.presence.outbox.first().map_or(0, |notice| notice.number);
         let command = match words.need("sent or undelivered").as_str() {
             "sent" => Command::Sent { notice },
             "undelivered" => Command::Undelivered { notice, why: words.need_quoted("why") },

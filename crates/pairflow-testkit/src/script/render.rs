@@ -29,10 +29,10 @@ pub(super) fn stand(unit: &Unit) -> String {
     let mut parts = vec![unit.phase.name().to_string()];
     match &unit.phase {
         Phase::Running(turn) | Phase::WaitingHuman(turn) => {
-            parts.push(format!("{} {} round {}", turn.agent, turn.seat, unit.round));
+            parts.push(format!("{} {} round {}", turn.agent, turn.seat, unit.rounds.round));
             parts.extend(stage(&turn.stage).map(str::to_owned));
         }
-        Phase::ReadyForApproval(request) => parts.push(format!("round {} {}", unit.round, request.tree)),
+        Phase::ReadyForApproval(request) => parts.push(format!("round {} {}", unit.rounds.round, request.tree)),
         Phase::Approved(approval) => {
             parts.push(approval.request.tree.to_string());
             parts.extend(approval.commit.as_ref().map(|_| "committing".to_owned()));
@@ -43,10 +43,10 @@ pub(super) fn stand(unit: &Unit) -> String {
         Phase::Created | Phase::Preparing | Phase::Cancelled => {}
     }
     parts.extend(unit.paused.then(|| "paused".to_owned()));
-    parts.extend(unit.updating.then(|| "updating".to_owned()));
-    parts.extend(unit.parked.as_ref().map(|parked| format!("waits for {}", parked.agent)));
+    parts.extend(unit.gate.updating.then(|| "updating".to_owned()));
+    parts.extend(unit.presence.parked.as_ref().map(|parked| format!("waits for {}", parked.agent)));
     let out = |notice: &Notice| format!("notice {} to {} sent {}", notice.number, notice.agent, notice.attempts);
-    parts.extend(unit.outbox.iter().map(out));
+    parts.extend(unit.presence.outbox.iter().map(out));
     if unit.phase.turn().is_some() {
         parts.extend(evidence(unit));
     }
@@ -70,10 +70,10 @@ fn open_row(row: &Row) -> String {
 
 /// Clean reviews, checks that did not pass, open findings, open questions: each only if there are some.
 fn evidence(unit: &Unit) -> Vec<String> {
-    let clean = unit.streak.iter().map(|review| review.agent.to_string());
+    let clean = unit.rounds.streak.iter().map(|review| review.agent.to_string());
     let checks = unit.rules.checks.iter().map(|check| check.name.clone());
     let is = |name: &str, stand: fn(&CheckState<'_>) -> bool| {
-        unit.snapshot.is_some() && !unit.is_untouched() && stand(&unit.check(name))
+        unit.evidence.snapshot.is_some() && !unit.is_untouched() && stand(&unit.check(name))
     };
     let failing = checks.clone().filter(|name| is(name, |stand| matches!(stand, CheckState::Failed(_))));
     let given_up = checks.clone().filter(|name| is(name, |stand| *stand == CheckState::NotAvailable));
@@ -81,7 +81,7 @@ fn evidence(unit: &Unit) -> Vec<String> {
     let missing = checks.clone().filter(|name| is(name, |stand| *stand == CheckState::Missing));
     let open = unit.ledger.open().map(open_row);
     let said = |question: &str| question.lines().next().unwrap_or_default().to_owned();
-    let asks = unit.questions.iter().map(|open| format!("{}: {}", open.by, said(&open.question)));
+    let asks = unit.gate.questions.iter().map(|open| format!("{}: {}", open.by, said(&open.question)));
     [
         ("clean", clean.collect::<Vec<_>>()),
         ("failing", failing.collect()),

@@ -39,8 +39,9 @@ pub fn samples(unit: &Unit) -> Vec<Sample> {
 
 fn of_agents(unit: &Unit) -> Vec<(&'static str, Command)> {
     let turn = unit.phase.turn();
-    let holder = turn.map_or(&unit.seats.producer, |turn| &turn.agent);
-    let other = if *holder == unit.seats.producer { &unit.seats.critic } else { &unit.seats.producer };
+    let holder = turn.map_or(&unit.rounds.seats.producer, |turn| &turn.agent);
+    let other =
+        if *holder == unit.rounds.seats.producer { &unit.rounds.seats.critic } else { &unit.rounds.seats.producer };
     let reviews = turn.is_some_and(|turn| turn.seat == Seat::Critic);
     let ask = |by: &AgentId| Command::AskHuman {
         by: by.clone(),
@@ -76,7 +77,7 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         key: None,
     };
     let differs = Seen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
-    let token = Command::MintToken { agent: unit.seats.producer.clone(), token_sha256: "token".to_owned() };
+    let token = Command::MintToken { agent: unit.rounds.seats.producer.clone(), token_sha256: "token".to_owned() };
     let waive = |what| Command::Waive { what, reason: "known".to_owned() };
     vec![
         ("start", Command::Start { rules: Box::new(unit.rules.clone()) }),
@@ -143,8 +144,8 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
         _ => Some(Party::Human),
     };
     let reason = || "no space left".to_owned();
-    let holder = turn.map_or(&unit.seats.producer, |turn| &turn.agent);
-    let notice = unit.outbox.first().map_or(1, |notice| notice.number);
+    let holder = turn.map_or(&unit.rounds.seats.producer, |turn| &turn.agent);
+    let notice = unit.presence.outbox.first().map_or(1, |notice| notice.number);
     let hindered = |by| Command::Hindered { agent: holder.clone(), by, what: "it says so".to_owned() };
     let merged = |same_patch| Command::UpdateMade {
         base: commit(),

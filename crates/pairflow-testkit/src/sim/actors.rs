@@ -155,9 +155,9 @@ fn ask(by: AgentId, rng: &mut Rng) -> Command {
 }
 
 fn answer(unit: &Unit, rng: &mut Rng) -> Act {
-    let Some(open) = unit.questions.get(rng.below(unit.questions.len())) else { return Act::Wait(1) };
+    let Some(open) = unit.gate.questions.get(rng.below(unit.gate.questions.len())) else { return Act::Wait(1) };
     match rng.below(10) {
-        0 => Act::Send(ask(unit.seats.producer.clone(), rng)),
+        0 => Act::Send(ask(unit.rounds.seats.producer.clone(), rng)),
         1 => Act::Send(Command::Pause { reason: String::new() }),
         2 | 3 => Act::Send(Command::Resume),
         _ => Act::Send(reply(open, rng)),

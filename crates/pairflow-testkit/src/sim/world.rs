@@ -99,7 +99,7 @@ impl World {
         };
         Snapshot {
             commit: CommitId(format!("c{}", now.0)),
-            r#ref: format!("refs/pairflow/sim/{}", unit.snapshots + 1),
+            r#ref: format!("refs/pairflow/sim/{}", unit.evidence.snapshots + 1),
             changed: changed(Some(&tree(self.cut_from))),
             since_last: changed(unit.tree()),
             out_of_scope: Vec::new(),
@@ -115,7 +115,7 @@ impl World {
     /// Merges the base branch; what was not handed over yet is recorded before it.
     fn update(&mut self, unit: &Unit, rng: &mut Rng) -> Command {
         let base = commit(self.base);
-        let moved = unit.workspace.as_ref().is_some_and(|workspace| workspace.base != base);
+        let moved = unit.evidence.workspace.as_ref().is_some_and(|workspace| workspace.base != base);
         if !moved || rng.once_in(5) {
             return Command::UpdateFailed {
                 reason: "the base has not moved, or it does not fit".to_owned(),

@@ -30,7 +30,7 @@ fn a_fixture_with_rounds_is_verified_whole_and_its_state_stays_small() {
     let fixture = fixture(&dir.path().join("long"), 1500).unwrap();
     let report = verify(&fixture.bubble).unwrap();
     assert!(report.holds, "{:?}", report.rows);
-    assert_eq!((report.envelopes, fixture.unit.round), (1500, 17));
+    assert_eq!((report.envelopes, fixture.unit.rounds.round), (1500, 17));
     let kinds: Vec<Kind> =
         fixture.bubble.log().envelopes().unwrap().iter().map(|envelope| envelope.event.body.kind()).collect();
     for kind in [Kind::Pass, Kind::HumanQuestion, Kind::HumanReply, Kind::Evidence, Kind::ProtocolWarning] {

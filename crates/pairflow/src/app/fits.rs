@@ -25,12 +25,12 @@ pub(crate) fn accepted(unit: &Unit) -> bool {
 
 /// A question is open.
 pub(crate) fn asking(unit: &Unit) -> bool {
-    matches!(unit.phase, Phase::WaitingHuman(_)) && !unit.questions.is_empty()
+    matches!(unit.phase, Phase::WaitingHuman(_)) && !unit.gate.questions.is_empty()
 }
 
 /// It is committed, and the base branch does not have it yet.
 pub(crate) fn unmerged(unit: &Unit) -> bool {
-    matches!(unit.phase, Phase::Done(_)) && unit.merged.is_none()
+    matches!(unit.phase, Phase::Done(_)) && unit.gate.merged.is_none()
 }
 
 /// An agent is at work, or would be.
@@ -40,13 +40,13 @@ pub(crate) fn pausable(unit: &Unit) -> bool {
 
 /// Its agents work in panes.
 pub(crate) fn attachable(unit: &Unit) -> bool {
-    unit.rules.driver == DriverKind::Tmux && unit.workspace.is_some() && !unit.phase.is_final()
+    unit.rules.driver == DriverKind::Tmux && unit.evidence.workspace.is_some() && !unit.phase.is_final()
 }
 
 /// It goes on with `resume`: it is paused, only pairflow's own notices are open, or a person may have worked in a pane.
 pub(crate) fn resumable(unit: &Unit) -> bool {
     let stopped = unit.paused || asking(unit) || attachable(unit);
-    unit.phase.turn().is_some() && stopped && unit.questions.iter().all(|open| open.kind.is_answered_by_resume())
+    unit.phase.turn().is_some() && stopped && unit.gate.questions.iter().all(|open| open.kind.is_answered_by_resume())
 }
 
 /// It still goes on.

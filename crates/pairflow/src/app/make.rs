@@ -82,7 +82,7 @@ impl App {
         let new =
             NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed, identity: None, prd_approved };
         let (bubble, unit) = engine.create(new)?;
-        if unit.identity.as_ref().is_none_or(|identity| identity.author.is_none()) {
+        if unit.about.identity.as_ref().is_none_or(|identity| identity.author.is_none()) {
             out.warn(format_args!("{}", GitError::NoIdentity));
         }
         Ok((bubble, unit))

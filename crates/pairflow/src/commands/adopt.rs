@@ -187,11 +187,11 @@ fn show(bubble: &Bubble, shown: &Shown, out: &mut Out) {
 
 fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
     let (Shown { unit, why, .. }, here) = (shown, bubble.control.repo());
-    let mut lines = vec![format!("Bubble {} is {}: {}", unit.id, unit.phase.name(), title(&unit.task))];
+    let mut lines = vec![format!("Bubble {} is {}: {}", unit.id, unit.phase.name(), title(&unit.about.task))];
     if let Foreign::Moved { from } = why {
         let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(here));
         lines.push(format!("  It is yours. Its repository was {}; now it is {}", from.display(), here.display()));
-        if unit.workspace.is_some() {
+        if unit.evidence.workspace.is_some() {
             lines.push(format!("  Its worktree is moved from {} to {}", old.display(), new.display()));
         }
         return lines;
@@ -201,7 +201,7 @@ fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
     lines.push(format!("  Worktree: {}", bubble.worktree_for(here).display()));
     if !unit.phase.is_final() {
         let rest = "What was checked, reviewed, waived, asked or approved so far will not count";
-        let verb = if unit.workspace.is_some() { "resume" } else { "start" };
+        let verb = if unit.evidence.workspace.is_some() { "resume" } else { "start" };
         lines.push(format!("  {rest}, and nothing runs until you {verb} it."));
     }
     lines
@@ -240,7 +240,7 @@ fn would_run(unit: &Unit) -> Vec<String> {
 
 fn tell(id: &BubbleId, unit: &Unit, moved: bool, out: &mut Out) -> Result<(), CommandError> {
     if moved {
-        let worktree = if unit.workspace.is_some() { ", with its worktree" } else { "" };
+        let worktree = if unit.evidence.workspace.is_some() { ", with its worktree" } else { "" };
         out.line(format_args!("Bubble {id} is on record here now{worktree}"))?;
         out.next(format_args!("pairflow status {id}"));
         return Ok(());

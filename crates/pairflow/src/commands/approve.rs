@@ -74,7 +74,9 @@ pub(crate) fn told(bubble: &Bubble, error: EngineError) -> CommandError {
         matches!(&error, EngineError::Refused { refusal, .. } if matches!(**refusal, Refusal::WorktreeDiffers { .. }));
     let error = CommandError::from(error);
     let unit = bubble.load().map(|loaded| loaded.unit).ok().filter(|_| drifted);
-    let Some((workspace, tree)) = unit.as_ref().and_then(|unit| Some((unit.workspace.as_ref()?, unit.tree()?))) else {
+    let Some((workspace, tree)) =
+        unit.as_ref().and_then(|unit| Some((unit.evidence.workspace.as_ref()?, unit.tree()?)))
+    else {
         return error;
     };
     let git = format!("git -C {}", quoted(&workspace.path));

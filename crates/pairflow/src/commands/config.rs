@@ -150,7 +150,7 @@ fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), Co
     if value != "current" {
         return Err(CommandError::usage(format_args!("{IDENTITY} can be set to `current` only, not to `{value}`.")));
     }
-    let before = bubble.load()?.unit.identity;
+    let before = bubble.load()?.unit.about.identity;
     let identity = bubble.adopt_identity()?;
     if before.as_ref() == Some(&identity) {
         return tell(out, bubble, &[], args.json);

@@ -101,7 +101,7 @@ pub(crate) fn show(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
     let mut row =
         |label: &str, text: String| out.paint(&Line::new().add(Paint::Dim, format!("{label:<width$}")).plain(text));
     row("bubble", unit.id.to_string())?;
-    row("repo", unit.repo.clone())?;
+    row("repo", unit.about.repo.clone())?;
     row("base", rules.base_branch.clone())?;
     row("agents", format!("{} implements, {} reviews", rules.agents.implementer, rules.agents.reviewer))?;
     for check in &rules.checks {
@@ -125,14 +125,14 @@ fn created(unit: &Unit) -> Created<'_> {
     Created {
         bubble_id: &unit.id,
         state: unit.phase.name().as_str(),
-        repo: &unit.repo,
+        repo: &unit.about.repo,
         base_branch: &unit.rules.base_branch,
         bubble_branch: &unit.rules.bubble_branch,
         agents: &unit.rules.agents,
         checks: &unit.rules.checks,
         setup: unit.rules.setup.as_deref(),
         manual_checks: &unit.rules.manual_checks,
-        confirmed: &unit.confirmed,
-        acceptance_criteria: &unit.acceptance_criteria,
+        confirmed: &unit.about.confirmed,
+        acceptance_criteria: &unit.about.acceptance_criteria,
     }
 }

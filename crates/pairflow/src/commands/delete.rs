@@ -68,7 +68,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", unit.id)));
     }
     let going = if unit.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };
-    let unmerged = matches!(unit.phase, Phase::Done(_)) && unit.merged.is_none();
+    let unmerged = matches!(unit.phase, Phase::Done(_)) && unit.gate.merged.is_none();
     let kept = if unmerged { "Its commit is not merged yet; the archive keeps it. " } else { "" };
     app.insist(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, unit.phase.name()))?;
     let archived = bubble.delete(&app.hands())?;

@@ -63,7 +63,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     insist_on_plain_path(bubble.control.repo()).map_err(EngineError::from)?;
     let (token, unit) = bubble.mint(&args.agent)?;
     let env = environment(&bubble, &unit, &args.agent, &token);
-    let worktree = unit.workspace.as_ref().map(|workspace| workspace.path.as_str());
+    let worktree = unit.evidence.workspace.as_ref().map(|workspace| workspace.path.as_str());
     if args.json {
         let env = env.into_iter().collect();
         return out.json("env/1", &Joining { bubble_id: bubble.id.as_str(), agent: &args.agent, worktree, env });

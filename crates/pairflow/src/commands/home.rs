@@ -189,8 +189,8 @@ impl Row {
                     foreign: None,
                     active_agent: fields.active_agent,
                     round: fields.round,
-                    created_at: Some(unit.created_at),
-                    task_title: title(&unit.task).to_owned(),
+                    created_at: Some(unit.about.created_at),
+                    task_title: title(&unit.about.task).to_owned(),
                     problem: None,
                 }
             }

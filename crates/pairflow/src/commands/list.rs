@@ -90,8 +90,8 @@ fn item(listed: Listed) -> Item {
     match listed.unit {
         Ok(unit) => Item::Readable {
             fields: Box::new(StateFields::of(&unit)),
-            task_title: title(&unit.task).to_owned(),
-            merged: unit.merged.is_some(),
+            task_title: title(&unit.about.task).to_owned(),
+            merged: unit.gate.merged.is_some(),
             foreign: listed.foreign.map(|why| why.to_string()),
             error: None,
         },

@@ -97,7 +97,7 @@ pub(crate) fn rehearse(
 /// Insists on a yes to the merge of work that is committed and not merged yet.
 pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, unit: &Unit) -> Result<(), CommandError> {
     match &unit.phase {
-        Phase::Done(_) if unit.merged.is_none() => {
+        Phase::Done(_) if unit.gate.merged.is_none() => {
             app.insist(out, yes, &format!("Merge bubble {} into {}?", unit.id, unit.rules.base_branch))
         }
         _ => Ok(()),

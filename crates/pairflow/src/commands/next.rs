@@ -137,8 +137,8 @@ fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), Comman
     out.paint(&Line::new().add(Paint::Bold, format!("{} waits for you", unit.id)).add(Paint::Dim, since + &more))?;
     let padded = |text: &str| format!("  {text:<12}");
     let label = |text: &str| Line::new().add(Paint::Dim, padded(text));
-    out.beside(&padded("task"), Paint::Plain, title(&unit.task))?;
-    for said in unit.summaries.iter().rev().take(SUMMARIES).rev() {
+    out.beside(&padded("task"), Paint::Plain, title(&unit.about.task))?;
+    for said in unit.gate.summaries.iter().rev().take(SUMMARIES).rev() {
         let summary = safe_line(&said.summary, 400);
         out.beside(&padded(""), Paint::Plain, &format!("round {}, {}: {summary}", said.round, said.agent))?;
     }

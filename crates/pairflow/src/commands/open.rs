@@ -44,7 +44,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 /// Tells why nothing was opened, and how the person gets there nevertheless.
 fn by_hand(app: &App, bubble: &Bubble, unit: &Unit, error: EngineError) -> CommandError {
     let error = CommandError::from(error);
-    let Some(workspace) = &unit.workspace else { return error };
+    let Some(workspace) = &unit.evidence.workspace else { return error };
     if bubble.worktree_problem(unit).is_some() {
         return if unit.phase.is_final() { error } else { error.or_next(format_args!("pairflow resume {}", unit.id)) };
     }

@@ -72,7 +72,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     match &unit.phase {
         Phase::WaitingHuman(_) => {
-            out.line(format_args!("Answered; {} more to answer in bubble {}", unit.questions.len(), bubble.id))?;
+            out.line(format_args!("Answered; {} more to answer in bubble {}", unit.gate.questions.len(), bubble.id))?;
             out.next(format_args!("pairflow inbox {}", bubble.id));
             Ok(())
         }

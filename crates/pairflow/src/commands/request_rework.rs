@@ -70,7 +70,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     match applied.unit.phase.turn() {
         Some(turn) => out.line(format_args!(
             "Sent the work back: {} is next, as {} of round {} in bubble {}",
-            turn.agent, turn.seat, applied.unit.round, bubble.id
+            turn.agent, turn.seat, applied.unit.rounds.round, bubble.id
         )),
         None => out.line(format_args!("Sent the work back in bubble {}", bubble.id)),
     }

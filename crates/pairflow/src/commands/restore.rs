@@ -53,7 +53,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return status::print_json(app, out, bubble, unit);
     }
     out.line(format_args!("Restored bubble {} ({})", bubble.id, unit.phase.name()))?;
-    if let Some(workspace) = unit.workspace.as_ref().filter(|_| restored.without_worktree.is_none()) {
+    if let Some(workspace) = unit.evidence.workspace.as_ref().filter(|_| restored.without_worktree.is_none()) {
         out.note(format_args!("The work is at {} on branch {}", workspace.path, unit.rules.bubble_branch));
     }
     out.next(format_args!("pairflow status {}", bubble.id));

@@ -43,7 +43,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return status::print_json(app, out, &bubble, &unit);
     }
     if restored {
-        let worktree = unit.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
+        let worktree = unit.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
         out.line(format_args!("The worktree of bubble {} was gone; it was made anew at {worktree}", bubble.id))?;
     }
     match &unit.phase {

@@ -193,7 +193,7 @@ pub(crate) fn on_base(
         out.progress(format_args!("running the checks on {} …", unit.rules.base_branch));
     }
     let unit = bubble.base_checked(&unit, &app.hands())?;
-    let asked = unit.questions.iter().find(|open| ci || open.kind == QuestionKind::Baseline);
+    let asked = unit.gate.questions.iter().find(|open| ci || open.kind == QuestionKind::Baseline);
     let Some(question) = asked.map(|open| revealed(&open.question).into_owned()) else { return Ok(unit) };
     let message = format!("bubble {} is started and waits for you: {question}", bubble.id);
     if !ci {
@@ -224,7 +224,7 @@ fn insist_on_edit(app: &App, out: &mut Out, bubble: &Bubble, json: bool) -> Resu
 /// Says what runs now, and how agents join.
 pub(crate) fn tell(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
     let id = &unit.id;
-    let worktree = unit.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
+    let worktree = unit.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
     out.line(format_args!("Started bubble {id} on branch {}", unit.rules.bubble_branch))?;
     out.line(format_args!("Worktree: {worktree}"))?;
     match unit.rules.driver {

@@ -61,7 +61,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if args.json {
         return status::print_json(app, out, &bubble, &bubble.load()?.unit);
     }
-    if let Some(workspace) = &unit.workspace {
+    if let Some(workspace) = &unit.evidence.workspace {
         out.note(format_args!("The work stays at {} on branch {}", workspace.path, unit.rules.bubble_branch));
     }
     out.next(format_args!("pairflow delete {}", bubble.id));

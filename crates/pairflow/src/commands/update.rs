@@ -81,13 +81,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let Some(updated) = updated else {
         return out.line(format_args!("Bubble {} is already up to date with {base}; nothing was changed.", bubble.id));
     };
-    let at = updated.workspace.as_ref().map_or("", |workspace| workspace.base.short());
+    let at = updated.evidence.workspace.as_ref().map_or("", |workspace| workspace.base.short());
     out.line(format_args!("Merged {base} at {at} into the worktree of bubble {}", bubble.id))?;
-    if !updated.streak.is_empty() {
+    if !updated.rounds.streak.is_empty() {
         let kept =
             "Clean reviews are kept: the base changed no file of this work. The checks run again on the merged tree.";
         out.note(format_args!("{kept}"));
-    } else if !unit.streak.is_empty() {
+    } else if !unit.rounds.streak.is_empty() {
         out.note(format_args!("Reviews of the old tree no longer count."));
     }
     if updated.paused {
@@ -101,7 +101,7 @@ fn agree(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, args: &UpdateAr
     let same_patch = !args.resolved && bubble.keeps_patch(unit)?;
     let Some(lost) = unit.lost_by_update(same_patch) else { return Ok(()) };
     let (base, id) = (&unit.rules.base_branch, &bubble.id);
-    let then = match (same_patch, unit.streak.is_empty()) {
+    let then = match (same_patch, unit.rounds.streak.is_empty()) {
         (true, false) => "the clean reviews are kept, and the merged tree is checked again",
         _ => "the merged tree is checked and reviewed again",
     };

@@ -58,7 +58,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble(&args.bubble, "watchdog")?;
     let active = last_seen(&bubble, &bubble.load()?.unit);
     let applied = bubble.apply(&Command::Tick { active })?;
-    let asked = applied.unit.questions.iter().find(|open| Some(&open.id) == applied.id.as_ref());
+    let asked = applied.unit.gate.questions.iter().find(|open| Some(&open.id) == applied.id.as_ref());
     let now = app.clock.now();
     let left = applied.unit.silence_ends(active).map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000);
     let watched = watched(&applied.unit, asked.is_some(), left);

@@ -28,11 +28,11 @@ pub fn after_review(unit: &Unit, handover: &Handover, changed: bool) -> Verdict 
     reasons.extend(handover.checks_changed.then_some(Reason::ChecksChanged));
     reasons.extend(changed.then_some(Reason::TreeChanged));
     let review = review_by(unit, &by, round);
-    let streak: Vec<_> = unit.streak.iter().chain([&review]).cloned().collect();
+    let streak: Vec<_> = unit.rounds.streak.iter().chain([&review]).cloned().collect();
     let (clean, next, seats) = match () {
         () if reasons.is_empty() && suffices(&unit.rules, &streak) => {
             reasons.push(Reason::ReviewsSuffice);
-            (Some(review), Next::Accept, unit.seats.clone())
+            (Some(review), Next::Accept, unit.rounds.seats.clone())
         }
         () if reasons.is_empty() => {
             reasons.push(Reason::AnotherReviewNeeded);
@@ -41,9 +41,9 @@ pub fn after_review(unit: &Unit, handover: &Handover, changed: bool) -> Verdict 
         // Spec: if files changed in its turn, a critic has not reviewed what is there now, so it reviews again. The same
         // holds if checks changed before the review could be judged.
         () if reasons.iter().all(|reason| has_nothing_to_fix(handover, reason)) => {
-            (None, Next::Review, unit.seats.clone())
+            (None, Next::Review, unit.rounds.seats.clone())
         }
-        () => (None, Next::Implement, unit.seats.clone()),
+        () => (None, Next::Implement, unit.rounds.seats.clone()),
     };
     verdict(Judged::Review { by, round }, clean, next, seats, reasons)
 }
@@ -62,14 +62,14 @@ pub fn no_longer_clean(unit: &Unit, on: Judged, next: Next) -> Verdict {
     let reason = if on == Judged::Waiver { Reason::WaiverWithdrawn } else { Reason::ChecksChanged };
     let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
     let next = if settled { next } else { Next::Stay };
-    verdict(on, None, next, unit.seats.clone(), vec![reason])
+    verdict(on, None, next, unit.rounds.seats.clone(), vec![reason])
 }
 
 /// Says what follows for accepted work from a merge of the base; `same_patch` says that the work is the same change.
 pub fn after_merge(unit: &Unit, same_patch: bool) -> Verdict {
-    let kept = same_patch && suffices(&unit.rules, &unit.streak);
+    let kept = same_patch && suffices(&unit.rules, &unit.rounds.streak);
     let next = if kept { Next::Recheck } else { Next::Review };
-    verdict(Judged::Merge, None, next, unit.seats.clone(), vec![Reason::BaseMerged])
+    verdict(Judged::Merge, None, next, unit.rounds.seats.clone(), vec![Reason::BaseMerged])
 }
 
 fn verdict(on: Judged, clean: Option<CleanReview>, next: Next, seats: Seats, reasons: Vec<Reason>) -> Verdict {
@@ -105,7 +105,7 @@ pub fn suffices(rules: &Rules, streak: &[CleanReview]) -> bool {
 
 /// The clean review that `agent` would add in the present round.
 pub fn review_by(unit: &Unit, agent: &AgentId, round: u32) -> CleanReview {
-    let own_work = unit.authors.contains(&Party::Agent(agent.clone()));
+    let own_work = unit.rounds.authors.contains(&Party::Agent(agent.clone()));
     CleanReview { agent: agent.clone(), round, own_work, tree: None }
 }
 
@@ -113,13 +113,15 @@ pub fn review_by(unit: &Unit, agent: &AgentId, round: u32) -> CleanReview {
 fn next_seats(unit: &Unit, reviewed: &AgentId) -> Seats {
     let agents = &unit.rules.agents;
     match &agents.second_reviewer {
-        Some(third) if third != reviewed => Seats { producer: unit.seats.producer.clone(), critic: third.clone() },
+        Some(third) if third != reviewed => {
+            Seats { producer: unit.rounds.seats.producer.clone(), critic: third.clone() }
+        }
         Some(_) => {
-            let producer = unit.seats.producer.clone();
+            let producer = unit.rounds.seats.producer.clone();
             let other = [&agents.reviewer, &agents.implementer].into_iter().find(|agent| **agent != producer);
             Seats { critic: other.unwrap_or(reviewed).clone(), producer }
         }
-        None => Seats { producer: unit.seats.critic.clone(), critic: unit.seats.producer.clone() },
+        None => Seats { producer: unit.rounds.seats.critic.clone(), critic: unit.rounds.seats.producer.clone() },
     }
 }
 
@@ -127,7 +129,7 @@ fn next_seats(unit: &Unit, reviewed: &AgentId) -> Seats {
 ///
 /// Returns nothing while there is no snapshot, or a required check has not passed: nobody can waive that.
 pub fn certify(unit: &Unit, streak: &[CleanReview], waived: Vec<String>) -> Option<Certificate> {
-    let snapshot = unit.snapshot.as_ref()?;
+    let snapshot = unit.evidence.snapshot.as_ref()?;
     let stand = |check: &crate::rules::Check| {
         let stand = match unit.check(&check.name) {
             CheckState::Passed(_) => "passed".to_owned(),
@@ -149,7 +151,7 @@ pub fn certify(unit: &Unit, streak: &[CleanReview], waived: Vec<String>) -> Opti
         checks,
         open: unit.ledger.claims(),
         ledger: unit.ledger.rows.iter().map(stands).collect(),
-        round_role_history: unit.history.clone(),
+        round_role_history: unit.rounds.history.clone(),
         waived,
         notes: notes(unit),
     })
@@ -172,7 +174,7 @@ fn notes(unit: &Unit) -> Vec<String> {
     let elsewhere = rules.checks_in == ChecksIn::Checkout;
     let warm = rules.checks.iter().filter(|check| elsewhere && !check.is_own()).filter(warm);
     notes.extend(warm.map(|check| format!("check '{}': not repeated in a fresh checkout", check.name)));
-    let missing = unit.explanation.missing();
+    let missing = unit.gate.explanation.missing();
     if !missing.is_empty() {
         notes.push(format!("the agents did not explain: {}", missing.join(", ")));
     }

@@ -8,8 +8,8 @@ use crate::unit::{Phase, Seat, Stage, Turn, Unit};
 
 /// The bubble is another person's now. One that is over stays over.
 pub(super) fn adopted(unit: &mut Unit, at: Moment) {
-    unit.tokens.clear();
-    unit.sessions.clear();
+    unit.presence.tokens.clear();
+    unit.presence.sessions.clear();
     unit.keys.clear();
     if unit.phase.is_final() {
         return;
@@ -25,29 +25,29 @@ pub(super) fn adopted(unit: &mut Unit, at: Moment) {
 
 /// Checks, reproducers and reviews have to be made again.
 fn drop_evidence(unit: &mut Unit) {
-    unit.receipts.clear();
-    unit.baseline.clear();
-    unit.known_failures.clear();
-    unit.superseded.clear();
-    unit.could_not.clear();
+    unit.evidence.receipts.clear();
+    unit.evidence.baseline.clear();
+    unit.evidence.known_failures.clear();
+    unit.evidence.superseded.clear();
+    unit.evidence.could_not.clear();
     unit.ledger.reproduce_again();
-    unit.streak.clear();
-    unit.reviewed_by.clear();
-    (unit.reviewed, unit.certificate) = (None, None);
+    unit.rounds.streak.clear();
+    unit.rounds.reviewed_by.clear();
+    (unit.rounds.reviewed, unit.gate.certificate) = (None, None);
     unit.renew_budget();
 }
 
 /// Nobody has waived, answered, understood or asked for anything.
 fn drop_decisions(unit: &mut Unit) {
-    unit.not_available.clear();
-    unit.waived_checks.clear();
-    unit.ledger.drop_waivers(unit.round);
-    unit.notes.clear();
-    unit.said_before.clear();
-    (unit.understood, unit.parked) = (None, None);
-    (unit.updating, unit.resolved, unit.conflict) = (false, None, None);
-    unit.questions.clear();
-    unit.untold = false;
+    unit.evidence.not_available.clear();
+    unit.evidence.waived_checks.clear();
+    unit.ledger.drop_waivers(unit.rounds.round);
+    unit.gate.notes.clear();
+    unit.gate.said_before.clear();
+    (unit.gate.understood, unit.presence.parked) = (None, None);
+    (unit.gate.updating, unit.gate.resolved, unit.gate.conflict) = (false, None, None);
+    unit.gate.questions.clear();
+    unit.gate.untold = false;
     if let Phase::WaitingHuman(turn) = &unit.phase {
         unit.phase = Phase::Running(turn.clone());
     }
@@ -60,7 +60,7 @@ fn go_back(unit: &mut Unit, at: Moment) {
     let unjudged = |turn: &Turn| matches!(turn.stage, Stage::Closing(_) | Stage::Settled);
     let reviewing = |turn: &Turn| turn.seat == Seat::Critic && turn.stage == Stage::Open;
     if accepted || unit.phase.turn().is_some_and(unjudged) {
-        let seats = unit.seats.clone();
+        let seats = unit.rounds.seats.clone();
         begin_round(unit, seats);
         begin_turn(unit, Seat::Producer, Stage::Opening, at);
     } else if unit.phase.turn().is_some_and(reviewing) {

@@ -53,11 +53,11 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
         Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(unit, snapshot),
         Body::Evidence(Evidence::Receipt { receipt }) => checked(unit, receipt),
         Body::Evidence(Evidence::Reproduced { finding, receipt }) => reproduced(unit, *finding, receipt),
-        Body::Evidence(Evidence::NotAvailable { check, .. }) => unit.not_available.push(check.clone()),
+        Body::Evidence(Evidence::NotAvailable { check, .. }) => unit.evidence.not_available.push(check.clone()),
         Body::Convergence(claim) => converged(unit, event, claim),
         Body::ApprovalRequest(request) => {
             unit.phase = Phase::ReadyForApproval(request.clone());
-            unit.package_at = at.ts;
+            unit.gate.package_at = at.ts;
             unit.paused = false;
         }
         Body::ApprovalDecision(decision) => decided(unit, decision, at),
@@ -73,8 +73,8 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
         }
         Body::ProtocolWarning(warning) => warned(unit, &event.recipient, warning, at),
         Body::Task(task) => {
-            unit.task.clone_from(&task.task);
-            unit.acceptance_criteria.clone_from(&task.acceptance_criteria);
+            unit.about.task.clone_from(&task.task);
+            unit.about.acceptance_criteria.clone_from(&task.acceptance_criteria);
             unit.rules.scope.clone_from(&task.scope);
         }
         Body::Delivery(delivery) => delivered(unit, &event.recipient, delivery, at),
@@ -83,15 +83,15 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
 
 /// The work was accepted; a claim of an agent's is its clean review, too.
 fn converged(unit: &mut Unit, event: &Event, claim: &Convergence) {
-    unit.streak.clone_from(&claim.certificate.reviews);
-    unit.certificate = Some(claim.certificate.clone());
+    unit.rounds.streak.clone_from(&claim.certificate.reviews);
+    unit.gate.certificate = Some(claim.certificate.clone());
     if let Party::Agent(by) = &event.sender {
         unit.review(by, event.round, None);
-        unit.spent.looks += 1;
+        unit.rounds.spent.looks += 1;
         said(unit, by, Seat::Critic, &claim.summary);
     }
     if let Some(explanation) = &claim.explanation {
-        unit.explanation.take_over(explanation);
+        unit.gate.explanation.take_over(explanation);
     }
 }
 
@@ -99,24 +99,24 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
     match fact {
         Lifecycle::Created { .. } => created(unit, fact, at),
         Lifecycle::Adopted { repo, .. } => {
-            unit.repo.clone_from(repo);
+            unit.about.repo.clone_from(repo);
             adopted(unit, at);
         }
-        Lifecycle::IdentitySet { identity } => unit.identity = Some(identity.clone()),
+        Lifecycle::IdentitySet { identity } => unit.about.identity = Some(identity.clone()),
         Lifecycle::StartRequested { rules } => {
             use_rules(unit, rules);
-            unit.start_failed = None;
+            unit.gate.start_failed = None;
             unit.phase = Phase::Preparing;
         }
         Lifecycle::WorkspaceReady { workspace } => {
-            unit.workspace = Some(workspace.clone());
+            unit.evidence.workspace = Some(workspace.clone());
             unit.paused = false;
-            let seats = unit.seats.clone();
+            let seats = unit.rounds.seats.clone();
             begin_round(unit, seats);
             begin_turn(unit, Seat::Producer, Stage::Opening, at);
         }
         Lifecycle::StartFailed { reason } => {
-            unit.start_failed = Some(reason.clone());
+            unit.gate.start_failed = Some(reason.clone());
             unit.phase = Phase::Created;
         }
         Lifecycle::TurnOpened { turn: number, slices, .. } => {
@@ -130,28 +130,30 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
                 turn.others_at_work = true;
             }
         }
-        Lifecycle::TokenMinted { agent, token_sha256: hash } => drop(unit.tokens.insert(agent.clone(), hash.clone())),
+        Lifecycle::TokenMinted { agent, token_sha256: hash } => {
+            drop(unit.presence.tokens.insert(agent.clone(), hash.clone()))
+        }
         Lifecycle::CommitRequested { .. } | Lifecycle::Committed { .. } | Lifecycle::CommitFailed { .. } => {
             committing(unit, fact);
         }
         Lifecycle::UpdateRequested { resolved } => {
-            unit.updating = true;
-            unit.resolved.clone_from(resolved);
+            unit.gate.updating = true;
+            unit.gate.resolved.clone_from(resolved);
         }
         Lifecycle::Updated { base, base_tree, same_patch } => {
-            if let Some(workspace) = &mut unit.workspace {
+            if let Some(workspace) = &mut unit.evidence.workspace {
                 workspace.base = base.clone();
                 workspace.base_tree = base_tree.clone();
             }
             updated(unit, *same_patch);
         }
         Lifecycle::UpdateFailed { conflict, .. } => {
-            unit.updating = false;
-            unit.resolved = None;
-            unit.conflict = conflict.clone().or(unit.conflict.take());
+            unit.gate.updating = false;
+            unit.gate.resolved = None;
+            unit.gate.conflict = conflict.clone().or(unit.gate.conflict.take());
         }
         Lifecycle::Configured { rules, recheck, .. } => configured(unit, rules, *recheck),
-        Lifecycle::Merged { commit } => unit.merged = Some(commit.clone()),
+        Lifecycle::Merged { commit } => unit.gate.merged = Some(commit.clone()),
         Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),
     }
@@ -180,37 +182,37 @@ fn committing(unit: &mut Unit, fact: &Lifecycle) {
 
 fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
     let Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed, identity } = fact else { return };
-    unit.repo.clone_from(repo);
-    unit.task.clone_from(task);
-    unit.acceptance_criteria.clone_from(acceptance_criteria);
-    unit.confirmed.clone_from(confirmed);
-    unit.identity.clone_from(identity);
-    unit.created_at = at.ts;
+    unit.about.repo.clone_from(repo);
+    unit.about.task.clone_from(task);
+    unit.about.acceptance_criteria.clone_from(acceptance_criteria);
+    unit.about.confirmed.clone_from(confirmed);
+    unit.about.identity.clone_from(identity);
+    unit.about.created_at = at.ts;
     use_rules(unit, rules);
 }
 
 fn updated(unit: &mut Unit, same_patch: bool) {
-    unit.updating = false;
-    unit.conflict = None;
-    unit.resolved = None;
-    unit.baseline.clear();
-    unit.known_failures.clear();
+    unit.gate.updating = false;
+    unit.gate.conflict = None;
+    unit.gate.resolved = None;
+    unit.evidence.baseline.clear();
+    unit.evidence.known_failures.clear();
     if same_patch {
         keep_reviews(unit);
     } else {
-        unit.streak.clear();
+        unit.rounds.streak.clear();
     }
 }
 
 /// The bubble ends here: nothing is asked or owed any more.
 fn ended(unit: &mut Unit, phase: Phase) {
     unit.phase = phase;
-    unit.questions.clear();
-    unit.parked = None;
-    (unit.updating, unit.paused) = (false, false);
+    unit.gate.questions.clear();
+    unit.presence.parked = None;
+    (unit.gate.updating, unit.paused) = (false, false);
 }
 
 fn use_rules(unit: &mut Unit, rules: &Rules) {
     unit.rules = rules.clone();
-    unit.seats = Seats::chosen(rules);
+    unit.rounds.seats = Seats::chosen(rules);
 }

@@ -14,30 +14,30 @@ pub(super) fn notify_holder(unit: &mut Unit) {
         return;
     }
     let (agent, turn) = (turn.agent.clone(), turn.number);
-    unit.notices += 1;
+    unit.presence.notices += 1;
     // The turn has moved on: nobody else has anything to read any more.
-    unit.outbox.clear();
-    unit.outbox.push(Notice { number: unit.notices, agent, turn, attempts: 0, sent: None });
+    unit.presence.outbox.clear();
+    unit.presence.outbox.push(Notice { number: unit.presence.notices, agent, turn, attempts: 0, sent: None });
 }
 
 /// An agent did something that it can only do after reading, and with an account that is not used up.
 pub(super) fn has_read(unit: &mut Unit, agent: &AgentId) {
     knows_return(unit, agent);
     unit.sits_down(agent);
-    unit.outbox.retain(|notice| notice.agent != *agent);
-    unit.parked = unit.parked.take().filter(|parked| parked.agent != *agent);
+    unit.presence.outbox.retain(|notice| notice.agent != *agent);
+    unit.presence.parked = unit.presence.parked.take().filter(|parked| parked.agent != *agent);
 }
 
 /// From here on `agent` knows that its work came back, if it did: the same words are a new hand-over.
 fn knows_return(unit: &mut Unit, agent: &AgentId) {
     if unit.phase.turn().is_some_and(|turn| turn.agent == *agent) {
-        unit.returned = None;
+        unit.rounds.returned = None;
     }
 }
 
 pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Moment) {
     if delivery.acknowledged {
-        unit.outbox.retain(|notice| notice.number != delivery.notice);
+        unit.presence.outbox.retain(|notice| notice.number != delivery.notice);
         if let Party::Agent(agent) = to {
             knows_return(unit, agent);
             unit.sits_down(agent);
@@ -45,7 +45,7 @@ pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Mo
         super::people::heard(unit, to, at);
         return;
     }
-    if let Some(notice) = unit.outbox.iter_mut().find(|notice| notice.number == delivery.notice) {
+    if let Some(notice) = unit.presence.outbox.iter_mut().find(|notice| notice.number == delivery.notice) {
         notice.attempts = delivery.attempt;
         notice.sent = Some(at);
     }
@@ -66,16 +66,16 @@ pub(super) fn intervened(unit: &mut Unit, control: &Control, to: &Party, at: Mom
             }
         }
         (ControlAction::Restart, _) => {
-            unit.restarts += 1;
-            unit.parked = None;
-            unit.outbox.clear();
+            unit.presence.restarts += 1;
+            unit.presence.parked = None;
+            unit.presence.outbox.clear();
             notify_holder(unit);
         }
         (ControlAction::Park, Party::Agent(agent)) => {
-            unit.parked = control.until.map(|until| Parked { agent: agent.clone(), since: at, until });
+            unit.presence.parked = control.until.map(|until| Parked { agent: agent.clone(), since: at, until });
         }
         (ControlAction::Unpark, _) => {
-            unit.parked = None;
+            unit.presence.parked = None;
             if let Some(turn) = unit.phase.turn_mut() {
                 turn.heard = at;
             }

@@ -16,7 +16,7 @@ use crate::unit::{
 pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
     let sender = envelope.event.sender.clone();
     heard(unit, &sender, envelope.at);
-    unit.questions.push(OpenQuestion {
+    unit.gate.questions.push(OpenQuestion {
         id: envelope.id.clone(),
         by: sender,
         kind: question.kind,
@@ -27,9 +27,9 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         at: envelope.at.ts,
     });
     if question.kind == QuestionKind::Failing {
-        let here = unit.went_back.take().filter(|last| Some(&last.tree) == unit.tree());
+        let here = unit.rounds.went_back.take().filter(|last| Some(&last.tree) == unit.tree());
         let asked = |tree| WentBack { tree, why: Vec::new(), asked: true };
-        unit.went_back = match here {
+        unit.rounds.went_back = match here {
             Some(last) => Some(WentBack { asked: true, ..last }),
             None => unit.tree().cloned().map(asked),
         };
@@ -41,30 +41,31 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
 }
 
 pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
-    let asked = envelope.event.in_reply_to.as_ref().and_then(|id| unit.questions.iter().position(|one| one.id == *id));
-    let Some(asked) = asked.map(|index| unit.questions.remove(index)) else { return };
+    let asked =
+        envelope.event.in_reply_to.as_ref().and_then(|id| unit.gate.questions.iter().position(|one| one.id == *id));
+    let Some(asked) = asked.map(|index| unit.gate.questions.remove(index)) else { return };
     if let Party::Agent(agent) = &asked.by {
-        unit.held.entry(agent.clone()).or_default().answered += 1;
+        unit.rounds.held.entry(agent.clone()).or_default().answered += 1;
     }
     match asked.kind {
         kind if kind.is_tie_break() => {
             unit.renew_budget();
             // The implementer's turn that was stopped is the first of the new budget.
-            unit.spent.rounds = u32::from(unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Producer));
-            unit.ledger.admit_reversals(unit.round);
+            unit.rounds.spent.rounds = u32::from(unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Producer));
+            unit.ledger.admit_reversals(unit.rounds.round);
             if reply.decision == Some(Decision::Accept) {
                 set_stage(unit, Stage::Accepted);
             }
         }
         QuestionKind::Comprehension => comprehended(unit, reply, envelope.at),
-        QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.could_not.clear(),
+        QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => unit.evidence.could_not.clear(),
         // What did not pass runs again.
-        QuestionKind::Baseline if reply.decision.is_some() => unit.baseline.retain(|one| one.outcome.passed()),
-        QuestionKind::Baseline => unit.known_failures.extend(asked.checks.iter().cloned()),
+        QuestionKind::Baseline if reply.decision.is_some() => unit.evidence.baseline.retain(|one| one.outcome.passed()),
+        QuestionKind::Baseline => unit.evidence.known_failures.extend(asked.checks.iter().cloned()),
         QuestionKind::Differs if reply.decision.is_some() => run_again(unit, |one| one.outcome.passed()),
         // The failure counts, so what passed before does not.
         QuestionKind::Differs => {
-            unit.receipts.retain(|one| !(one.outcome.passed() && asked.checks.contains(&one.check)));
+            unit.evidence.receipts.retain(|one| !(one.outcome.passed() && asked.checks.contains(&one.check)));
         }
         _ => {}
     }
@@ -74,11 +75,11 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
     if to_be_told && !reply.message.trim().is_empty() {
         noted(unit, format!("{} -> {}", asked.in_short(), reply.message));
     }
-    unit.untold |= to_be_told;
-    if !unit.questions.is_empty() {
+    unit.gate.untold |= to_be_told;
+    if !unit.gate.questions.is_empty() {
         return;
     }
-    let untold = std::mem::take(&mut unit.untold);
+    let untold = std::mem::take(&mut unit.gate.untold);
     if let Phase::WaitingHuman(turn) = &unit.phase {
         let back = Turn { heard: envelope.at, ..turn.clone() };
         let back = if by_person { Turn { uninterrupted: envelope.at, nudges: 0, ..back } } else { back };
@@ -92,10 +93,10 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
 /// The person was asked whether the document is understood. Any other answer goes to the producer.
 fn comprehended(unit: &mut Unit, reply: &Reply, at: Moment) {
     if reply.decision == Some(Decision::Accept) {
-        unit.understood = unit.tree().cloned();
+        unit.gate.understood = unit.tree().cloned();
         return;
     }
-    unit.streak.clear();
+    unit.rounds.streak.clear();
     unit.renew_budget();
     begin_round(unit, Seats::chosen(&unit.rules));
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
@@ -117,14 +118,14 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
         if let Some(note) = unit.ledger.get(*id).map(|row| format!("rework: {}", row.short())) {
             noted(unit, note);
         }
-        unit.ledger.demand(*id, unit.round);
+        unit.ledger.demand(*id, unit.rounds.round);
     }
     if !decision.message.trim().is_empty() {
         noted(unit, format!("rework: {}", decision.message));
     }
-    unit.certificate = None;
-    unit.understood = None;
-    unit.streak.clear();
+    unit.gate.certificate = None;
+    unit.gate.understood = None;
+    unit.rounds.streak.clear();
     // The person's wish goes to the agent that was chosen to implement, however the seats stand after the reviews.
     unit.renew_budget();
     begin_round(unit, Seats::chosen(&unit.rules));
@@ -136,7 +137,7 @@ pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {
         ControlAction::Halt => unit.paused = true,
         ControlAction::Resume => {
             unit.paused = false;
-            unit.parked = None;
+            unit.presence.parked = None;
             if let Some(turn) = unit.phase.turn_mut() {
                 (turn.heard, turn.uninterrupted) = (at, at);
             }
@@ -159,7 +160,7 @@ pub(super) fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Mom
     let sent_away =
         |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !presence::only_about(unit, &turn.agent);
     let sent_away = matches!(&unit.phase, Phase::WaitingHuman(turn) if sent_away(turn));
-    unit.untold |= sent_away;
+    unit.gate.untold |= sent_away;
     unit.warnings.push_back((sender.clone(), warning.clone()));
     let surplus = unit.warnings.len().saturating_sub(WARNINGS_KEPT);
     unit.warnings.drain(..surplus);
@@ -173,13 +174,18 @@ pub(super) fn heard(unit: &mut Unit, sender: &Party, at: Moment) {
 
 /// Keeps what the person said for the next brief; a state stays small however much is asked.
 pub(super) fn noted(unit: &mut Unit, note: String) {
-    unit.notes.push(note);
-    let surplus = unit.notes.len().saturating_sub(NOTES_KEPT);
-    unit.notes.drain(..surplus);
+    unit.gate.notes.push(note);
+    let surplus = unit.gate.notes.len().saturating_sub(NOTES_KEPT);
+    unit.gate.notes.drain(..surplus);
 }
 
 pub(super) fn said(unit: &mut Unit, by: &AgentId, seat: Seat, summary: &str) {
-    unit.summaries.push_back(Said { round: unit.round, seat, agent: by.clone(), summary: summary.to_owned() });
-    let surplus = unit.summaries.len().saturating_sub(SUMMARIES_KEPT);
-    unit.summaries.drain(..surplus);
+    unit.gate.summaries.push_back(Said {
+        round: unit.rounds.round,
+        seat,
+        agent: by.clone(),
+        summary: summary.to_owned(),
+    });
+    let surplus = unit.gate.summaries.len().saturating_sub(SUMMARIES_KEPT);
+    unit.gate.summaries.drain(..surplus);
 }

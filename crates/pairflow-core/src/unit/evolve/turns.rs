@@ -15,27 +15,28 @@ use crate::unit::{
 
 /// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
 pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
-    unit.round += 1;
-    unit.spent.rounds += 1;
-    unit.sent_back = 0;
+    unit.rounds.round += 1;
+    unit.rounds.spent.rounds += 1;
+    unit.rounds.sent_back = 0;
     seat(unit, seats);
 }
 
 /// Seats the agents anew, in the present round.
 fn seat(unit: &mut Unit, seats: Seats) {
-    let roles = RoundRoles { round: unit.round, implementer: seats.producer.clone(), reviewer: seats.critic.clone() };
-    unit.history.push(roles);
-    unit.seats = seats;
+    let roles =
+        RoundRoles { round: unit.rounds.round, implementer: seats.producer.clone(), reviewer: seats.critic.clone() };
+    unit.rounds.history.push(roles);
+    unit.rounds.seats = seats;
 }
 
 /// Gives the next turn to the agent in `seat`, and sets the bubble running.
 pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) {
-    unit.turns += 1;
-    let agent = unit.seats.agent(seat).clone();
+    unit.rounds.turns += 1;
+    let agent = unit.rounds.seats.agent(seat).clone();
     let before = unit.phase.turn().is_some_and(|turn| turn.follows_handover);
     let follows_handover = before || matches!(stage, Stage::Closing(_));
     let turn = Turn {
-        number: unit.turns,
+        number: unit.rounds.turns,
         seat,
         agent,
         since: at,
@@ -49,8 +50,8 @@ pub(super) fn begin_turn(unit: &mut Unit, seat: Seat, stage: Stage, at: Moment) 
         others_at_work: false,
     };
     // The holder of the turn says itself whether its account is used up.
-    unit.parked = None;
-    unit.returned = None;
+    unit.presence.parked = None;
+    unit.rounds.returned = None;
     let waiting = matches!(unit.phase, Phase::WaitingHuman(_));
     unit.phase = if waiting { Phase::WaitingHuman(turn) } else { Phase::Running(turn) };
 }
@@ -61,7 +62,7 @@ pub(super) fn opened(unit: &mut Unit, number: u32, slices: u32, at: Moment) {
     turn.slices = slices;
     turn.follows_handover = false;
     (turn.since, turn.heard, turn.uninterrupted) = (at, at, at);
-    let held = unit.phase.turn().map(|turn| turn.agent.clone()).map(|agent| unit.held.entry(agent).or_default());
+    let held = unit.phase.turn().map(|turn| turn.agent.clone()).map(|agent| unit.rounds.held.entry(agent).or_default());
     if let Some(held) = held.filter(|held| held.last != number) {
         held.count += 1;
         held.last = number;
@@ -74,12 +75,12 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
     let (seat, others_at_work) = (turn.seat, turn.others_at_work);
     said(unit, by, seat, &pass.summary);
     if let Some(explanation) = &pass.explanation {
-        unit.explanation.take_over(explanation);
+        unit.gate.explanation.take_over(explanation);
     }
     let handover = Handover {
         by: by.clone(),
         seat,
-        round: unit.round,
+        round: unit.rounds.round,
         discuss: pass.discuss,
         others_at_work,
         waived: Vec::new(),
@@ -87,17 +88,17 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
     };
     match seat {
         Seat::Producer => {
-            unit.said_before.append(&mut unit.notes);
-            let surplus = unit.said_before.len().saturating_sub(NOTES_KEPT);
-            unit.said_before.drain(..surplus);
-            unit.ledger.answer(by, unit.round, &pass.answers);
+            unit.gate.said_before.append(&mut unit.gate.notes);
+            let surplus = unit.gate.said_before.len().saturating_sub(NOTES_KEPT);
+            unit.gate.said_before.drain(..surplus);
+            unit.ledger.answer(by, unit.rounds.round, &pass.answers);
             unit.dry_run(by, pass);
             begin_turn(unit, Seat::Critic, Stage::Closing(handover), at);
         }
         Seat::Critic => {
             unit.review(by, handover.round, Some(pass));
-            unit.steps.clone_from(&pass.steps);
-            unit.spent.looks += 1;
+            unit.gate.steps.clone_from(&pass.steps);
+            unit.rounds.spent.looks += 1;
             if let Some(turn) = unit.phase.turn_mut() {
                 turn.stage = Stage::Closing(handover);
                 turn.follows_handover = true;
@@ -108,23 +109,23 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
 
 pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot) {
     let changed = unit.tree() != Some(&snapshot.tree);
-    let base_only = std::mem::take(&mut unit.base_only);
+    let base_only = std::mem::take(&mut unit.evidence.base_only);
     let stage = unit.phase.turn().map(|turn| turn.stage.clone());
     if changed {
-        unit.receipts.clear();
-        unit.superseded.clear();
-        unit.could_not.clear();
-        unit.not_available.clear();
+        unit.evidence.receipts.clear();
+        unit.evidence.superseded.clear();
+        unit.evidence.could_not.clear();
+        unit.evidence.not_available.clear();
         if !base_only {
-            unit.streak.clear();
+            unit.rounds.streak.clear();
         }
-        if let Some(author) = snapshot.author.as_ref().filter(|author| !unit.authors.contains(author)) {
-            unit.authors.push(author.clone());
+        if let Some(author) = snapshot.author.as_ref().filter(|author| !unit.rounds.authors.contains(author)) {
+            unit.rounds.authors.push(author.clone());
         }
     }
     touch(unit, snapshot);
-    unit.snapshot = Some(snapshot.clone());
-    unit.snapshots += 1;
+    unit.evidence.snapshot = Some(snapshot.clone());
+    unit.evidence.snapshots += 1;
     match stage {
         Some(Stage::Closing(handover)) if handover.seat == Seat::Producer => {
             supersede(unit);
@@ -139,16 +140,16 @@ pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot) {
 fn touch(unit: &mut Unit, snapshot: &Snapshot) {
     let round = match unit.phase.turn().map(|turn| &turn.stage) {
         Some(Stage::Closing(handover)) => handover.round,
-        _ => unit.round,
+        _ => unit.rounds.round,
     };
     for file in &snapshot.since_last {
-        let rounds = unit.touched.entry(file.path.clone()).or_default();
+        let rounds = unit.evidence.touched.entry(file.path.clone()).or_default();
         if rounds.last() != Some(&round) {
             rounds.push(round);
         }
     }
     let differ: BTreeSet<_> = snapshot.changed.iter().map(|file| file.path.as_str()).collect();
-    unit.touched.retain(|path, _| differ.contains(path.as_str()));
+    unit.evidence.touched.retain(|path, _| differ.contains(path.as_str()));
 }
 
 /// Applies what the policy concluded.
@@ -161,14 +162,14 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
         // The person wants it dealt with, so there is a fresh budget for that.
         Judged::Waiver => unit.renew_budget(),
         Judged::Merge => {
-            if unit.certificate.take().is_some() {
+            if unit.gate.certificate.take().is_some() {
                 unit.renew_budget();
             }
         }
     }
     match &verdict.clean {
-        Some(review) => unit.streak.push(review.clone()),
-        None if verdict.next != Next::Recheck => unit.streak.clear(),
+        Some(review) => unit.rounds.streak.push(review.clone()),
+        None if verdict.next != Next::Recheck => unit.rounds.streak.clear(),
         None => {}
     }
     let next = match verdict.next {
@@ -180,7 +181,9 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
     match next {
         Seat::Producer => begin_round(unit, verdict.seats.clone()),
         // A clean review that does not suffice seats the agents anew, also if the same one reviews again.
-        Seat::Critic if verdict.clean.is_some() || verdict.seats != unit.seats => seat(unit, verdict.seats.clone()),
+        Seat::Critic if verdict.clean.is_some() || verdict.seats != unit.rounds.seats => {
+            seat(unit, verdict.seats.clone())
+        }
         Seat::Critic => {}
     }
     begin_turn(unit, next, Stage::Opening, at);
@@ -205,11 +208,13 @@ fn supersede(unit: &mut Unit) {
 
 /// Has every check run again whose receipt is not to be kept. That it failed is remembered.
 pub(super) fn run_again(unit: &mut Unit, keep: impl Fn(&Receipt) -> bool) {
-    let (kept, rest): (Vec<_>, Vec<_>) = unit.receipts.drain(..).partition(keep);
-    unit.receipts = kept;
-    unit.superseded.extend(rest.into_iter().filter(|receipt| matches!(receipt.outcome, Outcome::Failed { .. })));
-    let surplus = unit.superseded.len().saturating_sub(SUPERSEDED_KEPT);
-    unit.superseded.drain(..surplus);
+    let (kept, rest): (Vec<_>, Vec<_>) = unit.evidence.receipts.drain(..).partition(keep);
+    unit.evidence.receipts = kept;
+    unit.evidence
+        .superseded
+        .extend(rest.into_iter().filter(|receipt| matches!(receipt.outcome, Outcome::Failed { .. })));
+    let surplus = unit.evidence.superseded.len().saturating_sub(SUPERSEDED_KEPT);
+    unit.evidence.superseded.drain(..surplus);
 }
 
 pub(super) fn set_stage(unit: &mut Unit, stage: Stage) {
@@ -220,22 +225,22 @@ pub(super) fn set_stage(unit: &mut Unit, stage: Stage) {
 
 /// The work goes back to its producer, in the same round.
 pub(super) fn sent_back(unit: &mut Unit, why: &[String], at: Moment) {
-    unit.sent_back += 1;
+    unit.rounds.sent_back += 1;
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
-    let turn = unit.last_turn_of(&unit.seats.producer);
-    unit.returned = unit.tree().cloned().map(|tree| Returned { turn, tree });
-    unit.went_back = unit.tree().cloned().map(|tree| WentBack { tree, why: why.to_vec(), asked: false });
+    let turn = unit.last_turn_of(&unit.rounds.seats.producer);
+    unit.rounds.returned = unit.tree().cloned().map(|tree| Returned { turn, tree });
+    unit.rounds.went_back = unit.tree().cloned().map(|tree| WentBack { tree, why: why.to_vec(), asked: false });
 }
 
 pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
     let tries = match receipt.outcome {
         Outcome::CouldNotCheck { .. } => {
-            let tries = unit.could_not.entry(receipt.check.clone()).or_default();
+            let tries = unit.evidence.could_not.entry(receipt.check.clone()).or_default();
             *tries += 1;
             *tries
         }
         _ => {
-            unit.could_not.remove(&receipt.check);
+            unit.evidence.could_not.remove(&receipt.check);
             CHECK_TRIES
         }
     };
@@ -243,30 +248,30 @@ pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
         // On the base only what is left after the last try says anything.
         Place::Base if tries < CHECK_TRIES => {}
         Place::Base => {
-            unit.could_not.remove(&receipt.check);
-            unit.baseline.push(receipt.clone());
+            unit.evidence.could_not.remove(&receipt.check);
+            unit.evidence.baseline.push(receipt.clone());
         }
-        _ => unit.receipts.push(receipt.clone()),
+        _ => unit.evidence.receipts.push(receipt.clone()),
     }
 }
 
 /// The reproducer of a finding was run. One that could not be run is tried again, then dropped.
 pub(super) fn reproduced(unit: &mut Unit, finding: FindingId, receipt: &Receipt) {
     if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
-        let tries = unit.could_not.entry(Unit::tries_of(finding)).or_default();
+        let tries = unit.evidence.could_not.entry(Unit::tries_of(finding)).or_default();
         *tries += 1;
         if *tries < CHECK_TRIES {
             return;
         }
     }
-    unit.ledger.reproduced(finding, receipt, unit.round);
+    unit.ledger.reproduced(finding, receipt, unit.rounds.round);
 }
 
 /// The clean reviews hold for the tree that the next snapshot brings: only the base differs.
 pub(super) fn keep_reviews(unit: &mut Unit) {
     let tree = unit.tree().cloned();
-    for review in &mut unit.streak {
+    for review in &mut unit.rounds.streak {
         review.tree = review.tree.take().or(tree.clone());
     }
-    unit.base_only = true;
+    unit.evidence.base_only = true;
 }

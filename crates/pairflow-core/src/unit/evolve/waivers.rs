@@ -7,9 +7,9 @@ use crate::unit::{Handover, Seat, Stage, Unit};
 /// A waiver of a check holds for this tree and for later ones, until it is taken back.
 pub(super) fn waived(unit: &mut Unit, control: &Control) {
     match &control.waived {
-        Some(Waivable::Finding(id)) => unit.ledger.waive(*id, unit.round, &control.reason),
+        Some(Waivable::Finding(id)) => unit.ledger.waive(*id, unit.rounds.round, &control.reason),
         Some(Waivable::Check(name)) => {
-            unit.waived_checks.insert(name.clone(), control.reason.clone());
+            unit.evidence.waived_checks.insert(name.clone(), control.reason.clone());
         }
         None => {}
     }
@@ -21,9 +21,9 @@ pub(super) fn waived(unit: &mut Unit, control: &Control) {
 /// A waiver is taken back. What the check said of this tree counts again; if it said nothing, it is owed.
 pub(super) fn withdrawn(unit: &mut Unit, control: &Control) {
     match &control.waived {
-        Some(Waivable::Finding(id)) => unit.ledger.withdraw(*id, unit.round, &control.reason),
+        Some(Waivable::Finding(id)) => unit.ledger.withdraw(*id, unit.rounds.round, &control.reason),
         Some(Waivable::Check(name)) => {
-            unit.waived_checks.remove(name);
+            unit.evidence.waived_checks.remove(name);
             if unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Open) {
                 // The review goes on once it has run, or the work goes back.
                 set_stage(unit, Stage::Opening);

@@ -50,7 +50,7 @@ pub(super) fn of_critic(unit: &Unit, slices: u32, last: bool) -> Vec<String> {
         named("--confirm", unit.ledger.open().filter(|row| row.answered && !row.proven() && !row.unresolved()));
     let (all, steps) = (reviewed(slices), steps(unit));
     let found = format!("pairflow pass --id {id} --summary '…' --findings FILE{confirm}{steps}{all}");
-    let explain = if last && !unit.explanation.missing().is_empty() { " --explain FILE" } else { "" };
+    let explain = if last && !unit.gate.explanation.missing().is_empty() { " --explain FILE" } else { "" };
     let clean = format!("pairflow pass --id {id} --summary '…' --no-findings{steps}{all}{explain}");
     let converged = format!("pairflow converged --id {id} --summary '…'{all}{explain}");
     [found, clean].into_iter().chain(last.then_some(converged)).chain([ask(unit)]).collect()

@@ -43,7 +43,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> Strin
 }
 
 fn opening(page: &mut Page, unit: &Unit, turn: &Turn) {
-    let own = if unit.authors.contains(&Party::Agent(turn.agent.clone())) {
+    let own = if unit.rounds.authors.contains(&Party::Agent(turn.agent.clone())) {
         " Part of it changed in a turn of yours: review it as if somebody else had written it."
     } else {
         ""
@@ -73,7 +73,7 @@ fn standards(page: &mut Page, unit: &Unit, standards: &[Standard]) {
         page.quote(&standard.text);
         if standard.cut {
             page.line("");
-            let base = unit.workspace.as_ref().map_or("HEAD", |workspace| workspace.base.short());
+            let base = unit.evidence.workspace.as_ref().map_or("HEAD", |workspace| workspace.base.short());
             page.line(&format!("There is more of it; read it with: git show {base}:{path}"));
         }
     }
@@ -81,7 +81,7 @@ fn standards(page: &mut Page, unit: &Unit, standards: &[Standard]) {
 
 /// Adds how the implementer of a document would implement it.
 fn outline(page: &mut Page, unit: &Unit) {
-    if unit.outline.is_empty() {
+    if unit.gate.outline.is_empty() {
         return;
     }
     page.section("The implementer's dry run");
@@ -89,7 +89,7 @@ fn outline(page: &mut Page, unit: &Unit) {
         "This is how the implementer would implement the document. Say in your own dry run where that does not work.",
     );
     page.line("");
-    page.quote(&unit.outline);
+    page.quote(&unit.gate.outline);
 }
 
 fn open_findings(page: &mut Page, unit: &Unit, turn: &Turn) {
@@ -143,7 +143,7 @@ fn settled_findings(page: &mut Page, unit: &Unit) {
 }
 
 fn since_last(page: &mut Page, unit: &Unit, turn: &Turn, diff: Option<&Diff>) {
-    let Some((diff, reviewed)) = diff.zip(unit.reviewed_by.get(&turn.agent)) else { return };
+    let Some((diff, reviewed)) = diff.zip(unit.rounds.reviewed_by.get(&turn.agent)) else { return };
     page.section(&format!("The difference since your last review (round {})", reviewed.round));
     match diff {
         Diff::Inline(patch) if patch.trim().is_empty() => page.line("Nothing: it is the tree that you reviewed then."),
@@ -158,7 +158,7 @@ fn since_last(page: &mut Page, unit: &Unit, turn: &Turn, diff: Option<&Diff>) {
 
 /// Adds the whole difference, or where its slices are.
 fn whole(page: &mut Page, unit: &Unit, diff: Option<&Diff>, slices: u32) {
-    if unit.snapshot.is_none() {
+    if unit.evidence.snapshot.is_none() {
         return;
     }
     match diff {
@@ -227,8 +227,8 @@ fn work(page: &mut Page, unit: &Unit, slices: u32) {
 
 /// Whether a clean review by the holder of this turn would complete what is needed.
 fn would_be_last(unit: &Unit, turn: &Turn) -> bool {
-    let mut streak = unit.streak.clone();
-    streak.push(strict::review_by(unit, &turn.agent, unit.round));
+    let mut streak = unit.rounds.streak.clone();
+    streak.push(strict::review_by(unit, &turn.agent, unit.rounds.round));
     strict::suffices(&unit.rules, &streak) && unit.checks_not_passed().is_empty()
 }
 
@@ -247,7 +247,7 @@ fn report(page: &mut Page, unit: &Unit, last: bool) {
     } else {
         "`converged` is refused for now: one more agent has to find this tree clean, or a check has to pass first."
     });
-    let missing = unit.explanation.missing();
+    let missing = unit.gate.explanation.missing();
     if last && !missing.is_empty() {
         page.line(&format!(
             "It has to tell the person what is still missing ({}): `--explain` takes a Markdown file with these headings.",

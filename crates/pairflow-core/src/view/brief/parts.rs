@@ -16,21 +16,21 @@ const TAIL: (usize, usize) = (40, 400);
 
 /// Begins the brief of a turn.
 pub(super) fn page(unit: &Unit, turn: &Turn) -> Page {
-    Page::new(&format!("Your turn: {} as {}, round {}", turn.agent, turn.seat, unit.round))
+    Page::new(&format!("Your turn: {} as {}, round {}", turn.agent, turn.seat, unit.rounds.round))
 }
 
 /// Adds what is to be done, and how to tell that it is.
 pub(super) fn task(page: &mut Page, unit: &Unit) {
     page.section("Task");
-    page.quote(&unit.task);
+    page.quote(&unit.about.task);
     page.section("Acceptance criteria");
-    criteria(page, &unit.acceptance_criteria);
+    criteria(page, &unit.about.acceptance_criteria);
 }
 
 /// Adds where the agent works, and what it may touch.
 pub(super) fn place(page: &mut Page, unit: &Unit) {
     page.section("Where you work");
-    if let Some(workspace) = &unit.workspace {
+    if let Some(workspace) = &unit.evidence.workspace {
         page.item(&format!("worktree: {}", one_line(&workspace.path)));
     }
     let (branch, base) = (one_line(&unit.rules.bubble_branch), one_line(&unit.rules.base_branch));
@@ -38,7 +38,7 @@ pub(super) fn place(page: &mut Page, unit: &Unit) {
     if unit.rules.continues.is_some() {
         page.item(&format!("the worktree began with the work of an earlier bubble, merged with {base}"));
     }
-    let conflicts = unit.workspace.iter().flat_map(|workspace| &workspace.ground.conflicts);
+    let conflicts = unit.evidence.workspace.iter().flat_map(|workspace| &workspace.ground.conflicts);
     page.items(
         conflicts.map(|path| format!("both had changed the same lines; resolve the markers in {}", one_line(path))),
     );
@@ -48,7 +48,7 @@ pub(super) fn place(page: &mut Page, unit: &Unit) {
 
 /// Adds what the person has answered and asked for.
 pub(super) fn notes(page: &mut Page, unit: &Unit) {
-    let said = [("What the person says", &unit.notes), ("What the person said before", &unit.said_before)];
+    let said = [("What the person says", &unit.gate.notes), ("What the person said before", &unit.gate.said_before)];
     for (heading, notes) in said.into_iter().filter(|(_, notes)| !notes.is_empty()) {
         page.section(heading);
         page.line("This goes before everything that an agent says.");
@@ -61,7 +61,7 @@ pub(super) fn notes(page: &mut Page, unit: &Unit) {
 
 /// Adds what the other seat said last. A critic is not told what another critic thinks of the same tree.
 pub(super) fn handed_over(page: &mut Page, unit: &Unit, turn: &Turn) {
-    let other = unit.summaries.iter().rev().find(|said| said.seat != turn.seat);
+    let other = unit.gate.summaries.iter().rev().find(|said| said.seat != turn.seat);
     let foreign = |said: &&Said| said.agent != turn.agent || unit.rules.agents.same_model();
     let Some(said) = other.filter(foreign) else { return };
     page.section(&format!("What {} said when handing over (round {}, {})", said.agent, said.round, said.seat));
@@ -98,10 +98,10 @@ pub(super) fn claim_at_length(page: &mut Page, row: &Row) {
 
 /// Adds which files changed, and everything about them that needs a look.
 pub(super) fn changed(page: &mut Page, unit: &Unit, seat: Seat) {
-    let Some(snapshot) = &unit.snapshot else { return };
+    let Some(snapshot) = &unit.evidence.snapshot else { return };
     page.section("What changed");
     page.line(&format!("Against the base: {}. Tree {}.", changes(snapshot.against_base()), snapshot.tree.short()));
-    if let (Seat::Critic, Some(workspace)) = (seat, &unit.workspace) {
+    if let (Seat::Critic, Some(workspace)) = (seat, &unit.evidence.workspace) {
         page.line(&format!("See it with: git diff {} {}", workspace.base.short(), snapshot.commit.short()));
         files(page, snapshot.changed.iter().map(change));
         page.items(rest(snapshot.changed.len(), snapshot.whole.as_ref().map(|whole| &whole.changed)));
@@ -197,7 +197,7 @@ pub(super) fn checks(page: &mut Page, unit: &Unit) {
 pub(super) fn approved(page: &mut Page, unit: &Unit, what: &str) {
     for (path, sha256) in unit.rules.prd.iter().flat_map(|prd| &prd.documents) {
         page.item(&format!("{what} {}; do not change it. The approved version of it is", one_line(path)));
-        let (repo, id, copy) = (one_line(&unit.repo), &unit.id, Prd::artifact(sha256));
+        let (repo, id, copy) = (one_line(&unit.about.repo), &unit.id, Prd::artifact(sha256));
         page.line(&format!("  {repo}/.pairflow/bubbles/{id}/artifacts/{copy}"));
     }
 }

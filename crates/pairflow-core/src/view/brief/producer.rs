@@ -12,7 +12,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn) -> String {
     let mut page = parts::page(unit, turn);
     page.line(&format!(
         "You are {}, the implementer of bubble {}. {} reviews what you hand over.",
-        turn.agent, unit.id, unit.seats.critic
+        turn.agent, unit.id, unit.rounds.seats.critic
     ));
     sent_back(&mut page, unit);
     parts::task(&mut page, unit);
@@ -31,11 +31,11 @@ pub(super) fn brief(unit: &Unit, turn: &Turn) -> String {
 /// Says that the last hand-over has not been reviewed, and why.
 fn sent_back(page: &mut Page, unit: &Unit) {
     let why = failing(unit);
-    if unit.sent_back == 0 || why.is_empty() {
+    if unit.rounds.sent_back == 0 || why.is_empty() {
         return;
     }
     page.line("");
-    let merged = unit.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
+    let merged = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
     let what = match merged {
         true => format!("Since {} was merged into the work", unit.rules.base_branch),
         false => "Your last hand-over has not been reviewed".to_owned(),

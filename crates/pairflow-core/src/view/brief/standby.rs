@@ -23,10 +23,10 @@ pub fn standby(unit: &Unit, agent: &AgentId) -> Option<String> {
     );
     page.line("now would count as somebody else's work.");
     page.section("What it is about");
-    page.item(&format!("task: {}", one_line(title(&unit.task))));
-    let brief = format!("{}/.pairflow/bubbles/{id}/artifacts/brief-{agent}.md", one_line(&unit.repo));
+    page.item(&format!("task: {}", one_line(title(&unit.about.task))));
+    let brief = format!("{}/.pairflow/bubbles/{id}/artifacts/brief-{agent}.md", one_line(&unit.about.repo));
     page.item(&format!("the whole task, with all that is known by then, will be in {brief}"));
-    if let Some(workspace) = &unit.workspace {
+    if let Some(workspace) = &unit.evidence.workspace {
         page.item(&format!("worktree: {}", one_line(&workspace.path)));
     }
     let (branch, base) = (one_line(&unit.rules.bubble_branch), one_line(&unit.rules.base_branch));
@@ -41,10 +41,12 @@ pub fn standby(unit: &Unit, agent: &AgentId) -> Option<String> {
 }
 
 fn role(unit: &Unit, agent: &AgentId) -> String {
-    let had_a_turn = unit.authors.contains(&Party::Agent(agent.clone()));
+    let had_a_turn = unit.rounds.authors.contains(&Party::Agent(agent.clone()));
     match agent {
-        _ if *agent == unit.seats.producer => format!("You implement; {} reviews.", unit.seats.critic),
-        _ if *agent == unit.seats.critic => format!("You review what {} hands over.", unit.seats.producer),
+        _ if *agent == unit.rounds.seats.producer => format!("You implement; {} reviews.", unit.rounds.seats.critic),
+        _ if *agent == unit.rounds.seats.critic => {
+            format!("You review what {} hands over.", unit.rounds.seats.producer)
+        }
         _ if had_a_turn => "Another agent reviews the work now.".to_owned(),
         _ => "You review later, after another agent has found the work clean.".to_owned(),
     }

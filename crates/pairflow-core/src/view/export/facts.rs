@@ -211,7 +211,7 @@ impl Facts {
     /// Adds an answer to the question that it names, or else to every one that is open.
     fn answered(&mut self, envelope: &Envelope, said: Said) {
         let named = envelope.event.in_reply_to.as_ref();
-        let open: Vec<_> = self.story.unit().questions.iter().map(|question| &question.id).collect();
+        let open: Vec<_> = self.story.unit().gate.questions.iter().map(|question| &question.id).collect();
         let meant = |asked: &Asked| named.map_or_else(|| open.contains(&&asked.id), |id| *id == asked.id);
         for asked in self.asked.list.iter_mut().filter(|asked| meant(asked)) {
             asked.answers.push(said.clone());
@@ -262,6 +262,6 @@ fn handed(before: &Unit, envelope: &Envelope) -> Option<Handed> {
 fn round_of(unit: &Unit) -> u32 {
     match unit.phase.turn().map(|turn| &turn.stage) {
         Some(Stage::Closing(handover)) => handover.round,
-        _ => unit.round,
+        _ => unit.rounds.round,
     }
 }

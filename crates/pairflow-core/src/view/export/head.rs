@@ -14,11 +14,11 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
     if unit.paused {
         html.raw(" ").pill("warn", "paused");
     }
-    html.raw("</p>\n").element("h1", "", &one_line(title(&unit.task))).raw("\n");
+    html.raw("</p>\n").element("h1", "", &one_line(title(&unit.about.task))).raw("\n");
     facts(html, unit);
     criteria(html, view);
     html.raw("<details class=\"task\"><summary>The task in full</summary><div class=\"prose\">");
-    blocks(html, &unit.task, &view.links);
+    blocks(html, &unit.about.task, &view.links);
     html.raw("</div></details>\n</header>\n");
 }
 
@@ -40,19 +40,19 @@ fn facts(html: &mut Html, unit: &Unit) {
         row(html, "Second reviewer", second.as_str());
     }
     row(html, "Kind", &unit.rules.kind.to_string());
-    if unit.round > 0 {
-        row(html, "Rounds", &format!("{}, a person decides after {}", unit.round, unit.rules.max_rounds));
+    if unit.rounds.round > 0 {
+        row(html, "Rounds", &format!("{}, a person decides after {}", unit.rounds.round, unit.rules.max_rounds));
     }
-    if let Some(snapshot) = &unit.snapshot {
+    if let Some(snapshot) = &unit.evidence.snapshot {
         row(html, "Changes", &changes(Snapshot::against_base(snapshot)));
     }
     row(html, "Branch", &format!("{} from {}", unit.rules.bubble_branch, unit.rules.base_branch));
-    row(html, "Repository", &unit.repo);
-    row(html, "Created", &moment(unit.created_at));
+    row(html, "Repository", &unit.about.repo);
+    row(html, "Created", &moment(unit.about.created_at));
     if let Phase::Committed(at) | Phase::Done(at) = &unit.phase {
         row(html, "Commit", at.commit.short());
     }
-    if let Some(merged) = &unit.merged {
+    if let Some(merged) = &unit.gate.merged {
         row(html, "Merged as", merged.short());
     }
     html.raw("</dl>\n");
@@ -63,7 +63,7 @@ fn row(html: &mut Html, name: &'static str, value: &str) {
 }
 
 fn criteria(html: &mut Html, view: &View<'_>) {
-    let criteria = &view.export.facts.unit().acceptance_criteria;
+    let criteria = &view.export.facts.unit().about.acceptance_criteria;
     if criteria.is_empty() {
         html.raw("<p class=\"dim\">The task names no acceptance criteria.</p>\n");
         return;

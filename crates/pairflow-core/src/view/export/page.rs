@@ -82,7 +82,7 @@ fn begin(html: &mut Html, export: &Export) {
     // Nothing may be loaded or run, even if a mistake of ours let foreign markup through.
     html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;\">\n");
     html.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
-    html.element("title", "", &format!("{}: {}", unit.id, title(&unit.task)));
+    html.element("title", "", &format!("{}: {}", unit.id, title(&unit.about.task)));
     html.raw("\n<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n");
 }
 
@@ -93,7 +93,7 @@ fn navigation(html: &mut Html, view: &View<'_>) {
         ("verdict", "Verdict", 0),
         ("timeline", "Timeline", facts.rows.list.len()),
         ("findings", "Findings", facts.unit().ledger.rows.len()),
-        ("rounds", "Rounds", usize::try_from(facts.unit().round).unwrap_or(0)),
+        ("rounds", "Rounds", usize::try_from(facts.unit().rounds.round).unwrap_or(0)),
         ("changes", "Changes", view.whole.files.len()),
         ("receipts", "Receipts", facts.receipts.list.len()),
         ("people", "People", facts.asked.list.len() + facts.decided.list.len()),

@@ -17,11 +17,11 @@ use crate::view::words::count;
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
     let unit = view.export.facts.unit();
     section(html, "rounds", "Rounds");
-    if unit.history.is_empty() {
+    if unit.rounds.history.is_empty() {
         html.raw("<p class=\"dim\">No round has begun.</p>\n");
     }
     let mut room = Room::of_rounds();
-    for seatings in unit.history.chunk_by(|one, next| one.round == next.round) {
+    for seatings in unit.rounds.history.chunk_by(|one, next| one.round == next.round) {
         let round = seatings[0].round;
         html.open_at("article", "round", &format!("round-{round}"));
         html.raw("<h3>").text(&format!("Round {round}")).raw(" <span class=\"dim\">");

@@ -13,7 +13,7 @@ use crate::view::words::weakened;
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
     let unit = view.export.facts.unit();
     section(html, "verdict", "Verdict");
-    let accepted = unit.certificate.as_ref().filter(|_| unit.phase.request().is_some());
+    let accepted = unit.gate.certificate.as_ref().filter(|_| unit.phase.request().is_some());
     let broken = view.export.checked.iter().any(|one| one.problem.is_some());
     html.raw("<div class=\"verdict ").raw(tone(unit, accepted, broken)).raw("\">\n");
     match (accepted, &unit.phase) {
@@ -126,12 +126,12 @@ fn list(html: &mut Html, view: &View<'_>, name: &'static str, texts: &[String]) 
 fn waiting(html: &mut Html, view: &View<'_>) {
     let unit = view.export.facts.unit();
     html.raw("<p class=\"lead\">Not accepted yet.</p>\n");
-    if unit.round == 0 {
+    if unit.rounds.round == 0 {
         html.raw("<p>The bubble has not been started.</p>\n");
         return;
     }
     html.raw("<p>Missing for convergence:</p><ul>");
-    for criterion in unmet(unit, &unit.streak) {
+    for criterion in unmet(unit, &unit.rounds.streak) {
         html.raw("<li>");
         inline(html, &criterion.to_string(), &view.links);
         html.raw("</li>");
@@ -141,7 +141,7 @@ fn waiting(html: &mut Html, view: &View<'_>) {
 
 /// The tests that the work deletes, skips or weakens.
 fn weaker(html: &mut Html, view: &View<'_>) {
-    let changes = view.export.facts.unit().snapshot.as_ref().map_or(&[][..], |snapshot| &snapshot.weakened);
+    let changes = view.export.facts.unit().evidence.snapshot.as_ref().map_or(&[][..], |snapshot| &snapshot.weakened);
     if changes.is_empty() {
         return;
     }
@@ -181,12 +181,12 @@ fn recomputed(html: &mut Html, checked: &[Checked]) {
 
 fn explanation(html: &mut Html, view: &View<'_>) {
     let unit = view.export.facts.unit();
-    if unit.round == 0 {
+    if unit.rounds.round == 0 {
         return;
     }
     html.raw("<h3>What the agents explain</h3>\n<p class=\"dim\">Statements that refer to no finding, changed file or check are marked.</p>\n");
     html.raw("<div class=\"pack\">\n");
-    for (name, text) in unit.explanation.parts() {
+    for (name, text) in unit.gate.explanation.parts() {
         html.raw("<div class=\"card\">").element("h4", "", name);
         part(html, view, text);
         html.raw("</div>\n");

@@ -59,12 +59,12 @@ impl<'a> Linked<'a> {
 
     /// Returns the rounds that changed a file, as far as they were counted.
     pub(super) fn rounds(&self, path: &str) -> &[u32] {
-        self.unit.touched.get(path).map_or(&[], Vec::as_slice)
+        self.unit.evidence.touched.get(path).map_or(&[], Vec::as_slice)
     }
 
     /// Returns a link to what a check printed on the accepted tree; nothing if there is no receipt.
     pub(super) fn receipt(&self, check: &str) -> Option<String> {
-        let ran = self.unit.superseded.iter().chain(&self.unit.receipts);
+        let ran = self.unit.evidence.superseded.iter().chain(&self.unit.evidence.receipts);
         let newest = ran.rev().find(|receipt| receipt.check == check)?;
         let target = newest.output.as_deref().filter(|output| output.starts_with("artifact://"));
         Some(match target {

@@ -13,7 +13,7 @@ const SUMMARIES: usize = 8;
 
 /// Suggests a commit message: what was asked for, then what was done.
 pub fn commit_message(unit: &Unit) -> String {
-    let subject = match title(&unit.task) {
+    let subject = match title(&unit.about.task) {
         "" => safe_line(&format!("Work on {}", unit.rules.bubble_branch), COLUMNS),
         title => safe_line(title, COLUMNS),
     };
@@ -29,7 +29,7 @@ pub fn commit_message(unit: &Unit) -> String {
 /// What the producers said last in each round, each in one line; the same words are not repeated.
 fn said(unit: &Unit) -> Vec<String> {
     let mut last: Vec<&Said> = Vec::new();
-    for said in unit.summaries.iter().filter(|said| said.seat == Seat::Producer) {
+    for said in unit.gate.summaries.iter().filter(|said| said.seat == Seat::Producer) {
         if last.last().is_some_and(|before| before.round == said.round) {
             last.pop();
         }
@@ -53,10 +53,10 @@ mod tests {
 
     fn unit(task: &str, said: &[(u32, Seat, &str)]) -> Unit {
         let mut unit = Unit::new("b1".parse().expect("the name is valid"));
-        unit.task = task.to_owned();
+        unit.about.task = task.to_owned();
         unit.rules.bubble_branch = "bubble/b1".to_owned();
         let agent = || "codex".parse().expect("the name is valid");
-        unit.summaries.extend(said.iter().map(|(round, seat, summary)| Said {
+        unit.gate.summaries.extend(said.iter().map(|(round, seat, summary)| Said {
             round: *round,
             seat: *seat,
             agent: agent(),

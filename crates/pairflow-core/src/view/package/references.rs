@@ -46,7 +46,8 @@ pub(crate) enum Target<'a> {
 impl<'a> Known<'a> {
     /// Reads off a state what can be referred to.
     pub(crate) fn of(unit: &'a Unit) -> Self {
-        let changed = unit.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.as_str());
+        let changed =
+            unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.as_str());
         let findings = unit.ledger.rows.iter().map(|row| row.id).collect();
         Self { findings, files: endings(changed), checks: &unit.rules.checks }
     }

@@ -61,8 +61,8 @@ fn held(scene: &Scene<'_>, agent: &AgentId) -> Option<PaneLine> {
 
 fn role(unit: &Unit, agent: &AgentId) -> &'static str {
     match agent {
-        _ if *agent == unit.seats.producer => "implementer",
-        _ if *agent == unit.seats.critic => "reviewer",
+        _ if *agent == unit.rounds.seats.producer => "implementer",
+        _ if *agent == unit.rounds.seats.critic => "reviewer",
         _ => "stand-by",
     }
 }

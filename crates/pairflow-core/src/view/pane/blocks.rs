@@ -30,10 +30,10 @@ pub(super) fn head(scene: &Scene<'_>) -> PaneLine {
     let line = PaneLine::of(Shade::Strong, unit.id.as_str())
         .add(Shade::Plain, "  ")
         .add(state_shade(unit), format!("{}{paused}", unit.phase.name()));
-    match unit.round {
+    match unit.rounds.round {
         0 => line,
         round => {
-            let used = spent(round, unit.spent, unit.rules.max_rounds);
+            let used = spent(round, unit.rounds.spent, unit.rules.max_rounds);
             line.add(Shade::Plain, format!("  round {used}"))
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn head(scene: &Scene<'_>) -> PaneLine {
 
 /// What the bubble is about.
 pub(super) fn task(unit: &Unit) -> PaneLine {
-    PaneLine::of(Shade::Faint, one_line(title(&unit.task)))
+    PaneLine::of(Shade::Faint, one_line(title(&unit.about.task)))
 }
 
 fn state_shade(unit: &Unit) -> Shade {
@@ -119,7 +119,7 @@ fn doing(unit: &Unit) -> PaneLine {
     match &unit.phase {
         Phase::WaitingHuman(_) => PaneLine::of(Shade::Warn, ", waits for you"),
         _ if unit.paused => PaneLine::of(Shade::Warn, ", paused"),
-        _ if unit.updating => PaneLine::of(Shade::Plain, ", the base is being merged"),
+        _ if unit.gate.updating => PaneLine::of(Shade::Plain, ", the base is being merged"),
         _ if matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Critic) => {
             PaneLine::of(Shade::Plain, ", closing: the tree is recorded")
         }
@@ -132,7 +132,7 @@ fn doing(unit: &Unit) -> PaneLine {
 
 fn without_turn(unit: &Unit) -> String {
     match &unit.phase {
-        Phase::Created => match &unit.start_failed {
+        Phase::Created => match &unit.gate.start_failed {
             Some(why) => format!("not started: {}", one_line(why)),
             None => "not started".to_owned(),
         },
@@ -141,7 +141,7 @@ fn without_turn(unit: &Unit) -> String {
         Phase::Approved(at) if at.commit.is_some() => "pairflow makes the commit".to_owned(),
         Phase::Approved(_) => "approved; the commit is yours".to_owned(),
         Phase::Committed(at) => format!("commit {} is made", at.commit.short()),
-        Phase::Done(at) if unit.merged.is_some() => format!("done: commit {}, merged", at.commit.short()),
+        Phase::Done(at) if unit.gate.merged.is_some() => format!("done: commit {}, merged", at.commit.short()),
         Phase::Done(at) => format!("done: commit {}, not merged", at.commit.short()),
         Phase::Failed { reason } => format!("failed: {}", one_line(reason)),
         Phase::Cancelled => "stopped for good".to_owned(),
@@ -265,7 +265,7 @@ pub(super) fn help(scene: &Scene<'_>, status: &Status, columns: usize) -> Sectio
     let unit = scene.unit;
     let id = &unit.id;
     let asked = !inbox(unit).is_empty();
-    let panes = unit.rules.driver == DriverKind::Tmux && unit.workspace.is_some() && !unit.phase.is_final();
+    let panes = unit.rules.driver == DriverKind::Tmux && unit.evidence.workspace.is_some() && !unit.phase.is_final();
     let going = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
     // The session's own view is shown in the session, so there is nothing to attach to.
     let first = (panes && !scene.pane).then(|| format!("pairflow attach {id}"));

@@ -258,7 +258,7 @@ impl QuestionShown {
 impl ParkedShown {
     /// Nothing is waited for any more where nobody has the turn.
     fn of(unit: &Unit) -> Option<Self> {
-        let parked = unit.parked.as_ref().filter(|_| unit.phase.turn().is_some())?;
+        let parked = unit.presence.parked.as_ref().filter(|_| unit.phase.turn().is_some())?;
         Some(Self { agent: parked.agent.clone(), until: parked.until })
     }
 }
@@ -290,11 +290,11 @@ impl Status {
         let waits = inbox(unit).into_iter().next();
         Self {
             fields: StateFields::of(unit),
-            repo: unit.repo.clone(),
-            task_title: title(&unit.task).to_owned(),
-            acceptance_criteria: unit.acceptance_criteria.clone(),
+            repo: unit.about.repo.clone(),
+            task_title: title(&unit.about.task).to_owned(),
+            acceptance_criteria: unit.about.acceptance_criteria.clone(),
             prd: unit.rules.prd.clone(),
-            worktree: unit.workspace.as_ref().map(|workspace| workspace.path.clone()),
+            worktree: unit.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()),
             worktree_gone: false,
             worktree_problem: None,
             foreign: None,
@@ -307,16 +307,19 @@ impl Status {
             base_branch: unit.rules.base_branch.clone(),
             base_moved: None,
             driver: unit.rules.driver,
-            seats: SeatsShown { implementer: unit.seats.producer.clone(), reviewer: unit.seats.critic.clone() },
-            rounds_used: unit.spent.rounds,
-            looks_used: unit.spent.looks,
+            seats: SeatsShown {
+                implementer: unit.rounds.seats.producer.clone(),
+                reviewer: unit.rounds.seats.critic.clone(),
+            },
+            rounds_used: unit.rounds.spent.rounds,
+            looks_used: unit.rounds.spent.looks,
             max_looks: MAX_LOOKS,
             max_rounds: unit.rules.max_rounds,
             snapshot: snapshot(unit),
             checks: checks(unit),
             manual_checks: unit.rules.manual_checks.clone(),
             open_findings: findings(unit),
-            clean_reviews: unit.streak.clone(),
+            clean_reviews: unit.rounds.streak.clone(),
             questions: open_questions(unit).iter().map(QuestionShown::of).collect(),
             missing_for_convergence: missing(unit),
             watchdog_left_secs: unit
@@ -326,7 +329,7 @@ impl Status {
             held_notice: None,
             parked: ParkedShown::of(unit),
             commit: commit(unit),
-            merged: unit.merged.clone(),
+            merged: unit.gate.merged.clone(),
             failure: failure(unit),
             next: waits.as_ref().map_or_else(|| next(unit), |item| item.answer.clone()),
             waits,
@@ -335,7 +338,7 @@ impl Status {
 }
 
 fn snapshot(unit: &Unit) -> Option<SnapshotShown> {
-    let snapshot = unit.snapshot.as_ref()?;
+    let snapshot = unit.evidence.snapshot.as_ref()?;
     let (files, added, removed) = snapshot.against_base();
     Some(SnapshotShown {
         tree: snapshot.tree.clone(),
@@ -377,7 +380,7 @@ fn checks(unit: &Unit) -> Vec<CheckShown> {
 /// Returns the path of an artifact that is called `name` in the log.
 fn artifact(unit: &Unit, name: &str) -> String {
     let name = name.strip_prefix("artifact://").unwrap_or(name);
-    format!("{}/.pairflow/bubbles/{}/artifacts/{name}", unit.repo, unit.id)
+    format!("{}/.pairflow/bubbles/{}/artifacts/{name}", unit.about.repo, unit.id)
 }
 
 fn findings(unit: &Unit) -> Vec<FindingShown> {
@@ -385,7 +388,7 @@ fn findings(unit: &Unit) -> Vec<FindingShown> {
 }
 
 fn missing(unit: &Unit) -> Vec<Unmet> {
-    if unit.certificate.is_some() { Vec::new() } else { unmet(unit, &unit.streak) }
+    if unit.gate.certificate.is_some() { Vec::new() } else { unmet(unit, &unit.rounds.streak) }
 }
 
 /// Writes criteria for programs: in the words in which a claim of convergence is refused.
@@ -404,7 +407,7 @@ fn failure(unit: &Unit) -> Option<String> {
     match &unit.phase {
         Phase::Failed { reason } => Some(reason.clone()),
         Phase::Approved(approval) => approval.failed.clone(),
-        Phase::Created => unit.start_failed.clone(),
+        Phase::Created => unit.gate.start_failed.clone(),
         _ => None,
     }
 }
@@ -416,12 +419,12 @@ fn next(unit: &Unit) -> Vec<String> {
         Phase::Created => vec![format!("pairflow start {id}")],
         Phase::Running(_) | Phase::WaitingHuman(_) if unit.paused => vec![format!("pairflow resume {id}")],
         Phase::Running(turn) if turn.is_open() => match unit.rules.driver {
-            DriverKind::External if !unit.tokens.contains_key(&turn.agent) => {
+            DriverKind::External if !unit.presence.tokens.contains_key(&turn.agent) => {
                 vec![unit.joining(&turn.agent)]
             }
             _ => vec![format!("pairflow log {id}")],
         },
-        Phase::Done(_) if unit.merged.is_none() => vec![format!("pairflow merge {id}")],
+        Phase::Done(_) if unit.gate.merged.is_none() => vec![format!("pairflow merge {id}")],
         Phase::Done(_) => vec![format!("pairflow delete {id}")],
         Phase::Failed { .. } | Phase::Cancelled => vec![format!("pairflow log {id}"), format!("pairflow delete {id}")],
         // The rest is pairflow's own work: a supervisor that runs is woken by this, and in its absence it is done here.

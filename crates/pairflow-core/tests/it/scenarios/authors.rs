@@ -30,8 +30,8 @@ fn an_edit_right_after_a_hand_over_is_nobodys_and_is_checked_and_reviewed() {
     assert!(text.contains("1 file; it is NOT KNOWN WHO changed it. Review it as part of the work."), "{text}");
     assert!(story(&play).contains("1 file +1 -0, and it is not known by whom\n"), "{}", story(&play));
     play.line("claude: pass clean");
-    assert_eq!(play.unit.streak.len(), 1, "its own turn changed nothing");
-    assert!(!play.unit.streak[0].own_work);
+    assert_eq!(play.unit.rounds.streak.len(), 1, "its own turn changed nothing");
+    assert!(!play.unit.rounds.streak[0].own_work);
 }
 
 #[test]
@@ -48,11 +48,11 @@ fn a_change_during_a_review_is_blamed_on_nobody_if_the_other_agent_is_still_at_w
     assert!(text.starts_with("# ") && !text.contains("turn of yours") && text.contains("NOT KNOWN WHO"), "{text}");
     late.line("claude: reads");
     late.line("claude: pass clean");
-    assert!(!late.unit.streak[0].own_work, "{:?}", late.unit.streak);
+    assert!(!late.unit.rounds.streak[0].own_work, "{:?}", late.unit.rounds.streak);
     let again = play(&format!("{begun}\ncodex: is active\ncodex: is active"));
     assert_eq!(story(&again).matches("still at work").count(), 1);
     let calm = play(&format!("{begun}\ncodex: is active\nclaude: pass clean"));
-    assert_eq!(calm.unit.streak.len(), 1, "nothing changed");
+    assert_eq!(calm.unit.rounds.streak.len(), 1, "nothing changed");
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn a_change_during_a_review_is_said_to_be_of_that_turn_and_no_more() {
     );
     assert!(text.contains("1 file, changed in claude's turn."), "{text}");
     play.line("claude: pass clean");
-    assert!(play.unit.streak[0].own_work);
+    assert!(play.unit.rounds.streak[0].own_work);
 }

@@ -319,12 +319,12 @@ fn who_commits_is_recorded_and_changes_only_when_the_person_says_so() {
     let person = |name: &str| Some(Person { name: name.to_owned(), email: "ada@example.org".to_owned() });
     let identity = |name: &str| CommitIdentity { author: person(name), committer: person(name), ..Default::default() };
     let mut play = play("start");
-    assert_eq!(play.unit.identity, None, "a bubble of an older version has none");
+    assert_eq!(play.unit.about.identity, None, "a bubble of an older version has none");
     play.send(&Command::SetIdentity { identity: identity("Ada") });
-    assert_eq!(play.unit.identity, Some(identity("Ada")));
+    assert_eq!(play.unit.about.identity, Some(identity("Ada")));
     let lines = play.log.len();
     play.send(&Command::SetIdentity { identity: identity("Ada") });
     assert_eq!(play.log.len(), lines, "the same again records nothing");
     play.send(&Command::SetIdentity { identity: identity("Eve") });
-    assert_eq!(play.refold().identity, Some(identity("Eve")));
+    assert_eq!(play.refold().about.identity, Some(identity("Eve")));
 }

@@ -34,7 +34,7 @@ fn until(script: &str, last: &str) -> Play {
 }
 
 fn session<'a>(play: &'a Play, agent: &str) -> &'a AgentSession {
-    &play.unit.sessions[&agent.parse().unwrap()]
+    &play.unit.presence.sessions[&agent.parse().unwrap()]
 }
 
 /// Whose turn it is, whether its program may be told of it, and what a program that is started takes up.
@@ -128,6 +128,6 @@ fn records_that_name_no_seat_are_understood_by_their_turn() {
         }
         unit = evolve(unit, &envelope);
     }
-    assert_eq!(unit.sessions, play.unit.sessions);
-    assert!(unit.sessions.values().all(|session| session.producer.is_some()), "{:#?}", unit.sessions);
+    assert_eq!(unit.presence.sessions, play.unit.presence.sessions);
+    assert!(unit.presence.sessions.values().all(|session| session.producer.is_some()), "{:#?}", unit.presence.sessions);
 }

@@ -33,7 +33,7 @@ fn a_review_of_a_document_goes_through_three_steps() {
 #[test]
 fn the_steps_are_recorded_with_the_review() {
     let play = play(READ);
-    let steps: Vec<_> = play.unit.steps.iter().map(|step| (step.step.name(), step.result.as_str())).collect();
+    let steps: Vec<_> = play.unit.gate.steps.iter().map(|step| (step.step.name(), step.result.as_str())).collect();
     assert_eq!(
         steps,
         [("contradictions", "contradictions done"), ("dry-run", "dry-run done"), ("adversarial", "adversarial done"),]
@@ -125,7 +125,7 @@ fn a_blocker_that_comes_back_is_unresolved_again() {
          claude: pass clean stepped"
     ));
     assert!(play.unit.ledger.rows[0].unresolved());
-    assert!(play.unit.streak.is_empty());
+    assert!(play.unit.rounds.streak.is_empty());
 }
 
 #[test]
@@ -185,8 +185,8 @@ fn the_checks_of_a_document_are_pairflows_own_and_no_command_is_needed() {
 fn two_clean_reviews_lead_to_the_question_whether_the_document_is_understood() {
     let play = play(READ);
     assert_eq!(play.unit.phase.name().as_str(), "WAITING_HUMAN");
-    assert_eq!(play.unit.questions.len(), 1);
-    let asked = &play.unit.questions[0];
+    assert_eq!(play.unit.gate.questions.len(), 1);
+    let asked = &play.unit.gate.questions[0];
     assert_eq!(asked.kind, QuestionKind::Comprehension);
     assert_eq!(
         asked.question,
@@ -206,7 +206,11 @@ fn one_clean_review_of_a_document_is_not_enough() {
          claude: pass clean stepped
          codex: pass P1 'the scope contradicts R2' stepped",
     );
-    assert!(play.unit.questions.is_empty() && play.unit.streak.is_empty() && play.unit.certificate.is_none());
+    assert!(
+        play.unit.gate.questions.is_empty()
+            && play.unit.rounds.streak.is_empty()
+            && play.unit.gate.certificate.is_none()
+    );
 }
 
 #[test]
@@ -240,8 +244,8 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
     let turn = play.unit.phase.turn().unwrap();
     assert_eq!((turn.agent.as_str(), turn.seat.to_string()), ("codex", "implementer".to_owned()));
     assert!(brief(&play.unit, &BriefMaterial::default()).unwrap().contains("what is a bubble?"));
-    assert!(play.unit.streak.is_empty(), "what was not understood is reviewed anew");
-    assert_eq!(play.unit.spent.looks, 0);
+    assert!(play.unit.rounds.streak.is_empty(), "what was not understood is reviewed anew");
+    assert_eq!(play.unit.rounds.spent.looks, 0);
     let mut play = play;
     for line in [
         "codex edits docs/prd.md",
@@ -251,7 +255,7 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
     ] {
         play.line(line);
     }
-    assert_eq!(play.unit.questions[0].kind, QuestionKind::Comprehension, "it is asked again of the new text");
+    assert_eq!(play.unit.gate.questions[0].kind, QuestionKind::Comprehension, "it is asked again of the new text");
 }
 
 #[test]
@@ -274,20 +278,20 @@ fn a_change_of_the_document_asks_anew() {
     ] {
         play.line(line);
     }
-    assert_eq!(play.unit.questions[0].kind, QuestionKind::Comprehension);
+    assert_eq!(play.unit.gate.questions[0].kind, QuestionKind::Comprehension);
 }
 
 #[test]
 fn a_check_of_a_document_is_waived_by_the_person_alone_and_the_certificate_says_so() {
     let check = play(READ).unit.rules.checks[0].name.clone();
     let failing = READ.replace("start\n", &format!("{check} fails\nstart\n"));
-    assert!(play(&failing).unit.questions.is_empty(), "a failing check holds everything up");
+    assert!(play(&failing).unit.gate.questions.is_empty(), "a failing check holds everything up");
     let waived = failing.replace(
         "codex: pass explained step dry-run",
         &format!("human: waive {check} 'a draft'\ncodex: pass explained step dry-run"),
     );
     let play = play(&format!("{waived}\nhuman: reply accept"));
-    let stand = &play.unit.certificate.as_ref().unwrap().checks[0].stand;
+    let stand = &play.unit.gate.certificate.as_ref().unwrap().checks[0].stand;
     assert_eq!(stand, "waived: a draft");
     assert!(play.package().contains("a draft"), "{}", play.package());
 }
@@ -303,7 +307,7 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
          claude: pass P1 'no scope' stepped
          human: reply accept",
     );
-    let waived = play.unit.certificate.unwrap().waived;
+    let waived = play.unit.gate.certificate.unwrap().waived;
     assert_eq!(waived, ["F1 P1 no scope", "two clean reviews", "the person's word that the document is understood"]);
 }
 

@@ -32,7 +32,7 @@ fn a_reviewer_that_has_to_review_again_keeps_its_seat_in_the_history() {
          claude edits b.rs
          claude: pass clean",
     );
-    let reviewers: Vec<_> = play.unit.history.iter().map(|roles| roles.reviewer.to_string()).collect();
+    let reviewers: Vec<_> = play.unit.rounds.history.iter().map(|roles| roles.reviewer.to_string()).collect();
     assert_eq!(reviewers, ["claude"], "nobody was seated anew");
 }
 

@@ -20,7 +20,7 @@ fn filed(rest: &str) -> Play {
 fn the_same_finding_in_round_5_is_the_same_row() {
     let again = "codex edits a.rs\ncodex: pass fixes F1\nclaude: pass P1 'no rollback' at a.rs:3\n";
     let play = filed(&again.repeat(4));
-    assert_eq!((play.unit.round, rows(&play)), (6, vec!["F1 P1 no rollback: reopened".to_owned()]));
+    assert_eq!((play.unit.rounds.round, rows(&play)), (6, vec!["F1 P1 no rollback: reopened".to_owned()]));
     let row = &play.unit.ledger.rows[0];
     assert_eq!((row.round, row.by.as_str()), (1, "claude"), "it keeps who found it first, and when");
 }
@@ -236,7 +236,7 @@ fn reopening_alone_is_a_review_and_settles_nothing_else() {
          claude: pass reopens F1",
     );
     assert_eq!(rows(&play), ["F1 P1 no rollback: reopened", "F2 P1 leaks memory: fixed"]);
-    assert_eq!(play.unit.spent.looks, 2);
+    assert_eq!(play.unit.rounds.spent.looks, 2);
 }
 
 #[test]

@@ -232,5 +232,5 @@ fn a_token_is_minted_for_an_agent_of_the_bubble_only() {
          refused: gemini has no seat in this bubble; its agents are codex, claude",
     );
     let play = play("start\nenv codex 'old'\nenv codex 'new'");
-    assert_eq!(play.unit.tokens.values().collect::<Vec<_>>(), ["new"]);
+    assert_eq!(play.unit.presence.tokens.values().collect::<Vec<_>>(), ["new"]);
 }

@@ -4,7 +4,7 @@
 use pairflow_testkit::script::{Play, check, play};
 
 fn asked(play: &Play) -> Vec<String> {
-    play.unit.questions.iter().map(|open| open.question.clone()).collect()
+    play.unit.gate.questions.iter().map(|open| open.question.clone()).collect()
 }
 
 /// A P1 without proof in every round, each answered before the next.
@@ -52,7 +52,7 @@ fn a_clean_review_one_short_of_convergence_is_followed_by_the_other_agents_revie
     let play = play(&reviewed);
     assert_eq!(asked(&play), [""; 0]);
     let turn = play.unit.phase.turn().unwrap();
-    assert_eq!((turn.agent.as_str(), turn.is_open(), play.unit.spent.looks), ("codex", true, 5));
+    assert_eq!((turn.agent.as_str(), turn.is_open(), play.unit.rounds.spent.looks), ("codex", true, 5));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use pairflow_core::view::timeline::TimelineState;
 use pairflow_testkit::script::{Play, play};
 
 fn asked(play: &Play) -> Vec<QuestionKind> {
-    play.unit.questions.iter().map(|open| open.kind).collect()
+    play.unit.gate.questions.iter().map(|open| open.kind).collect()
 }
 
 /// What the story says of the last envelope.
@@ -50,7 +50,7 @@ fn a_permission_has_two_answers_and_no_other_decision() {
 fn the_story_says_what_was_allowed_and_what_was_not() {
     let begun = "given panes\nstart\ncodex: reads\ncodex: holds 'Bash rm -rf target'";
     let mut given = play(begun);
-    let id = given.unit.questions[0].id.clone();
+    let id = given.unit.gate.questions[0].id.clone();
     given.line(&format!("human: reply accept to {id}"));
     assert_eq!(told(&given), "human allows codex once: Bash rm -rf target", "{:?}", given.lines.last());
     let mut refused = play(begun);
@@ -64,7 +64,7 @@ fn the_story_says_what_was_allowed_and_what_was_not() {
 #[test]
 fn whoever_ended_is_looked_at_in_its_pane() {
     let play = play("given panes\nstart\ncodex: reads\ncodex ends 'with exit code 3'");
-    let question = &play.unit.questions[0].question;
+    let question = &play.unit.gate.questions[0].question;
     let ways = "Look at its output with 'pairflow attach demo', then go on with 'pairflow resume demo'.";
     assert!(question.ends_with(ways), "{question}");
 }

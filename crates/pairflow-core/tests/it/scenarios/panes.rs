@@ -6,7 +6,7 @@ use pairflow_core::unit::{Effect, next_deadline, owed};
 use pairflow_testkit::script::{Play, check, play};
 
 fn asked(play: &Play) -> Vec<QuestionKind> {
-    play.unit.questions.iter().map(|open| open.kind).collect()
+    play.unit.gate.questions.iter().map(|open| open.kind).collect()
 }
 
 fn agent(name: &str) -> AgentId {
@@ -35,10 +35,10 @@ fn a_turn_that_opens_is_announced_until_the_agent_has_read_it() {
 #[test]
 fn a_program_that_names_its_conversation_after_a_restart_was_started_before() {
     let mut play = play("given panes\nstart\ncodex: runs\nhuman: restart\ncodex: runs 's1'");
-    let session = play.unit.sessions[&agent("codex")].clone();
+    let session = play.unit.presence.sessions[&agent("codex")].clone();
     assert_eq!((session.id.as_deref(), session.restarts), (Some("s1"), 0), "it is still to be started again");
     play.line("codex: runs 's1'");
-    assert_eq!(play.unit.sessions[&agent("codex")].restarts, 1, "it was started in the same conversation");
+    assert_eq!(play.unit.presence.sessions[&agent("codex")].restarts, 1, "it was started in the same conversation");
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn a_restart_delivers_what_no_agent_is_known_to_have() {
 #[test]
 fn without_panes_nobody_is_told() {
     let play = play("start\ncodex: pass 'x'");
-    assert!(play.unit.outbox.is_empty());
-    assert_eq!(play.unit.notices, 0);
+    assert!(play.unit.presence.outbox.is_empty());
+    assert_eq!(play.unit.presence.notices, 0);
 }
 
 #[test]
 fn a_command_of_the_agent_acknowledges_its_notice() {
     let play = play("given panes\nstart\nnotice sent\ncodex: asks 'which db?'");
-    assert!(play.unit.outbox.is_empty());
+    assert!(play.unit.presence.outbox.is_empty());
 }
 
 #[test]
@@ -85,23 +85,23 @@ fn after_the_answer_the_turns_holder_is_told_again() {
 #[test]
 fn a_notice_is_sent_three_times_and_then_a_person_is_asked_once() {
     let mut play = play("given panes\nstart\nnotice sent\nnotice sent\nnotice sent");
-    assert_eq!(play.unit.outbox[0].attempts, 3);
+    assert_eq!(play.unit.presence.outbox[0].attempts, 3);
     play.line("notice sent");
     assert!(play.lines.last().unwrap().starts_with("refused"), "{:?}", play.lines.last());
     play.line("notice undelivered 'nobody took it'");
     play.line("notice undelivered 'nobody took it'");
     assert_eq!(asked(&play), [QuestionKind::Undelivered]);
     play.line("human: resume");
-    assert_eq!(play.unit.outbox[0].number, 2);
-    assert_eq!(play.unit.outbox[0].attempts, 0);
+    assert_eq!(play.unit.presence.outbox[0].number, 2);
+    assert_eq!(play.unit.presence.outbox[0].attempts, 0);
 }
 
 #[test]
 fn an_acknowledgement_withdraws_the_question_that_was_asked_in_its_absence() {
     let mut play = play("given panes\nstart\nnotice sent\nnotice undelivered 'nobody took it'\ncodex: reads");
     assert_eq!(asked(&play), []);
-    assert!(play.unit.outbox.is_empty());
-    assert!(play.unit.notes.is_empty(), "nobody said anything");
+    assert!(play.unit.presence.outbox.is_empty());
+    assert!(play.unit.gate.notes.is_empty(), "nobody said anything");
     play.line("codex: pass 'done'");
     assert_eq!(play.unit.phase.turn().unwrap().agent, agent("claude"));
 }
@@ -111,7 +111,7 @@ fn a_notice_of_another_agent_or_another_number_acknowledges_nothing() {
     let mut play = play("given panes\nstart");
     play.line("claude: reads");
     assert!(play.lines.last().unwrap().starts_with("refused"), "{:?}", play.lines.last());
-    assert_eq!(play.unit.outbox.len(), 1);
+    assert_eq!(play.unit.presence.outbox.len(), 1);
 }
 
 #[test]
@@ -259,20 +259,20 @@ fn a_permission_and_a_dialog_are_asked_about_and_withdrawn_by_going_on() {
 #[test]
 fn a_used_up_account_parks_the_bubble_until_its_time() {
     let mut play = play("given panes\nstart\ncodex: reads\ncodex: limited 'usage limit reached' for 2h");
-    assert!(play.unit.parked.is_some());
+    assert!(play.unit.presence.parked.is_some());
     assert_eq!(next_deadline(&play.unit, None).unwrap().1, 2 * 3_600_000 - 1000, "the script took a second to say so");
     play.line("wait 90m");
     assert_eq!(asked(&play), [], "no silence is counted");
     assert_eq!(owed(&play.unit), []);
     play.line("wait 31m");
-    assert!(play.unit.parked.is_none());
-    assert_eq!(play.unit.outbox[0].agent, agent("codex"), "it is told to go on");
+    assert!(play.unit.presence.parked.is_none());
+    assert_eq!(play.unit.presence.outbox[0].agent, agent("codex"), "it is told to go on");
 }
 
 #[test]
 fn a_parked_agent_that_works_again_is_waited_for_no_longer() {
     let play = play("given panes\nstart\ncodex: reads\ncodex: limited 'usage limit' for 2h\ncodex: is active");
-    assert!(play.unit.parked.is_none());
+    assert!(play.unit.presence.parked.is_none());
 }
 
 #[test]
@@ -290,11 +290,11 @@ fn a_failure_that_an_agent_does_not_get_over_is_a_question() {
 #[test]
 fn a_person_starts_the_agents_again_and_the_holder_is_told() {
     let mut play = play("given panes\nstart\ncodex: runs 's1'\ncodex: reads\nhuman: restart");
-    assert_eq!(play.unit.restarts, 1);
-    assert_eq!(play.unit.sessions[&agent("codex")].restarts, 0, "what runs was started before");
-    assert_eq!(play.unit.outbox[0].number, 2);
+    assert_eq!(play.unit.presence.restarts, 1);
+    assert_eq!(play.unit.presence.sessions[&agent("codex")].restarts, 0, "what runs was started before");
+    assert_eq!(play.unit.presence.outbox[0].number, 2);
     play.line("codex: runs 's1'");
-    assert_eq!(play.unit.sessions[&agent("codex")].restarts, 1);
+    assert_eq!(play.unit.presence.sessions[&agent("codex")].restarts, 1);
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn the_same_session_is_written_down_once() {
     play.line("codex: runs 's1'");
     assert_eq!(play.log.len(), length);
     play.line("codex: runs 's2'");
-    assert_eq!(play.unit.sessions[&agent("codex")].id.as_deref(), Some("s2"));
+    assert_eq!(play.unit.presence.sessions[&agent("codex")].id.as_deref(), Some("s2"));
 }
 
 #[test]

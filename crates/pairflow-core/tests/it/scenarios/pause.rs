@@ -78,7 +78,7 @@ fn a_hand_over_that_was_made_before_the_pause_is_still_recorded() {
          #4 RUNNING claude reviewer round 1",
     );
     let play = play("start\ncodex edits a.rs\ncodex: pass (hold)\nhuman: pause");
-    assert!(play.unit.snapshot.is_some() && owed(&play.unit).is_empty());
+    assert!(play.unit.evidence.snapshot.is_some() && owed(&play.unit).is_empty());
 }
 
 #[test]

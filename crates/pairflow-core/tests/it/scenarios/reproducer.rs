@@ -126,7 +126,7 @@ fn a_reproducer_that_cannot_be_run_is_tried_three_times_then_dropped_and_marked(
     assert_eq!(tried.count(), 3);
     assert_eq!(notes(&play), ["its reproducer could not be run, so it counts no more"]);
     assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "neither a pass nor a proof: the critic decides again");
-    assert!(play.unit.questions.is_empty(), "nobody is asked about it");
+    assert!(play.unit.gate.questions.is_empty(), "nobody is asked about it");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn the_tries_of_a_reproducer_are_not_those_of_a_check() {
          codex: pass
          human: reply accept",
     );
-    assert_eq!(play.unit.not_available, ["lint"], "a person speaks of checks only");
+    assert_eq!(play.unit.evidence.not_available, ["lint"], "a person speaks of checks only");
     assert_eq!(notes(&play), ["its reproducer could not be run on this tree"]);
 }
 
@@ -285,13 +285,13 @@ fn questions_name_the_reproducer_its_last_lines_and_what_can_be_done() {
                 --reason '…'` closes it.";
     let mut same = proven("codex: pass 'no fault'");
     same.line("codex: pass 'still no fault'");
-    let question = &same.unit.questions[0].question;
+    let question = &same.unit.gate.questions[0].question;
     for part in ["the reproducer of F1 P1 no rollback runs: ./repro\n  expected 1\n  came 2\n", ways] {
         assert!(question.contains(part), "{part}: {question}");
     }
     let capped =
         play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'");
-    let question = &capped.unit.questions[0].question;
+    let question = &capped.unit.gate.questions[0].question;
     for part in ["its reproducer `./repro` fails, which shows it: expected 1 came 2", ways] {
         assert!(question.contains(part), "{part}: {question}");
     }

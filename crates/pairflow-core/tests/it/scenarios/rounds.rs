@@ -317,7 +317,7 @@ fn who_wrote_the_files_and_reviews_them_too_is_labelled() {
          codex: pass clean",
     );
     let own_work = |review: &pairflow_core::rounds::CleanReview| (review.agent.to_string(), review.own_work);
-    let reviews: Vec<_> = play.unit.certificate.unwrap().reviews.iter().map(own_work).collect();
+    let reviews: Vec<_> = play.unit.gate.certificate.unwrap().reviews.iter().map(own_work).collect();
     assert_eq!(reviews, [("claude".to_owned(), false), ("codex".to_owned(), true)]);
 }
 
@@ -366,7 +366,7 @@ fn one_agent_in_both_seats_reviews_twice_and_the_certificate_says_so() {
          claude: pass clean
          claude: pass clean",
     );
-    let notes = play.unit.certificate.unwrap().notes;
+    let notes = play.unit.gate.certificate.unwrap().notes;
     assert_eq!(
         notes,
         [

@@ -172,7 +172,7 @@ fn a_failed_check_is_missing_until_it_ran_again() {
          step",
     );
     assert_eq!(play.unit.check("test"), CheckState::Missing);
-    assert_eq!(play.unit.superseded.len(), 1);
+    assert_eq!(play.unit.evidence.superseded.len(), 1);
     assert_eq!(play.unit.flaky("test"), None);
 }
 
@@ -189,5 +189,5 @@ fn a_check_is_flaky_only_while_the_tree_is_the_same() {
          codex: pass 'mended'",
     );
     assert_eq!(play.unit.flaky("test"), None);
-    assert!(play.unit.superseded.is_empty());
+    assert!(play.unit.evidence.superseded.is_empty());
 }

@@ -40,7 +40,7 @@ fn a_failing_check_sends_the_work_back_in_the_same_round_and_costs_no_review() {
     );
     let play = play("given checks test, lint\nstart\ntest fails\nlint fails\ncodex edits a.rs\ncodex: pass");
     assert_eq!(sent_back(&play), ["codex: the check 'test' fails, the check 'lint' fails"]);
-    assert_eq!((play.unit.spent.looks, play.unit.round), (0, 1));
+    assert_eq!((play.unit.rounds.spent.looks, play.unit.rounds.round), (0, 1));
 }
 
 #[test]
@@ -48,24 +48,24 @@ fn after_three_times_in_a_row_a_critic_looks_at_it_all_the_same_and_the_next_rou
     let mut play = play("start\ntest fails\ncodex edits a.rs\ncodex: pass 'try 0'");
     for round in 1..=2 {
         for again in 1..=SEND_BACKS {
-            assert_eq!((play.unit.sent_back, play.unit.round), (again, round));
+            assert_eq!((play.unit.rounds.sent_back, play.unit.rounds.round), (again, round));
             play.line("codex edits a.rs");
             play.line(&format!("codex: pass 'try {again} of {round}'"));
         }
         assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude", "{:?}", play.lines);
         play.line(&format!("claude: pass 'red' P1 'fault {round} in the tests'"));
-        assert!(play.unit.questions.is_empty(), "a failing check is no matter of opinion");
+        assert!(play.unit.gate.questions.is_empty(), "a failing check is no matter of opinion");
         play.line("codex edits a.rs");
         play.line(&format!("codex: pass 'next {round}'"));
     }
-    assert_eq!((play.unit.spent.looks, sent_back(&play).len()), (2, 7));
+    assert_eq!((play.unit.rounds.spent.looks, sent_back(&play).len()), (2, 7));
 }
 
 #[test]
 fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
     let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first'\ncodex: pass 'cannot be the code'";
     let mut play = play(script);
-    let asked = |play: &Play| play.unit.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
+    let asked = |play: &Play| play.unit.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
     let [question] = &asked(&play)[..] else { panic!("{:?}", play.lines) };
     for part in [
         "codex handed over the same files again, and the check 'test' fails.",
@@ -79,7 +79,7 @@ fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
     assert_eq!(answers[0], "pairflow reply demo --message '…'");
     assert!(answers.contains(&"pairflow waive demo test --reason '…'".to_owned()), "{answers:?}");
     play.line("human: reply 'the server was down, try again'");
-    assert_eq!((asked(&play), play.unit.sent_back), (Vec::new(), 2), "it is codex's turn again");
+    assert_eq!((asked(&play), play.unit.rounds.sent_back), (Vec::new(), 2), "it is codex's turn again");
     assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "codex");
     play.line("codex: pass 'again'");
     assert_eq!(asked(&play).len(), 1, "no such hand-over without a question");
@@ -92,13 +92,13 @@ fn work_that_changes_no_file_goes_back_and_is_then_asked_about_and_never_accepte
     let mut play = play("start\ncodex: pass 'nothing to do' empty");
     assert_eq!(sent_back(&play), ["codex: it changes no file"]);
     play.line("codex: pass 'really nothing' empty");
-    let question = &play.unit.questions[0].question;
+    let question = &play.unit.gate.questions[0].question;
     assert!(question.starts_with("codex handed over the same files again, and it changes no file."), "{question}");
     let undone = "start\ncodex edits a.rs\ncodex: pass\nhuman deletes a.rs\nclaude: converged";
     let undone = pairflow_testkit::script::play(&format!(
         "given max_rounds 1\n{undone}\nclaude: pass clean\nclaude: pass clean"
     ));
-    let question = &undone.unit.questions[0].question;
+    let question = &undone.unit.gate.questions[0].question;
     assert!(question.contains("accept: not possible: the work changes no file"), "{question}");
     let reviewed = "start\ncodex edits a.rs\ncodex: pass\nclaude deletes a.rs\nclaude: pass clean\nclaude: pass clean";
     let reviewed = pairflow_testkit::script::play(reviewed);
@@ -225,7 +225,7 @@ fn the_same_words_on_the_same_tree_are_the_hand_over_that_came_back() {
             play.line("codex: pass 'first cut'");
         }
         assert_eq!(handed_over_and_checked(&play), (1, 1), "{:?}", play.lines);
-        assert_eq!((play.unit.sent_back, play.unit.phase.turn().unwrap().agent.as_str()), (1, "codex"));
+        assert_eq!((play.unit.rounds.sent_back, play.unit.phase.turn().unwrap().agent.as_str()), (1, "codex"));
         let codex = "codex".parse().unwrap();
         assert_eq!(play.unit.came_back_to(&codex), ["the check 'test' fails"]);
         assert!(play.unit.came_back_to(&"claude".parse().unwrap()).is_empty());

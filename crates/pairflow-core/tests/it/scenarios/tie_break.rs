@@ -46,13 +46,13 @@ fn a_new_bubble_has_eight_reviews_and_no_ninth_without_the_person() {
     let rounds = |most: usize| -> String { (1..=most).map(proven).map(|(review, mended)| review + &mended).collect() };
     let start = "start\ncodex edits a.rs\ncodex: pass\n";
     let asked = play(&format!("{start}{}", rounds(8)));
-    assert_eq!((asked.unit.spent.looks, asked.unit.phase.name().as_str()), (8, "WAITING_HUMAN"));
-    assert_eq!(asked.unit.questions[0].kind, QuestionKind::TieBreak);
+    assert_eq!((asked.unit.rounds.spent.looks, asked.unit.phase.name().as_str()), (8, "WAITING_HUMAN"));
+    assert_eq!(asked.unit.gate.questions[0].kind, QuestionKind::TieBreak);
     let ninth = play(&format!("{start}{}", rounds(9)));
-    assert_eq!(ninth.unit.spent.looks, 8, "nobody granted it");
+    assert_eq!(ninth.unit.rounds.spent.looks, 8, "nobody granted it");
     let (mended, again) = (proven(8).1, proven(9).0);
     let granted = play(&format!("{start}{}human: reply continue\n{mended}{again}", rounds(8)));
-    assert_eq!((granted.unit.spent.looks, granted.unit.round), (1, 10));
+    assert_eq!((granted.unit.rounds.spent.looks, granted.unit.rounds.round), (1, 10));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
          claude: pass P1 'no rollback' P3 'naming'
          human: reply accept",
     );
-    let certificate = play.unit.certificate.as_ref().unwrap();
+    let certificate = play.unit.gate.certificate.as_ref().unwrap();
     assert_eq!(certificate.waived, ["F1 P1 no rollback", "two clean reviews"], "nobody has decided on the nitpick");
     assert!(certificate.reviews.is_empty());
     assert_eq!(play.log.last().unwrap().more, 0);
@@ -125,7 +125,7 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
 fn accept_of_one_clean_review_waives_the_second() {
     let looked = looks(11).replacen("codex: pass", "codex: pass explained", 1);
     let play = play(&format!("{looked}claude: pass clean\nhuman: reply accept"));
-    let certificate = play.unit.certificate.unwrap();
+    let certificate = play.unit.gate.certificate.unwrap();
     assert_eq!(certificate.waived, ["a second clean review"]);
     assert_eq!(certificate.reviews.len(), 1);
 }
@@ -159,14 +159,14 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
 #[test]
 fn accept_is_refused_while_the_tree_has_no_review() {
     let mut play = play(&looks(12));
-    let question = &play.unit.questions[0];
+    let question = &play.unit.gate.questions[0];
     assert_eq!(question.in_short(), "12 reviews have not brought an agreement; no P0/P1 finding is open.");
     play.line("human: reply accept");
     let refused = "refused: the work cannot be accepted as it is: this tree has not been reviewed";
     assert_eq!(play.lines.last().unwrap(), refused);
     play.line("human: reply continue");
     play.line("claude: pass clean");
-    assert_eq!((play.unit.spent.rounds, play.unit.spent.looks, play.unit.round), (0, 1, 1));
+    assert_eq!((play.unit.rounds.spent.rounds, play.unit.rounds.spent.looks, play.unit.rounds.round), (0, 1, 1));
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn a_check_that_cannot_be_run_is_tried_three_times_and_then_asked_about_once() {
          #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).",
     );
     let play = play("start\ntest cannot run\ncodex edits a.rs\ncodex: pass");
-    assert_eq!(play.unit.receipts.len(), 3);
-    assert_eq!(play.unit.questions.len(), 1);
+    assert_eq!(play.unit.evidence.receipts.len(), 3);
+    assert_eq!(play.unit.gate.questions.len(), 1);
 }
 
 #[test]

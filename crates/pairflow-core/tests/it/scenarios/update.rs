@@ -62,12 +62,13 @@ fn clean_reviews_are_kept_where_the_base_changed_no_file_of_the_work() {
     play.line("base moves README.md");
     play.line("human: update");
     assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL  round 1 tree2"), "{:?}", play.lines);
-    let certificate = play.unit.certificate.as_ref().unwrap();
+    let certificate = play.unit.gate.certificate.as_ref().unwrap();
     assert_eq!(certificate.tree.0, "tree2");
     let trees: Vec<_> = certificate.reviews.iter().map(|review| review.tree.as_ref().unwrap().0.as_str()).collect();
     assert_eq!(trees, ["tree1", "tree1"], "the certificate names what was reviewed");
-    let fresh = play.unit.receipts.iter().all(|receipt| receipt.place == Place::Fresh && receipt.tree.0 == "tree2");
-    assert!(fresh && !play.unit.receipts.is_empty(), "{:?}", play.unit.receipts);
+    let fresh =
+        play.unit.evidence.receipts.iter().all(|receipt| receipt.place == Place::Fresh && receipt.tree.0 == "tree2");
+    assert!(fresh && !play.unit.evidence.receipts.is_empty(), "{:?}", play.unit.evidence.receipts);
     let package = render(&play.unit, certificate, "");
     assert!(package.contains("of tree tree1; the base was merged since"), "{package}");
 }
@@ -78,7 +79,7 @@ fn kept_reviews_do_not_accept_a_merged_tree_on_which_a_check_fails() {
     play.line("base moves README.md");
     play.line("test fails afresh");
     play.line("human: update");
-    let question = &play.unit.questions[0].question;
+    let question = &play.unit.gate.questions[0].question;
     assert!(
         question.starts_with("since main was merged into the reviewed work, the check 'test' fails."),
         "{question}"
@@ -90,7 +91,7 @@ fn kept_reviews_do_not_accept_a_merged_tree_on_which_a_check_fails() {
     play.line("test passes afresh");
     play.line("claude edits a.rs");
     play.line("claude: pass");
-    assert!(play.unit.streak.is_empty(), "what was changed is reviewed again: {:?}", play.lines);
+    assert!(play.unit.rounds.streak.is_empty(), "what was changed is reviewed again: {:?}", play.lines);
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn work_that_was_changed_since_its_review_is_reviewed_again_whatever_the_base_ch
     play.line("codex edits c.rs");
     play.line("base moves README.md");
     play.line("human: update");
-    assert!(play.unit.streak.is_empty(), "{:?}", play.lines);
+    assert!(play.unit.rounds.streak.is_empty(), "{:?}", play.lines);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn certificate_package_and_log_say_what_was_waived_by_whom_and_why() {
          claude: pass clean
          codex: pass clean",
     );
-    let certificate = play.unit.certificate.as_ref().unwrap();
+    let certificate = play.unit.gate.certificate.as_ref().unwrap();
     let lint = certificate.checks.iter().find(|check| check.check == "lint").unwrap();
     assert_eq!(lint.stand, "waived: the linter is broken");
     assert!(certificate.notes.contains(&"waived by the person: F1 P1 no rollback".to_owned()), "{certificate:?}");

@@ -127,7 +127,7 @@ impl Play {
         // Whose review may be the last one needed also explains.
         let said = || "said".to_owned();
         let explanation = Explanation { what: said(), why: said(), risks: said(), test_plan: said() };
-        let explanation = (!self.unit.streak.is_empty()).then_some(explanation);
+        let explanation = (!self.unit.rounds.streak.is_empty()).then_some(explanation);
         self.run(Command::Pass(PassCommand { findings: Some(findings), reviewed, explanation, ..pass(by, summary) }));
         self.settle(by, &tree, true);
     }

@@ -96,7 +96,7 @@ impl Play {
         // Whose review may be the last one needed also explains.
         let said = || "said".to_owned();
         let explanation = Explanation { what: said(), why: said(), risks: said(), test_plan: said() };
-        let explanation = (findings.is_some() && !self.unit.streak.is_empty()).then_some(explanation);
+        let explanation = (findings.is_some() && !self.unit.rounds.streak.is_empty()).then_some(explanation);
         self.run(Command::Pass(PassCommand {
             explanation,
             refs: vec!["src/save.rs".to_owned()],
@@ -622,7 +622,7 @@ fn hostile_play(text: &str) -> Play {
     rules.scope.allow = vec![text.to_owned()];
     rules.scope.deny = vec![text.to_owned()];
     let mut play = Play::new(text, rules.clone());
-    play.unit.acceptance_criteria = vec![text.to_owned()];
+    play.unit.about.acceptance_criteria = vec![text.to_owned()];
     play.run(Command::Start { rules: Box::new(rules.clone()) });
     play.run(Command::StartFailed { reason: text.to_owned() });
     play.run(Command::Start { rules: Box::new(rules) });
@@ -713,7 +713,7 @@ fn long_texts_are_cut_wherever_they_have_one_line() {
     let mut play = hostile_play(&"word ".repeat(100));
     let rows: Vec<_> = play.log.iter().filter_map(timeline).collect();
     assert!(rows.iter().all(|row| width(&row.what) <= 240), "{rows:?}");
-    play.unit.workspace = Some(workspace());
+    play.unit.evidence.workspace = Some(workspace());
     for line in play.status().lines() {
         assert!(width(line) <= 80, "{line}");
     }
@@ -752,7 +752,7 @@ fn every_field_of_the_json_is_documented() {
 fn a_long_output_is_shown_by_its_end() {
     let mut play = Play::started();
     play.pass("codex", "first cut", None, ("aaaa", failed()));
-    play.unit.receipts[0].tail = (1..=500).map(|n| format!("line {n}\n")).collect();
+    play.unit.evidence.receipts[0].tail = (1..=500).map(|n| format!("line {n}\n")).collect();
     let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(text.contains("```text\nline 461\n") && text.contains("line 500\n```\n"), "{text}");
 }

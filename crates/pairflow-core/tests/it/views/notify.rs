@@ -45,7 +45,9 @@ fn waiting(asked: &[(Party, &str)]) -> Unit {
         at: Timestamp::from_millis(index as i64),
     };
     let questions = asked.iter().enumerate().map(question).collect();
-    Unit { questions, ..unit(Phase::WaitingHuman(turn())) }
+    let mut unit = unit(Phase::WaitingHuman(turn()));
+    unit.gate.questions = questions;
+    unit
 }
 
 fn codex() -> Party {
@@ -59,7 +61,9 @@ fn ready(at: i64) -> Unit {
         package: String::new(),
         package_sha256: String::new(),
     };
-    Unit { package_at: Timestamp::from_millis(at), ..unit(Phase::ReadyForApproval(request)) }
+    let mut unit = unit(Phase::ReadyForApproval(request));
+    unit.gate.package_at = Timestamp::from_millis(at);
+    unit
 }
 
 #[test]

@@ -413,7 +413,7 @@ fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
         let mut over = play.clone();
         over.run(end);
         // Whatever the log leaves behind: nobody is waited for any more.
-        over.unit.parked = play.unit.parked.clone();
+        over.unit.presence.parked = play.unit.presence.parked.clone();
         let lines = text(&shown(&over, &[], 100, 24));
         assert!(!lines.contains("has used up"), "{lines}");
     }

@@ -50,7 +50,7 @@ impl<'a> Story<'a> {
             if done(&unit.phase) {
                 return Ok(());
             }
-            if let Some(question) = unit.questions.first() {
+            if let Some(question) = unit.gate.questions.first() {
                 return Err(CommandError::world(format_args!(
                     "the demo stopped with a question: {}",
                     question.question
