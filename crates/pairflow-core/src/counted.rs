@@ -19,3 +19,12 @@ mod tests {
         assert_eq!(counted(2_usize, "minute"), "2 minutes");
     }
 }
+
+/// Names at most five files.
+pub(crate) fn list(files: &[String]) -> String {
+    let shown = files.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(5) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

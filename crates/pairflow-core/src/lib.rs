@@ -6,12 +6,15 @@
 pub mod config;
 pub mod counted;
 pub mod facts;
+pub mod findings;
 pub mod gates;
 pub mod hash;
 pub mod ids;
 pub mod log;
-pub mod rounds;
+pub mod policy;
+pub mod respond;
 pub mod rules;
+pub mod safe;
 pub mod time;
 pub mod unit;
 pub mod view;

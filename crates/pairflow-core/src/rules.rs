@@ -16,6 +16,9 @@ pub use notifications::Notifications;
 /// What a bubble was configured with when it was created or last started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
+    /// The rules of the loop, by the name of their policy. No configuration key sets it: a bubble is always `strict`.
+    #[serde(default = "strict", skip_serializing_if = "is_strict")]
+    pub policy: String,
     /// The agents of the initial seats.
     pub agents: Agents,
     /// The branch that the bubble is cut from.
@@ -27,7 +30,7 @@ pub struct Rules {
     pub bubble_branch: String,
     /// How the bubble is kept apart from the repository.
     pub work_mode: WorkMode,
-    /// How many reviews may happen before a person decides.
+    /// How many rounds there may be before a person decides.
     pub max_rounds: u32,
     /// How long an agent may be silent.
     pub watchdog_timeout_minutes: u32,
@@ -295,10 +298,19 @@ impl Scope {
     }
 }
 
+fn strict() -> String {
+    "strict".to_owned()
+}
+
+fn is_strict(policy: &String) -> bool {
+    *policy == strict()
+}
+
 impl Default for Rules {
     fn default() -> Self {
         let agent = |name: &str| name.parse().expect("the names of the default agents are valid");
         Self {
+            policy: strict(),
             agents: Agents { implementer: agent("codex"), reviewer: agent("claude"), second_reviewer: None },
             base_branch: String::new(),
             continues: None,

@@ -8,9 +8,9 @@ mod pane;
 
 use std::path::PathBuf;
 
+use pairflow_core::facts::Seat;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::CustomAgent;
-use pairflow_core::unit::Seat;
 
 use crate::process::Running;
 

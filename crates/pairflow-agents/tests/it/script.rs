@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TEST};
 use pairflow_agents::script::{Script, Turn, play};
 use pairflow_agents::{ExternalDriver, ScriptDriver};
-use pairflow_core::unit::Seat;
+use pairflow_core::facts::Seat;
 use pairflow_engine::driver::{AgentDriver, DriverError, Started, TurnStart};
 use pairflow_testkit::wait::wait_until;
 

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use pairflow_agents::PaneDriver;
 use pairflow_agents::spec::spec_of;
+use pairflow_core::facts::Seat;
 use pairflow_core::rules::{Check, CustomAgent, HookKind, Permissions, PromptBy};
-use pairflow_core::unit::Seat;
 use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, SeatStart, Session};
 
 /// The name of a new conversation.

@@ -76,6 +76,7 @@ pub fn resolve(layers: &Layers) -> Result<Resolved, ConfigErrors> {
 
 fn rules(merged: &Layer) -> Rules {
     Rules {
+        policy: Rules::default().policy,
         agents: Agents {
             implementer: decided(&merged.implementer),
             reviewer: decided(&merged.reviewer),

@@ -4,10 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::{Answers, Certificate, Explanation, Finding, Step};
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, TreeId};
 use crate::log::{Lifecycle, Verdict};
-use crate::rounds::{Answers, Certificate, Explanation, Finding, Step};
 use crate::time::Timestamp;
 
 /// A payload, by message type. The eight types of the protocol first, then those that only pairflow writes.

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Receipt;
+use crate::facts::Seat;
 use crate::ids::{AgentId, CommitId, TreeId};
 use crate::log::{CommitIdentity, Person};
 use crate::rules::{Change, Rules};
-use crate::unit::Seat;
 
 /// What became of the bubble itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,13 +69,6 @@ pub enum Lifecycle {
         /// How many slices the change under review was cut into; none if it stands in the brief as a whole.
         #[serde(default, skip_serializing_if = "crate::log::body::is_zero")]
         slices: u32,
-    },
-    /// Work goes back to its author before anyone reviews it: what pairflow ran itself says that it is not done.
-    SentBack {
-        /// Which agent fixes it.
-        agent: AgentId,
-        /// What fails on it.
-        why: Vec<String>,
     },
     /// An agent process may now prove itself with this token.
     TokenMinted {

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::CleanReview;
+use crate::facts::Seats;
 use crate::ids::{AgentId, FindingId};
-use crate::rounds::CleanReview;
-use crate::unit::Seats;
 
 /// A conclusion: what was judged, what it came to, and who is next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,8 @@ pub struct Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum Judged {
+    /// Work, once everything was run on it.
+    Work,
     /// A review, once the tree that it left is recorded.
     Review {
         /// Who reviewed.
@@ -80,6 +82,11 @@ pub enum Reason {
         /// Which.
         check: String,
     },
+    /// The reproducer of a finding still fails.
+    ReproducerFails {
+        /// Which.
+        finding: FindingId,
+    },
     /// The work changes no file.
     NothingChanged,
     /// Files changed during the review, so a clean claim does not count.
@@ -90,6 +97,8 @@ pub enum Reason {
     AnotherReviewNeeded,
     /// The clean reviews suffice.
     ReviewsSuffice,
+    /// The checks suffice; nobody reviews.
+    ChecksSuffice,
     /// A waiver was taken back.
     WaiverWithdrawn,
     /// Checks were changed.

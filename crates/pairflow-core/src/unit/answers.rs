@@ -1,16 +1,23 @@
 //! What an agent may say to a row of the ledger, and what the person may live with.
 
+use crate::facts::Seat;
+use crate::facts::{Answers, RowState};
+use crate::findings::Row;
 use crate::ids::{AgentId, FindingId, Party};
+use crate::log::Reason;
 use crate::log::{Body, Control, ControlAction, Event, Judged, Next, Pass, Verdict, Waivable};
-use crate::rounds::policy::strict;
-use crate::rounds::{Answers, Row, RowState};
-use crate::unit::{CheckState, Command, Decided, PassCommand, Refusal, Seat, Unit, converge, human};
+use crate::policy::CheckState;
+use crate::policy::Conclusion;
+use crate::policy::Facts;
+use crate::unit::Stage;
+use crate::unit::{Command, Decided, PassCommand, Refusal, Unit, converge, human};
 
 /// Refuses answers that are not this seat's, or that speak of no open row.
 pub(super) fn admit(unit: &Unit, by: &AgentId, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
     let foreign = match seat {
         Seat::Producer => answers.of_critic().next(),
         Seat::Critic => answers.of_producer().next(),
+        Seat::Judge => answers.of_producer().chain(answers.of_critic()).next(),
     };
     if foreign.is_some() {
         return Err(Refusal::AnswersOfOtherSeat { seat });
@@ -120,13 +127,16 @@ fn decided(unit: &Unit, action: ControlAction, what: &Waivable, reason: &str) ->
 /// The verdict on the clean reviews once a waiver is taken back; nothing if they do not need it.
 pub(super) fn verdict_without_waiver(unit: &Unit, what: &Waivable) -> Option<Verdict> {
     let holds = match what {
-        Waivable::Finding(id) => strict::is_clean(unit, &unit.ledger.without_waiver(*id)),
+        Waivable::Finding(id) => {
+            let ledger = unit.ledger.without_waiver(*id);
+            Facts { ledger: &ledger, ..unit.facts() }.objections(&[]).is_empty()
+        }
         Waivable::Check(name) => {
-            let state = unit.check_without_waiver(name);
-            strict::is_clean(unit, &unit.ledger) && matches!(state, CheckState::Passed(_) | CheckState::NotAvailable)
+            let later = [Waivable::Check(name.clone())];
+            unit.facts().objections(&later).is_empty()
         }
     };
-    (!holds).then(|| strict::no_longer_clean(unit, Judged::Waiver, Next::Implement))
+    (!holds).then(|| no_longer_clean(unit, Judged::Waiver, Next::Implement))
 }
 
 fn is_waived(unit: &Unit, what: &Waivable) -> bool {
@@ -141,4 +151,18 @@ fn open_row(unit: &Unit, id: FindingId) -> Result<(), Refusal> {
         Some(row) if row.is_open() => Ok(()),
         _ => Err(Refusal::UnknownFinding { id: id.to_string() }),
     }
+}
+
+/// Clean reviews no longer hold, because what they rested on was taken back or changed.
+pub(super) fn no_longer_clean(unit: &Unit, on: Judged, next: Next) -> Verdict {
+    let reason = if on == Judged::Waiver { Reason::WaiverWithdrawn } else { Reason::ChecksChanged };
+    let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    let next = if settled { next } else { Next::Stay };
+    ground(unit, on, next, reason)
+}
+
+/// A verdict on work that no review brought about.
+pub(super) fn ground(unit: &Unit, on: Judged, next: Next, reason: Reason) -> Verdict {
+    let seats = unit.rounds.seats.clone();
+    Conclusion { clean: None, next, seats, reasons: vec![reason] }.verdict(unit.policy(), on)
 }

@@ -2,10 +2,11 @@
 
 use crate::facts::{Outcome, Receipt};
 use crate::log::{Event, QuestionKind};
+use crate::policy::CheckState;
+use crate::policy::quoted;
 use crate::rules::Check;
 use crate::unit::human::question_of_checks;
-use crate::unit::send_back::quoted;
-use crate::unit::{CheckState, Unit, missing_checks};
+use crate::unit::{Unit, missing_checks};
 
 impl Unit {
     /// Whether the newest tree is the base as it is: nobody has worked on it yet.

@@ -1,12 +1,13 @@
 //! What can be asked of a bubble: by an agent, a person, the clock, or the result of an effect.
 
+use crate::facts::Seat;
+use crate::facts::{Answers, Explanation, Finding, Step};
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
 use crate::log::{CommitIdentity, Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
-use crate::rounds::{Answers, Explanation, Finding, Step};
 use crate::rules::{BubbleKind, Rules};
 use crate::time::Moment;
-use crate::unit::{Caller, Hindrance, Seat, Unit};
+use crate::unit::{Caller, Hindrance, Unit};
 
 /// A request. The sender of an agent's command has been proven before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -278,6 +279,11 @@ pub enum Command {
         /// The end of its output, as it was.
         output: String,
     },
+    /// The package of accepted work was rendered.
+    Packaged {
+        /// What became of it.
+        package: Package,
+    },
     /// An effect failed again and again; a person has to look.
     Trouble {
         /// What failed, with the next step.
@@ -419,6 +425,7 @@ impl Command {
             Self::Reproduced { .. } => "reproduced",
             Self::TurnReady { .. } => "turn-ready",
             Self::AgentEnded { .. } => "agent-ended",
+            Self::Packaged { .. } => "packaged",
             Self::Trouble { .. } => "trouble",
             Self::GiveUp { .. } => "give-up",
         }
@@ -468,6 +475,18 @@ impl Command {
                 | Self::Hindered { .. }
                 | Self::Trouble { .. }
                 | Self::GiveUp { .. }
+                | Self::Packaged { .. }
         )
     }
+}
+
+/// A package that was rendered for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// Its file beneath `artifacts/`.
+    pub name: String,
+    /// The commit message that it suggests.
+    pub commit_message: String,
+    /// The hash of its text.
+    pub sha256: String,
 }

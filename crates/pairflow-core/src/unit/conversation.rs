@@ -5,9 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Seat;
 use crate::ids::AgentId;
 use crate::rules::ContextMode;
-use crate::unit::{Seat, Turn, Unit};
+use crate::unit::{Turn, Unit};
 
 /// The session of an agent's program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +46,7 @@ impl Unit {
         match turn.seat {
             _ if self.rules.reviewer_context_mode == ContextMode::Persistent => true,
             // A review that was interrupted goes on; it is still the same review.
-            Seat::Critic => session.turn == turn.number,
+            Seat::Critic | Seat::Judge => session.turn == turn.number,
             // An agent that has only reviewed so far produces in the conversation of the review, which is its own from then on.
             Seat::Producer => session.seat != Some(Seat::Critic) || session.producer.is_none(),
         }
@@ -56,7 +57,7 @@ impl Unit {
         let session = self.presence.sessions.get(&turn.agent)?;
         match turn.seat {
             _ if self.rules.reviewer_context_mode == ContextMode::Persistent => session.id.as_ref(),
-            Seat::Critic => session.id.as_ref().filter(|_| session.turn == turn.number),
+            Seat::Critic | Seat::Judge => session.id.as_ref().filter(|_| session.turn == turn.number),
             Seat::Producer => session.producer.as_ref().or(session.id.as_ref()),
         }
     }

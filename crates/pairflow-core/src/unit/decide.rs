@@ -2,6 +2,7 @@
 
 use crate::ids::Party;
 use crate::log::{Body, CommitIdentity, Event, Lifecycle};
+use crate::policy;
 use crate::time::Moment;
 use crate::unit::{
     Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, turn, work,
@@ -28,9 +29,12 @@ pub struct Artifact {
     pub bytes: Vec<u8>,
 }
 
-/// Says what `command` itself leads to, without doing any of it. [`crate::unit::handle`] adds what follows from that.
+/// Says what `command` itself leads to, without doing any of it. [`crate::respond::handle`] adds what follows from that.
 pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
     limits::admit(command)?;
+    if policy::named(&unit.rules.policy).is_none() {
+        return Err(Refusal::UnknownPolicy { name: unit.rules.policy.clone() });
+    }
     let reported = presence::decide_presence(unit, command, now);
     reported.unwrap_or_else(|| decide_command(unit, command, now))
 }
@@ -79,6 +83,7 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         (Phase::Running(at), Command::AgentEnded { turn: number, how, output }) => {
             work::agent_ended(unit, at, *number, (how, output))
         }
+        (Phase::Running(at), Command::Packaged { package }) => converge::packaged(unit, at, package),
         (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(unit, reason)),
         (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
         (Phase::Running(at) | Phase::WaitingHuman(at), Command::Restart { reason }) => human::restart(unit, at, reason),

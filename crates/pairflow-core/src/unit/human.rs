@@ -1,13 +1,13 @@
 //! The person and the questions: asking, answering, pausing, resuming.
 
+use crate::findings::Row;
 use crate::ids::{AgentId, Party};
+use crate::log::MAX_QUESTIONS;
 use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply, Waivable};
-use crate::rounds::Row;
+use crate::policy::CheckState;
 use crate::rules::Check;
 use crate::unit::lifecycle::not_updating;
-use crate::unit::{
-    CHECK_TRIES, CheckState, Command, Decided, MAX_QUESTIONS, OpenQuestion, Refusal, Turn, Unit, key_of, presence,
-};
+use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, key_of, presence};
 
 /// An agent asks; either seat may, at any time.
 pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
@@ -156,8 +156,9 @@ pub(super) fn nothing_fails(unit: &Unit, waived: &Waivable) -> Vec<Event> {
     let check = |name: &str| matches!(waived, Waivable::Check(one) if one == name);
     let row = |row: &Row| matches!(waived, Waivable::Finding(id) if *id == row.id);
     let on_base = unit.is_untouched() && unit.failing_on_base().any(|receipt| !check(&receipt.check));
-    let on_work = unit.changes_nothing() && unit.evidence.snapshot.is_some() && !unit.is_untouched();
-    let fails = unit.failing_checks().any(|name| !check(name)) || unit.failing_rows().any(|one| !row(one));
+    let on_work = unit.evidence.changes_nothing() && unit.evidence.snapshot.is_some() && !unit.is_untouched();
+    let fails =
+        unit.facts().failing_checks().any(|name| !check(name)) || unit.facts().failing_rows().any(|one| !row(one));
     let Some(turn) = unit.phase.turn().filter(|_| !(on_base || on_work || fails)) else { return Vec::new() };
     let asked = unit.gate.questions.iter().filter(|open| open.kind.is_about_checks());
     let reply = |decision| Reply { message: "what fails was waived".to_owned(), decision };
@@ -253,10 +254,10 @@ fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided
     if unit.gate.questions.iter().any(|open| open.id != asked.id) {
         return no("other questions are open".to_owned());
     }
-    if let Some(check) = unit.checks_not_passed().first() {
+    if let Some(check) = unit.facts().checks_not_passed().next() {
         return no(format!("the required check '{check}' has not passed on this tree"));
     }
-    if unit.changes_nothing() {
+    if unit.evidence.changes_nothing() {
         return no("the work changes no file".to_owned());
     }
     if unit.evidence.snapshot.is_none() || unit.rounds.reviewed.as_ref() != unit.tree() {

@@ -2,10 +2,10 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::facts::Finding;
 use crate::hash::hex;
 use crate::ids::MsgId;
 use crate::log::Key;
-use crate::rounds::Finding;
 use crate::unit::{Command, PassCommand, Unit};
 
 impl Key {
@@ -92,9 +92,9 @@ fn payload(said: &impl serde::Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::facts::{Class, Explanation, Severity, Step, StepName};
     use crate::ids::FindingId;
     use crate::log::Intent;
-    use crate::rounds::{Class, Explanation, Severity, Step, StepName};
     use crate::unit::HeadSeen;
 
     fn key(change: impl FnOnce(&mut PassCommand)) -> String {

@@ -1,14 +1,16 @@
 //! The life of the bubble itself: starting, updating, stopping, and letting agents in.
 
 use crate::config::{changes, is_live};
+use crate::log::Reason;
 use std::collections::BTreeSet;
 
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Next, Task, Verdict, Workspace};
-use crate::rounds::policy::strict;
+use crate::policy::CheckState;
+use crate::policy::Unmet;
 use crate::rules::{Check, Rules};
 use crate::time::Moment;
-use crate::unit::{Approval, CheckState, Command, Decided, Phase, Refusal, Stage, Turn, Unit, decide, human};
+use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Turn, Unit, answers, decide, human};
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -156,7 +158,7 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
 pub(super) fn verdict_on_merge(unit: &Unit, same_patch: bool) -> Option<Verdict> {
     let settled = |turn: &Turn| matches!(turn.stage, Stage::Settled | Stage::Accepted);
     let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
-    (accepted || unit.phase.turn().is_some_and(settled)).then(|| strict::after_merge(unit, same_patch))
+    (accepted || unit.phase.turn().is_some_and(settled)).then(|| after_merge(unit, same_patch))
 }
 
 /// The base branch could not be merged; nothing has changed.
@@ -197,7 +199,7 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
 /// The verdict on clean reviews that rest on checks which `rules` change; nothing if there are none.
 pub(super) fn verdict_with_rules(unit: &Unit, rules: &Rules) -> Option<Verdict> {
     let changed = !changed_checks(&unit.rules, rules).is_empty() && any_missing(unit, rules);
-    (changed && !unit.rounds.streak.is_empty()).then(|| strict::no_longer_clean(unit, Judged::Checks, Next::Review))
+    (changed && !unit.rounds.streak.is_empty()).then(|| answers::no_longer_clean(unit, Judged::Checks, Next::Review))
 }
 
 /// Whether a check has to run once `rules` are in force.
@@ -238,4 +240,11 @@ pub(super) fn give_up(unit: &Unit, reason: &str) -> Decided {
 /// A fact about the bubble itself.
 pub(super) fn own(unit: &Unit, event: Lifecycle) -> Event {
     Event::own(unit.rounds.round, Body::Lifecycle(event))
+}
+
+/// Says what follows for accepted work from a merge of the base: clean reviews of the same change are kept.
+fn after_merge(unit: &Unit, same_patch: bool) -> Verdict {
+    let kept = same_patch && !unit.unmet().iter().any(|criterion| matches!(criterion, Unmet::Reviews { .. }));
+    let next = if kept { Next::Recheck } else { Next::Review };
+    answers::ground(unit, Judged::Merge, next, Reason::BaseMerged)
 }

@@ -1,27 +1,17 @@
 //! How much a message may hold. Longer texts of agents and people become artifacts before they get here; what has no
 //! artifact is refused with a sentence, so that every line of the log stays within its limit.
 
+use crate::facts::{Explanation, Finding, StepName};
 use crate::log::Key;
-use crate::rounds::{Explanation, Finding, StepName};
+use crate::log::MAX_DETAIL;
+use crate::log::MAX_FINDINGS;
+use crate::log::MAX_KEY;
+use crate::log::MAX_REFS;
+use crate::log::MAX_REVIEW;
+use crate::log::MAX_TEXT;
+use crate::log::MAX_TITLE;
 use crate::rules::Rules;
 use crate::unit::{Command, PassCommand, Refusal};
-
-/// The most findings of one review.
-pub const MAX_FINDINGS: usize = 100;
-/// The longest title of a finding, in characters.
-pub const MAX_TITLE: usize = 500;
-/// The longest detail, suggestion, reproducer, reason or part of an explanation, in bytes.
-pub const MAX_DETAIL: usize = 8 * 1024;
-/// The most that all of them have together in one hand-over, in bytes.
-pub(super) const MAX_REVIEW: usize = 256 * 1024;
-/// The most questions of agents that may wait for the person.
-pub const MAX_QUESTIONS: usize = 20;
-/// The most files that one message may point to.
-pub const MAX_REFS: usize = 100;
-/// The longest retry key, in bytes.
-pub const MAX_KEY: usize = 200;
-/// The longest text of one field, in bytes.
-pub const MAX_TEXT: usize = 64 * 1024;
 
 /// What printed command lines have in the place of a text.
 const PLACEHOLDER: &str = "…";

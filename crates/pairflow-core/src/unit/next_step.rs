@@ -1,7 +1,7 @@
 //! The command lines with which a refusal goes on.
 
+use crate::facts::StepName;
 use crate::ids::BubbleId;
-use crate::rounds::StepName;
 use crate::unit::StateName;
 use crate::unit::refusal::numbers;
 

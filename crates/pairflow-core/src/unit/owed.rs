@@ -2,9 +2,10 @@
 
 use crate::facts::Place;
 use crate::ids::{AgentId, FindingId, Party};
+use crate::policy::CheckState;
 use crate::rules::{Check, ChecksIn, DriverKind};
 use crate::time::Moment;
-use crate::unit::{CHECK_TRIES, CheckState, CommitOrder, Notice, Phase, Stage, Turn, Unit};
+use crate::unit::{CHECK_TRIES, CommitOrder, Notice, Phase, Stage, Turn, Unit};
 
 /// A debt to the world. It is owed until its result is in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,6 +128,7 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
             let tried = |check: &Check| unit.evidence.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
             let missing = missing_checks(unit);
             let reproducers = unit
+                .facts()
                 .to_reproduce()
                 .map(|(finding, command)| Effect::RunReproducer { finding, command: command.to_owned() });
             let reproducers: Vec<_> = reproducers.collect();
@@ -146,7 +148,7 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
             let deliver = |it: &Notice| Effect::Deliver { notice: it.number, agent: it.agent.clone(), turn: it.turn };
             here.map(deliver).collect()
         }
-        Stage::Open | Stage::Settled | Stage::Accepted => Vec::new(),
+        Stage::Open | Stage::Settled | Stage::Accepted | Stage::Certified => Vec::new(),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Seat;
 use crate::ids::{AgentId, CommitId, Party, TreeId};
 use crate::log::{ApprovalRequest, Person, Waivable};
 use crate::time::Moment;
-use crate::unit::Seat;
 
 /// Where a bubble stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,6 +110,8 @@ pub enum Stage {
     Settled,
     /// A person has accepted the work as it is, at a tie-break.
     Accepted,
+    /// The certificate is recorded; the package comes next, in the same append.
+    Certified,
 }
 
 /// Who handed over, and what the hand-over claimed.

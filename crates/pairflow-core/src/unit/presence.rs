@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::counted::counted;
+use crate::facts::Seat;
 use crate::ids::{AgentId, MsgId, Party};
 use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind, Reply};
 use crate::rules::DriverKind;
@@ -13,7 +14,7 @@ use crate::time::{Moment, Timestamp};
 use crate::unit::conversation::Known;
 use crate::unit::human::question_about;
 use crate::unit::lifecycle::own;
-use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Seat, Turn, Unit, converge, turn};
+use crate::unit::{Command, Decided, OpenQuestion, Phase, Refusal, Turn, Unit, converge, turn};
 
 /// How often an agent is reminded in one turn that it has not handed over.
 pub const NUDGES: u32 = 2;

@@ -2,11 +2,13 @@
 
 use crate::ids::{BubbleId, Party};
 use crate::log::{Body, ControlAction, Convergence, Envelope, Evidence, Judged, Lifecycle, Verdict};
-use crate::rounds::policy::strict;
+use crate::policy::{self, Unmet, waivers};
 use crate::unit::answers::verdict_without_waiver;
+use crate::unit::converge::Claimed;
+use crate::unit::follow::verdict_on_work;
 use crate::unit::lifecycle::{verdict_on_merge, verdict_with_rules};
 use crate::unit::work::verdict_on_review;
-use crate::unit::{Unit, Unmet, advance, claimed, unmet, waivers};
+use crate::unit::{Unit, advance};
 
 /// What became of a verdict when it was computed again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +47,9 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
         if let Body::Verdict(verdict) = &envelope.event.body {
             let stand =
                 match cause.as_ref().and_then(|(before, cause)| expected(before, &cause.event.body, &verdict.on)) {
-                    _ if verdict.policy != strict::NAME || verdict.version != strict::VERSION => {
-                        VerdictStand::NotRecomputed
+                    _ if policy::recorded(verdict).is_none() => VerdictStand::NotRecomputed,
+                    _ if verdict.on == Judged::Work && verdict_on_work(&unit).as_ref() == Some(verdict) => {
+                        VerdictStand::Follows
                     }
                     Some(expected) if expected == *verdict => VerdictStand::Follows,
                     _ => VerdictStand::Differs,
@@ -112,40 +115,23 @@ pub fn recompute<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>)
 /// Whether the acceptance `claim` follows from the state `before` it.
 fn follows(before: &Unit, sender: &Party, claim: &Convergence) -> Result<(), Unfounded> {
     let certificate = &claim.certificate;
-    let unit = match sender {
-        Party::Agent(by) => claimed(before, by, "", claim.explanation.as_ref()),
-        _ => before.clone(),
+    let claimed = match sender {
+        Party::Agent(by) => Some(Claimed::of(before, by, claim.explanation.as_ref())),
+        _ => None,
     };
+    let facts = claimed.as_ref().map_or(before.facts(), |claimed| claimed.facts(before));
     let waived = !certificate.waived.is_empty();
-    let mut unmet = unmet(&unit, &unit.rounds.streak);
-    unmet.retain(|criterion| !(waived && can_be_waived(criterion)));
+    let mut unmet = before.policy().unmet(facts);
+    let given_up = waivers(facts, &unmet);
+    unmet.retain(|criterion| !(waived && criterion.can_be_waived()));
     if !unmet.is_empty() {
         return Err(Unfounded::Missing(unmet));
     }
-    if waived && certificate.waived != waivers(&unit) {
+    if waived && certificate.waived != given_up {
         return Err(Unfounded::Waivers);
     }
-    match strict::certify(&unit, &unit.rounds.streak, certificate.waived.clone()) {
+    match before.policy().certify(facts, certificate.waived.clone()) {
         Some(expected) if expected == *certificate => Ok(()),
         _ => Err(Unfounded::Differs),
-    }
-}
-
-/// Whether a person may do without it: findings, a second review and what they are told, nothing else.
-fn can_be_waived(criterion: &Unmet) -> bool {
-    match criterion {
-        Unmet::Blocking(_)
-        | Unmet::Unanswered(_)
-        | Unmet::Reviews { .. }
-        | Unmet::NoAlternation
-        | Unmet::Explanation(_)
-        | Unmet::Comprehension => true,
-        Unmet::NothingHandedOver
-        | Unmet::NothingChanged
-        | Unmet::CheckFailed(_)
-        | Unmet::CheckMissing(_)
-        | Unmet::Questions(_)
-        | Unmet::TreeChanged(_)
-        | Unmet::Slices(_) => false,
     }
 }

@@ -1,9 +1,13 @@
 //! The core saying no: a full sentence, and the one command that goes on.
 
+use crate::counted::list;
+use crate::facts::Seat;
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
 use crate::log::Waivable;
+use crate::log::{MAX_QUESTIONS, MAX_TITLE};
+use crate::policy::Unmet;
+use crate::unit::StateName;
 use crate::unit::next_step::{form, next_in, with_slices, with_steps};
-use crate::unit::{MAX_QUESTIONS, MAX_TITLE, Seat, StateName, Unmet};
 
 /// Who is told that a command was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,6 +238,14 @@ pub enum Refusal {
         /// The caller's seat.
         seat: Seat,
     },
+    /// A judge hands over.
+    #[error("{by} is the judge in round {round}; a judge hands no work over")]
+    NothingToHandOver {
+        /// The caller.
+        by: AgentId,
+        /// The round.
+        round: u32,
+    },
     /// A row is confirmed that its implementer calls an unresolved blocker.
     #[error("{id} is a blocker that the implementer has not resolved: no review can confirm it")]
     Unresolved {
@@ -380,6 +392,18 @@ pub enum Refusal {
         /// Why.
         why: String,
     },
+    /// The rules of the loop are not known to this pairflow.
+    #[error("this pairflow does not know the policy '{name}' of this bubble")]
+    UnknownPolicy {
+        /// What it is called.
+        name: String,
+    },
+    /// The facts of a command lead from one to the next without an end.
+    #[error("'{command}' would go on without an end, which is a fault of pairflow; nothing was recorded")]
+    Endless {
+        /// Which command.
+        command: &'static str,
+    },
     /// The result of an effect came too late to mean anything.
     #[error("this is no longer owed")]
     NotOwed,
@@ -461,6 +485,7 @@ impl Refusal {
             | Self::NoOutline
             | Self::StepOfReviewer { .. }
             | Self::NoBlockersHere { .. }
+            | Self::NothingToHandOver { .. }
             | Self::Unresolved { .. }
             | Self::UnknownCheck { .. }
             | Self::CheckPasses { .. }
@@ -472,6 +497,8 @@ impl Refusal {
             | Self::UnknownFinding { .. }
             | Self::WaivedAlready { .. }
             | Self::NotWaived { .. }
+            | Self::UnknownPolicy { .. }
+            | Self::Endless { .. }
             | Self::NotOwed => format!("pairflow status {id}"),
         })
     }
@@ -494,7 +521,9 @@ impl Refusal {
             | Self::TwoAnswers { .. }
             | Self::RepeatedTwice { .. }
             | Self::StepsMissing { .. }
-            | Self::AnswersOfOtherSeat { seat: Seat::Critic } => format!("pairflow brief {id}"),
+            | Self::AnswersOfOtherSeat { seat: Seat::Critic | Seat::Judge }
+            | Self::NoBlockersHere { seat: Seat::Judge }
+            | Self::NothingToHandOver { .. } => format!("pairflow brief {id}"),
             Self::AnswersOfOtherSeat { seat: Seat::Producer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
             Self::NoOutline | Self::StepOfReviewer { .. } => with_steps("pairflow pass --summary '…'".to_owned()),
             Self::NoBlockersHere { seat: Seat::Producer } => "pairflow ask-human --question '…'".to_owned(),
@@ -538,6 +567,8 @@ impl Refusal {
             | Self::CommitUnderWay
             | Self::BadRules { .. }
             | Self::FixedKeys { .. }
+            | Self::UnknownPolicy { .. }
+            | Self::Endless { .. }
             | Self::NotOwed => format!("pairflow status {id}"),
         })
     }
@@ -554,18 +585,10 @@ fn other_seat(seat: Seat) -> &'static str {
             "an implementer answers with --fixed and --dispute; --confirm and --reopen are the reviewer's"
         }
         Seat::Critic => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
+        Seat::Judge => "a judge decides the dispute that it is shown, and answers nothing else",
     }
 }
 
 pub(super) fn numbers(of: &[u32]) -> String {
     of.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// Names at most five files.
-pub(super) fn list(files: &[String]) -> String {
-    let shown = files.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    match files.len().saturating_sub(5) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }

@@ -1,16 +1,18 @@
 //! Everything that is known of one bubble, folded from its log.
 
+use crate::rules::BubbleKind;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Outcome, Receipt, Snapshot};
-use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
-use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning, Workspace};
-use crate::rounds::{Answers, Certificate, CleanReview, Explanation, Ledger, Review, RoundRoles, Step, StepName};
+use crate::facts::{Answers, Certificate, Explanation, Step, StepName};
+use crate::findings::{Ledger, Review};
+use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
+use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning};
+use crate::policy::{self, CheckState, Evidence, Facts, Policy, Reviewed, Rounds, Said, Spent, Unmet};
 use crate::rules::Rules;
 use crate::time::Timestamp;
-use crate::unit::{AgentSession, Notice, Parked, Phase, Seat};
+use crate::unit::{AgentSession, Notice, Parked, Phase};
 
 /// How many retry keys are remembered.
 pub const KEYS_KEPT: usize = 64;
@@ -22,8 +24,6 @@ pub const NOTES_KEPT: usize = 32;
 pub const WARNINGS_KEPT: usize = 8;
 /// How many failed receipts are remembered that were to run again.
 pub const SUPERSEDED_KEPT: usize = 16;
-/// The most reviews of one budget, however many rounds they belong to.
-pub const MAX_LOOKS: u32 = 12;
 /// How often a check that could not be run is tried in all before a person is asked.
 pub const CHECK_TRIES: u32 = 3;
 
@@ -73,66 +73,6 @@ pub struct About {
     pub identity: Option<CommitIdentity>,
     /// When the bubble was created.
     pub created_at: Timestamp,
-}
-
-/// The loop so far: rounds, seats, turns, and the reviews that count.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Rounds {
-    /// The present round; 0 before the start.
-    pub round: u32,
-    /// What was used of the present budget.
-    pub spent: Spent,
-    /// How often work went back to the producer in this round without a review.
-    pub sent_back: u32,
-    /// The hand-over that came back, until its sender is known to have learned so.
-    pub returned: Option<Returned>,
-    /// What went back last without a review.
-    pub went_back: Option<WentBack>,
-    /// Who sits where.
-    pub seats: Seats,
-    /// Who sat where, round by round.
-    pub history: Vec<RoundRoles>,
-    /// How many turns were given out.
-    pub turns: u32,
-    /// How many turns each agent has held, and which was the last.
-    pub held: BTreeMap<AgentId, Held>,
-    /// Which tree each agent reviewed last, and when.
-    pub reviewed_by: BTreeMap<AgentId, Reviewed>,
-    /// The tree of the last review, whatever it found.
-    pub reviewed: Option<TreeId>,
-    /// The clean reviews of the newest snapshot's tree, in order; also of a tree that differs from it by the base alone.
-    pub streak: Vec<CleanReview>,
-    /// In whose turns files changed so far.
-    pub authors: Vec<Party>,
-}
-
-/// What is known of the work: its trees, and what pairflow ran on them.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Evidence {
-    /// Where the agents work.
-    pub workspace: Option<Workspace>,
-    /// The newest snapshot.
-    pub snapshot: Option<Snapshot>,
-    /// How many snapshots were taken.
-    pub snapshots: u64,
-    /// In which rounds each file was changed that differs from the base, as far as the snapshots list them.
-    pub touched: BTreeMap<String, Vec<u32>>,
-    /// What the checks said of the newest snapshot's tree.
-    pub receipts: Vec<Receipt>,
-    /// Receipts of the newest snapshot's tree that do not count any more: the check failed, and was to run again.
-    pub superseded: Vec<Receipt>,
-    /// How often a check could not be run on the newest snapshot's tree.
-    pub could_not: BTreeMap<String, u32>,
-    /// Checks that a person called not available for the newest snapshot's tree.
-    pub not_available: Vec<String>,
-    /// What the checks said of the base, before there was any work.
-    pub baseline: Vec<Receipt>,
-    /// The checks that fail on the base, as the person knows.
-    pub known_failures: Vec<String>,
-    /// Checks that the person waived, with the reason.
-    pub waived_checks: BTreeMap<String, String>,
-    /// Whether the next snapshot differs from the newest one by a merged base alone.
-    pub base_only: bool,
 }
 
 /// The programs of the agents, and what they are told.
@@ -189,64 +129,6 @@ pub struct Gate {
     pub merged: Option<crate::ids::CommitId>,
 }
 
-/// What a loop has used since the start, the last rework, or since a person last granted more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Spent {
-    /// The rounds that began, the present one included. Work that went back without a review stays in its round.
-    pub rounds: u32,
-    /// The reviews.
-    pub looks: u32,
-}
-
-/// Who sits where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seats {
-    /// Makes the change.
-    pub producer: AgentId,
-    /// Reviews it.
-    pub critic: AgentId,
-}
-
-/// The turns of one agent, and what it asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Held {
-    /// How many.
-    pub count: u32,
-    /// The number of the last one.
-    pub last: u32,
-    /// How many of the agent's questions were answered.
-    pub answered: u32,
-}
-
-/// A hand-over that came back without a review.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Returned {
-    /// The turn in which it was said.
-    pub turn: u32,
-    /// The tree that was handed over.
-    pub tree: TreeId,
-}
-
-/// What went back last without a review, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WentBack {
-    /// The tree that was handed over.
-    pub tree: TreeId,
-    /// What fails on it, each as a sentence.
-    pub why: Vec<String>,
-    /// Whether a person was asked because it was handed over again.
-    pub asked: bool,
-}
-
-/// The last review of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reviewed {
-    /// In which round.
-    pub round: u32,
-    /// Of which tree.
-    pub tree: TreeId,
-}
-
 /// A question that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenQuestion {
@@ -271,34 +153,6 @@ pub struct OpenQuestion {
     pub at: Timestamp,
 }
 
-/// What an agent said when it handed over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
-    /// In which round.
-    pub round: u32,
-    /// From which seat.
-    pub seat: Seat,
-    /// Who.
-    pub agent: AgentId,
-    /// What.
-    pub summary: String,
-}
-
-/// What is known of one required check on the newest snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CheckState<'a> {
-    /// It passed.
-    Passed(&'a Receipt),
-    /// It failed.
-    Failed(&'a Receipt),
-    /// A person said that it is not available.
-    NotAvailable,
-    /// A person lives with what it says, for this reason.
-    Waived(&'a str),
-    /// It has not been run, or could not be.
-    Missing,
-}
-
 impl Unit {
     /// A bubble of which nothing is known but its name.
     pub fn new(id: BubbleId) -> Self {
@@ -319,48 +173,46 @@ impl Unit {
         }
     }
 
+    /// Returns the rules of its loop.
+    pub fn policy(&self) -> &'static dyn Policy {
+        policy::known(&self.rules.policy)
+    }
+
+    /// Returns what its policy is told.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
+            id: &self.id,
+            rules: &self.rules,
+            rounds: &self.rounds,
+            streak: &self.rounds.streak,
+            ledger: &self.ledger,
+            evidence: &self.evidence,
+            explanation: &self.gate.explanation,
+            understood: self.is_understood(),
+            questions: self.gate.questions.len(),
+            last_said: self.gate.summaries.back(),
+        }
+    }
+
+    /// Returns every criterion of acceptance that does not hold yet.
+    pub fn unmet(&self) -> Vec<Unmet> {
+        self.policy().unmet(self.facts())
+    }
+
+    /// Whether nobody has to say any more that the document is understood.
+    fn is_understood(&self) -> bool {
+        let understood = &self.gate.understood;
+        self.rules.kind != BubbleKind::Document || (understood.is_some() && understood.as_ref() == self.tree())
+    }
+
     /// Returns the tree that the next turn is expected to find.
     pub fn tree(&self) -> Option<&TreeId> {
-        match (&self.evidence.snapshot, &self.evidence.workspace) {
-            (Some(snapshot), _) => Some(&snapshot.tree),
-            (None, Some(workspace)) => Some(&workspace.base_tree),
-            (None, None) => None,
-        }
+        self.evidence.tree()
     }
 
     /// Returns what is known of the check called `name` on the newest snapshot.
     pub fn check(&self, name: &str) -> CheckState<'_> {
-        match (self.check_without_waiver(name), self.evidence.waived_checks.get(name)) {
-            (CheckState::NotAvailable, _) => CheckState::NotAvailable,
-            (_, Some(reason)) => CheckState::Waived(reason),
-            (state, None) => state,
-        }
-    }
-
-    /// Returns what would be known of that check if nobody had waived it.
-    pub fn check_without_waiver(&self, name: &str) -> CheckState<'_> {
-        if self.evidence.not_available.iter().any(|check| check == name) {
-            return CheckState::NotAvailable;
-        }
-        match self.evidence.receipts.iter().rev().find(|receipt| receipt.check == name) {
-            Some(receipt) if receipt.outcome.passed() => CheckState::Passed(receipt),
-            Some(receipt) if matches!(receipt.outcome, Outcome::Failed { .. }) => CheckState::Failed(receipt),
-            _ => CheckState::Missing,
-        }
-    }
-
-    /// Returns the failed receipt of the check called `name` on a tree on which it passed later.
-    pub fn flaky(&self, name: &str) -> Option<&Receipt> {
-        let failed = self.evidence.superseded.iter().rev().find(|receipt| receipt.check == name);
-        failed.filter(|_| matches!(self.check(name), CheckState::Passed(_)))
-    }
-
-    /// Returns the names of the required checks that have not passed on the newest snapshot.
-    pub fn checks_not_passed(&self) -> Vec<&str> {
-        let open = |check: &&crate::rules::Check| {
-            matches!(self.check(&check.name), CheckState::Failed(_) | CheckState::Missing)
-        };
-        self.rules.checks.iter().filter(open).map(|check| check.name.as_str()).collect()
+        self.evidence.check(name)
     }
 
     /// Takes over a review of the newest snapshot's tree; without a hand-over it is the claim that nothing is left.
@@ -385,17 +237,6 @@ impl Unit {
         self.ledger.block(&Review { by, round, findings, answers, risk, discuss: false });
     }
 
-    /// Returns the reproducers that have not been run on the newest snapshot, with their findings.
-    pub fn to_reproduce(&self) -> impl Iterator<Item = (FindingId, &str)> {
-        let here = self.evidence.snapshot.as_ref().map(|snapshot| &snapshot.tree);
-        here.into_iter().flat_map(|tree| self.ledger.to_reproduce(tree)).map(|(row, command)| (row.id, command))
-    }
-
-    /// The name under which the tries of a reproducer are counted in `could_not`.
-    pub(crate) fn tries_of(finding: FindingId) -> String {
-        format!("reproducer of {finding}")
-    }
-
     /// Returns the turn number that a retry of `agent`'s last command would name.
     pub fn last_turn_of(&self, agent: &AgentId) -> u32 {
         self.rounds.held.get(agent).map_or(0, |held| held.last)
@@ -410,12 +251,6 @@ impl Unit {
     pub(crate) fn renew_budget(&mut self) {
         self.rounds.spent = Spent::default();
     }
-
-    /// Whether the turn that comes next is one more than a loop has without a person.
-    pub fn is_at_cap(&self, seat: Seat) -> bool {
-        self.rounds.spent.looks >= MAX_LOOKS
-            || (seat == Seat::Producer && self.rounds.spent.rounds > self.rules.max_rounds)
-    }
 }
 
 impl OpenQuestion {
@@ -424,27 +259,6 @@ impl OpenQuestion {
         match self.by {
             Party::Agent(_) => &self.question,
             _ => self.question.lines().next().unwrap_or_default(),
-        }
-    }
-}
-
-impl Default for Seats {
-    fn default() -> Self {
-        Self::chosen(&Rules::default())
-    }
-}
-
-impl Seats {
-    /// Returns the seats that the person chose for the start.
-    pub fn chosen(rules: &Rules) -> Self {
-        Self { producer: rules.agents.implementer.clone(), critic: rules.agents.reviewer.clone() }
-    }
-
-    /// Returns who sits in `seat`.
-    pub fn agent(&self, seat: Seat) -> &AgentId {
-        match seat {
-            Seat::Producer => &self.producer,
-            Seat::Critic => &self.critic,
         }
     }
 }

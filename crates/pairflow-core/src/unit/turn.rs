@@ -1,16 +1,20 @@
 //! An agent hands over.
 
+use crate::facts::Seat;
+use crate::facts::{Step, StepName};
 use crate::ids::Party;
 use crate::log::{Body, Event, Intent, Pass};
-use crate::rounds::{Step, StepName};
 use crate::rules::BubbleKind;
 use crate::unit::{
-    Command, Decided, HeadSeen, PassCommand, Refusal, Seat, Stage, Turn, Unit, answers, converge, human, key_of, slices,
+    Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, Unit, answers, converge, human, key_of, slices,
 };
 
 /// A hand-over in a running bubble.
 pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {
     may_act(unit, turn, &pass.by, "pass")?;
+    if turn.seat == Seat::Judge {
+        return Err(Refusal::NothingToHandOver { by: pass.by.clone(), round: unit.rounds.round });
+    }
     if pass.summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
     }
@@ -22,7 +26,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
     on_its_branch(unit, &pass.head)?;
     let inferred = match turn.seat {
         Seat::Producer => Intent::Review,
-        Seat::Critic => Intent::FixRequest,
+        Seat::Critic | Seat::Judge => Intent::FixRequest,
     };
     let body = Pass {
         summary: pass.summary.clone(),
@@ -36,7 +40,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
     };
     let recipient = match turn.seat {
         Seat::Producer => &unit.rounds.seats.critic,
-        Seat::Critic => &unit.rounds.seats.producer,
+        Seat::Critic | Seat::Judge => &unit.rounds.seats.producer,
     };
     slices::read(unit, turn, &pass.by, &body)?;
     answers::admit_claim(unit, pass, &body)?;
@@ -89,21 +93,22 @@ fn opening(unit: &Unit, turn: &Turn) -> String {
         Stage::Closing(handover) => format!("the tree that {} left is not recorded yet", handover.by),
         Stage::Opening => match super::missing_checks(unit).first() {
             Some((check, _)) => format!("the check '{}' has not finished", check.name),
-            None => match unit.to_reproduce().next() {
+            None => match unit.facts().to_reproduce().next() {
                 Some((finding, _)) => format!("the reproducer of {finding} has not finished"),
                 None => "the notice is not out yet".to_owned(),
             },
         },
         Stage::Open => "it is open".to_owned(),
-        Stage::Settled | Stage::Accepted => "the reviews suffice".to_owned(),
+        Stage::Settled | Stage::Accepted | Stage::Certified => "the reviews suffice".to_owned(),
     }
 }
 
 /// What the hand-over declares, with names for the findings.
-fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<crate::rounds::Finding>>, Refusal> {
+fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<crate::facts::Finding>>, Refusal> {
     match (seat, &pass.findings) {
         (Seat::Producer, None) => Ok(pass.filed().map(|blockers| unit.ledger.name(&blockers))),
         (Seat::Producer, Some(_)) => Err(Refusal::FindingsFromProducer),
+        (Seat::Judge, _) => Ok(None),
         (Seat::Critic, None) if pass.answers.reopened.is_empty() => Err(Refusal::NoDeclaration),
         (Seat::Critic, None) => Ok(Some(Vec::new())),
         (Seat::Critic, Some(findings)) => {
@@ -114,7 +119,7 @@ fn declared(unit: &Unit, seat: Seat, pass: &PassCommand) -> Result<Option<Vec<cr
 }
 
 /// Whether the rows that findings say to repeat are there, each named once.
-fn repeated(unit: &Unit, findings: &[crate::rounds::Finding]) -> Result<(), Refusal> {
+fn repeated(unit: &Unit, findings: &[crate::facts::Finding]) -> Result<(), Refusal> {
     let mut named = std::collections::BTreeSet::new();
     for id in findings.iter().filter_map(|finding| finding.repeats) {
         if unit.ledger.get(id).is_none() {

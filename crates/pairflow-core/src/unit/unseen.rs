@@ -1,8 +1,9 @@
 //! What of a bubble can be shown: its panes to a person, its brief to the agent that has the turn.
 
+use crate::facts::Seat;
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::DriverKind;
-use crate::unit::{Phase, Seat, StateName, Turn, Unit};
+use crate::unit::{Phase, StateName, Turn, Unit};
 
 /// Why there is nothing to show. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +72,15 @@ impl Unseen {
 }
 
 impl Unit {
+    /// Returns the line with which an agent joins by itself, from any shell: nothing that it does elsewhere counts.
+    pub fn joining(&self, agent: &AgentId) -> String {
+        let join = format!("eval \"$(pairflow env {} --agent {agent})\"", self.id);
+        match &self.evidence.workspace {
+            Some(workspace) => format!("cd '{}' && {join}", workspace.path.replace('\'', "'\\''")),
+            None => join,
+        }
+    }
+
     /// Insists that the bubble is in a state in which it has a session.
     pub fn has_panes(&self) -> Result<(), Unseen> {
         let id = self.id.clone();

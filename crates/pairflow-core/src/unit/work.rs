@@ -1,15 +1,16 @@
 //! What the supervisor reports: snapshots, receipts, opened turns, ended agents, and time.
 
+use crate::facts::Seat;
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{FindingId, Party, TreeId};
-use crate::log::{Body, Event, Evidence, Lifecycle, QuestionKind, Verdict};
-use crate::rounds::policy::strict;
+use crate::log::{Body, Event, Evidence, Judged, Lifecycle, QuestionKind, Verdict};
+use crate::policy::CheckState;
+use crate::policy::{Look, quoted};
 use crate::rules::Check;
+use crate::safe::{cut, safe};
 use crate::unit::human::{own_question, question_about, question_of_checks};
 use crate::unit::lifecycle::own;
-use crate::unit::send_back::quoted;
-use crate::unit::{CHECK_TRIES, CheckState, Decided, Refusal, Seat, Stage, Turn, Unit, presence};
-use crate::view::safe::{cut, safe};
+use crate::unit::{CHECK_TRIES, Decided, Refusal, Stage, Turn, Unit, presence};
 
 /// How many lines of a program's output are quoted in a question, and how many columns of each.
 const QUOTED: (usize, usize) = (8, 160);
@@ -37,7 +38,19 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
 pub(super) fn verdict_on_review(unit: &Unit, snapshot: &Snapshot) -> Option<Verdict> {
     let Stage::Closing(handover) = &unit.phase.turn()?.stage else { return None };
     let changed = unit.tree() != Some(&snapshot.tree);
-    (handover.seat == Seat::Critic).then(|| strict::after_review(unit, handover, changed))
+    if handover.seat != Seat::Critic {
+        return None;
+    }
+    let look = Look {
+        by: &handover.by,
+        round: handover.round,
+        discuss: handover.discuss,
+        tree_changed: changed,
+        checks_changed: handover.checks_changed,
+        waived_later: &handover.waived,
+    };
+    let on = Judged::Review { by: handover.by.clone(), round: handover.round };
+    Some(unit.policy().after_review(unit.facts(), &look).verdict(unit.policy(), on))
 }
 
 /// Says whose changes those are that are found before a turn opens, in `tree`.
@@ -56,7 +69,7 @@ pub fn found_author(unit: &Unit, tree: &TreeId) -> Option<Party> {
 /// The reproducer of a finding was run on the newest snapshot.
 pub(super) fn reproduced(unit: &Unit, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
     let here = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
-    let wanted = unit.to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
+    let wanted = unit.facts().to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
     if !here || !wanted {
         return Err(Refusal::NotOwed);
     }
@@ -142,7 +155,7 @@ fn given_up(unit: &Unit, check: &str) -> bool {
 /// Everything before a turn is done.
 pub(super) fn open(unit: &Unit, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
     let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused && !unit.gate.updating;
-    if !ready || !super::missing_checks(unit).is_empty() || unit.to_reproduce().next().is_some() {
+    if !ready || !super::missing_checks(unit).is_empty() || unit.facts().to_reproduce().next().is_some() {
         return Err(Refusal::NotOwed);
     }
     let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone(), slices };

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::RoundRoles;
+use crate::facts::Seat;
 use crate::ids::{AgentId, BubbleId};
-use crate::rounds::RoundRoles;
 use crate::time::Timestamp;
-use crate::unit::{Seat, StateName, Unit};
+use crate::unit::{StateName, Unit};
 
 /// What `state.json` and `status --json` say of a bubble's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

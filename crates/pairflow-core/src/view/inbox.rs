@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
+use crate::facts::Certificate;
 use crate::ids::{BubbleId, MsgId, Party};
 use crate::log::QuestionKind;
-use crate::rounds::Certificate;
 use crate::rules::Check;
+use crate::safe::safe_line;
 use crate::time::Timestamp;
 use crate::unit::{Approval, OpenQuestion, Phase, Unit};
-use crate::view::safe::safe_line;
 use crate::view::words::{changes, count, reviewers};
 
 /// The schema of [`Inbox`] as JSON; `pairflow.` comes before it.
@@ -223,10 +223,11 @@ fn repairs(unit: &Unit) -> Vec<String> {
         _ => Some(format!("pairflow config set {id} commands.{name}='…'")),
     };
     let checks = unit
+        .facts()
         .failing_checks()
         .chain(on_base)
         .flat_map(|name| correct(name).into_iter().chain([format!("pairflow waive {id} {name} --reason '…'")]));
-    let rows = unit.failing_rows().map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
+    let rows = unit.facts().failing_rows().map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
     checks.chain(rows).chain([format!("pairflow stop {id}")]).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::findings::Row;
 use crate::ids::BubbleId;
-use crate::rounds::Row;
 use crate::unit::Unit;
 
 /// The schema of [`LedgerShown`] as JSON; `pairflow.` comes before it.

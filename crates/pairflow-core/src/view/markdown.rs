@@ -1,6 +1,6 @@
 //! A page of Markdown in which foreign text cannot pass for ours: it is quoted, fenced or kept on one line.
 
-use crate::view::safe::{revealed, safe};
+use crate::safe::{revealed, safe};
 
 /// A page that is being written.
 pub(crate) struct Page(String);

@@ -1,11 +1,11 @@
 //! A message as a file that people and agents read: a small header, then what was said.
 
+use crate::facts::{Answers, Explanation, Finding};
 use crate::ids::MsgId;
 use crate::log::{
     ApprovalDecision, ApprovalRequest, Body, Convergence, Decision, DonePackage, Envelope, GateDecision, Intent, Pass,
     Reply, Task,
 };
-use crate::rounds::{Answers, Explanation, Finding};
 use crate::rules::Scope;
 use crate::view::markdown::Page;
 use crate::view::words::{called, claim, count, one_line};
@@ -197,7 +197,7 @@ fn write_convergence(page: &mut Page, it: &Convergence) {
         format!("clean review: {}, round {}{asides}", review.agent, review.round)
     }));
     let check =
-        |check: &crate::rounds::CheckStand| format!("check: {} {}", one_line(&check.check), one_line(&check.stand));
+        |check: &crate::facts::CheckStand| format!("check: {} {}", one_line(&check.check), one_line(&check.stand));
     page.items(certificate.checks.iter().map(check));
     page.items(certificate.open.iter().map(|finding| {
         let decided =

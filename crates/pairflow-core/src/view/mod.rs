@@ -12,7 +12,6 @@ pub mod notify;
 pub mod package;
 pub mod pane;
 pub mod plain;
-pub mod safe;
 pub mod status;
 pub mod timeline;
 mod tone;

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{BubbleId, Party};
+use crate::safe::safe_line;
 use crate::unit::{Phase, StateName, Unit};
 use crate::view::inbox::{InboxItem, ItemKind, inbox};
-use crate::view::safe::safe_line;
 
 /// How many columns of a question or a reason are told.
 const COLUMNS: usize = 300;

@@ -9,14 +9,16 @@ mod message;
 pub(crate) mod references;
 pub(crate) mod statements;
 
+use crate::facts::Seat;
+use crate::facts::{Certificate, RowStand};
 use crate::facts::{FileChange, Snapshot};
 use crate::gates::TestChange;
-use crate::ids::Party;
 use crate::log::{Body, Envelope};
-use crate::rounds::{Certificate, RowStand};
-use crate::unit::{CheckState, Said, Seat, Unit, claimed};
+use crate::policy::{CheckState, Said};
+use crate::safe::safe_line;
+use crate::unit::Unit;
+use crate::unit::evolve;
 use crate::view::markdown::Page;
-use crate::view::safe::safe_line;
 use crate::view::words::{claim, ended, one_line, rest, weakened};
 use evidence::{Linked, inert, row_link};
 pub use message::commit_message;
@@ -49,10 +51,7 @@ pub fn render(unit: &Unit, certificate: &Certificate, message: &str) -> String {
 /// Returns nothing if `envelope` is no acceptance.
 pub fn again(before: &Unit, envelope: &Envelope) -> Option<String> {
     let Body::Convergence(claim) = &envelope.event.body else { return None };
-    let unit = match &envelope.event.sender {
-        Party::Agent(by) => claimed(before, by, &claim.summary, claim.explanation.as_ref()),
-        _ => before.clone(),
-    };
+    let unit = evolve(before.clone(), envelope);
     Some(render(&unit, &claim.certificate, &commit_message(&unit)))
 }
 
@@ -215,7 +214,7 @@ fn test_plan(page: &mut Page, linked: &Linked<'_>) {
     let unit = linked.unit;
     let mut rows: Vec<String> = Vec::new();
     for check in &unit.rules.checks {
-        let stand = match (unit.check(&check.name), unit.flaky(&check.name)) {
+        let stand = match (unit.check(&check.name), unit.evidence.flaky(&check.name)) {
             (CheckState::Passed(_), Some(failed)) => {
                 format!("{}, then passed when pairflow ran it again on the same tree", ended(failed))
             }

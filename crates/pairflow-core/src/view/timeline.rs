@@ -3,18 +3,20 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::facts::Seats;
+use crate::facts::{Answers, Finding};
 use crate::facts::{Outcome, Place, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
     ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Judged,
     Kind, Lifecycle, Next, Pass, Reason, Reply, Warning,
 };
-use crate::rounds::{Answers, Finding};
+use crate::policy;
 use crate::rules::Change;
+use crate::safe::safe_line;
 use crate::time::Timestamp;
-use crate::unit::{Seats, Stage, Unit, evolve, wanted};
+use crate::unit::{Stage, Unit, evolve, wanted};
 use crate::view::Tone;
-use crate::view::safe::safe_line;
 use crate::view::words::{called, changes, ended, one_line, reviewers, title};
 
 /// The schema of [`Log`] as JSON; `pairflow.` comes before it.
@@ -162,6 +164,10 @@ fn told(envelope: &Envelope) -> Option<(String, Tone)> {
         Body::DonePackage(done) => (format!("done: commit {}, {}", done.commit.short(), done.summary), Tone::Good),
         Body::Lifecycle(fact) => lifecycle(fact),
         Body::Evidence(evidence) => found(evidence),
+        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
+            let (agent, why) = (&verdict.seats.producer, policy::told(&verdict.reasons).join(", "));
+            (format!("sends the work back to {agent} before a review: {why}"), Tone::Bad)
+        }
         Body::Verdict(_) => return None,
         Body::Control(control) => plain(controlled(control, &to)),
         Body::Delivery(delivery) if !delivery.acknowledged => return None,
@@ -250,9 +256,6 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
         }
         Lifecycle::StartFailed { reason } => (with("start failed", reason), Tone::Bad),
         Lifecycle::TurnOpened { seat, agent, .. } => plain(format!("opens the turn of {agent}, {seat}")),
-        Lifecycle::SentBack { agent, why } => {
-            (format!("sends the work back to {agent} before a review: {}", why.join(", ")), Tone::Bad)
-        }
         Lifecycle::TokenMinted { agent, .. } => plain(format!("lets {agent} join with a new token")),
         Lifecycle::AtWorkOutOfTurn { agent, .. } => {
             (format!("{agent} is still at work, although it does not have the turn"), Tone::Warn)

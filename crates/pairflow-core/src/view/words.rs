@@ -1,13 +1,13 @@
 //! The phrases that several views share: who, how many, how long, how it ended.
 
 pub(crate) use crate::counted::counted as count;
+use crate::facts::{Certificate, Finding};
 use crate::facts::{Counted, FileChange, Outcome, Receipt};
 use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
-use crate::rounds::{Certificate, Finding};
+use crate::policy::{Spent, Unmet};
+use crate::safe::{safe_line, width};
 use crate::time::Timestamp;
-use crate::unit::{Spent, Unmet};
-use crate::view::safe::{safe_line, width};
 
 /// How many columns an agent's text may take where it has to stay on one line of a page.
 const ONE_LINE: usize = 4000;

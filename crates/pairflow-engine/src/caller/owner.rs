@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{AgentId, BubbleId, Party};
 use pairflow_core::log::Warning;
-use pairflow_core::view::safe::safe_line;
+use pairflow_core::safe::safe_line;
 
 use crate::engine::{Bubble, Control, Engine};
 use crate::process::{Kind, Record, records};

@@ -7,10 +7,10 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use pairflow_core::facts::Seat;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::{CustomAgent, Permissions};
 use pairflow_core::time::Timestamp;
-use pairflow_core::unit::Seat;
 use serde::{Deserialize, Serialize};
 
 use super::composer::Composer;

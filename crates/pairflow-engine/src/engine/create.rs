@@ -2,8 +2,9 @@
 
 use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
 use pairflow_core::ids::BubbleId;
+use pairflow_core::log::MAX_TEXT;
 use pairflow_core::log::{CommitIdentity, Lifecycle};
-use pairflow_core::unit::{MAX_TEXT, Unit, create};
+use pairflow_core::unit::{Unit, create};
 
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
 use crate::git::{Repo, commit_identity};

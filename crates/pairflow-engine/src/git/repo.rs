@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::CommitId;
-use pairflow_core::view::safe::steers;
+use pairflow_core::safe::steers;
 
 use super::error::GitError;
 use super::head::{Head, head};

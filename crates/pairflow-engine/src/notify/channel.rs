@@ -134,7 +134,7 @@ pub(super) fn program(order: &Order, argv: Vec<String>, limit: Duration) -> Resu
 
 fn outcome(what: &str, ran: &Ran) -> Result<(), String> {
     let said = String::from_utf8_lossy(&ran.output);
-    let said = pairflow_core::view::safe::safe_line(&said, 200);
+    let said = pairflow_core::safe::safe_line(&said, 200);
     match ran {
         Ran { could_not_start: Some(why), .. } => Err(why.clone()),
         Ran { timed_out: true, .. } => Err(format!("{what} took too long")),

@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use pairflow_core::ids::AgentId;
-use pairflow_core::view::safe::{exact_line, safe_line, width};
+use pairflow_core::safe::{exact_line, safe_line, width};
 use serde::{Deserialize, Serialize};
 
 /// The longest prompt that is handed on, in bytes.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::Warning;
-use pairflow_core::view::safe::safe_line;
+use pairflow_core::safe::safe_line;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::call::{HookAnswer, HookCall, SeatCall};

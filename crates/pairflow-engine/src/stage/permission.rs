@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::{AgentId, MsgId, Party};
 use pairflow_core::log::{Body, Decision, QuestionKind, Reply};
+use pairflow_core::safe::{cut, exact_line, legend};
 use pairflow_core::unit::{Command, Hindrance, OpenQuestion};
-use pairflow_core::view::safe::{cut, exact_line, legend};
 
 use super::play::Play;
 use super::seat::Status;
@@ -260,7 +260,7 @@ fn is_over(waited: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use pairflow_core::view::safe::width;
+    use pairflow_core::safe::width;
 
     use super::*;
 

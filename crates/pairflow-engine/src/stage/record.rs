@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::AgentId;
+use pairflow_core::safe::safe_line;
 use pairflow_core::unit::{Command, Hindrance, Notice, Unit};
-use pairflow_core::view::safe::safe_line;
 
 use super::notice::is_recorded;
 use super::play::Play;

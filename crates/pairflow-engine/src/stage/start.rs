@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use pairflow_core::facts::Seat;
 use pairflow_core::ids::AgentId;
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Command, Notice, Seat, Turn, Unit};
+use pairflow_core::unit::{Command, Notice, Turn, Unit};
 
 use super::briefing::BRIEFING;
 use super::door::Cue;

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::view::safe::safe_line;
+use pairflow_core::safe::safe_line;
 use serde::{Deserialize, Serialize};
 
 use super::run::Message;

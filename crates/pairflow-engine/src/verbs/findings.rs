@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pairflow_core::facts::Finding;
 use pairflow_core::ids::{AgentId, TreeId};
-use pairflow_core::rounds::Finding;
 use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};

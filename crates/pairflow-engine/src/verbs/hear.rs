@@ -1,12 +1,14 @@
 //! What an agent says, and how it is heard: the same whether it comes from a process that writes itself or through the
 //! socket of a seat. The words are an agent's and prove nothing; what is true about files and trees is found out here.
 
+use pairflow_core::facts::Seat;
+use pairflow_core::facts::{Answers, Explanation, Finding, RowState, Step};
+use pairflow_core::findings::Row;
+use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::ids::{AgentId, FindingId, MsgId, TreeId};
 use pairflow_core::log::{Intent, Key};
-use pairflow_core::rounds::feedback::{MAX_FILE, MAX_REPRODUCER};
-use pairflow_core::rounds::{Answers, Explanation, Finding, Row, RowState, Step};
 use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat, Seen, Unit};
+use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seen, Unit};
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
 
@@ -247,7 +249,7 @@ fn claim(said: Finding) -> Result<Finding, EngineError> {
 
 #[cfg(test)]
 mod tests {
-    use pairflow_core::rounds::Severity;
+    use pairflow_core::facts::Severity;
 
     use super::*;
 

@@ -179,7 +179,7 @@ fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
             (both(&rework), |it| matches!(it.event.body, Body::ApprovalDecision(_)))
         }
         Phase::Running(turn) => {
-            let reviews = turn.seat == pairflow_core::unit::Seat::Critic;
+            let reviews = turn.seat == pairflow_core::facts::Seat::Critic;
             let findings = reviews.then(|| if round.is_multiple_of(5) { grave("no rollback") } else { Vec::new() });
             let pass = |words: &str| pass_with(&turn.agent, findings.clone(), words);
             (both(&pass), |it| matches!(it.event.body, Body::Pass(_)))

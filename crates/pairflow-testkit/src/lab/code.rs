@@ -1,6 +1,6 @@
 //! The work: where its defects are, who can see them, and what a change does to it.
 
-use pairflow_core::rounds::Severity;
+use pairflow_core::facts::Severity;
 
 use super::Params;
 use super::dice::Dice;

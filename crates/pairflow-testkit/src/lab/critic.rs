@@ -1,6 +1,6 @@
 //! A critic: what one look at the work brings up, and how answers are judged.
 
-use pairflow_core::rounds::Severity;
+use pairflow_core::facts::Severity;
 
 use super::Params;
 use super::code::{Code, FILES, Model, Opinion, PARTS, Subject};

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pairflow_core::facts::Seat;
+use pairflow_core::facts::{Answers, Dispute, Finding, RowState};
+use pairflow_core::findings::Row;
 use pairflow_core::ids::FindingId;
 use pairflow_core::log::{Decision, QuestionKind};
-use pairflow_core::rounds::{Answers, Dispute, Finding, Row, RowState};
-use pairflow_core::unit::{Command, Phase, Seat};
+use pairflow_core::unit::{Command, Phase};
 
 use super::bubble::{Bubble, agent, reproducer, tree};
 use super::code::{Code, FILES, Model, PARTS, Subject};
@@ -36,6 +38,7 @@ pub fn ours(params: &Params, seed: u64) -> Ran {
         match turn.seat {
             Seat::Producer => trial.produce(model),
             Seat::Critic => trial.review(model),
+            Seat::Judge => unreachable!("no policy seats a judge yet"),
         }
         trial.bubble.settle(&trial.code, since);
     }

@@ -1,6 +1,6 @@
 //! How claims are worded: every subject has a thing and a fault, and every fault several ways to say it.
 
-use pairflow_core::rounds::{Class, Severity};
+use pairflow_core::facts::{Class, Severity};
 
 use super::code::{Code, FILES, PARTS, Subject};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use pairflow_core::log::{Body, Kind};
-use pairflow_core::unit::{Phase, Refusal, StateName, Unit, handle};
+use pairflow_core::respond::handle;
+use pairflow_core::unit::{Phase, Refusal, StateName, Unit};
 
 use super::check::play;
 use super::play::{Move, Play};
@@ -147,8 +148,8 @@ fn running_stops() -> Vec<Stop> {
         stop("RUNNING: the reviewer has the turn", reviewing.clone()),
         stop("RUNNING: the second reviewer has the turn", second.clone()),
         stop(
-            "RUNNING: the second reviewer has the turn, the last of its budget",
-            format!("given max_rounds 2\n{second}"),
+            "RUNNING: the second reviewer has the turn, in the last round of its budget",
+            format!("given max_rounds 1\n{second}"),
         ),
         stop(
             "RUNNING: the snapshot of the review that suffices is owed",
@@ -179,8 +180,8 @@ fn running_stops() -> Vec<Stop> {
             format!("{second}\ncodex: pass clean (hold)\nhuman: pause"),
         ),
         stop(
-            "RUNNING: paused after the review that suffices, the last of its budget, and the base is being merged",
-            format!("given max_rounds 2\n{second}\ncodex: pass clean (hold)\nhuman: pause\nhuman: update (hold)"),
+            "RUNNING: paused after the review that suffices, in the last round of its budget, and the base is being merged",
+            format!("given max_rounds 1\n{second}\ncodex: pass clean (hold)\nhuman: pause\nhuman: update (hold)"),
         ),
         stop("RUNNING: paused, and the base is being merged", format!("{running}\nhuman: pause\nhuman: update (hold)")),
     ]

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pairflow_core::facts::Outcome;
+use pairflow_core::facts::Severity;
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{
     Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Lifecycle, Pass,
     QuestionKind, Reply, Waivable,
 };
-use pairflow_core::rounds::Severity;
 use pairflow_core::rules::BubbleKind;
 use pairflow_core::unit::{Phase, Unit};
 
@@ -63,6 +63,8 @@ impl Shown {
         let read =
             unit.rules.kind != BubbleKind::Document || (self.understood.is_some() && self.understood == self.tree);
         let agreed = !grave && read && self.reviewed(unit, sender);
+        // Other policies than that of a bubble need other reviews, never other evidence.
+        let agreed = agreed || unit.rules.policy != "strict";
         this_tree && checked && self.questions.is_empty() && (by_person || agreed)
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::ids::{AgentId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, GateDecision, Lifecycle};
-use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT};
+use pairflow_core::policy::MAX_LOOKS;
 use pairflow_core::unit::{
-    KEYS_KEPT, MAX_LOOKS, Phase, Recomputed, SUMMARIES_KEPT, Stage, Unit, VerdictStand, next_deadline, owed, recompute,
+    KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, Unit, VerdictStand, advance, next_deadline, owed, recompute,
     recompute_verdicts,
 };
 
@@ -29,6 +30,7 @@ pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
         ("what is accepted has its evidence in the log", evidence::accepted_justly(unit, log)),
         ("the certificate can be recomputed from the log", certificate_follows(unit, log)),
         ("every verdict can be recomputed from the log", verdicts_follow(unit, log)),
+        ("the log gives the same state when no policy can be asked", is_same_without_policies(unit, log)),
     ];
     rules.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule.to_owned()).collect()
 }
@@ -89,6 +91,26 @@ fn bounded(unit: &Unit) -> bool {
     let rows = &unit.ledger.rows;
     let ledger = rows.len() <= ROWS_KEPT && rows.iter().all(|row| row.history.len() <= CHANGES_KEPT);
     ledger && unit.keys.len() <= KEYS_KEPT && unit.gate.summaries.len() <= SUMMARIES_KEPT
+}
+
+/// Replays the log with the name of a policy that panics when it is asked anything.
+fn is_same_without_policies(unit: &Unit, log: &[Envelope]) -> bool {
+    let (mut told, mut replayed) = (Unit::new(unit.id.clone()), Unit::new(unit.id.clone()));
+    for envelope in log {
+        advance(&mut told, envelope);
+        let mut envelope = envelope.clone();
+        if let Body::Lifecycle(
+            Lifecycle::Created { rules, .. }
+            | Lifecycle::StartRequested { rules }
+            | Lifecycle::Configured { rules, .. },
+        ) = &mut envelope.event.body
+        {
+            rules.policy = "panics".to_owned();
+        }
+        advance(&mut replayed, &envelope);
+    }
+    replayed.rules.policy.clone_from(&told.rules.policy);
+    replayed == told
 }
 
 /// Looks each counted review up in the log, with the tree that was the newest when it was made.

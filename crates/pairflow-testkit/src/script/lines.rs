@@ -1,11 +1,12 @@
 //! What the lines of a script mean.
 
 use pairflow_core::facts::Outcome;
+use pairflow_core::facts::Seat;
+use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Severity, Step, StepName};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
 use pairflow_core::log::{Decision, Intent, Key, Waivable};
-use pairflow_core::rounds::{Answers, Dispute, Explanation, Finding, Severity, Step, StepName};
 use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind};
-use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seat};
+use pairflow_core::unit::{Command, HeadSeen, PassCommand};
 
 use super::play::{Play, Sent, check_named};
 use super::words::Words;
@@ -64,6 +65,7 @@ impl Play {
     /// The rules of the bubble that is about to be created.
     fn given(&mut self, words: &mut Words) {
         match words.need("what is given").as_str() {
+            "policy" => self.rules.policy = words.need("the name of a policy"),
             "max_rounds" => self.rules.max_rounds = number(words),
             "watchdog" => self.rules.watchdog_timeout_minutes = number(words),
             "agents" => {

@@ -5,6 +5,7 @@
 //! came of each line with the expected text; [`play`] returns the whole play for a closer look.
 //!
 //! ```text
+//! given policy single
 //! given max_rounds 3              codex: pass empty (hands over nothing; otherwise work.rs is edited)
 //! given agents codex, claude [, gemini]   checks test, lint   no checks   watchdog 5
 //! start                           codex: pass 'first cut'           claude: pass P1 'no rollback' P2 'naming'

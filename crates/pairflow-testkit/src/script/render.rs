@@ -1,7 +1,9 @@
 //! Says in one line where a bubble stands.
 
-use pairflow_core::rounds::{Row, RowState};
-use pairflow_core::unit::{CheckState, Notice, Phase, Stage, Unit};
+use pairflow_core::facts::RowState;
+use pairflow_core::findings::Row;
+use pairflow_core::policy::CheckState;
+use pairflow_core::unit::{Notice, Phase, Stage, Unit};
 
 use super::play::{Play, Sent};
 
@@ -59,6 +61,7 @@ fn stage(stage: &Stage) -> Option<&'static str> {
         Stage::Opening => Some("opening"),
         Stage::Settled => Some("settled"),
         Stage::Accepted => Some("accepted"),
+        Stage::Certified => Some("certified"),
         Stage::Open => None,
     }
 }

@@ -1,13 +1,12 @@
 //! One command of each kind, made to fit a given state as well as it can.
 
+use pairflow_core::facts::Seat;
+use pairflow_core::facts::{Explanation, Finding, Severity};
 use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, Workspace};
-use pairflow_core::rounds::{Explanation, Finding, Severity};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{
-    Command, HeadSeen, Hindrance, PassCommand, Seat, Seen, Stage, Unit, found_author, missing_checks,
-};
+use pairflow_core::unit::{Command, HeadSeen, Hindrance, PassCommand, Seen, Stage, Unit, found_author, missing_checks};
 
 /// A command with a name for tables, and the moment at which it is sent.
 #[derive(Debug, Clone)]
@@ -273,7 +272,7 @@ fn checked(unit: &Unit, outcome: Outcome) -> Command {
 
 /// The reproducer that is owed; one that nobody filed if there is none.
 fn reproduced(unit: &Unit, outcome: Outcome) -> Command {
-    let (finding, command) = unit.to_reproduce().next().unwrap_or((FindingId(1), "./repro"));
+    let (finding, command) = unit.facts().to_reproduce().next().unwrap_or((FindingId(1), "./repro"));
     Command::Reproduced { finding, receipt: receipt(unit, &finding.to_string(), command, outcome) }
 }
 

@@ -1,9 +1,10 @@
 //! Who acts in a simulated life, and how: agents and a person that mostly do what fits, and sometimes do not.
 
+use pairflow_core::facts::Seat;
+use pairflow_core::facts::{Answers, Class, Dispute, Explanation, Finding, Severity};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Decision, Key, QuestionKind};
-use pairflow_core::rounds::{Answers, Class, Dispute, Explanation, Finding, Severity};
-use pairflow_core::unit::{Command, HeadSeen, OpenQuestion, PassCommand, Phase, Seat, Turn, Unit};
+use pairflow_core::unit::{Command, HeadSeen, OpenQuestion, PassCommand, Phase, Turn, Unit};
 
 use super::world::World;
 use crate::disk::Rng;
@@ -104,7 +105,7 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
         (5..=11, Seat::Producer) => Act::Edit,
         (7..=11, Seat::Critic) => Act::Send(pass(unit, by, Some(findings(rng)), rng)),
         (_, Seat::Critic) => Act::Send(pass(unit, by, Some(Vec::new()), rng)),
-        (_, Seat::Producer) => Act::Send(pass(unit, by, None, rng)),
+        (_, Seat::Producer | Seat::Judge) => Act::Send(pass(unit, by, None, rng)),
     }
 }
 

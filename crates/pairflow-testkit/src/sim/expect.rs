@@ -2,8 +2,9 @@
 
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event};
+use pairflow_core::respond::handle;
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Command, Unit, earlier, handle};
+use pairflow_core::unit::{Command, Unit, earlier};
 
 /// What a command must lead to.
 #[derive(Debug, Clone)]

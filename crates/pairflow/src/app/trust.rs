@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pairflow_core::config::{CommandInForce, CommandSet, Layers, Origin};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::view::safe::revealed;
+use pairflow_core::safe::revealed;
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::{Agreed, Confirmed, Engine};
 

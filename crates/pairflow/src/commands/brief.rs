@@ -1,7 +1,7 @@
 //! `pairflow brief`: what the present turn is about.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::view::safe::safe;
+use pairflow_core::safe::safe;
 use pairflow_engine::engine::{Denial, EngineError};
 use pairflow_engine::verbs::AgentSays;
 

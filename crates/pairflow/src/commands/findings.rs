@@ -1,7 +1,7 @@
 //! `pairflow findings`: the ledger.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::rounds::{Row, Shown};
+use pairflow_core::findings::{Row, Shown};
 use pairflow_core::view::ledger::{LedgerShown, SCHEMA};
 
 use crate::app::App;

@@ -3,10 +3,10 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::counted::counted;
 use pairflow_core::log::ApprovalRequest;
+use pairflow_core::safe::revealed_bytes;
 use pairflow_core::unit::{Command, Phase, Unit};
 use pairflow_core::view::criterion;
 use pairflow_core::view::plain::plain;
-use pairflow_core::view::safe::revealed_bytes;
 use pairflow_core::view::status::Status;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};

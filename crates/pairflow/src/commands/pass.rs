@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::facts::Seat;
+use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Step};
+use pairflow_core::findings::feedback::{self, Claim, Feedback};
 use pairflow_core::ids::{FindingId, MsgId};
 use pairflow_core::log::Key;
-use pairflow_core::rounds::feedback::{self, Claim, Feedback};
-use pairflow_core::rounds::{Answers, Dispute, Explanation, Finding, Step};
-use pairflow_core::unit::Seat;
 use pairflow_core::view::StateFields;
 use pairflow_engine::verbs::{AgentSays, Handover, Heard};
 use serde::Serialize;

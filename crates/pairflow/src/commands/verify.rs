@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::counted::counted;
-use pairflow_core::view::safe::safe_line;
+use pairflow_core::safe::safe_line;
 use pairflow_engine::verbs::{Answer, VerifyReport, verify};
 
 use crate::app::App;

@@ -1,8 +1,8 @@
 //! Colours, and whether to use them.
 
 use clap::ArgMatches;
+use pairflow_core::safe::{safe, safe_line};
 use pairflow_core::view::pane::Shade;
-use pairflow_core::view::safe::{safe, safe_line};
 
 use crate::world::Env;
 

@@ -1,7 +1,7 @@
 //! Tables: columns as wide as their widest cell, two spaces apart, the last one cut to what the terminal has left unless
 //! the table is to be read whole.
 
-use pairflow_core::view::safe::{safe_line, width};
+use pairflow_core::safe::{safe_line, width};
 
 use crate::out::Paint;
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use pairflow_core::view::safe::safe;
+use pairflow_core::safe::safe;
 use pairflow_engine::clock::Clock;
 
 /// Returns a voice for a process that runs on its own.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pairflow_core::view::safe::steers;
+use pairflow_core::safe::steers;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::builder::StyledStr;
+use pairflow_core::safe::{revealed_bytes, safe, width};
 use pairflow_core::view::plain::plain;
-use pairflow_core::view::safe::{revealed_bytes, safe, width};
 use pairflow_core::view::wrapped;
 use serde::Serialize;
 

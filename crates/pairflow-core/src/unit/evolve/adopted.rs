@@ -2,9 +2,10 @@
 //!
 //! Work, findings and what the agents said stay. Evidence, decisions, questions and access do not.
 
+use crate::facts::Seat;
 use crate::time::Moment;
 use crate::unit::evolve::turns::{begin_round, begin_turn, set_stage};
-use crate::unit::{Phase, Seat, Stage, Turn, Unit};
+use crate::unit::{Phase, Stage, Turn, Unit};
 
 /// The bubble is another person's now. One that is over stays over.
 pub(super) fn adopted(unit: &mut Unit, at: Moment) {

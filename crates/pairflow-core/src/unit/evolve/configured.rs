@@ -1,10 +1,11 @@
 //! A person changed the configuration of a bubble that is under way.
 
+use crate::facts::Seat;
 use crate::rules::Rules;
 use crate::unit::evolve::turns::set_stage;
 use crate::unit::evolve::waivers::closing;
 use crate::unit::lifecycle::changed_checks;
-use crate::unit::{Seat, Stage, Unit};
+use crate::unit::{Stage, Unit};
 
 /// Other rules are in force. What a check said under another command does not count any more.
 pub(super) fn configured(unit: &mut Unit, rules: &Rules, recheck: bool) {

@@ -1,5 +1,6 @@
 //! One fact after the other: which consequence each has.
 
+use crate::facts::{Seat, Seats};
 use crate::ids::Party;
 use crate::log::{Body, Control, ControlAction, Convergence, Envelope, Event, Evidence, Lifecycle};
 use crate::rules::Rules;
@@ -9,9 +10,9 @@ use crate::unit::evolve::configured::configured;
 use crate::unit::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
 use crate::unit::evolve::people::{answered, asked, controlled, decided, said, warned};
 use crate::unit::evolve::turns::{
-    begin_round, begin_turn, checked, judged, keep_reviews, opened, passed, reproduced, sent_back, snapshot_taken,
+    begin_round, begin_turn, checked, judged, keep_reviews, opened, passed, reproduced, set_stage, snapshot_taken,
 };
-use crate::unit::{CommitOrder, Committed, KEYS_KEPT, Phase, Seat, Seats, Stage, Unit};
+use crate::unit::{CommitOrder, Committed, KEYS_KEPT, Phase, Stage, Unit};
 
 /// Returns the state after `envelope`.
 pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
@@ -85,6 +86,7 @@ pub fn advance(unit: &mut Unit, envelope: &Envelope) {
 fn converged(unit: &mut Unit, event: &Event, claim: &Convergence) {
     unit.rounds.streak.clone_from(&claim.certificate.reviews);
     unit.gate.certificate = Some(claim.certificate.clone());
+    set_stage(unit, Stage::Certified);
     if let Party::Agent(by) = &event.sender {
         unit.review(by, event.round, None);
         unit.rounds.spent.looks += 1;
@@ -123,7 +125,6 @@ fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
             opened(unit, *number, *slices, at);
             notify_holder(unit);
         }
-        Lifecycle::SentBack { why, .. } => sent_back(unit, why, at),
         Lifecycle::AgentSession { .. } => session_known(unit, fact),
         Lifecycle::AtWorkOutOfTurn { turn: number, .. } => {
             if let Some(turn) = unit.phase.turn_mut().filter(|turn| turn.number == *number) {

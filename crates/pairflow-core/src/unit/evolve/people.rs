@@ -1,16 +1,17 @@
 //! People and signs of life: questions, answers, decisions, interventions, warnings.
 
+use crate::facts::{Seat, Seats};
 use crate::ids::{AgentId, Party};
 use crate::log::{
     ApprovalDecision, Control, ControlAction, Decision, Envelope, GateDecision, Question, QuestionKind, Reply, Warning,
 };
+use crate::policy::{Said, WentBack};
 use crate::time::Moment;
 use crate::unit::evolve::notices::notify_holder;
 use crate::unit::evolve::turns::{begin_round, begin_turn, run_again, set_stage};
 use crate::unit::evolve::waivers::{waived, withdrawn};
 use crate::unit::{
-    Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Said, Seat, Seats, Stage, Turn, Unit, WARNINGS_KEPT,
-    WentBack, presence,
+    Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Stage, Turn, Unit, WARNINGS_KEPT, presence,
 };
 
 pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {

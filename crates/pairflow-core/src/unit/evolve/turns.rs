@@ -1,17 +1,17 @@
 //! Turns: who is next, which tree the turn before left, and what a review came to.
 
+use crate::policy::Evidence;
 use std::collections::BTreeSet;
 
+use crate::facts::RoundRoles;
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
+use crate::facts::{Seat, Seats};
 use crate::ids::{AgentId, FindingId, Party};
 use crate::log::{Judged, Next, Pass, Reason, Verdict};
-use crate::rounds::RoundRoles;
+use crate::policy::{CheckState, Returned, WentBack};
 use crate::time::Moment;
 use crate::unit::evolve::people::said;
-use crate::unit::{
-    CHECK_TRIES, CheckState, Handover, NOTES_KEPT, Phase, Returned, SUPERSEDED_KEPT, Seat, Seats, Stage, Turn, Unit,
-    WentBack,
-};
+use crate::unit::{CHECK_TRIES, Handover, NOTES_KEPT, Phase, SUPERSEDED_KEPT, Stage, Turn, Unit};
 
 /// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
 pub(super) fn begin_round(unit: &mut Unit, seats: Seats) {
@@ -95,6 +95,8 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
             unit.dry_run(by, pass);
             begin_turn(unit, Seat::Critic, Stage::Closing(handover), at);
         }
+        // What a judge decides is recorded with the dispute.
+        Seat::Judge => {}
         Seat::Critic => {
             unit.review(by, handover.round, Some(pass));
             unit.gate.steps.clone_from(&pass.steps);
@@ -158,7 +160,8 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
         Judged::Review { by, round } if verdict.reasons.contains(&Reason::TreeChanged) => {
             unit.ledger.retract(by, *round)
         }
-        Judged::Review { .. } | Judged::Checks => {}
+        Judged::Work if verdict.next == Next::Implement => return sent_back(unit, &verdict.reasons, at),
+        Judged::Work | Judged::Review { .. } | Judged::Checks => {}
         // The person wants it dealt with, so there is a fresh budget for that.
         Judged::Waiver => unit.renew_budget(),
         Judged::Merge => {
@@ -169,7 +172,7 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
     }
     match &verdict.clean {
         Some(review) => unit.rounds.streak.push(review.clone()),
-        None if verdict.next != Next::Recheck => unit.rounds.streak.clear(),
+        None if verdict.next != Next::Recheck && verdict.on != Judged::Work => unit.rounds.streak.clear(),
         None => {}
     }
     let next = match verdict.next {
@@ -184,7 +187,7 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
         Seat::Critic if verdict.clean.is_some() || verdict.seats != unit.rounds.seats => {
             seat(unit, verdict.seats.clone())
         }
-        Seat::Critic => {}
+        Seat::Critic | Seat::Judge => {}
     }
     begin_turn(unit, next, Stage::Opening, at);
 }
@@ -224,7 +227,7 @@ pub(super) fn set_stage(unit: &mut Unit, stage: Stage) {
 }
 
 /// The work goes back to its producer, in the same round.
-pub(super) fn sent_back(unit: &mut Unit, why: &[String], at: Moment) {
+fn sent_back(unit: &mut Unit, why: &[Reason], at: Moment) {
     unit.rounds.sent_back += 1;
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
     let turn = unit.last_turn_of(&unit.rounds.seats.producer);
@@ -258,7 +261,7 @@ pub(super) fn checked(unit: &mut Unit, receipt: &Receipt) {
 /// The reproducer of a finding was run. One that could not be run is tried again, then dropped.
 pub(super) fn reproduced(unit: &mut Unit, finding: FindingId, receipt: &Receipt) {
     if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
-        let tries = unit.evidence.could_not.entry(Unit::tries_of(finding)).or_default();
+        let tries = unit.evidence.could_not.entry(Evidence::tries_of(finding)).or_default();
         *tries += 1;
         if *tries < CHECK_TRIES {
             return;

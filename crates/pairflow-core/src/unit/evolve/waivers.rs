@@ -1,8 +1,9 @@
 //! What the person lives with, and what no longer.
 
+use crate::facts::Seat;
 use crate::log::{Control, Waivable};
 use crate::unit::evolve::turns::set_stage;
-use crate::unit::{Handover, Seat, Stage, Unit};
+use crate::unit::{Handover, Stage, Unit};
 
 /// A waiver of a check holds for this tree and for later ones, until it is taken back.
 pub(super) fn waived(unit: &mut Unit, control: &Control) {

@@ -1,6 +1,6 @@
 //! The end of a brief: the command lines that can end the turn, as they have to be typed in this bubble.
 
-use crate::rounds::Row;
+use crate::findings::Row;
 use crate::rules::{BubbleKind, DriverKind};
 use crate::unit::{Turn, Unit};
 use crate::view::markdown::Page;

@@ -1,10 +1,13 @@
 //! The brief of the reviewing agent.
 
+use crate::facts::RowState;
+use crate::facts::Seat;
+use crate::findings::{Row, feedback};
 use crate::ids::Party;
-use crate::rounds::policy::strict;
-use crate::rounds::{Row, RowState, feedback};
+use crate::policy::Facts;
+use crate::policy::Unmet;
 use crate::rules::BubbleKind;
-use crate::unit::{Seat, Turn, Unit};
+use crate::unit::{Turn, Unit};
 use crate::view::brief::severity::severities;
 use crate::view::brief::{BriefMaterial, Diff, Slice, Standard, commands, parts};
 use crate::view::markdown::Page;
@@ -227,9 +230,12 @@ fn work(page: &mut Page, unit: &Unit, slices: u32) {
 
 /// Whether a clean review by the holder of this turn would complete what is needed.
 fn would_be_last(unit: &Unit, turn: &Turn) -> bool {
-    let mut streak = unit.rounds.streak.clone();
-    streak.push(strict::review_by(unit, &turn.agent, unit.rounds.round));
-    strict::suffices(&unit.rules, &streak) && unit.checks_not_passed().is_empty()
+    let facts = unit.facts();
+    let review = facts.review_by(&turn.agent, unit.rounds.round);
+    let streak: Vec<_> = facts.streak.iter().chain([&review]).cloned().collect();
+    let unmet = unit.policy().unmet(Facts { streak: &streak, ..facts });
+    let reviews = |criterion: &Unmet| matches!(criterion, Unmet::Reviews { .. });
+    facts.checks_not_passed().next().is_none() && !unmet.iter().any(reviews)
 }
 
 fn report(page: &mut Page, unit: &Unit, last: bool) {

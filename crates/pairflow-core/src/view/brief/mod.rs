@@ -5,6 +5,7 @@
 
 mod commands;
 mod critic;
+mod judge;
 mod material;
 mod parts;
 mod producer;

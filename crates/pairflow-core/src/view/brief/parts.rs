@@ -1,10 +1,13 @@
 //! The sections that briefs share.
 
+use crate::facts::RowState;
+use crate::facts::Seat;
 use crate::facts::Snapshot;
+use crate::findings::{Row, Shown};
 use crate::ids::Party;
-use crate::rounds::{Row, RowState, Shown};
+use crate::policy::{CheckState, Said};
 use crate::rules::Prd;
-use crate::unit::{CheckState, Said, Seat, Turn, Unit};
+use crate::unit::{Turn, Unit};
 use crate::view::markdown::Page;
 use crate::view::messages::{criteria, scope};
 use crate::view::words::{change, changes, count, ended, one_line, rest, weakened};
@@ -173,7 +176,7 @@ pub(super) fn checks(page: &mut Page, unit: &Unit) {
     for check in &unit.rules.checks {
         let (command, name) = (one_line(&check.command), one_line(&check.name));
         match unit.check(&check.name) {
-            CheckState::Passed(receipt) => page.item(&match unit.flaky(&check.name) {
+            CheckState::Passed(receipt) => page.item(&match unit.evidence.flaky(&check.name) {
                 Some(failed) => {
                     format!("{name} ({command}): {}, then {} on the same tree", ended(failed), ended(receipt))
                 }

@@ -1,8 +1,9 @@
 //! The brief of the agent that makes the change.
 
+use crate::facts::Seat;
 use crate::ids::Party;
 use crate::rules::BubbleKind;
-use crate::unit::{Seat, Turn, Unit, failing};
+use crate::unit::{Turn, Unit};
 use crate::view::brief::{commands, parts};
 use crate::view::markdown::Page;
 use crate::view::words::one_line;
@@ -30,7 +31,7 @@ pub(super) fn brief(unit: &Unit, turn: &Turn) -> String {
 
 /// Says that the last hand-over has not been reviewed, and why.
 fn sent_back(page: &mut Page, unit: &Unit) {
-    let why = failing(unit);
+    let why = unit.failing();
     if unit.rounds.sent_back == 0 || why.is_empty() {
         return;
     }

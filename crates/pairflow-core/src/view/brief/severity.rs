@@ -1,6 +1,6 @@
 //! The four severities as a critic is told them: what each means, what it costs, and what it looks like.
 
-use crate::rounds::Severity;
+use crate::facts::Severity;
 use crate::rules::BubbleKind;
 use crate::view::markdown::Page;
 

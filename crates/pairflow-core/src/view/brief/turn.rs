@@ -1,7 +1,8 @@
 //! The brief of the present turn.
 
-use crate::unit::{Seat, Stage, Unit};
-use crate::view::brief::{BriefMaterial, critic, producer};
+use crate::facts::Seat;
+use crate::unit::{Stage, Unit};
+use crate::view::brief::{BriefMaterial, critic, judge, producer};
 
 /// Returns the brief of the present turn; nothing while no agent has the turn or is about to have it.
 pub fn brief(unit: &Unit, material: &BriefMaterial) -> Option<String> {
@@ -9,5 +10,6 @@ pub fn brief(unit: &Unit, material: &BriefMaterial) -> Option<String> {
     Some(match turn.seat {
         Seat::Producer => producer::brief(unit, turn),
         Seat::Critic => critic::brief(unit, turn, material),
+        Seat::Judge => judge::brief(unit, turn),
     })
 }

@@ -1,10 +1,10 @@
 //! Patches: files, hunks and coloured lines, as many as there is room for.
 
+use crate::safe::revealed;
 use crate::view::export::html::Html;
 use crate::view::export::links::{file_anchor, hunk_anchor};
 use crate::view::export::page::{LONGEST, View, section};
 use crate::view::export::patch::{FilePatch, Patch};
-use crate::view::safe::revealed;
 use crate::view::words::count;
 
 /// How many lines of the whole patch are shown.

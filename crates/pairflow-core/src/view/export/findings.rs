@@ -1,6 +1,6 @@
 //! The ledger: every finding, where it stands, and how it came there.
 
-use crate::rounds::{Row, Shown};
+use crate::findings::{Row, Shown};
 use crate::view::export::html::Html;
 use crate::view::export::links::finding_anchor;
 use crate::view::export::page::{View, section};

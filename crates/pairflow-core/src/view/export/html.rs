@@ -1,7 +1,7 @@
 //! The only place that writes markup. Tags and classes are ours, known when the program is built; every other text is
 //! made safe and escaped, so that none of it can become a tag, an attribute or an entity.
 
-use crate::view::safe::safe;
+use crate::safe::safe;
 
 /// How many characters of one text are shown at most.
 pub(super) const SHOWN: usize = 16_000;

@@ -1,6 +1,7 @@
 //! What people were asked, what they answered, and what they decided about the package.
 
 use crate::log::{Decision, GateDecision, QuestionKind};
+use crate::safe::safe;
 use crate::unit::{Phase, Unit};
 use crate::view::export::facts::{Asked, Decided};
 use crate::view::export::head::moment;
@@ -8,7 +9,6 @@ use crate::view::export::html::Html;
 use crate::view::export::links::{finding_anchor, message_anchor};
 use crate::view::export::page::{View, dropped, section};
 use crate::view::export::prose::blocks;
-use crate::view::safe::safe;
 use crate::view::words::called;
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {

@@ -1,10 +1,10 @@
 //! Foreign prose as HTML: paragraphs, lists, code, and links to what it refers to. A little Markdown is understood; the
 //! rest stays as it was typed.
 
+use crate::safe::safe;
 use crate::view::export::html::{Html, SHOWN};
 use crate::view::export::links::Links;
 use crate::view::package::statements::item;
-use crate::view::safe::safe;
 
 /// Adds one line of text.
 pub(super) fn inline(html: &mut Html, text: &str, links: &Links<'_>) {

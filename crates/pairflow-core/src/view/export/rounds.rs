@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::rounds::RoundRoles;
-use crate::unit::Seat;
+use crate::facts::RoundRoles;
+use crate::facts::Seat;
 use crate::view::export::changes::Room;
 use crate::view::export::facts::Handed;
 use crate::view::export::html::Html;
@@ -53,6 +53,7 @@ fn hand_over(html: &mut Html, view: &View<'_>, handed: &Handed) {
         Seat::Producer => " hands over",
         Seat::Critic if handed.findings.is_empty() => " reviews",
         Seat::Critic => " finds",
+        Seat::Judge => " decides",
     });
     html.raw(" ").link("dim", &message_anchor(handed.seq), "in the timeline").raw("</p>\n<blockquote>");
     blocks(html, &handed.summary, &view.links);

@@ -1,8 +1,8 @@
 //! The verdict: whether the work was accepted, and on which evidence. What agents explain stands beside it, each statement
 //! linked to what it refers to or marked.
 
-use crate::rounds::Certificate;
-use crate::unit::{Phase, Unit, unmet};
+use crate::facts::Certificate;
+use crate::unit::{Phase, Unit};
 use crate::view::export::html::Html;
 use crate::view::export::links::finding_anchor;
 use crate::view::export::page::{Checked, View, section};
@@ -131,7 +131,7 @@ fn waiting(html: &mut Html, view: &View<'_>) {
         return;
     }
     html.raw("<p>Missing for convergence:</p><ul>");
-    for criterion in unmet(unit, &unit.rounds.streak) {
+    for criterion in unit.unmet() {
         html.raw("<li>");
         inline(html, &criterion.to_string(), &view.links);
         html.raw("</li>");

@@ -1,7 +1,9 @@
 //! The commit message that is suggested: the task's title, and what the producers said last in each round.
 
-use crate::unit::{Said, Seat, Unit};
-use crate::view::safe::safe_line;
+use crate::facts::Seat;
+use crate::policy::Said;
+use crate::safe::safe_line;
+use crate::unit::Unit;
 use crate::view::words::{title, wrapped};
 
 /// How many columns a line takes.
@@ -49,7 +51,7 @@ fn item(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::safe::width;
+    use crate::safe::width;
 
     fn unit(task: &str, said: &[(u32, Seat, &str)]) -> Unit {
         let mut unit = Unit::new("b1".parse().expect("the name is valid"));

@@ -2,7 +2,7 @@
 //!
 //! A fenced block belongs to the statement before it. Each statement can then be held against what code knows.
 
-use crate::view::safe::safe;
+use crate::safe::safe;
 use crate::view::words::one_line;
 
 /// The most statements that are read out of one text.

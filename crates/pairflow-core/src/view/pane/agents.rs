@@ -3,11 +3,11 @@
 use crate::ids::AgentId;
 use crate::log::QuestionKind;
 use crate::rules::DriverKind;
+use crate::safe::width;
 use crate::unit::{Phase, Unit};
 use crate::view::inbox::open_questions;
 use crate::view::pane::sections::{Section, labelled};
 use crate::view::pane::{PaneLine, Scene, SeatNow, SeatStatus, Shade};
-use crate::view::safe::width;
 use crate::view::status::HeldNotice;
 use crate::view::words::age;
 

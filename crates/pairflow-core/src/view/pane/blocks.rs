@@ -1,17 +1,19 @@
 //! What each part of the view says.
 
 use crate::facts::Place;
+use crate::facts::Seat;
+use crate::facts::{RowState, Severity};
+use crate::findings::Row;
 use crate::log::Kind;
-use crate::rounds::{Row, RowState, Severity};
 use crate::rules::DriverKind;
+use crate::safe::width;
 use crate::time::Timestamp;
-use crate::unit::{Phase, Seat, Stage, StateName, Unit, missing_checks};
+use crate::unit::{Phase, Stage, StateName, Unit, missing_checks};
 use crate::view::inbox::{InboxItem, inbox};
 use crate::view::pane::line::wrapped;
 use crate::view::pane::scene::{CLOSE, turn_left};
 use crate::view::pane::sections::{LABEL, Section, labelled};
 use crate::view::pane::{PaneLine, Scene, Shade, silence_left};
-use crate::view::safe::width;
 use crate::view::status::{Stand, Status};
 use crate::view::timeline::TimelineRow;
 use crate::view::words::{UNCOUNTED, age, called, count, criterion, one_line, span, spent, title, up_to_cut};

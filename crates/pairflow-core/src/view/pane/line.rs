@@ -1,7 +1,7 @@
 //! A line made of pieces that are meant differently, and its exact width.
 
+use crate::safe::{safe_line, width};
 use crate::view::Tone;
-use crate::view::safe::{safe_line, width};
 
 /// How a piece of a line is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

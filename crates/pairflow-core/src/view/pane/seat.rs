@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Seat;
 use crate::ids::AgentId;
 use crate::time::Timestamp;
-use crate::unit::Seat;
 
 /// An agent as the supervisor sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,14 +1,15 @@
 //! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
 
 use crate::facts::Place;
+use crate::facts::RowState;
 use crate::ids::Party;
-use crate::rounds::RowState;
+use crate::policy::Spent;
 use crate::rules::Prd;
-use crate::unit::{Spent, StateName};
+use crate::safe::{safe_line, width};
+use crate::unit::StateName;
 use crate::view::Tone;
 use crate::view::foreign::last_recorded;
 use crate::view::inbox::ItemKind;
-use crate::view::safe::{safe_line, width};
 use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
 use crate::view::words::{UNCOUNTED, called, count, criterion, span, spent, up_to_cut, wrapped};
 

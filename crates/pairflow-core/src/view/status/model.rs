@@ -3,11 +3,13 @@
 use serde::{Serialize, Serializer};
 
 use crate::facts::Place;
+use crate::facts::{CleanReview, RowState, Severity};
+use crate::findings::Row;
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
-use crate::rounds::{CleanReview, Row, RowState, Severity};
+use crate::policy::{CheckState, MAX_LOOKS, Unmet};
 use crate::rules::{DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
-use crate::unit::{CheckState, MAX_LOOKS, OpenQuestion, Phase, StateName, Unit, Unmet, unmet};
+use crate::unit::{OpenQuestion, Phase, StateName, Unit};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
 use crate::view::{ForeignNotice, StateFields, TurnState};
@@ -388,7 +390,7 @@ fn findings(unit: &Unit) -> Vec<FindingShown> {
 }
 
 fn missing(unit: &Unit) -> Vec<Unmet> {
-    if unit.gate.certificate.is_some() { Vec::new() } else { unmet(unit, &unit.rounds.streak) }
+    if unit.gate.certificate.is_some() { Vec::new() } else { unit.unmet() }
 }
 
 /// Writes criteria for programs: in the words in which a claim of convergence is refused.

@@ -1,11 +1,11 @@
 //! Findings files as critics write them: four forms in, one claim out, and no way to approve by accident.
 
-use pairflow_core::ids::FindingId;
-use pairflow_core::rounds::feedback::{
+use pairflow_core::facts::{Class, Finding, Severity};
+use pairflow_core::findings::feedback::{
     BadFeedback, Claim, EXAMPLE, Feedback, MAX_DETAIL, MAX_FEEDBACK, MAX_FILE, MAX_REPRODUCER, read,
 };
-use pairflow_core::rounds::{Class, Finding, Severity};
-use pairflow_core::unit::{MAX_FINDINGS, MAX_TITLE};
+use pairflow_core::ids::FindingId;
+use pairflow_core::log::{MAX_FINDINGS, MAX_TITLE};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

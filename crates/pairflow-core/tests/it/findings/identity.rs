@@ -1,7 +1,7 @@
 //! The corpus of pairs of findings against the rule that joins them: no wrong join, and what is said again is recognised.
 
-use pairflow_core::rounds::Finding;
-use pairflow_core::rounds::identity::{reversed, same_claim};
+use pairflow_core::facts::Finding;
+use pairflow_core::findings::identity::{reversed, same_claim};
 use serde::Deserialize;
 
 use super::corpus::{SAME_LINES, THEMES};

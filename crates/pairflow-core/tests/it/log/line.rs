@@ -1,11 +1,11 @@
 //! One line of the log: what is written is read again, and nothing else is taken for it.
 
+use pairflow_core::facts::Answers;
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::line::{Expect, LineError, LineHash, MAX_LINE, decode, encode};
 use pairflow_core::log::{
     Body, Control, ControlAction, Delivery, Envelope, Event, Intent, Key, Lifecycle, Pass, Reply,
 };
-use pairflow_core::rounds::Answers;
 use pairflow_core::time::{Moment, Timestamp};
 use proptest::prelude::*;
 

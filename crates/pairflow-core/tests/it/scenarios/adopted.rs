@@ -125,7 +125,7 @@ fn a_reproducer_is_run_again() {
          codex: pass
          claude: pass P1 'no rollback' by './rollback'",
     );
-    assert_eq!(play.unit.to_reproduce().count(), 0);
+    assert_eq!(play.unit.facts().to_reproduce().count(), 0);
     play.line("adopted (hold)");
-    assert_eq!(play.unit.to_reproduce().count(), 1);
+    assert_eq!(play.unit.facts().to_reproduce().count(), 1);
 }

@@ -1,9 +1,9 @@
 //! Claims and what they are worth: one that asks for changes is never a clean review, and a certificate says what
 //! follows from the log, and nothing else.
 
+use pairflow_core::facts::{Certificate, CleanReview};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Body, Judged, Next, Verdict};
-use pairflow_core::rounds::{Certificate, CleanReview};
 use pairflow_core::unit::{Unfounded, VerdictStand, recompute, recompute_verdicts};
 use pairflow_testkit::script::{Play, broken, check, play};
 
@@ -131,9 +131,10 @@ fn every_kind_of_verdict_is_recomputed_from_the_log() {
         (review(&claude, 2), Next::Review),
         (review(&codex, 2), Next::Accept),
         (Judged::Merge, Next::Recheck),
+        (Judged::Work, Next::Accept),
     ];
     assert_eq!(recorded.collect::<Vec<_>>(), expected);
-    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Follows; 8]);
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Follows; 9]);
 }
 
 #[test]

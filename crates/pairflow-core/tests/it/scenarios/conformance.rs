@@ -1,8 +1,8 @@
 //! What every loop of two agents has to hold to, whatever its policy is called.
 
+use pairflow_core::facts::Finding;
+use pairflow_core::findings::feedback::read;
 use pairflow_core::log::Kind;
-use pairflow_core::rounds::Finding;
-use pairflow_core::rounds::feedback::read;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{Sent, check, play, samples};
 

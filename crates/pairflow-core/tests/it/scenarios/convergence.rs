@@ -276,6 +276,7 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
     let json = serde_json::to_value(play.unit.gate.certificate.unwrap()).unwrap();
     let expected = serde_json::json!({
         "policy": "strict",
+        "policy_version": 1,
         "max_rounds": 8,
         "tree": "tree1",
         "reviews": [

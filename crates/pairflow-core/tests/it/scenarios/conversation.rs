@@ -1,7 +1,8 @@
 //! Whose conversation an agent's program is in, and which one its next turn goes on in.
 
+use pairflow_core::facts::Seat;
 use pairflow_core::log::{Body, Lifecycle};
-use pairflow_core::unit::{AgentSession, Seat, evolve};
+use pairflow_core::unit::{AgentSession, evolve};
 use pairflow_testkit::script::{Play, play};
 
 /// Codex implements in `s1`, reviews twice in `s2` and `s3` while claude implements, and is to implement again.

@@ -4,8 +4,8 @@
 //! the log alone: no question open, every check passed on exactly this tree, nothing grave open or shown by a
 //! reproducer, two different agents' clean reviews of it. Only the waivers of the person are an excuse.
 
+use pairflow_core::facts::Seat;
 use pairflow_core::log::{Body, ControlAction, Kind};
-use pairflow_core::unit::Seat;
 use pairflow_testkit::script::{Play, play};
 use proptest::prelude::*;
 

@@ -1,6 +1,7 @@
 //! The ledger: one row for each claim over all rounds, owned by code.
 
-use pairflow_core::rounds::{CHANGES_KEPT, ROWS_KEPT, RowState};
+use pairflow_core::facts::RowState;
+use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::view::status::{Status, render};
 use pairflow_core::view::timeline::timeline;
 use pairflow_testkit::script::{Play, check, play};

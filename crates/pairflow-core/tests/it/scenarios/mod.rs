@@ -23,6 +23,7 @@ mod pane_answers;
 mod panes;
 mod pause;
 mod permits;
+mod policies;
 mod protocol;
 mod refusals;
 mod reproducer;

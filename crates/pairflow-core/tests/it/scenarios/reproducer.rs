@@ -1,8 +1,9 @@
 //! Findings that bring a command which fails: then pairflow, not a critic, says when they are fixed.
 
 use pairflow_core::facts::Outcome;
+use pairflow_core::findings::REPRODUCERS;
+use pairflow_core::findings::Shown;
 use pairflow_core::log::{Body, Evidence};
-use pairflow_core::rounds::{REPRODUCERS, Shown};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;

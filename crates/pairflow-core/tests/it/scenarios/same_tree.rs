@@ -1,7 +1,7 @@
 //! A tree that is looked at twice: what was found, asked or measured the first time does not vanish with the second.
 
-use pairflow_core::rounds::Severity;
-use pairflow_core::unit::CheckState;
+use pairflow_core::facts::Severity;
+use pairflow_core::policy::CheckState;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_testkit::script::{check, play};
@@ -173,7 +173,7 @@ fn a_failed_check_is_missing_until_it_ran_again() {
     );
     assert_eq!(play.unit.check("test"), CheckState::Missing);
     assert_eq!(play.unit.evidence.superseded.len(), 1);
-    assert_eq!(play.unit.flaky("test"), None);
+    assert_eq!(play.unit.evidence.flaky("test"), None);
 }
 
 #[test]
@@ -188,6 +188,6 @@ fn a_check_is_flaky_only_while_the_tree_is_the_same() {
          codex edits a.rs
          codex: pass 'mended'",
     );
-    assert_eq!(play.unit.flaky("test"), None);
+    assert_eq!(play.unit.evidence.flaky("test"), None);
     assert!(play.unit.evidence.superseded.is_empty());
 }

@@ -1,8 +1,9 @@
 //! Evidence before opinions: work on which a check or a reproducer fails goes back before a review is paid for.
 
 use pairflow_core::facts::Place;
-use pairflow_core::log::{Body, Evidence, Lifecycle};
-use pairflow_core::unit::{SEND_BACKS, Seat};
+use pairflow_core::facts::Seat;
+use pairflow_core::log::{Body, Evidence, Judged, Next};
+use pairflow_core::policy::told;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;
@@ -13,7 +14,9 @@ use super::ledger::rows;
 /// What the log says about work that went back: to whom, and why.
 fn sent_back(play: &Play) -> Vec<String> {
     let facts = play.log.iter().filter_map(|envelope| match &envelope.event.body {
-        Body::Lifecycle(Lifecycle::SentBack { agent, why }) => Some(format!("{agent}: {}", why.join(", "))),
+        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
+            Some(format!("{}: {}", verdict.seats.producer, told(&verdict.reasons).join(", ")))
+        }
         _ => None,
     });
     facts.collect()
@@ -47,7 +50,7 @@ fn a_failing_check_sends_the_work_back_in_the_same_round_and_costs_no_review() {
 fn after_three_times_in_a_row_a_critic_looks_at_it_all_the_same_and_the_next_round_counts_anew() {
     let mut play = play("start\ntest fails\ncodex edits a.rs\ncodex: pass 'try 0'");
     for round in 1..=2 {
-        for again in 1..=SEND_BACKS {
+        for again in 1..=3 {
             assert_eq!((play.unit.rounds.sent_back, play.unit.rounds.round), (again, round));
             play.line("codex edits a.rs");
             play.line(&format!("codex: pass 'try {again} of {round}'"));

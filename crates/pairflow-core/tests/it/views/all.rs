@@ -1,16 +1,18 @@
 //! What people, agents and programs are shown of a bubble, in every state that matters, and whatever the texts are.
 
+use pairflow_core::facts::{Explanation, Finding};
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, Warning, Workspace};
-use pairflow_core::rounds::{Explanation, Finding};
+use pairflow_core::log::{MAX_TEXT, MAX_TITLE};
+use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
+use pairflow_core::safe::{steers, width};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, HeadSeen, MAX_TEXT, MAX_TITLE, PassCommand, Seen, Unit, create, evolve, handle};
+use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seen, Unit, create, evolve};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::{inbox, inbox_ndjson};
 use pairflow_core::view::messages::{MessageFile, message_file};
-use pairflow_core::view::safe::{steers, width};
 use pairflow_core::view::status::{LABEL_COLUMNS, Status, render};
 use pairflow_core::view::timeline::{TimelineState, timeline};
 

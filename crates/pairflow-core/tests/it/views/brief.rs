@@ -3,11 +3,12 @@
 
 use std::path::Path;
 
-use pairflow_core::rounds::{Answers, Dispute, Finding, Step, StepName};
+use pairflow_core::facts::{Answers, Dispute, Finding, Step, StepName};
+use pairflow_core::policy::Unmet;
 use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
-use pairflow_core::unit::{Command, PassCommand, Refusal, Seen, Unmet};
+use pairflow_core::safe::steers;
+use pairflow_core::unit::{Command, PassCommand, Refusal, Seen};
 use pairflow_core::view::brief::{BriefMaterial, Diff, Slice, Standard, brief, pieces, standby};
-use pairflow_core::view::safe::steers;
 use pairflow_testkit::script::compare_document;
 
 use crate::support::play::{Play, finding, ids, pass, rules};
@@ -285,7 +286,7 @@ fn convergence_needs_every_slice_too() {
         by: "codex".parse().unwrap(),
         summary: "done".to_owned(),
         refs: Vec::new(),
-        explanation: Some(pairflow_core::rounds::Explanation {
+        explanation: Some(pairflow_core::facts::Explanation {
             what: "a".to_owned(),
             why: "b".to_owned(),
             risks: "c".to_owned(),

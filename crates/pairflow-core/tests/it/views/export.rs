@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use pairflow_core::facts::Finding;
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle, Pass};
-use pairflow_core::rounds::Finding;
 use pairflow_core::view::export::{Checked, Export, Facts, Patches, render};
 use pairflow_testkit::script::{Play, play};
 use proptest::prelude::*;

@@ -8,7 +8,7 @@ use pairflow_agents::spec::{OldestVersion, Version, spec_of};
 use pairflow_core::config::Layer;
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::CustomAgent;
-use pairflow_core::view::safe::safe_line;
+use pairflow_core::safe::safe_line;
 use pairflow_engine::process::{Cancel, CommandLine, Job, run};
 
 use super::report::Report;

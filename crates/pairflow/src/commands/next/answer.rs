@@ -2,9 +2,9 @@
 
 use pairflow_core::ids::MsgId;
 use pairflow_core::log::Decision;
+use pairflow_core::safe::revealed_bytes;
 use pairflow_core::unit::{Command, Phase};
 use pairflow_core::view::inbox::ItemKind;
-use pairflow_core::view::safe::revealed_bytes;
 use pairflow_engine::verbs::{DiffOf, diff};
 
 use super::Open;

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use pairflow_core::view::safe::steers;
+use pairflow_core::safe::steers;
 use pairflow_testkit::home::{Home, Ran};
 use serde_json::Value;
 

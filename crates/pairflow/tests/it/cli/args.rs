@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
 use pairflow::commands::common::{BubbleArg, DecisionArg, DriverArg, IntentArg, WorkModeArg};
 use pairflow::commands::*;
-use pairflow_core::rounds::Severity;
+use pairflow_core::facts::Severity;
 
 fn parse<A: Args + FromArgMatches>(args: &[&str]) -> Result<A, clap::Error> {
     let command = A::augment_args(Command::new("test").no_binary_name(true));

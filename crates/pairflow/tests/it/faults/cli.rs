@@ -84,7 +84,7 @@ fn escape_sequences_in_a_question_reach_no_terminal() {
     ];
     for args in reads {
         let ran = home.pairflow(args).ok().says("May I?");
-        let harmful = |c: char| c != '\n' && pairflow_core::view::safe::steers(c);
+        let harmful = |c: char| c != '\n' && pairflow_core::safe::steers(c);
         assert!(!ran.stdout.contains(harmful) && !ran.stderr.contains(harmful), "{args:?}: {ran:?}");
     }
     assert_eq!(home.status("b1")["questions"][0]["question"], evil, "programs get what was asked");

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use pairflow_agents::PaneDriver;
 use pairflow_agents::spec::dialog_on;
+use pairflow_core::facts::Seat;
 use pairflow_core::rules::{CustomAgent, Permissions};
-use pairflow_core::unit::Seat;
 use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, SeatStart, Session};
 use pairflow_engine::process::MARK;
 use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, Slot, agent_clis};

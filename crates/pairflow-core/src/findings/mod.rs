@@ -1,0 +1,7 @@
+//! The findings of a bubble: how a review is read, which claims are the same, and the ledger that keeps them.
+
+pub mod feedback;
+pub mod identity;
+mod ledger;
+
+pub use ledger::*;

@@ -1,0 +1,30 @@
+//! A policy of the tests: whatever a review says, the work is accepted once its checks pass. It shows what a policy has to
+//! say for itself, and what the seam gives it.
+
+use crate::log::{Next, Reason};
+use crate::policy::{Conclusion, Facts, Look, Policy};
+
+/// Accepts after any review.
+pub(super) struct AnyReview;
+
+impl Policy for AnyReview {
+    fn name(&self) -> &'static str {
+        "any_review"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn after_review(&self, facts: Facts<'_>, look: &Look<'_>) -> Conclusion {
+        let clean = Some(facts.review_by(look.by, look.round));
+        let seats = facts.rounds.seats.clone();
+        match facts.checks_not_passed().next() {
+            None => Conclusion { clean, next: Next::Accept, seats, reasons: vec![Reason::ReviewsSuffice] },
+            Some(check) => {
+                let reasons = vec![Reason::CheckFails { check: check.to_owned() }];
+                Conclusion { clean: None, next: Next::Implement, seats, reasons }
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The seam between the machine and the rules of a loop: what a policy is asked, and the list of all policies.
+
+use crate::facts::{Certificate, CleanReview, Seat, Seats};
+use crate::ids::AgentId;
+use crate::log::{Judged, Next, Question, Reason, Verdict, Waivable};
+use crate::policy::{Facts, Unmet, certify, criteria, questions, single, strict};
+#[cfg(feature = "test-policies")]
+use crate::policy::{any_review, panics};
+
+/// The most reviews of one budget, however many rounds they belong to.
+pub const MAX_LOOKS: u32 = 12;
+
+/// Every policy. A new one is a file of its own and a line here.
+const ALL: &[&dyn Policy] = &[
+    &strict::Strict,
+    &single::Single,
+    #[cfg(feature = "test-policies")]
+    &any_review::AnyReview,
+    #[cfg(feature = "test-policies")]
+    &panics::Panics,
+];
+
+/// The rules of a loop.
+///
+/// Each method is a function of its arguments. What it says is recorded, so a changed rule needs another version.
+pub trait Policy: Sync {
+    /// Its name in rules, verdicts and certificates.
+    fn name(&self) -> &'static str;
+
+    /// The version of its rules.
+    fn version(&self) -> u32;
+
+    /// Work was handed over, or the base was merged into it, and everything that had to be run on it has been.
+    fn after_work(&self, facts: Facts<'_>) -> After {
+        let _ = facts;
+        After::Review
+    }
+
+    /// A review was handed over, and the tree that it left is recorded.
+    fn after_review(&self, facts: Facts<'_>, look: &Look<'_>) -> Conclusion;
+
+    /// The turn of `seat` is next: what a person is asked first if the loop has used up what it may use by itself.
+    fn at_cap(&self, facts: Facts<'_>, seat: Seat) -> Option<Question> {
+        questions::cap(facts, seat)
+    }
+
+    /// The turn of `seat` is next: what else a person has to decide first.
+    fn question(&self, facts: Facts<'_>, seat: Seat) -> Option<Question> {
+        let _ = (facts, seat);
+        None
+    }
+
+    /// Returns every criterion of acceptance that does not hold yet.
+    fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {
+        criteria::evidence(facts).collect()
+    }
+
+    /// Writes down what is accepted, with what a person `waived`. Returns nothing while a required check has not passed.
+    fn certify(&self, facts: Facts<'_>, waived: Vec<String>) -> Option<Certificate> {
+        certify(self.name(), self.version(), facts, waived)
+    }
+}
+
+/// What follows from work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum After {
+    /// A review, as the loop goes. Nothing is recorded.
+    Review,
+    /// Something else.
+    Concluded(Conclusion),
+    /// A person has to decide first.
+    Ask(Question),
+}
+
+/// What a policy concludes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The clean review that it adds.
+    pub clean: Option<CleanReview>,
+    /// What comes next.
+    pub next: Next,
+    /// Who sits where from now on.
+    pub seats: Seats,
+    /// Why.
+    pub reasons: Vec<Reason>,
+}
+
+/// A review whose tree is recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// Who reviewed.
+    pub by: &'a AgentId,
+    /// In which round.
+    pub round: u32,
+    /// Whether it wants a person to decide first.
+    pub discuss: bool,
+    /// Whether files changed during it.
+    pub tree_changed: bool,
+    /// Whether the person changed checks after it.
+    pub checks_changed: bool,
+    /// What the person waived after it. A review that asked for changes does not become clean by that.
+    pub waived_later: &'a [Waivable],
+}
+
+impl Conclusion {
+    /// Makes it the verdict of `policy` on something.
+    pub fn verdict(self, policy: &dyn Policy, on: Judged) -> Verdict {
+        let Self { clean, next, seats, reasons } = self;
+        Verdict { policy: policy.name().to_owned(), version: policy.version(), on, clean, next, seats, reasons }
+    }
+}
+
+/// Returns the policy called `name`.
+pub fn named(name: &str) -> Option<&'static dyn Policy> {
+    ALL.iter().copied().find(|policy| policy.name() == name)
+}
+
+/// Returns the policy called `name`; if this pairflow does not know it, one under which nothing is accepted.
+pub fn known(name: &str) -> &'static dyn Policy {
+    named(name).unwrap_or(&Unknown)
+}
+
+/// Returns the policy that gave a recorded verdict, if its rules are known here in that version.
+pub fn recorded(verdict: &Verdict) -> Option<&'static dyn Policy> {
+    named(&verdict.policy).filter(|policy| policy.version() == verdict.version)
+}
+
+/// Stands for a policy that this pairflow does not know.
+struct Unknown;
+
+impl Policy for Unknown {
+    fn name(&self) -> &'static str {
+        "unknown"
+    }
+
+    fn version(&self) -> u32 {
+        0
+    }
+
+    fn after_review(&self, facts: Facts<'_>, _look: &Look<'_>) -> Conclusion {
+        Conclusion { clean: None, next: Next::Stay, seats: facts.rounds.seats.clone(), reasons: Vec::new() }
+    }
+
+    fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {
+        vec![Unmet::UnknownPolicy(facts.rules.policy.clone())]
+    }
+
+    fn certify(&self, _facts: Facts<'_>, _waived: Vec<String>) -> Option<Certificate> {
+        None
+    }
+}

@@ -1,0 +1,37 @@
+//! The `single` policy: one agent, checked by pairflow, reviewed by nobody.
+
+use crate::log::{Next, Reason};
+use crate::policy::send_back::{concluded, send_back};
+use crate::policy::{After, Conclusion, Facts, Look, Policy, questions};
+
+/// The policy of a task without a reviewer.
+pub(super) struct Single;
+
+impl Policy for Single {
+    fn name(&self) -> &'static str {
+        "single"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn after_work(&self, facts: Facts<'_>) -> After {
+        let why = facts.failing();
+        if why.is_empty() {
+            return concluded(facts, Next::Accept, vec![Reason::ChecksSuffice]);
+        }
+        match send_back(facts, why.clone()) {
+            // There is nobody to look at it all the same.
+            After::Review => After::Ask(questions::fails_again(facts, &why)),
+            after => after,
+        }
+    }
+
+    /// Nobody reviews; if somebody does, the work goes on from there.
+    fn after_review(&self, facts: Facts<'_>, _look: &Look<'_>) -> Conclusion {
+        let (seats, reasons) = (facts.rounds.seats.clone(), facts.objections(&[]));
+        let next = if reasons.is_empty() { Next::Accept } else { Next::Implement };
+        Conclusion { clean: None, next, seats, reasons }
+    }
+}

@@ -1,3 +1,0 @@
-//! The rules of a loop, one policy a file.
-
-pub mod strict;

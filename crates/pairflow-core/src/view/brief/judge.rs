@@ -1,0 +1,30 @@
+//! The brief of the agent that decides a dispute: both arguments, without the names of those who made them.
+
+use crate::facts::RowState;
+use crate::findings::Row;
+use crate::unit::{Turn, Unit};
+use crate::view::brief::parts;
+use crate::view::markdown::Page;
+use crate::view::words::one_line;
+
+/// Returns the brief of a judge.
+pub(super) fn brief(unit: &Unit, turn: &Turn) -> String {
+    let mut page = parts::page(unit, turn);
+    let (agent, id) = (&turn.agent, &unit.id);
+    page.line(&format!(
+        "You are {agent}, the judge of a dispute in bubble {id}. Read the tree in the worktree; change nothing."
+    ));
+    parts::task(&mut page, unit);
+    parts::place(&mut page, unit);
+    page.section("The dispute");
+    unit.ledger.open().filter(|row| row.state == RowState::Disputed).for_each(|row| dispute(&mut page, row));
+    parts::checks(&mut page, unit);
+    page.finish()
+}
+
+/// Adds what both sides say of one finding.
+fn dispute(page: &mut Page, row: &Row) {
+    page.line(&format!("{}: {}", one_line(&row.short()), one_line(&row.detail)));
+    let against = row.history.iter().rev().find(|change| change.to == RowState::Disputed);
+    page.line(&format!("Against it: {}", against.map_or_else(String::new, |change| one_line(&change.note))));
+}

@@ -1,0 +1,93 @@
+//! Other rules of the loop than those of a bubble, behind the same seam.
+
+use pairflow_core::log::{Body, Envelope, Lifecycle};
+use pairflow_core::policy::Unmet;
+use pairflow_core::unit::{Unit, evolve};
+use pairflow_testkit::script::{Play, check, play};
+
+#[test]
+fn single_accepts_work_whose_checks_pass_and_nobody_reviews_it() {
+    check(
+        "given policy single
+         start
+         codex edits a.rs
+         codex: pass
+         human: approve",
+        "#1 RUNNING codex implementer round 1
+         #2 READY_FOR_APPROVAL round 1 tree1
+         #3 APPROVED_FOR_COMMIT tree1",
+    );
+    let play = play("given policy single\nstart\ncodex edits a.rs\ncodex: pass");
+    let certificate = play.unit.gate.certificate.as_ref().unwrap();
+    assert_eq!((certificate.policy.as_str(), certificate.reviews.len()), ("single", 0));
+    assert!(play.package().contains("accepted under the policy `single`, reviewed clean by nobody"));
+}
+
+#[test]
+fn single_sends_failing_work_back_and_asks_about_the_same_failure() {
+    let mut play = play("given policy single\nstart\ntest fails\ncodex edits a.rs\ncodex: pass");
+    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "codex");
+    assert_eq!((play.unit.rounds.round, play.unit.rounds.sent_back), (1, 1));
+    play.line("codex: pass 'again'");
+    let question = play.unit.gate.questions[0].in_short();
+    assert_eq!(question, "codex handed over the same files again, and the check 'test' fails.");
+}
+
+#[test]
+fn single_never_gives_failing_work_to_a_reviewer() {
+    let mut play = play("given policy single\nstart\ntest fails");
+    for n in 1..=4 {
+        play.line(&format!("codex edits f{n}.rs"));
+        play.line("codex: pass 'try'");
+    }
+    assert_eq!(play.unit.gate.questions.len(), 1, "{:?}", play.lines);
+    assert_eq!(play.unit.rounds.spent.looks, 0);
+}
+
+#[test]
+fn a_policy_of_forty_lines_accepts_after_any_review() {
+    check(
+        "given policy any_review
+         start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'",
+        "#1 RUNNING codex implementer round 1
+         #2 RUNNING claude reviewer round 1
+         #3 READY_FOR_APPROVAL round 1 tree1",
+    );
+}
+
+/// A started bubble of a policy that nobody here knows.
+fn of_another_pairflow() -> Play {
+    let mut play = play("start\ncodex edits a.rs");
+    play.unit.rules.policy = "unheard_of".to_owned();
+    play
+}
+
+#[test]
+fn nothing_happens_under_a_policy_that_is_not_known() {
+    let mut play = of_another_pairflow();
+    play.line("codex: pass");
+    let refused = "refused: this pairflow does not know the policy 'unheard_of' of this bubble";
+    assert_eq!(play.lines.last().unwrap(), refused);
+    assert_eq!(play.unit.unmet(), [Unmet::UnknownPolicy("unheard_of".to_owned())]);
+}
+
+#[test]
+fn a_replay_asks_no_policy() {
+    let play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean\nhuman: approve");
+    let blind = |envelope: &Envelope| {
+        let mut envelope = envelope.clone();
+        if let Body::Lifecycle(Lifecycle::Created { rules, .. } | Lifecycle::StartRequested { rules }) =
+            &mut envelope.event.body
+        {
+            rules.policy = "panics".to_owned();
+        }
+        envelope
+    };
+    let mut unit = play.log.iter().map(blind).fold(Unit::new(play.unit.id.clone()), |unit, one| evolve(unit, &one));
+    assert_eq!(unit.rules.policy, "panics");
+    unit.rules.policy.clone_from(&play.unit.rules.policy);
+    assert_eq!(unit, play.unit);
+}
