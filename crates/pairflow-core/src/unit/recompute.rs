@@ -12,75 +12,72 @@ use crate::unit::{Unit, advance};
 
 /// What became of a verdict when it was computed again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recomputed<'a> {
-    /// The number of its line.
+pub struct Recomputed {
+    /// The number of its line, or of the line that it should stand after.
     pub seq: u64,
-    /// What is recorded.
-    pub verdict: &'a Verdict,
     /// Whether it follows from the lines before it.
     pub stand: VerdictStand,
 }
 
 /// Whether a recorded verdict follows from the lines before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VerdictStand {
     /// It does.
     Follows,
     /// The rules conclude something else.
     Differs,
+    /// The rules conclude one, and none is recorded.
+    Missing,
     /// The rules are not known here: it is of another policy, or of another version of its rules.
-    NotRecomputed,
+    NotRecomputed {
+        /// The policy.
+        policy: String,
+        /// The version of its rules.
+        version: u32,
+    },
 }
 
 /// Recomputes every verdict of a log, each from the state before the facts that led to it.
-pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>) -> Vec<Recomputed<'a>> {
+pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>) -> Vec<Recomputed> {
     let mut unit = Unit::new(id.clone());
     let mut recomputed = Vec::new();
-    let (mut cause, mut more): (Option<(Unit, &Envelope)>, u32) = (None, 0);
+    // The verdict that the facts of the present append lead to and that has not been met yet.
+    let mut owed: Option<Verdict> = None;
     for envelope in log {
-        if more == 0 {
-            cause = None;
-        }
-        if cause.is_none() && leads_to_verdict(&envelope.event.body) {
-            cause = Some((unit.clone(), envelope));
-        }
+        let seq = envelope.seq;
         if let Body::Verdict(verdict) = &envelope.event.body {
-            let stand =
-                match cause.as_ref().and_then(|(before, cause)| expected(before, &cause.event.body, &verdict.on)) {
-                    _ if policy::recorded(verdict).is_none() => VerdictStand::NotRecomputed,
-                    _ if verdict.on == Judged::Work && verdict_on_work(&unit).as_ref() == Some(verdict) => {
-                        VerdictStand::Follows
-                    }
-                    Some(expected) if expected == *verdict => VerdictStand::Follows,
-                    _ => VerdictStand::Differs,
-                };
-            recomputed.push(Recomputed { seq: envelope.seq, verdict, stand });
+            let expected = match verdict.on {
+                Judged::Work => verdict_on_work(&unit),
+                _ => owed.take(),
+            };
+            let stand = match expected {
+                _ if policy::recorded(verdict).is_none() => {
+                    let (policy, version) = (verdict.policy.clone(), verdict.version);
+                    VerdictStand::NotRecomputed { policy, version }
+                }
+                Some(expected) if expected == *verdict => VerdictStand::Follows,
+                _ => VerdictStand::Differs,
+            };
+            recomputed.push(Recomputed { seq, stand });
         }
-        more = envelope.more;
+        owed = owed.or_else(|| expected(&unit, &envelope.event.body));
+        if envelope.more == 0 && owed.take().is_some_and(|owed| policy::recorded(&owed).is_some()) {
+            recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
+        }
         advance(&mut unit, envelope);
     }
     recomputed
 }
 
-/// Whether a verdict may follow from a fact.
-fn leads_to_verdict(body: &Body) -> bool {
-    match body {
-        Body::Evidence(Evidence::Snapshot { .. }) => true,
-        Body::Control(control) => control.action == ControlAction::Withdraw,
-        Body::Lifecycle(Lifecycle::Configured { .. } | Lifecycle::Updated { .. }) => true,
-        _ => false,
-    }
-}
-
-/// The verdict that follows from a fact in the state before it, if it is about the same.
-fn expected(before: &Unit, cause: &Body, on: &Judged) -> Option<Verdict> {
-    match (cause, on) {
-        (Body::Evidence(Evidence::Snapshot { snapshot }), Judged::Review { .. }) => verdict_on_review(before, snapshot),
-        (Body::Control(control), Judged::Waiver) => verdict_without_waiver(before, control.waived.as_ref()?),
-        (Body::Lifecycle(Lifecycle::Configured { rules, .. }), Judged::Checks) => verdict_with_rules(before, rules),
-        (Body::Lifecycle(Lifecycle::Updated { same_patch, .. }), Judged::Merge) => {
-            verdict_on_merge(before, *same_patch)
+/// The verdict that a fact leads to by itself, in the state before it.
+fn expected(before: &Unit, fact: &Body) -> Option<Verdict> {
+    match fact {
+        Body::Evidence(Evidence::Snapshot { snapshot }) => verdict_on_review(before, snapshot),
+        Body::Control(control) if control.action == ControlAction::Withdraw => {
+            verdict_without_waiver(before, control.waived.as_ref()?)
         }
+        Body::Lifecycle(Lifecycle::Configured { rules, .. }) => verdict_with_rules(before, rules),
+        Body::Lifecycle(Lifecycle::Updated { same_patch, .. }) => verdict_on_merge(before, *same_patch),
         _ => None,
     }
 }

@@ -291,19 +291,28 @@ fn kept_reviews(bubble: &Bubble, unit: &Unit, envelopes: &[Envelope]) -> Vec<Ver
 /// Every verdict follows from what stood in the log before it. Those of rules that are not known here are not recomputed.
 fn verdicts(envelopes: &[Envelope], bubble: &Bubble) -> Vec<VerifyRow> {
     let recomputed = recompute_verdicts(&bubble.id, envelopes);
-    let (unknown, known): (Vec<_>, Vec<_>) =
-        recomputed.iter().partition(|one| one.stand == VerdictStand::NotRecomputed);
-    let rules = |one: &&Recomputed<'_>| format!("{} version {}", one.verdict.policy, one.verdict.version);
-    let unknown_rules: BTreeSet<_> = unknown.iter().map(rules).collect();
+    let unknown = |one: &Recomputed| match &one.stand {
+        VerdictStand::NotRecomputed { policy, version } => Some(format!("{policy} version {version}")),
+        _ => None,
+    };
+    let unknown_rules: BTreeSet<_> = recomputed.iter().filter_map(unknown).collect();
+    let known: Vec<_> = recomputed.iter().filter(|one| unknown(one).is_none()).collect();
     let mut rows: Vec<_> = unknown_rules
         .into_iter()
         .map(|rules| unchecked(format!("verdicts: not recomputed, this pairflow does not know the rules of {rules}")))
         .collect();
     if !known.is_empty() {
-        let differ = known.iter().filter(|one| one.stand == VerdictStand::Differs);
-        let differ = differ.map(|one| one.seq.to_string()).collect::<Vec<_>>().join(", ");
-        let problem = format!("the rules conclude something else than line {differ} of the log says");
-        let result = if differ.is_empty() { Ok(()) } else { Err(problem) };
+        let lines = |stand: VerdictStand| {
+            let lines = known.iter().filter(|one| one.stand == stand).map(|one| one.seq.to_string());
+            lines.collect::<Vec<_>>().join(", ")
+        };
+        let result = match (lines(VerdictStand::Differs), lines(VerdictStand::Missing)) {
+            (differ, missing) if differ.is_empty() && missing.is_empty() => Ok(()),
+            (differ, missing) if missing.is_empty() => {
+                Err(format!("the rules conclude something else than line {differ} of the log says"))
+            }
+            (_, missing) => Err(format!("the verdict is missing that follows from line {missing} of the log")),
+        };
         rows.push(row("verdicts: follow from the log", result));
     }
     rows

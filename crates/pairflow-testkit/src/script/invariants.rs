@@ -155,7 +155,7 @@ fn certificate_follows(unit: &Unit, log: &[Envelope]) -> bool {
 /// Like the certificate, and once more at the end of a bubble that was never accepted.
 fn verdicts_follow(unit: &Unit, log: &[Envelope]) -> bool {
     let looked_at = matches!(unit.phase, Phase::ReadyForApproval(_)) || unit.phase.is_final();
-    let follows = |one: &Recomputed<'_>| one.stand == VerdictStand::Follows;
+    let follows = |one: &Recomputed| one.stand == VerdictStand::Follows;
     !looked_at || recompute_verdicts(&unit.id, log).iter().all(follows)
 }
 

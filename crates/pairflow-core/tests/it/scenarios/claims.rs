@@ -110,7 +110,7 @@ fn verdicts(play: &Play, change: impl Fn(&mut Verdict)) -> Vec<VerdictStand> {
             change(verdict);
         }
     }
-    recompute_verdicts(&play.unit.id, &log).iter().map(|one| one.stand).collect()
+    recompute_verdicts(&play.unit.id, &log).into_iter().map(|one| one.stand).collect()
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn every_kind_of_verdict_is_recomputed_from_the_log() {
         (Judged::Work, Next::Accept),
     ];
     assert_eq!(recorded.collect::<Vec<_>>(), expected);
-    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Follows; 9]);
+    assert_eq!(verdicts(&play, |_| {}), vec![VerdictStand::Follows; 9]);
 }
 
 #[test]
@@ -152,6 +152,16 @@ fn a_changed_verdict_is_found() {
 #[test]
 fn a_verdict_of_rules_that_are_not_known_here_is_not_recomputed() {
     let play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
-    assert_eq!(verdicts(&play, |one| one.version = 2), [VerdictStand::NotRecomputed]);
-    assert_eq!(verdicts(&play, |one| one.policy = "paired".to_owned()), [VerdictStand::NotRecomputed]);
+    let unknown = |policy: &str, version| [VerdictStand::NotRecomputed { policy: policy.to_owned(), version }];
+    assert_eq!(verdicts(&play, |one| one.version = 2), unknown("strict", 2));
+    assert_eq!(verdicts(&play, |one| one.policy = "paired".to_owned()), unknown("paired", 1));
+}
+
+#[test]
+fn a_verdict_that_is_missing_after_a_review_is_found() {
+    let mut play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
+    let at = play.log.iter().position(|envelope| matches!(envelope.event.body, Body::Verdict(_))).unwrap();
+    play.log.truncate(at);
+    play.log[at - 1].more = 0;
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Missing]);
 }
