@@ -25,6 +25,7 @@ mod thin_modules;
 mod tokens;
 mod tree;
 mod unfinished;
+mod ways;
 
 pub(crate) use rules::run;
 pub(crate) use tree::root;

@@ -6,7 +6,7 @@ use super::tree::{Problem, Tree};
 use super::{
     anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, layers, module_docs, one_git,
     pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules, tree,
-    unfinished,
+    unfinished, ways,
 };
 use crate::say;
 
@@ -30,6 +30,7 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     dependencies::check,
     scattered_ids::check,
     requirements::check,
+    ways::check,
 ];
 
 /// Checks the whole project and prints one line a problem.
