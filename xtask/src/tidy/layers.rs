@@ -72,8 +72,6 @@ const KNOWN: Known = Known {
     ],
     cycles: &[
         "pairflow-core::config",
-        "pairflow-core::gates::document",
-        "pairflow-core::gates::test_change",
         "pairflow-core::log",
         "pairflow-core::unit",
         "pairflow-core::unit::evolve",
