@@ -1,4 +1,5 @@
-//! The verbs that need more than one append: they ask, have the effect carried out, and wait until it is confirmed.
+//! The verbs that need more than one append, or look at the world before it: they ask, have the effect carried out, and wait
+//! until it is confirmed.
 
 mod adopt;
 mod attach;
