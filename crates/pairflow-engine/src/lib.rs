@@ -20,6 +20,7 @@ pub mod seat;
 pub mod stage;
 pub mod store;
 pub mod supervise;
+pub mod supervisor_client;
 pub mod tmux;
 pub mod verbs;
 pub mod workspace;

@@ -10,14 +10,15 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use clap::error::ErrorKind;
 
-use crate::app::{App, quoted};
-use crate::commands::common::BubbleArg;
+use crate::app::{App, Grammar, quoted};
+use crate::args::BubbleArg;
 use crate::commands::merge;
+use crate::entry::{CommandEntry, Group, HOME};
 use crate::exit::{CommandError, Exit};
 use crate::help;
 use crate::out::{ColorChoice, Out};
 use crate::suggest;
-use crate::table::{CommandEntry, Group, HOME, TABLE, find};
+use crate::table::{TABLE, find, takes_repo, tree};
 use crate::world::World;
 
 /// Runs the program in `world` and returns what its process has to end with.
@@ -29,7 +30,7 @@ pub fn main_with(world: World) -> ExitCode {
 pub(crate) fn run(mut world: World) -> Exit {
     let args = std::mem::take(&mut world.args);
     let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    let (mut app, mut out) = App::split(world);
+    let (mut app, mut out) = App::split(world, Grammar { takes_repo, parser: tree });
     let ended = aim(&args).and_then(|call| {
         if let Call::Run { entry, args } = &call {
             app.given = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
@@ -73,10 +74,13 @@ fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
             let Some(matches) = parse(entry, args, out)? else { return Ok(()) };
             out.configure(ColorChoice::from_matches(&matches), matches.get_flag("progress"));
             if let Some(root) = app.elsewhere(&matches) {
-                out.speak_of(root.clone());
+                out.speak_of(root.clone(), app.grammar.takes_repo);
                 app.there.get_or_init(|| root);
             }
-            app.warn_of_tracked(entry.group, named_repo(&matches), out);
+            // It is for people to know; agents cannot change it.
+            if matches!(entry.group, Group::Daily | Group::Operator) {
+                app.warn_of_tracked(named_repo(&matches), out);
+            }
             let ended = guard(entry, &matches, app).and_then(|()| (entry.run)(&matches, app, out));
             let ended = ended.map_err(|error| merge::hinted(app, named_repo(&matches), error));
             // Nobody who is refused is left without a way on.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::table::{Group, TABLE};
+use crate::entry::Group;
+use crate::table::TABLE;
 
 const HEADINGS: [(Group, &str, &str); 4] = [
     (Group::Daily, "Every day:", "pairflow new \"fix the login race\""),

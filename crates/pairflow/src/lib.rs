@@ -5,8 +5,10 @@
 //! world of their own.
 
 pub mod app;
+pub mod args;
 pub mod commands;
 mod dispatch;
+mod entry;
 mod exit;
 mod help;
 pub mod out;
@@ -15,6 +17,7 @@ mod table;
 mod world;
 
 pub use dispatch::main_with;
+pub use entry::{CommandEntry, Group};
 pub use exit::{CommandError, Exit};
-pub use table::{CommandEntry, Group, TABLE, find};
+pub use table::{TABLE, find};
 pub use world::{Env, Terminal, World};

@@ -1,44 +1,9 @@
 //! The list of commands. A command is known to the program if, and only if, it has a line here.
 
-use clap::{ArgMatches, Command};
+use clap::Command;
 
-use crate::app::App;
 use crate::commands;
-use crate::exit::CommandError;
-use crate::out::Out;
-
-/// One command: how it is called, who may call it, and what it does.
-pub struct CommandEntry {
-    /// The verb.
-    pub name: &'static str,
-    /// Other spellings of the verb.
-    pub aliases: &'static [&'static str],
-    /// Under which heading it is listed.
-    pub group: Group,
-    /// One line for the list of commands; the same as in its own help.
-    pub about: &'static str,
-    /// Whether it is left out of lists, pages and completions.
-    pub hidden: bool,
-    /// Whether this call of it is for people only.
-    pub human_only: fn(&ArgMatches) -> bool,
-    /// Adds its arguments to an empty command.
-    pub args: fn(Command) -> Command,
-    /// Does it.
-    pub run: fn(&ArgMatches, &App, &mut Out) -> Result<(), CommandError>,
-}
-
-/// The headings under which commands are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    /// Short ways for every day.
-    Daily,
-    /// Everything that can be done with a bubble.
-    Operator,
-    /// What agents call.
-    Agent,
-    /// Everything else.
-    Other,
-}
+use crate::entry::{CommandEntry, Group, common_args};
 
 /// Every command, in the order in which it is listed.
 pub static TABLE: &[CommandEntry] = &[
@@ -99,20 +64,9 @@ pub fn find(verb: &str) -> Option<&'static CommandEntry> {
     TABLE.iter().find(|entry| entry.name == verb || entry.aliases.contains(&verb))
 }
 
-impl CommandEntry {
-    /// Builds the command's own parser; nothing of the other commands is touched.
-    pub fn build(&self) -> Command {
-        let command = (self.args)(Command::new(self.name)).no_binary_name(true);
-        common_args(command).bin_name(self.line()).hide(self.hidden)
-    }
-}
-
-/// What a bare `pairflow` stands for.
-pub(crate) const HOME: &str = "home";
-
-/// A command that anybody may call: it only reads, or it belongs to agents.
-pub(crate) fn anyone(_: &ArgMatches) -> bool {
-    false
+/// Whether the command that is called `verb` takes `--repo`.
+pub(crate) fn takes_repo(verb: &str) -> bool {
+    find(verb).is_some_and(|entry| entry.build().get_arguments().any(|arg| arg.get_id() == "repo"))
 }
 
 /// Builds the whole program as one parser: for completions and manual pages, never for a call.
@@ -130,28 +84,24 @@ pub(crate) fn tree() -> Command {
         .subcommand(under("orchestra", "What agents call", &[Group::Agent]))
 }
 
-impl CommandEntry {
-    /// Returns how the command is called.
-    pub(crate) fn line(&self) -> String {
-        if self.name == HOME { "pairflow".to_owned() } else { format!("pairflow {}", self.name) }
-    }
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
 
-    fn leaf(&self) -> Command {
-        let aliases = self.aliases.iter().filter(|alias| !alias.starts_with('-')).copied();
-        common_args((self.args)(Command::new(self.name))).visible_aliases(aliases)
-    }
-}
+    use super::*;
+    use crate::out::line_for;
 
-fn common_args(command: Command) -> Command {
-    let color = clap::Arg::new("color")
-        .long("color")
-        .value_name("WHEN")
-        .value_parser(["auto", "always", "never"])
-        .hide_possible_values(true)
-        .help("When to use colours: auto, always or never");
-    let progress = clap::Arg::new("progress")
-        .long("progress")
-        .action(clap::ArgAction::SetTrue)
-        .help("Report progress on stderr even if that is no terminal");
-    command.next_help_heading("Output").args([color, progress])
+    #[test]
+    fn a_line_names_the_repository_where_its_verb_takes_one() {
+        let there = Path::new("/a b");
+        for (line, full) in [
+            ("pairflow ok x", "pairflow ok x --repo '/a b'"),
+            ("pairflow reply x --message '…'", "pairflow reply x --message '…' --repo '/a b'"),
+            ("pairflow list --repo /c", "pairflow list --repo /c"),
+            ("pairflow supervisor status", "pairflow supervisor status"),
+            ("git switch main", "git switch main"),
+        ] {
+            assert_eq!(line_for(line, there, takes_repo), full);
+        }
+    }
 }

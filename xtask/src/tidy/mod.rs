@@ -9,8 +9,10 @@ mod direction;
 mod file_length;
 mod function_shape;
 mod honest_tests;
+mod layers;
 mod manifest;
 mod module_docs;
+mod modules;
 mod one_git;
 mod pure_core;
 mod reached_modules;
@@ -23,6 +25,7 @@ mod thin_modules;
 mod tokens;
 mod tree;
 mod unfinished;
+mod ways;
 
 pub(crate) use rules::run;
 pub(crate) use tree::root;

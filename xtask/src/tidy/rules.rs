@@ -4,8 +4,9 @@ use anyhow::ensure;
 
 use super::tree::{Problem, Tree};
 use super::{
-    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, module_docs, one_git, pure_core,
-    reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules, tree, unfinished,
+    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, layers, module_docs, one_git,
+    pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules, tree,
+    unfinished, ways,
 };
 use crate::say;
 
@@ -25,9 +26,11 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     pure_core::check,
     recorded_verdicts::check,
     direction::check,
+    layers::check,
     dependencies::check,
     scattered_ids::check,
     requirements::check,
+    ways::check,
 ];
 
 /// Checks the whole project and prints one line a problem.

@@ -56,6 +56,21 @@ pub(super) fn attributes(stream: &TokenStream) -> Vec<AttributeUse> {
     found
 }
 
+/// The name and the line of every function in `stream`, methods included.
+pub(super) fn functions(stream: &TokenStream) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut after_fn = false;
+    for token in stream.clone() {
+        match &token {
+            TokenTree::Group(group) => found.extend(functions(&group.stream())),
+            TokenTree::Ident(name) if after_fn => found.push((name.to_string(), name.span().start().line)),
+            _ => {}
+        }
+        after_fn = matches!(&token, TokenTree::Ident(keyword) if keyword == "fn");
+    }
+    found
+}
+
 /// A macro of this name makes a test out of every function in it.
 const TEST_MACRO: &str = "hermetic";
 

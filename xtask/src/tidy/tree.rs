@@ -98,7 +98,7 @@ impl File {
 
     /// Whether `line` is test code.
     pub(super) fn is_test_code(&self, rust: &Rust, line: usize) -> bool {
-        self.is_all_test_code() || rust.test_lines.iter().any(|lines| lines.contains(&line))
+        self.is_all_test_code() || rust.is_behind_cfg_test(line)
     }
 
     /// A problem in this file.
@@ -114,6 +114,11 @@ impl File {
 }
 
 impl Rust {
+    /// Whether `line` is part of an item behind `#[cfg(test)]`.
+    pub(super) fn is_behind_cfg_test(&self, line: usize) -> bool {
+        self.test_lines.iter().any(|lines| lines.contains(&line))
+    }
+
     /// How many lines are behind `#[cfg(test)]`.
     pub(super) fn test_line_count(&self) -> usize {
         self.test_lines.iter().map(|lines| lines.end() - lines.start() + 1).sum()

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use super::model::{Misbehaviour, Verb};
-use super::play::{Fault, Next, Turn};
+use super::turn::{Fault, Next, Turn};
 use pairflow_engine::regular::append;
 
 const COMMIT: &str = "git add -A && git -c user.name=agent -c user.email=agent@localhost \

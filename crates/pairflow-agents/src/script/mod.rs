@@ -8,6 +8,7 @@ mod model;
 mod parse;
 mod play;
 mod progress;
+mod turn;
 mod verbs;
 
 pub use crate::driver::STATE_VARIABLE;
@@ -15,4 +16,5 @@ pub use model::{
     Append, Claim, FileMode, InnerPath, Misbehaviour, NoSuchTurn, Pass, Refused, Script, Step, Verb, Write,
 };
 pub use parse::ScriptError;
-pub use play::{Turn, play};
+pub use play::play;
+pub use turn::Turn;

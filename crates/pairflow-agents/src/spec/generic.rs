@@ -21,10 +21,11 @@ use pairflow_core::rules::{CustomAgent, HookKind, PromptBy};
 use super::environment::EnvNames;
 use super::model::{AgentSpec, Opening, PermissionWords};
 
-/// Joins what is known of an agent with what the configuration says.
+/// Joins what is known of an agent with what the configuration says. `hooked` is the program whose hooks that names.
 pub(super) fn spec(
     agent: &AgentId,
     known: Option<AgentSpec>,
+    hooked: Option<AgentSpec>,
     custom: Option<&CustomAgent>,
 ) -> Result<AgentSpec, String> {
     let Some(custom) = custom else {
@@ -32,7 +33,7 @@ pub(super) fn spec(
             format!("pairflow does not know it; say how it is started in `[agent.{agent}]`, with `command = [\"…\"]`")
         });
     };
-    let mut spec = base(agent, known, custom)?;
+    let mut spec = base(agent, known, hooked, custom)?;
     if !custom.command.is_empty() {
         spec.fresh.command.clone_from(&custom.command);
         let resume = spec.resume.iter_mut();
@@ -50,9 +51,13 @@ pub(super) fn spec(
 }
 
 /// The description that the rest of `[agent.NAME]` is added to.
-fn base(agent: &AgentId, known: Option<AgentSpec>, custom: &CustomAgent) -> Result<AgentSpec, String> {
-    let other = custom.hooks.and_then(AgentSpec::of_kind);
-    match (known, other, custom.command.is_empty()) {
+fn base(
+    agent: &AgentId,
+    known: Option<AgentSpec>,
+    hooked: Option<AgentSpec>,
+    custom: &CustomAgent,
+) -> Result<AgentSpec, String> {
+    match (known, hooked, custom.command.is_empty()) {
         (Some(known), None, _) => Ok(AgentSpec { mute: custom.hooks == Some(HookKind::None), ..known }),
         (Some(known), Some(other), _) if known.hooks == other.hooks => Ok(known),
         (Some(_), Some(_), true) => Err(format!(

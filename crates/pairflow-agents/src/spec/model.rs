@@ -1,13 +1,11 @@
-//! The form of an agent's description, and which description an agent has.
+//! The form of an agent's description.
 
-use pairflow_core::ids::AgentId;
-use pairflow_core::rules::{CustomAgent, HookKind, Permissions, PromptBy};
-use pairflow_engine::driver::{Composer, Dialog, SeatStart, Session, Trouble};
+use pairflow_core::rules::{HookKind, Permissions, PromptBy};
+use pairflow_engine::driver::{Composer, Dialog, SeatStart, Session};
 use serde_json::Value;
 
 use super::environment::EnvNames;
 use super::version::OldestVersion;
-use super::{claude, codex, generic};
 
 /// What stands for the name of a conversation in the words of an [`Opening`].
 const SESSION: &str = "{session}";
@@ -66,28 +64,13 @@ pub struct PermissionWords {
 /// Texts that turn a program's own protection off; no word of a start may have one in it.
 const BYPASS: [&str; 5] = ["dangerously", "bypassPermissions", "danger-full-access", "bypass_hook_trust", "--yolo"];
 
-/// Finds the description of an agent: its own name, or what the configuration says about it.
-pub fn spec_of(agent: &AgentId, custom: Option<&CustomAgent>) -> Result<AgentSpec, String> {
-    let known = match agent.as_str() {
-        "claude" => Some(claude::spec()),
-        "codex" => Some(codex::spec()),
-        _ => None,
-    };
-    generic::spec(agent, known, custom)
-}
-
 impl AgentSpec {
-    /// Returns the description of the program whose hooks are of this kind.
-    pub(super) fn of_kind(kind: HookKind) -> Option<Self> {
-        match kind {
-            HookKind::Claude => Some(claude::spec()),
-            HookKind::Codex => Some(codex::spec()),
-            HookKind::None => None,
-        }
-    }
-
-    /// Returns the program and its arguments, and writes the files that they name.
-    pub fn argv(&self, seat: &SeatStart) -> Result<Vec<String>, String> {
+    /// Returns the program and its arguments. `hook_words` are asked for last: they may name files that are written then.
+    pub(super) fn words_of_start(
+        &self,
+        seat: &SeatStart,
+        hook_words: impl FnOnce() -> Result<Vec<String>, String>,
+    ) -> Result<Vec<String>, String> {
         let opening = self.opening(&seat.session);
         let session = match &seat.session {
             Session::Fresh(name) | Session::Resume(name) => name,
@@ -100,7 +83,7 @@ impl AgentSpec {
         }
         argv.extend(self.always.iter().cloned());
         argv.extend(self.permission_words(seat.permissions)?.iter().cloned());
-        argv.extend(self.hook_words(seat)?);
+        argv.extend(hook_words()?);
         argv.extend(filled(&opening.last, session));
         argv.extend(self.prompts(seat).then(|| seat.prompt.clone()));
         Ok(argv)
@@ -125,15 +108,6 @@ impl AgentSpec {
         self.prompt == PromptBy::Argument && !seat.prompt.is_empty()
     }
 
-    /// Says why the last turn failed, out of the end of the program's own record of the conversation.
-    pub fn trouble(&self, record_end: &str) -> Option<Trouble> {
-        match self.hooks {
-            HookKind::Claude => claude::trouble(record_end),
-            HookKind::Codex => codex::trouble(record_end),
-            HookKind::None => None,
-        }
-    }
-
     /// A program that cannot go on with a conversation begins a new one.
     fn opening(&self, session: &Session) -> &Opening {
         match session {
@@ -149,14 +123,6 @@ impl AgentSpec {
             Permissions::All => Err("`permissions = \"all\"` needs a sandbox around the agent, and pairflow has none \
                                      yet; set `permissions = \"edits\"`"
                 .to_owned()),
-        }
-    }
-
-    fn hook_words(&self, seat: &SeatStart) -> Result<Vec<String>, String> {
-        match self.hooks {
-            HookKind::Claude => claude::hook_words(seat, self.mute),
-            HookKind::Codex => Ok(codex::hook_words(seat, self.mute)),
-            HookKind::None => Ok(Vec::new()),
         }
     }
 }

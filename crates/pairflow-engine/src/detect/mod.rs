@@ -7,8 +7,10 @@ mod cargo;
 mod found;
 mod go;
 mod node;
+mod order;
 mod python;
 mod root;
 mod runner;
 
-pub use found::{Detected, Found, detect};
+pub use found::{Detected, Found};
+pub use order::detect;

@@ -2,13 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::unit::Unit;
 
 use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};
+use crate::git::Workspace;
 use crate::limits::Limits;
+use crate::store::storage::{Guard, LockMode};
 use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError, insist_private};
+
+/// How long a process that was killed may live on in a child that it was just starting, and hold its locks.
+const LAST_BREATH: Duration = Duration::from_millis(300);
 
 /// What every command needs: a disk, a clock, the user's directories, and how long things may take.
 #[derive(Clone)]
@@ -126,5 +133,29 @@ impl Bubble {
     /// Returns the bubble's directory.
     pub fn dir(&self) -> PathBuf {
         self.control.files(&self.id).dir
+    }
+
+    /// Returns the directory in which the bubble's process groups are recorded.
+    pub(crate) fn registry(&self) -> PathBuf {
+        self.control.runtime(&self.id).join("processes")
+    }
+
+    /// Returns the workspace of a bubble that has one.
+    pub(crate) fn workspace(&self, unit: &Unit) -> Result<Workspace, EngineError> {
+        let record = unit.evidence.workspace.as_ref().ok_or_else(|| {
+            EngineError::BadInput(format!(
+                "bubble {} has no workspace yet; start it: pairflow start {}",
+                self.id, self.id
+            ))
+        })?;
+        Ok(Workspace::recorded(self.control.repo(), &self.id, record))
+    }
+
+    /// Takes the lock of one verb, which the kernel frees with its holder; nothing if someone else has it.
+    pub(crate) fn exclusively(&self, verb: &str) -> Result<Option<Guard>, EngineError> {
+        let (disk, locks) = (&self.engine.disk, self.control.locks());
+        let path = locks.join(format!("{}.{verb}.lock", self.id));
+        disk.create_dir(&locks).map_err(StoreError::from)?;
+        Ok(disk.lock(&path, LockMode::Exclusive, LAST_BREATH).map_err(StoreError::from)?)
     }
 }

@@ -13,7 +13,7 @@ use crate::engine::foreign::onward;
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::GitError;
 use crate::store::StoreError;
-use crate::verbs::{Place, locate};
+use crate::workspace::{Place, locate};
 
 /// The rules say no.
 const REFUSED: u8 = 1;

@@ -81,7 +81,7 @@ pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token)
 
 /// What an agent process needs that pairflow starts itself: its socket proves who it is, so it holds no secret.
 pub(crate) fn interactive_environment(bubble: &Bubble, unit: &Unit, agent: &AgentId) -> Vec<(String, String)> {
-    let socket = crate::seat::seat_path(&bubble.control, &bubble.id, agent);
+    let socket = bubble.control.seat_socket(&bubble.id, agent);
     let mut env = vec![
         ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
         ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),

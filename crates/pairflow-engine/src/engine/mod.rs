@@ -3,7 +3,6 @@
 mod apply;
 mod brief;
 mod bubble;
-mod create;
 mod denial;
 mod error;
 mod foreign;
@@ -20,7 +19,6 @@ mod trust;
 
 pub use apply::Applied;
 pub use bubble::{Bubble, Engine};
-pub use create::{Confirmed, NewBubble};
 pub use denial::Denial;
 pub use error::{EngineError, sentence};
 pub use identity::{Token, environment};

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pairflow_core::ids::BubbleId;
+use pairflow_core::hash::sha256;
+use pairflow_core::ids::{AgentId, BubbleId};
 
+use crate::local_socket::fitting;
 use crate::store::BubbleFiles;
 
 /// The control directory of a repository, `.pairflow/`.
@@ -48,6 +50,23 @@ impl Control {
     pub fn runtime(&self, id: &BubbleId) -> PathBuf {
         self.dir().join("runtime").join(id.as_str())
     }
+
+    /// Returns the socket of one agent. The agent finds it in `PAIRFLOW_SOCKET`.
+    pub fn seat_socket(&self, bubble: &BubbleId, agent: &AgentId) -> PathBuf {
+        // With a word in front, no agent's name can be that of another socket of the bubble.
+        fitting(&self.runtime(bubble).join(format!("seat-{agent}.sock")))
+    }
+
+    /// Returns the socket of a bubble's own tmux server.
+    pub fn tmux_socket(&self, id: &BubbleId) -> PathBuf {
+        fitting(&self.runtime(id).join("tmux.sock"))
+    }
+
+    /// Returns the name of a bubble's tmux session: its id, and what tells it from the same id in another repository.
+    pub fn session_name(&self, id: &BubbleId) -> String {
+        let hash = sha256(self.root.as_os_str().as_encoded_bytes());
+        format!("pf-{id}-{}", &hash[..6])
+    }
 }
 
 /// The directories of the user who runs pairflow.
@@ -73,5 +92,30 @@ impl UserDirs {
         let config = dir("XDG_CONFIG_HOME").or_else(|| below(".config"))?.join("pairflow").join("config.toml");
         let runtime = dir("XDG_RUNTIME_DIR").map_or_else(|| state.join("run"), |dir| dir.join("pairflow"));
         Some(Self { runtime, state, config })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The longest path that fits a socket address on every system.
+    const LONGEST: usize = 100;
+
+    #[test]
+    fn a_seat_has_a_socket_of_its_own_that_fits_however_long_the_names_are() {
+        let long = |length: usize| "x".repeat(length);
+        let mut seen = std::collections::BTreeSet::new();
+        for repo in ["/r".to_owned(), format!("/{}/{}", long(200), long(200))] {
+            for bubble in ["a".to_owned(), "a-b".to_owned(), long(63)] {
+                for agent in ["tmux".to_owned(), "a".to_owned(), long(32)] {
+                    let control = Control::of(Path::new(&repo));
+                    let path = control.seat_socket(&bubble.parse().unwrap(), &agent.parse().unwrap());
+                    assert!(path.as_os_str().len() <= LONGEST, "{}", path.display());
+                    assert_ne!(path.file_name().unwrap(), "tmux.sock");
+                    assert!(seen.insert(path));
+                }
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ use pairflow_core::log::CommitIdentity;
 use super::commit::{commit_as_person, known, moved_error};
 use super::error::GitError;
 use super::head::{Head, head};
-use super::repo::{Repo, linked};
+use super::repo::{Repo, is_ancestor, linked};
 use super::run::{Call, Git};
 
 const MERGE_TREE: [&str; 5] = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
@@ -180,12 +180,6 @@ fn merged(git: &Git, call: Call) -> Result<(TreeId, Vec<String>), GitError> {
     let tree = parts.next().ok_or_else(|| answer.unexpected())?;
     let files: Vec<String> = parts.collect();
     if (answer.code == 0) == files.is_empty() { Ok((TreeId(tree), files)) } else { Err(answer.unexpected()) }
-}
-
-/// Whether `old` is in the history of `new`.
-pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
-    let answer = git.run(Call::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
-    Ok(answer.code == 0)
 }
 
 fn join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) -> Result<CommitId, GitError> {

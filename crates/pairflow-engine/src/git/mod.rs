@@ -36,18 +36,17 @@ pub use hooks::{commit_hooks, hooks_changed_by_work};
 pub use identity::commit_identity;
 pub(crate) use index::forget_index;
 pub use merge::{
-    Advanced, How, MergePlan, MergeRequest, MergedTree, commits_between, conflicts, is_ancestor, merge, merge_tree,
-    plan_merge,
+    Advanced, How, MergePlan, MergeRequest, MergedTree, commits_between, conflicts, merge, merge_tree, plan_merge,
 };
 pub(crate) use merge::{checked_out_at, clean_checkout, merge_marked};
-pub use repo::{Repo, exclude_own_files, insist_on_plain_path};
+pub use repo::{Repo, exclude_own_files, insist_on_plain_path, is_ancestor};
 pub(crate) use repo::{linked, replace, resolve, unique};
-pub use run::{Call, Git, Output};
+pub(crate) use run::insist_on_recent;
+pub use run::{Call, Git, Output, version};
 pub use seed::seed;
 pub(crate) use snapshot::{NEWEST, is_reread, own_commit, relay};
 pub use snapshot::{Taken, keep, observe, take};
 pub(crate) use update::{ByHand, bring_to, force_to, is_untouched, join_by_hand, tree_of, would_update};
 pub use update::{Updated, Wanted, update};
-pub(crate) use version::insist_on_recent;
-pub use version::{OLDEST_GIT, is_recent, version};
+pub use version::{OLDEST_GIT, is_recent};
 pub use workspace::Workspace;

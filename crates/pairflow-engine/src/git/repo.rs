@@ -255,6 +255,12 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// Whether `old` is in the history of `new`.
+pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
+    let answer = git.run(Call::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
+    Ok(answer.code == 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::distance;

@@ -18,7 +18,7 @@ use super::apart::Apart;
 use super::blocked::special_file;
 use super::error::GitError;
 use super::pins::{self, Setting};
-use super::version::insist_on_recent;
+use super::version::is_recent;
 use crate::process::inherited;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -423,4 +423,28 @@ fn shown(args: &[OsString]) -> String {
 fn trimmed(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     text.trim().chars().take(STDERR_SHOWN).collect()
+}
+
+/// Returns what `git --version` says, without its first two words.
+pub fn version() -> Result<String, GitError> {
+    let line = Git::nowhere().run(Call::new(["--version"]).raw_config())?.line()?;
+    Ok(line.strip_prefix("git version ").unwrap_or(&line).to_owned())
+}
+
+/// Insists on a git that is new enough, where a step that needs one is about to be recorded.
+pub(crate) fn insist_on_recent() -> Result<(), GitError> {
+    let found = version()?;
+    if is_recent(&found) { Ok(()) } else { Err(GitError::TooOld { found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::OLDEST_GIT;
+
+    #[test]
+    fn the_git_of_this_machine_is_new_enough_for_these_tests() {
+        let found = version().unwrap();
+        assert!(is_recent(&found), "git {found} is too old; install {OLDEST_GIT:?} or newer");
+    }
 }

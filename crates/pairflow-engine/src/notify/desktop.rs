@@ -1,6 +1,6 @@
 //! Notifications on the desktop, by the program that the system has for it. No shell reads the text.
 
-use super::channel::{Order, PATIENCE, program};
+use super::order::{Order, PATIENCE, program};
 
 /// What macOS runs; the text arrives as an argument.
 const APPLE: [&str; 3] =

@@ -6,6 +6,7 @@
 mod channel;
 mod desktop;
 mod news;
+mod order;
 mod sound;
 mod webhook;
 

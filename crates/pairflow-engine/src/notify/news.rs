@@ -7,7 +7,8 @@ use std::sync::Arc;
 use pairflow_core::unit::Unit;
 use pairflow_core::view::notify::{Told, news};
 
-use super::channel::{Channels, Order, Person, Say};
+use super::channel::{Channels, Say};
+use super::order::{Order, Person};
 use crate::engine::Bubble;
 use crate::regular;
 

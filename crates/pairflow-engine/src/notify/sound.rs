@@ -7,7 +7,7 @@ use pairflow_core::rules::Notifications;
 use pairflow_core::unit::Unit;
 use pairflow_core::view::notify::{About, Told, news, rings};
 
-use super::channel::{Order, PATIENCE, program};
+use super::order::{Order, PATIENCE, program};
 
 /// What plays a sound, best first, with what it is told before the name of the file.
 const PLAYERS: [(&str, &[&str]); 5] = [

@@ -12,8 +12,8 @@ use serde::Serialize;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Timeout};
 
-use super::channel::{Order, PATIENCE};
 use super::desktop::plain;
+use super::order::{Order, PATIENCE};
 use crate::config::person_layer;
 
 /// How long to wait before the second try.

@@ -3,22 +3,16 @@
 use std::time::Duration;
 
 use pairflow_core::facts::{Outcome, Place, Receipt};
-use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::ids::CommitId;
 use pairflow_core::rules::{Check, ChecksIn};
 use pairflow_core::unit::{Command, Unit};
 
 use super::baseline::{Known, passed_before};
-use super::bench::{Bench, Errand, Site};
+use super::bench::{Bench, Errand, OUTPUT_LIMIT, Site, named};
 use super::{documents, red_green};
 use crate::checks::{CheckRun, Checked, run_check};
-use crate::config::person_layer;
 use crate::engine::{Bubble, EngineError, port_variables};
-use crate::git::{GitError, Workspace, changes, is_reread, observe};
-
-/// How many files may be read otherwise than the tree has them before a check counts as having changed them.
-const REREAD: usize = 100;
-/// How much of a check's output is kept, in bytes.
-pub(super) const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
+use crate::git::observe;
 
 /// A check that is to be run.
 pub(super) struct Wanted<'a> {
@@ -65,17 +59,6 @@ pub(super) fn perform(
     Ok(Some(Command::Checked { receipt }))
 }
 
-impl Bubble {
-    /// Returns what checks and the setup command get on top of the few variables that every job inherits: the leased
-    /// ports, and those variables of this process that the person's own file names.
-    pub(crate) fn check_env(&self, ports: Vec<(String, String)>) -> Result<Vec<(String, String)>, EngineError> {
-        let own = person_layer(&self.engine.dirs.config).map_err(|error| EngineError::Effect(error.to_string()))?;
-        let named = own.check_env.map(|set| set.value).unwrap_or_default();
-        let named = named.into_iter().filter_map(|name| Some((name.clone(), std::env::var(&name).ok()?)));
-        Ok(named.chain(ports).collect())
-    }
-}
-
 /// Runs a command on a checkout of `commit`.
 fn run(
     site: Site<'_>,
@@ -119,48 +102,6 @@ fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Optio
         changed_files: &|_, now| named(&workspace, &ready, now),
     };
     Ok(run_check(&run, cancel).ok())
-}
-
-/// Returns the tree of the files, or why they could not be read.
-pub(super) fn look(workspace: &Workspace) -> Result<TreeId, String> {
-    observe(workspace).map_err(|error| error.to_string())
-}
-
-/// Whether every file of the tree `ready` is still as it was, apart from line ends that git reads otherwise. What was added in a checkout of our own is thrown away, so
-/// it does no harm: what was checked was the tree.
-pub(super) fn unharmed(workspace: &Workspace, ready: &TreeId) -> Result<bool, String> {
-    let now = look(workspace)?;
-    if now == *ready {
-        return Ok(true);
-    }
-    let git_says = |error: GitError| error.to_string();
-    let changed = changes(&workspace.git(), ready, &now).map_err(git_says)?;
-    let touched: Vec<_> = changed.iter().filter(|change| change.status != 'A').collect();
-    if touched.len() > REREAD {
-        return Ok(false);
-    }
-    for change in touched {
-        if !is_reread(workspace, (ready, &now), &change.path).map_err(git_says)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Returns the files that differ between two trees.
-pub(super) fn named(workspace: &Workspace, from: &TreeId, to: &TreeId) -> Vec<String> {
-    match changes(&workspace.git(), from, to) {
-        Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
-        Err(error) => vec![format!("(git could not name them: {error})")],
-    }
-}
-
-/// Where reproducers run.
-pub(super) fn place(unit: &Unit) -> Place {
-    match unit.rules.checks_in {
-        ChecksIn::Checkout => Place::Checkout,
-        ChecksIn::Worktree => Place::Worktree,
-    }
 }
 
 /// Stores the output by its hash and completes the receipt.

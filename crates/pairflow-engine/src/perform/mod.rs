@@ -2,6 +2,7 @@
 
 mod baseline;
 mod bench;
+mod care;
 mod check;
 mod commit;
 mod documents;
@@ -17,6 +18,7 @@ mod snapshot;
 mod update;
 mod weakened;
 
+pub(crate) use care::Care;
 pub(crate) use commit::commit_now;
 pub(crate) use documents::paths as documents;
 pub(crate) use joined::{Joined, check_joined};

@@ -3,20 +3,7 @@
 use pairflow_core::unit::{HeadSeen, Seen, Unit};
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{GitError, Head, Workspace, changes, head, observe};
-
-impl Bubble {
-    /// Returns the workspace of a bubble that has one.
-    pub(crate) fn workspace(&self, unit: &Unit) -> Result<Workspace, EngineError> {
-        let record = unit.evidence.workspace.as_ref().ok_or_else(|| {
-            EngineError::BadInput(format!(
-                "bubble {} has no workspace yet; start it: pairflow start {}",
-                self.id, self.id
-            ))
-        })?;
-        Ok(Workspace::recorded(self.control.repo(), &self.id, record))
-    }
-}
+use crate::git::{GitError, Head, changes, head, observe};
 
 /// Compares the worktree with the newest snapshot.
 pub fn seen(bubble: &Bubble, unit: &Unit) -> Result<Seen, EngineError> {

@@ -7,6 +7,7 @@ use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::log::Workspace as Record;
 use pairflow_core::unit::{Command, Unit};
 
+use super::bench::OUTPUT_LIMIT;
 use super::check;
 use crate::checks::{CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables, sentence};
@@ -80,7 +81,7 @@ pub(crate) fn set_up(
         place: Place::Worktree,
         tree: &record.base_tree,
         timeout: Duration::from_secs(unit.rules.check_timeout_secs),
-        max_output: check::OUTPUT_LIMIT,
+        max_output: OUTPUT_LIMIT,
         env: &bubble.check_env(port_variables(record.port, record.ports))?,
         registry: Some(bubble.control.runtime(&bubble.id).join("processes")),
         observe: &unchanged,

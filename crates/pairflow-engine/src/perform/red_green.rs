@@ -5,8 +5,7 @@ use pairflow_core::gates::is_test_file;
 use pairflow_core::rules::Check;
 use pairflow_core::unit::Unit;
 
-use super::bench::{Bench, Errand, Site};
-use super::check::place;
+use super::bench::{Bench, Errand, Site, place};
 use crate::checks::Checked;
 use crate::engine::{Bubble, EngineError};
 use crate::git::Call;

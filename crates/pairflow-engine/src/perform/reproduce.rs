@@ -7,8 +7,8 @@ use pairflow_core::facts::Outcome;
 use pairflow_core::ids::FindingId;
 use pairflow_core::unit::Command;
 
-use super::bench::{Bench, Errand, Site};
-use super::check::{keep, place};
+use super::bench::{Bench, Errand, Site, place};
+use super::check::keep;
 use crate::checks::Checked;
 use crate::engine::{Bubble, EngineError};
 

@@ -5,7 +5,6 @@
 //! away and warned; one of whom nothing is known, such as a person's shell, speaks for the agent. Verbs are applied where
 //! the socket is; what the hooks of an agent report is handed on. Nothing that an agent prints comes through here.
 
-mod address;
 mod call;
 mod input;
 mod reach;
@@ -14,7 +13,6 @@ mod socket;
 mod stranger;
 mod wire;
 
-pub use address::seat_path;
 pub use call::{HookAnswer, HookCall, HookName, SeatCall};
 pub use reach::{Lost, Words, attempted, report, say};
 pub use socket::SeatSocket;

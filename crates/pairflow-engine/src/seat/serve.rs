@@ -18,7 +18,7 @@ use super::wire::{Reply, Request};
 use crate::caller::{Caller, Owner};
 use crate::engine::{Bubble, Denial, EngineError};
 use crate::local_socket::{Lines, write};
-use crate::supervise::Client;
+use crate::supervisor_client::Client;
 use crate::verbs::{AgentSays, Heard};
 
 /// How much longer than the hook itself its event is kept.

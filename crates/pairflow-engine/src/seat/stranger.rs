@@ -3,7 +3,6 @@
 
 use pairflow_core::ids::{AgentId, BubbleId};
 
-use super::address::seat_path;
 use crate::caller::{Caller, Owner, Started};
 use crate::engine::{Bubble, Control, Denial};
 
@@ -27,7 +26,7 @@ pub(super) fn denial(stranger: &Owner, bubble: &Bubble, agent: &AgentId) -> Deni
     );
     match &stranger.started {
         Started::Agent(own) => {
-            let socket = seat_path(&Control::of(&stranger.repo), &stranger.bubble, own);
+            let socket = Control::of(&stranger.repo).seat_socket(&stranger.bubble, own);
             Denial::refused(format!("{message}, who has a socket of its own."))
                 .next(format!("PAIRFLOW_AGENT={own} PAIRFLOW_SOCKET='{}' pairflow brief", socket.display()))
         }

@@ -8,8 +8,9 @@ use std::time::Instant;
 use pairflow_core::ids::AgentId;
 use pairflow_core::unit::{Turn, Unit};
 
+use super::error::StageError;
 use super::notice;
-use super::play::{Play, StageError};
+use super::play::Play;
 use super::seat::{Telling, Way};
 use super::sight::Sight;
 use super::tell::ENTERS;

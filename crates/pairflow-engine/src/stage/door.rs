@@ -1,53 +1,13 @@
 //! How the supervisor talks to a stage.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pairflow_core::ids::AgentId;
-
-use super::activity::Activity;
-use super::play::Play;
-use crate::driver::AgentDriver;
-use crate::engine::{Bubble, EngineError};
-use crate::seat::SeatCall;
-
-/// What reaches a stage.
-pub(super) enum Cue {
-    /// The log has changed.
-    Look,
-    /// A person works with the bubble in another environment.
-    Person,
-    /// A hook of an agent.
-    Call(Box<SeatCall>),
-    /// The process of an agent is gone.
-    Gone(AgentId, i32),
-    /// The supervisor ends; the panes stay.
-    Leave,
-}
-
-/// The environment that came last and was not taken over yet. It is there before anything is recorded that an agent is
-/// started by, which a cue in a queue is not.
-pub(super) type Arrived = Arc<Mutex<Option<Vec<(String, String)>>>>;
-
-/// What a stage is made of.
-pub(crate) struct Props {
-    /// The bubble.
-    pub bubble: Arc<Bubble>,
-    /// How agents are started.
-    pub driver: Arc<dyn AgentDriver>,
-    /// The pairflow program.
-    pub program: PathBuf,
-    /// Where it tells what it does.
-    pub say: Arc<dyn Fn(&str) + Send + Sync>,
-    /// Where signs of life are noted.
-    pub activity: Activity,
-    /// Is called at the end of its thread, however that comes.
-    pub over: Box<dyn Fn() + Send>,
-}
+use super::play::{Arrived, Cue, Play, Props};
+use crate::engine::EngineError;
 
 /// A bubble's session in the care of this process.
 pub(crate) struct Stage {

@@ -5,8 +5,8 @@ use std::time::Instant;
 use pairflow_core::ids::AgentId;
 use pairflow_core::unit::{Command, Phase, Unit};
 
+use super::held::Waiter;
 use super::notice;
-use super::permission::Waiter;
 use super::play::Play;
 use super::seat::{Prompted, Status};
 use crate::seat::{HookAnswer, HookCall, HookName, SeatCall};

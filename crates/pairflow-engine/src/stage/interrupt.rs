@@ -5,7 +5,8 @@
 use pairflow_core::ids::AgentId;
 use pairflow_core::unit::Unit;
 
-use super::play::{Play, StageError};
+use super::error::StageError;
+use super::play::Play;
 use super::seat::{Prompted, SeatNow, Status};
 use super::sight::Sight;
 use super::tell::AT_WORK;

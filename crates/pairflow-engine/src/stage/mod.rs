@@ -8,11 +8,14 @@ mod activity;
 mod briefing;
 mod door;
 mod ended;
+mod error;
+mod held;
 mod hooks;
 mod interrupt;
 mod kept;
 mod notice;
 mod overview;
+mod panes;
 mod permission;
 mod play;
 mod record;
@@ -25,8 +28,9 @@ mod vigil;
 
 pub use activity::Activity;
 pub use notice::{numbers_in, text as notice_text};
-pub use overview::{Shown, held_notice, session_name, tmux_socket};
+pub use overview::{Shown, held_notice};
 pub use permission::HELD;
 
-pub(crate) use door::{Props, Stage};
+pub(crate) use door::Stage;
 pub(crate) use overview::forget_dead;
+pub(crate) use play::Props;

@@ -3,14 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use pairflow_core::hash::sha256;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::time::Timestamp;
 use pairflow_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Control;
-use crate::local_socket::fitting;
 use crate::tmux::Tmux;
 
 /// One agent's program, for the status view.
@@ -45,17 +43,6 @@ struct Running {
     session: String,
     socket: PathBuf,
     agents: Vec<Shown>,
-}
-
-/// Returns the name of a bubble's session: its id, and what tells it from the same id in another repository.
-pub fn session_name(repo: &Path, id: &BubbleId) -> String {
-    let hash = sha256(repo.as_os_str().as_encoded_bytes());
-    format!("pf-{id}-{}", &hash[..6])
-}
-
-/// Returns the socket of a bubble's own tmux server.
-pub fn tmux_socket(control: &Control, id: &BubbleId) -> PathBuf {
-    fitting(&control.runtime(id).join("tmux.sock"))
 }
 
 /// Writes what the status view shows of the agents of one bubble, and the overview of all.
@@ -103,9 +90,9 @@ fn rebuild(control: &Control) -> std::io::Result<()> {
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<BubbleId>().ok()) else { continue };
         let Ok(text) = crate::regular::read_text(&entry.path().join("seats.json")) else { continue };
         let Ok(agents) = serde_json::from_str(&text) else { continue };
-        let socket = tmux_socket(control, &id);
+        let socket = control.tmux_socket(&id);
         if Tmux::new(&socket, []).is_there() {
-            running.push(Running { session: session_name(control.repo(), &id), bubble_id: id, socket, agents });
+            running.push(Running { session: control.session_name(&id), bubble_id: id, socket, agents });
         }
     }
     running.sort_by(|a, b| a.bubble_id.cmp(&b.bubble_id));

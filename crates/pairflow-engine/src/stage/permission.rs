@@ -6,8 +6,6 @@
 //! pane, and so does the question. Claude Code shows its dialog meanwhile and takes whichever answer comes first; Codex
 //! shows it only once the hook has ended.
 
-use std::sync::Weak;
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::{AgentId, MsgId, Party};
@@ -15,6 +13,7 @@ use pairflow_core::log::{Body, Decision, QuestionKind, Reply};
 use pairflow_core::safe::{cut, exact_line, legend};
 use pairflow_core::unit::{Command, Hindrance, OpenQuestion};
 
+use super::held::{Held, Waiter};
 use super::play::Play;
 use super::seat::Status;
 use crate::seat::{HookAnswer, HookCall, HookName};
@@ -25,36 +24,6 @@ pub const HELD: Duration = Duration::from_secs(9 * 60);
 const LOOK: Duration = Duration::from_secs(1);
 /// How much of what an agent wants is told to a person; more than a hook hands on.
 const SHOWN: usize = 1400;
-
-/// A hook that waits for its answer.
-#[derive(Debug)]
-pub(super) struct Waiter {
-    pub answer: Sender<HookAnswer>,
-    /// Is there as long as the hook is.
-    pub there: Weak<()>,
-}
-
-impl Waiter {
-    fn is_gone(&self) -> bool {
-        self.there.strong_count() == 0
-    }
-}
-
-/// A request for a permission whose hook waits.
-#[derive(Debug)]
-pub(super) struct Held {
-    agent: AgentId,
-    call: HookCall,
-    what: String,
-    waiter: Waiter,
-    since: Instant,
-    /// When the session is looked at next.
-    look: Instant,
-    /// The question about it; one is asked at a time.
-    question: Option<MsgId>,
-    /// Whether the program went on without an answer.
-    passed: bool,
-}
 
 /// What becomes of a request.
 enum Fate {

@@ -1,23 +1,26 @@
 //! The thread of a stage: cues in, one step after each, and after a while without any.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::DriverKind;
 use pairflow_core::unit::{Command, Phase, Unit};
 
-use super::door::{Arrived, Cue, Props};
+use super::activity::Activity;
+use super::error::StageError;
+use super::held::Held;
 use super::overview::{self, Shown};
-use super::permission::Held;
 use super::room::Room;
 use super::seat::{SeatNow, Status};
+use crate::driver::AgentDriver;
 use crate::engine::{Bubble, EngineError};
 use crate::limits::Limits;
 use crate::process::environment;
-use crate::seat::{SeatCall, SeatSocket, seat_path};
+use crate::seat::{SeatCall, SeatSocket};
 use crate::store::StoreError;
 use crate::tmux::TmuxError;
 
@@ -25,6 +28,40 @@ use crate::tmux::TmuxError;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 /// How often the same failure is met before a person is asked.
 const TRIES: u32 = 3;
+
+/// What reaches a stage.
+pub(super) enum Cue {
+    /// The log has changed.
+    Look,
+    /// A person works with the bubble in another environment.
+    Person,
+    /// A hook of an agent.
+    Call(Box<SeatCall>),
+    /// The process of an agent is gone.
+    Gone(AgentId, i32),
+    /// The supervisor ends; the panes stay.
+    Leave,
+}
+
+/// The environment that came last and was not taken over yet. It is there before anything is recorded that an agent is
+/// started by, which a cue in a queue is not.
+pub(super) type Arrived = Arc<Mutex<Option<Vec<(String, String)>>>>;
+
+/// What a stage is made of.
+pub(crate) struct Props {
+    /// The bubble.
+    pub bubble: Arc<Bubble>,
+    /// How agents are started.
+    pub driver: Arc<dyn AgentDriver>,
+    /// The pairflow program.
+    pub program: PathBuf,
+    /// Where it tells what it does.
+    pub say: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Where signs of life are noted.
+    pub activity: Activity,
+    /// Is called at the end of its thread, however that comes.
+    pub over: Box<dyn Fn() + Send>,
+}
 
 /// One stage.
 pub(super) struct Play {
@@ -53,32 +90,6 @@ pub(super) struct Play {
     asked: bool,
     /// When the last step ended, and whether it came as far as telling anybody anything.
     stepped: (Instant, bool),
-}
-
-/// What a stage cannot do.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum StageError {
-    /// The terminal.
-    #[error(transparent)]
-    Tmux(#[from] TmuxError),
-    /// The log, or an agent that cannot be started.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A file or a socket.
-    #[error("{what}: {source}")]
-    World {
-        /// What was tried.
-        what: String,
-        /// What came of it.
-        source: std::io::Error,
-    },
-}
-
-impl StageError {
-    pub(super) fn world(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
-        let what = what.into();
-        move |source| Self::World { what, source }
-    }
 }
 
 impl Play {
@@ -237,7 +248,7 @@ impl Play {
             if self.sockets.contains_key(agent) {
                 continue;
             }
-            let path = seat_path(&self.bubble().control, &self.bubble().id, agent);
+            let path = self.bubble().control.seat_socket(&self.bubble().id, agent);
             let (heard, calls) = std::sync::mpsc::channel::<SeatCall>();
             let cues = self.cues.clone();
             let opened = SeatSocket::open(self.props.bubble.clone(), agent.clone(), path, heard);

@@ -7,8 +7,9 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::log::QuestionKind;
 use pairflow_core::unit::{Command, Hindrance};
 
+use super::error::StageError;
 use super::notice;
-use super::play::{Play, StageError};
+use super::play::Play;
 use super::seat::{Kept, SeatNow, Status};
 use crate::driver::{Dialog, Screen, dialog_on};
 use crate::limits::Limits;

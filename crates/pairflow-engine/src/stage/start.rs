@@ -8,9 +8,9 @@ use pairflow_core::time::Moment;
 use pairflow_core::unit::{Command, Notice, Turn, Unit};
 
 use super::briefing::BRIEFING;
-use super::door::Cue;
+use super::error::StageError;
 use super::notice;
-use super::play::{Play, StageError};
+use super::play::{Cue, Play};
 use super::room::records_of;
 use super::seat::{Prompted, Status};
 use crate::driver::{Launch, LaunchFile, SeatStart, Session};

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use pairflow_core::ids::AgentId;
 use pairflow_core::unit::{ATTEMPTS, Command, Notice, Turn, Unit};
 
+use super::error::StageError;
 use super::notice;
-use super::play::{Play, StageError};
+use super::play::Play;
 use super::seat::{SeatNow, Status, Telling, Way};
 use super::sight::{Free, Sight};
 use crate::limits::Limits;

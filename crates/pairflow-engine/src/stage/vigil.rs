@@ -6,7 +6,8 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::log::QuestionKind;
 use pairflow_core::unit::{Command, Unit};
 
-use super::play::{Play, StageError};
+use super::error::StageError;
+use super::play::Play;
 use super::sight::Sight;
 
 /// How often it is looked.

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::unit::Unit;
 
-use super::care::Care;
 use crate::engine::Bubble;
 use crate::notify::News;
+use crate::perform::Care;
 use crate::process::Cancel;
 use crate::stage::{Activity, Stage};
 

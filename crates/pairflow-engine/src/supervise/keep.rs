@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::BubbleId;
 
-use super::care::Care;
 use super::entry::Entry;
 use super::run::{Message, Supervisor};
 use super::work::is_for_good;
 use crate::engine::{Bubble, EngineError};
+use crate::perform::Care;
 use crate::stage::Stage;
 use crate::store::StoreError;
 

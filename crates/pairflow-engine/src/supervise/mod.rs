@@ -5,27 +5,17 @@
 
 mod activity;
 mod agents;
-mod care;
-mod client;
 mod entry;
 mod keep;
-mod left;
-mod lock;
 mod once;
 mod run;
 mod sessions;
 mod socket;
-mod spawn;
 mod wait;
 mod watch;
 mod work;
 
 pub use activity::last_seen;
-pub(crate) use care::Care;
-pub use client::{Client, Health, Line, NoReply, Reply, Stopped, wait_until};
-pub use left::Left;
 pub use once::{Outcome, once};
 pub use run::{Setup, run};
-pub use socket::{Ask, socket_path};
-pub use spawn::spawn;
 pub use wait::wait_for;

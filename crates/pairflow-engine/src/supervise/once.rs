@@ -6,9 +6,8 @@ use std::time::Duration;
 use pairflow_core::unit::Command;
 
 use super::activity::last_seen;
-use super::care::Care;
 use crate::engine::{Bubble, Engine, EngineError};
-use crate::perform::{Settled, settle};
+use crate::perform::{Care, Settled, settle};
 use crate::process::Cancel;
 use crate::store::StoreError;
 

@@ -9,18 +9,16 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::BubbleId;
 
-use super::care::Care;
-use super::client::Reply;
 use super::entry::Entry;
-use super::lock;
-use super::socket::{Ask, Asker, listen};
+use super::socket::{Asker, listen};
 use super::watch::Watch;
 use crate::caller::Namespaces;
 use crate::driver::AgentDriver;
 use crate::engine::{Engine, EngineError};
 use crate::local_socket::{Server, private_dir};
-use crate::perform::Settled;
+use crate::perform::{Care, Settled};
 use crate::process::Ran;
+use crate::supervisor_client::{Ask, Client, Reply, take_lock};
 
 /// How long it waits at its end for what it has started.
 const LAST_WAIT: Duration = Duration::from_secs(5);
@@ -83,14 +81,15 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
     private_dir(&dirs.runtime).map_err(world("cannot make the supervisor's directory"))?;
     Namespaces::insist(&dirs).map_err(|elsewhere| EngineError::BadInput(elsewhere.to_string()))?;
     setup.engine.insist_private()?;
-    let lock = lock::take(&setup.engine, &*setup.say)?;
+    let answers = || Client::new(&setup.engine).ask(&Ask::Status).is_ok();
+    let lock = take_lock(&setup.engine, &answers, &*setup.say)?;
     private_dir(&dirs.state)
         .and_then(|()| Namespaces::record(&dirs))
         .map_err(world("cannot write the supervisor's namespaces"))?;
     let (out, messages) = channel();
-    let listening =
-        listen(setup.engine.clone(), out.clone()).map_err(world("cannot listen on the supervisor's socket"))?;
-    let touched = out.clone();
+    let (asked, touched) = (out.clone(), out.clone());
+    let pass_on = move |ask, asker| asked.send(Message::Asked(ask, asker)).is_ok();
+    let listening = listen(setup.engine.clone(), pass_on).map_err(world("cannot listen on the supervisor's socket"))?;
     let watch = Watch::new(move |path| {
         // The loop may have ended; then nobody needs to know.
         let _ = touched.send(Message::Touched(path));

@@ -5,18 +5,17 @@
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
 use pairflow_core::safe::safe_line;
-use serde::{Deserialize, Serialize};
 
-use super::run::Message;
 use crate::caller::{Caller, Owner};
-use crate::engine::{Engine, UserDirs};
-use crate::local_socket::{Limits, Lines, Server, fitting, write};
+use crate::engine::Engine;
+use crate::local_socket::{Limits, Lines, Server, write};
+use crate::supervisor_client::{Ask, Refused, socket_path};
 
 /// What callers get.
 const LIMITS: Limits = Limits { name: "socket", callers: 64, write: Duration::from_secs(5) };
@@ -28,33 +27,6 @@ const ANSWER: Duration = Duration::from_secs(5);
 const ENVIRONMENT: (usize, usize) = (4096, 2 * 1024 * 1024);
 /// How much is said about a line that makes no sense, in columns.
 const WHY: usize = 200;
-
-/// What the supervisor can be asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Ask {
-    /// Look at this bubble now.
-    Wake {
-        /// Its repository.
-        repo: PathBuf,
-        /// Its name.
-        id: BubbleId,
-        /// The environment of the person who asks, in which agents are started from here on.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        env: Vec<(String, String)>,
-    },
-    /// Say how you are.
-    Status,
-    /// End.
-    Stop,
-}
-
-/// What a caller is told who is refused.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Refused {
-    /// Why, as a sentence.
-    pub error: String,
-}
 
 /// Someone who asked and waits for one line.
 pub(super) struct Asker {
@@ -76,23 +48,21 @@ impl Asker {
     }
 }
 
-/// Returns the path of the supervisor's socket. A path that is too long for a socket gets a short stand-in.
-pub fn socket_path(dirs: &UserDirs) -> PathBuf {
-    fitting(&dirs.runtime.join("supervisor.sock"))
-}
-
-/// Listens on the socket as long as the result lives; every question that may be asked goes to `out` with a way to
-/// answer it. The caller holds the supervisor's lock.
-pub(super) fn listen(engine: Engine, out: Sender<Message>) -> std::io::Result<Server> {
+/// Listens on the socket as long as the result lives; every question that may be asked is passed on with a way to
+/// answer it; `pass_on` says whether anybody takes it. The caller holds the supervisor's lock.
+pub(super) fn listen(
+    engine: Engine,
+    pass_on: impl Fn(Ask, Asker) -> bool + Send + Sync + 'static,
+) -> std::io::Result<Server> {
     let path = socket_path(&engine.dirs);
-    let requests = Requests { engine, out };
+    let requests = Requests { engine, pass_on: Box::new(pass_on) };
     Server::open(path, LIMITS, move |stream| requests.serve(stream))
 }
 
 /// The requests of callers: identifies each caller, and passes on what it may ask.
 struct Requests {
     engine: Engine,
-    out: Sender<Message>,
+    pass_on: Box<dyn Fn(Ask, Asker) -> bool + Send + Sync>,
 }
 
 impl Requests {
@@ -116,7 +86,7 @@ impl Requests {
         // Hung up when this caller has been served.
         let (_serving, told) = channel::<()>();
         let (reply, from_loop) = channel();
-        let sent = self.out.send(Message::Asked(ask, Asker { reply, told })).is_ok();
+        let sent = (self.pass_on)(ask, Asker { reply, told });
         match from_loop.recv_timeout(ANSWER) {
             Ok(reply) if sent => drop(std::io::Write::write_all(&mut &*stream, format!("{reply}\n").as_bytes())),
             // A caller that hears nothing knows that the loop is busy, hangs or has ended.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::pane::PaneId;
+use super::target::PaneId;
 
 /// Why tmux did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::argv::Script;
 use super::error::TmuxError;
-use super::pane::PaneId;
 use super::server::{About, Tmux};
+use super::target::PaneId;
 
 /// How long a text may be, in bytes: a notice, not a document.
 const LONGEST: usize = 4096;

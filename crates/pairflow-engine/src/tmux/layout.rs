@@ -2,8 +2,8 @@
 
 use super::argv::Script;
 use super::error::TmuxError;
-use super::pane::PaneId;
 use super::server::{About, Tmux};
+use super::target::PaneId;
 
 /// How many lines the pane on top gets, with the one that names it, as tmux finds out whenever the window changes its
 /// size: a third, within limits.

@@ -38,8 +38,10 @@ mod server;
 mod session;
 mod settings;
 mod socket;
+mod target;
 
 pub use error::TmuxError;
-pub use pane::{BadPaneId, Pane, PaneId};
+pub use pane::Pane;
 pub use server::Tmux;
 pub use session::{Ensured, SessionPlan};
+pub use target::{BadPaneId, PaneId};

@@ -1,14 +1,13 @@
 //! Panes: their ids, what tmux says of them, and the programs in them.
 
-use std::fmt;
 use std::path::Path;
-use std::str::FromStr;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::argv::{Script, program};
 use super::error::TmuxError;
 use super::server::{About, Tmux};
+use super::target::PaneId;
 
 /// The option in which a pane's tag is kept.
 const TAG: &str = "@pairflow";
@@ -18,10 +17,6 @@ const TAG_LIMIT: usize = 64;
 /// colons out of the names of sessions. A tag that somebody else has set is shown only if it could be ours.
 const LINE: &str = "#{pane_id}:#{pane_pid}:#{pane_dead}:#{pane_dead_status}:#{pane_dead_signal}:#{pane_in_mode}:\
     #{session_name}:#{?#{m/r:^[A-Za-z0-9_.-]+$,#{@pairflow}},#{@pairflow},}:#{=200:pane_title}";
-
-/// A pane's name, such as `%3`: unique as long as the server lives, and never used again by it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PaneId(String);
 
 /// What tmux knows of a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,13 +46,6 @@ impl Pane {
     /// Whether its program has ended and nobody knows how.
     fn ended_unseen(&self) -> bool {
         self.dead && self.status.is_none() && self.signal.is_none()
-    }
-}
-
-impl PaneId {
-    /// Returns the name.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -181,27 +169,6 @@ fn signal_number(text: &str) -> Option<i32> {
     text.parse().ok().or_else(named)
 }
 
-impl fmt::Display for PaneId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// A text that is no name of a pane.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a pane is named by `%` and a number")]
-pub struct BadPaneId;
-
-impl FromStr for PaneId {
-    type Err = BadPaneId;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = text.strip_prefix('%').ok_or(BadPaneId)?;
-        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
-        if digits && (1..=10).contains(&number.len()) { Ok(Self(text.to_owned())) } else { Err(BadPaneId) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,13 +186,5 @@ mod tests {
         let signal = |text: &str| read(&format!("%1:2:1::{text}:1:pf::")).unwrap().signal;
         assert_eq!((signal("9"), signal("KILL"), signal("term")), (Some(9), Some(9), Some(15)));
         assert_eq!((signal(""), signal("NOSUCH")), (None, None));
-    }
-
-    #[test]
-    fn only_a_percent_sign_and_a_number_name_a_pane() {
-        for text in ["", "%", "3", "%x", "%1 ", "=a:", "%1.2", "%-1", "%+1"] {
-            assert_eq!(text.parse::<PaneId>(), Err(BadPaneId), "{text:?}");
-        }
-        assert_eq!("%30".parse::<PaneId>().unwrap().to_string(), "%30");
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::argv::Script;
 use super::error::TmuxError;
-use super::pane::PaneId;
 use super::server::{About, Tmux};
+use super::target::PaneId;
 
 /// How many bytes are captured at most: wrapped lines are joined, so that a line may be long.
 const MOST_BYTES: usize = 256 * 1024;

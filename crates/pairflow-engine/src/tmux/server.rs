@@ -10,10 +10,9 @@ use rustix::process::Signal;
 
 use super::argv::Script;
 use super::error::TmuxError;
-use super::pane::PaneId;
 use super::run::{Said, run};
-use super::session::exact;
 use super::socket::knock;
+use super::target::{PaneId, exact};
 use crate::process::Process;
 
 /// How long one call may take.

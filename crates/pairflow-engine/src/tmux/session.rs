@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::argv::{Script, program};
 use super::error::TmuxError;
-use super::pane::PaneId;
 use super::server::{About, Tmux};
 use super::settings;
+use super::target::{PaneId, exact};
 
 /// The oldest tmux that knows all we ask for.
 const OLDEST: (u32, u32) = (3, 2);
@@ -89,7 +89,7 @@ impl Tmux {
         let head = ["new-session", "-d", "-P", "-F", "#{pane_id}", "-s", &plan.name, "-n", "pairflow"];
         let head = head.into_iter().chain(["-x", &size[0], "-y", &size[1], "-c", "", "--"]);
         let script = settings::without_hooks(&hooks).then(head.chain(words.iter().map(String::as_str)));
-        let mut script = settings::settle(script, plan);
+        let mut script = settings::settle(script, &plan.name, (plan.width, plan.height));
         if fresh {
             script = script.then(["kill-session", "-a", "-t", &exact(&plan.name)]);
         }
@@ -114,16 +114,6 @@ impl Config {
             Self::Nobody => Some(Path::new("/dev/null")),
         }
     }
-}
-
-/// Names the session `name` and no other.
-pub(super) fn exact(name: &str) -> String {
-    format!("={name}")
-}
-
-/// Names the current window, or pane, of the session `name` and of no other.
-pub(super) fn inside(name: &str) -> String {
-    format!("={name}:")
 }
 
 fn check(plan: &SessionPlan) -> Result<(), TmuxError> {

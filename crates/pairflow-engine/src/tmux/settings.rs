@@ -1,7 +1,7 @@
 //! What we rely on, whatever the person's configuration says.
 
 use super::argv::Script;
-use super::session::{SessionPlan, inside};
+use super::target::inside;
 
 /// How many lines of history a pane keeps.
 const HISTORY: &str = "10000";
@@ -47,10 +47,10 @@ pub(super) fn without_hooks(listing: &str) -> Script {
     names.into_iter().fold(Script::default(), |script, name| script.then(["set-hook", "-g", "-u", name]))
 }
 
-/// Adds to `script`: our session as we want it.
-pub(super) fn settle(script: Script, plan: &SessionPlan) -> Script {
-    let target = inside(&plan.name);
-    let size = format!("{}x{}", plan.width, plan.height);
+/// Adds to `script`: our session `name` as we want it, `width` columns and `height` lines large.
+pub(super) fn settle(script: Script, name: &str, (width, height): (u16, u16)) -> Script {
+    let target = inside(name);
+    let size = format!("{width}x{height}");
     let script = script.then(["set-option", "-t", &target, "default-size", &size]);
     let script =
         SESSION.iter().fold(script, |script, (name, value)| script.then(["set-option", "-t", &target, name, value]));

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};
-use crate::stage::{session_name, tmux_socket};
 use crate::tmux::Tmux;
 
 /// How long to wait before looking again.
@@ -40,7 +39,7 @@ impl Bubble {
     }
 
     fn terminal(&self) -> (Tmux, String) {
-        let tmux = Tmux::new(tmux_socket(&self.control, &self.id), crate::process::environment());
-        (tmux, session_name(self.control.repo(), &self.id))
+        let tmux = Tmux::new(self.control.tmux_socket(&self.id), crate::process::environment());
+        (tmux, self.control.session_name(&self.id))
     }
 }

@@ -1,14 +1,14 @@
 //! Whose hands carry out what is owed: the supervisor's, or in its absence our own.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::perform::settle;
+use crate::perform::{Care, settle};
 use crate::process::Cancel;
-use crate::supervise::{Care, Client, NoReply, Reply, spawn, wait_until};
+use crate::supervisor_client::{Client, NoReply, Reply, spawn};
 
 /// How long a confirmation is waited for beyond what the effect itself may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -102,4 +102,25 @@ fn recorded_but(bubble: &Bubble, why: &str) -> EngineError {
         "what was asked of bubble {} is recorded, but not carried out: {why}; go on with 'pairflow supervise --once'",
         bubble.id
     ))
+}
+
+/// Waits until `done` says something about the bubble's state; returns nothing when the time is up.
+fn wait_until<T>(
+    bubble: &Bubble,
+    patience: Duration,
+    mut done: impl FnMut(&Unit) -> Option<T>,
+) -> Result<Option<T>, EngineError> {
+    let until = Instant::now() + patience;
+    loop {
+        let seen = bubble.load()?;
+        if done(&seen.unit).is_some()
+            && let Some(result) = done(&bubble.settled()?.unit)
+        {
+            return Ok(Some(result));
+        }
+        if Instant::now() >= until {
+            return Ok(None);
+        }
+        bubble.log().wait_past(&seen.head, Duration::from_millis(5));
+    }
 }

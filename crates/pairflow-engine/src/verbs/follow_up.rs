@@ -4,7 +4,8 @@ use pairflow_core::config::Resolved;
 use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
-use crate::engine::{Bubble, Confirmed, EngineError, NewBubble};
+use super::create::{Confirmed, NewBubble};
+use crate::engine::{Bubble, EngineError};
 use crate::git::{ByHand, MergedTree, Repo, join_by_hand, merge_tree};
 use crate::verbs::InConflict;
 

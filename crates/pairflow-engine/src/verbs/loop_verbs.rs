@@ -14,8 +14,7 @@ use crate::git::{
 };
 use crate::perform::{commit_now, is_same_patch, set_up};
 use crate::process::Cancel;
-use crate::store::StoreError;
-use crate::store::storage::{Guard, LockMode};
+use crate::store::storage::Guard;
 use crate::workspace::{relink, restore};
 
 /// A bubble that goes on.
@@ -26,9 +25,6 @@ pub struct Resumed {
     /// Whether its worktree was gone and was made anew.
     pub restored: bool,
 }
-
-/// How long a process that was killed may live on in a child that it was just starting, and hold its locks.
-const LAST_BREATH: Duration = Duration::from_millis(300);
 
 /// What becomes of files in which the base branch and the work conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,14 +84,6 @@ impl Bubble {
     /// Takes the lock of a start, which the kernel frees with its holder.
     fn starting(&self) -> Result<Guard, EngineError> {
         self.exclusively("start")?.ok_or_else(|| self.outrun("start", "another process is starting it"))
-    }
-
-    /// Takes the lock of one verb, which the kernel frees with its holder; nothing if someone else has it.
-    pub(crate) fn exclusively(&self, verb: &str) -> Result<Option<Guard>, EngineError> {
-        let (disk, locks) = (&self.engine.disk, self.control.locks());
-        let path = locks.join(format!("{}.{verb}.lock", self.id));
-        disk.create_dir(&locks).map_err(StoreError::from)?;
-        Ok(disk.lock(&path, LockMode::Exclusive, LAST_BREATH).map_err(StoreError::from)?)
     }
 
     /// Refuses a command that the rules forbid in the state `unit`. Nothing is recorded.

@@ -11,8 +11,7 @@ use crate::git::{
     Advanced, How, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, is_ancestor, merge as advance,
     merge_tree, own_commit, plan_merge, tree_of,
 };
-use crate::perform::{Joined, check_joined};
-use crate::supervise::Care;
+use crate::perform::{Care, Joined, check_joined};
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,12 @@
-//! The verbs that need more than one append: they ask, have the effect carried out, and wait until it is confirmed.
+//! The verbs that need more than one append, or look at the world before it: they ask, have the effect carried out, and wait
+//! until it is confirmed.
 
 mod adopt;
 mod attach;
 mod base;
 mod carry;
 mod configure;
+mod create;
 mod delete;
 mod diff;
 mod export;
@@ -13,7 +15,7 @@ mod follow_up;
 mod gate;
 mod hear;
 mod identity;
-mod locate;
+mod left;
 mod loop_verbs;
 mod merge;
 mod open;
@@ -27,17 +29,17 @@ mod wait;
 pub use adopt::Adopted;
 pub use carry::Hands;
 pub use configure::FileState;
+pub use create::{Confirmed, NewBubble};
 pub use diff::{Diff, DiffOf, diff, patch};
 pub use export::export;
 pub use gate::Claim;
 pub use hear::{AgentSays, Handover, Heard};
 pub use identity::IdentityNotice;
-pub use locate::{Place, locate};
+pub use left::Left;
 pub use loop_verbs::{InConflict, Resumed};
 pub use merge::{MergeEnd, Rehearsal, merge, rehearse_merge};
 pub use open::{Opened, open};
 pub use prd::Documents;
-pub(crate) use prd::{Document, criteria_of};
 pub use repair::RepairOutcome;
 pub use restore::Restored;
 pub use verify::{Answer, Sealed, VerifyReport, VerifyRow, verify};

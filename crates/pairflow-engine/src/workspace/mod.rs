@@ -7,6 +7,8 @@ mod archive;
 mod checkout;
 mod error;
 mod include;
+mod link;
+mod locate;
 mod mark;
 mod moved;
 mod place;
@@ -21,6 +23,7 @@ pub use archive::{
 pub use checkout::{Checkout, SetUpFor, remove_checkout};
 pub use error::WorkspaceError;
 pub use include::copy_included;
+pub use locate::{Place, locate};
 pub use moved::{Former, move_here};
 pub use place::{default_path, worktrees_dir};
 pub use ports::{DEFAULT_COUNT, Lease, PortsError, lease, release};

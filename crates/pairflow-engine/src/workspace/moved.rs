@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::error::WorkspaceError;
+use super::link::{belongs, connect, not_ours, refuse_second};
 use super::place::lock_worktrees;
-use super::restore::connect;
-use crate::git::{Call, GitError, Workspace};
-use crate::regular;
+use crate::git::{Call, Workspace};
 
 /// A place at which the repository was, with the place at which the files of the bubble were then.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,29 +69,6 @@ fn move_clone(workspace: &Workspace, from: &Path, former: &[Former]) -> Result<(
     }
     workspace.git().run(Call::new(["config", "remote.origin.url"]).arg(&workspace.root))?;
     Ok(())
-}
-
-/// Refuses to link a worktree at one of `own` to `git_dir` while that record names a worktree elsewhere that names one of
-/// `git_dirs`: one record cannot be that of two worktrees.
-pub(super) fn refuse_second(git_dir: &Path, own: &[&Path], git_dirs: &[PathBuf]) -> Result<(), WorkspaceError> {
-    let text = regular::read_text(&git_dir.join("gitdir")).unwrap_or_default();
-    let Some(other) = Path::new(text.trim_end()).parent() else { return Ok(()) };
-    if own.contains(&other) || !belongs(other, git_dirs) {
-        return Ok(());
-    }
-    let why = format!("git has recorded the worktree of this bubble at {}", other.display());
-    Err(not_ours(own.last().unwrap_or(&other), &why))
-}
-
-/// Whether the `.git` file of a worktree names one of these git directories.
-fn belongs(worktree: &Path, git_dirs: &[PathBuf]) -> bool {
-    let text = regular::read_text(&worktree.join(".git")).unwrap_or_default();
-    let named = worktree.join(text.trim_end().strip_prefix("gitdir: ").unwrap_or_default());
-    git_dirs.contains(&named)
-}
-
-fn not_ours(path: &Path, why: &str) -> WorkspaceError {
-    GitError::NotOurs { path: path.to_owned(), why: why.to_owned() }.into()
 }
 
 fn is_dir(path: &Path) -> bool {

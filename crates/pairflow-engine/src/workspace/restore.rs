@@ -9,8 +9,8 @@ use pairflow_core::rules::WorkMode;
 
 use super::error::WorkspaceError;
 use super::include::copy_again;
+use super::link::{connect, refuse_second};
 use super::mark::Mark;
-use super::moved::refuse_second;
 use super::place::lock_worktrees;
 use super::prepare::{add_clone, add_worktree, admin_dir, remove_dir, remove_worktree};
 use crate::git::{Call, GitError, Repo, Workspace, linked, replace, resolve, show_in_index};
@@ -71,17 +71,6 @@ pub fn relink(workspace: &Workspace, branch: &str) -> Result<(), WorkspaceError>
     // The stand-in has done its duty: its record is the worktree's now.
     remove_worktree(&repo, &stand_in.path)?;
     Ok(show_in_index(workspace, &workspace.git(), &format!("refs/heads/{branch}"))?)
-}
-
-/// Gives git's record `made` the name `git_dir`, and lets it and the worktree at `path` point to each other.
-pub(super) fn connect(path: &Path, made: &Path, git_dir: &Path) -> Result<(), WorkspaceError> {
-    let failed = |source| WorkspaceError::io("repair", path, source);
-    if made != git_dir {
-        std::fs::rename(made, git_dir).map_err(failed)?;
-    }
-    let (dot_git, back) = (path.join(".git"), git_dir.join("gitdir"));
-    replace(&back, format!("{}\n", dot_git.display()).as_bytes()).map_err(failed)?;
-    replace(&dot_git, format!("gitdir: {}\n", git_dir.display()).as_bytes()).map_err(failed)
 }
 
 /// Where a worktree is made before it is whole. It has the same last name, because git names its own directory by it.

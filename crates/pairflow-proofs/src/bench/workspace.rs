@@ -6,9 +6,10 @@ use std::sync::Arc;
 use pairflow_core::config::{Flags, Layer, Layers, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_engine::clock::SystemClock;
-use pairflow_engine::engine::{Confirmed, Engine, NewBubble, UserDirs};
+use pairflow_engine::engine::{Engine, UserDirs};
 use pairflow_engine::git::Repo;
 use pairflow_engine::store::RealDisk;
+use pairflow_engine::verbs::{Confirmed, NewBubble};
 use pairflow_engine::workspace::{Request, prepare};
 use pairflow_testkit::fixture::plant;
 

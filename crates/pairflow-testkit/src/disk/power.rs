@@ -5,12 +5,20 @@
 //! its name.
 
 use super::rng::Rng;
-use super::sim::{DataChange, NameChange, State};
+use super::sim::{DataChange, NameChange, SimDisk, State};
 
 const SECTOR: usize = 512;
 
+impl SimDisk {
+    /// Cuts the power: what was not synced survives in part, as `seed` decides, and every process is dead.
+    pub fn crash(&self, seed: u64) {
+        self.kill();
+        fail(&mut self.state(), seed);
+    }
+}
+
 /// Decides what survives, and makes it all there is.
-pub(super) fn fail(state: &mut State, seed: u64) {
+fn fail(state: &mut State, seed: u64) {
     let mut rng = Rng::new(seed);
     let mut names = std::mem::take(&mut state.safe_names);
     for change in surviving_names(std::mem::take(&mut state.loose_names), &mut rng) {

@@ -90,12 +90,6 @@ impl SimDisk {
         state.life += 1;
     }
 
-    /// Cuts the power: what was not synced survives in part, as `seed` decides, and every process is dead.
-    pub fn crash(&self, seed: u64) {
-        self.kill();
-        super::power::fail(&mut self.state(), seed);
-    }
-
     /// Puts a whole file there, safe at once, under a new inode: what a person or a tool does while nothing runs.
     pub fn plant(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
@@ -121,7 +115,7 @@ impl SimDisk {
         state.make_safe();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().expect("no test panics while it holds the disk")
     }
 

@@ -14,11 +14,17 @@ pub struct Agent<'a> {
     pub worktree: PathBuf,
 }
 
-impl<'a> Agent<'a> {
-    pub(super) fn new(home: &'a Home, exports: &str, worktree: PathBuf) -> Self {
-        Self { home, env: exports.lines().filter_map(export).collect(), worktree }
+impl Home {
+    /// Has `agent` join `bubble`. Its older variables are void from then on.
+    #[track_caller]
+    pub fn agent(&self, bubble: &str, agent: &str) -> Agent<'_> {
+        let exports = self.pairflow(&["env", bubble, "--agent", agent]).ok().stdout;
+        let worktree = self.status(bubble)["worktree"].as_str().map_or_else(|| self.repo.clone(), PathBuf::from);
+        Agent { home: self, env: exports.lines().filter_map(export).collect(), worktree }
     }
+}
 
+impl Agent<'_> {
     /// Runs the program as this agent, in the worktree.
     pub fn pairflow(&self, args: &[&str]) -> Ran {
         self.home.finish(self.command(args))

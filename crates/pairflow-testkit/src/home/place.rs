@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Agent, Ran, temporary_dir, write_program};
+use super::{Ran, temporary_dir, write_program};
 use crate::wait::following;
 
 /// Where a debug build of the program reads time limits from.
@@ -128,14 +128,6 @@ impl Home {
     #[track_caller]
     pub fn install(&self, name: &str, script: &str) {
         write_program(&self.root().join("programs").join(name), &format!("#!/bin/sh\n{script}\n"));
-    }
-
-    /// Has `agent` join `bubble`. Its older variables are void from then on.
-    #[track_caller]
-    pub fn agent(&self, bubble: &str, agent: &str) -> Agent<'_> {
-        let exports = self.pairflow(&["env", bubble, "--agent", agent]).ok().stdout;
-        let worktree = self.status(bubble)["worktree"].as_str().map_or_else(|| self.repo.clone(), PathBuf::from);
-        Agent::new(self, &exports, worktree)
     }
 
     /// Returns `status --json` of a bubble.

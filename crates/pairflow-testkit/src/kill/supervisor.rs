@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use pairflow_core::log::Workspace;
 use pairflow_core::unit::Effect;
 use pairflow_engine::engine::Engine;
-use pairflow_engine::supervise::{Ask, socket_path};
+use pairflow_engine::supervisor_client::{Ask, socket_path};
 
 use super::scene::pay;
 

@@ -7,13 +7,28 @@ use serde_json::{Value, json};
 
 use super::claude::Claude;
 use super::codex::Codex;
+use super::gate::Gates;
 use super::http::{self, Message, Whole};
-use super::mock::Shared;
 use super::read;
-use super::record::{Answered, Request};
+use super::record::{Answered, Record, Request};
 use super::reply::{Ending, Part, Reply};
+use super::scripts::Scripts;
 use super::seen::{Kind, Seen};
 use super::wire::{Ids, Wire, event};
+
+/// What all connections answer by, and what they were asked.
+pub(super) struct Answers {
+    scripts: Scripts,
+    pub(super) record: Record,
+    pub(super) gates: Gates,
+}
+
+impl Answers {
+    /// Answers by `scripts`; nothing was asked yet.
+    pub(super) fn new(scripts: Scripts) -> Self {
+        Self { scripts, record: Record::default(), gates: Gates::default() }
+    }
+}
 
 /// What became of an answer.
 struct Sent {
@@ -23,7 +38,7 @@ struct Sent {
 }
 
 /// Serves a connection until one side ends it.
-pub(super) fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+pub(super) fn serve(stream: &TcpStream, answers: &Answers) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut from = BufReader::new(stream);
     let mut to = stream;
@@ -31,9 +46,9 @@ pub(super) fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
         let last = message.is_last();
         let body = serde_json::from_slice(&message.body).unwrap_or_default();
         let seen = look(&message, &body);
-        let request = shared.record.keep(message, seen);
-        let sent = answer(&request, &body, shared, &mut to);
-        shared.record.answer(&request, sent.as_ref().map_or(Answered::Abandoned, |sent| sent.how));
+        let request = answers.record.keep(message, seen);
+        let sent = answer(&request, &body, answers, &mut to);
+        answers.record.answer(&request, sent.as_ref().map_or(Answered::Abandoned, |sent| sent.how));
         if last || !sent?.keep {
             return Ok(());
         }
@@ -53,19 +68,19 @@ fn look(message: &Message, body: &Value) -> Option<Seen> {
     }
 }
 
-fn answer(request: &Request, body: &Value, shared: &Shared, to: &mut impl Write) -> io::Result<Sent> {
+fn answer(request: &Request, body: &Value, answers: &Answers, to: &mut impl Write) -> io::Result<Sent> {
     let Some(seen) = &request.seen else { return plain(request, to) };
     let ids = Ids {
         unique: format!("{}_{}", seen.said.len(), request.number),
         model: body["model"].as_str().unwrap_or("mock-model").to_owned(),
     };
-    let reply = shared.scripts.answer(seen);
+    let reply = answers.scripts.answer(seen);
     match (seen.kind, reply) {
         (Kind::Claude, Ok(reply)) if body["stream"] != true && !reply.fails() => {
-            whole_message(Claude::new(ids), &reply, shared, to)
+            whole_message(Claude::new(ids), &reply, answers, to)
         }
-        (Kind::Claude, reply) => perform(Claude::new(ids), reply, shared, to),
-        (Kind::Codex, reply) => perform(Codex::new(ids), reply, shared, to),
+        (Kind::Claude, reply) => perform(Claude::new(ids), reply, answers, to),
+        (Kind::Codex, reply) => perform(Codex::new(ids), reply, answers, to),
     }
 }
 
@@ -89,7 +104,7 @@ fn plain(request: &Request, to: &mut impl Write) -> io::Result<Sent> {
 fn perform(
     mut wire: impl Wire,
     reply: Result<Reply, String>,
-    shared: &Shared,
+    answers: &Answers,
     to: &mut impl Write,
 ) -> io::Result<Sent> {
     let reply = match reply {
@@ -113,7 +128,7 @@ fn perform(
             Part::Text(text) => send(&wire.text(text), to)?,
             Part::Shell(shell) => send(&wire.shell(shell), to)?,
             Part::Read(path) => send(&wire.read(path), to)?,
-            Part::Gate(name) => shared.gates.get(name).pass(|| http::write_chunk(to, &wire.beat()))?,
+            Part::Gate(name) => answers.gates.get(name).pass(|| http::write_chunk(to, &wire.beat()))?,
         }
     }
     if reply.ending == Ending::Cut {
@@ -125,13 +140,13 @@ fn perform(
 }
 
 /// Sends an answer to Claude Code that did not ask for a stream.
-fn whole_message(mut wire: Claude, reply: &Reply, shared: &Shared, to: &mut impl Write) -> io::Result<Sent> {
+fn whole_message(mut wire: Claude, reply: &Reply, answers: &Answers, to: &mut impl Write) -> io::Result<Sent> {
     for part in &reply.parts {
         match part {
             Part::Text(text) => drop(wire.text(text)),
             Part::Shell(shell) => drop(wire.shell(shell)),
             Part::Read(path) => drop(wire.read(path)),
-            Part::Gate(name) => shared.gates.get(name).pass(|| Ok(()))?,
+            Part::Gate(name) => answers.gates.get(name).pass(|| Ok(()))?,
         }
     }
     let body = wire.message().to_string();

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::mock::PATIENCE;
+/// How long anything may take that a test waits for.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a waiting stream shows that it is alive, and learns that nobody listens any more.
 const BEAT: Duration = Duration::from_millis(250);

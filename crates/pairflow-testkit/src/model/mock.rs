@@ -7,13 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::connection;
-use super::gate::{Gate, Gates};
-use super::record::{self, Record, Request};
+use super::connection::{self, Answers};
+use super::gate::{Gate, PATIENCE};
+use super::record::{self, Request};
 use super::scripts::Scripts;
-
-/// How long anything may take that a test waits for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A model on a port of 127.0.0.1. Dropping it ends it, with all streams.
 pub struct Mock {
@@ -23,10 +20,8 @@ pub struct Mock {
 }
 
 /// What the threads of all connections use together.
-pub(super) struct Shared {
-    pub(super) scripts: Scripts,
-    pub(super) record: Record,
-    pub(super) gates: Gates,
+struct Shared {
+    answers: Answers,
     closing: AtomicBool,
     connections: Mutex<BTreeMap<usize, TcpStream>>,
 }
@@ -37,9 +32,7 @@ impl Mock {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port of 127.0.0.1 is free");
         let address = listener.local_addr().expect("a listener has an address");
         let shared = Arc::new(Shared {
-            scripts,
-            record: Record::default(),
-            gates: Gates::default(),
+            answers: Answers::new(scripts),
             closing: AtomicBool::new(false),
             connections: Mutex::default(),
         });
@@ -55,12 +48,12 @@ impl Mock {
 
     /// Returns everything that was asked so far, in the order of arrival.
     pub fn requests(&self) -> Vec<Arc<Request>> {
-        self.shared.record.all()
+        self.shared.answers.record.all()
     }
 
     /// Forgets what was asked so far; numbers go on. Long runs need it, as every request repeats its conversation.
     pub fn forget(&self) {
-        self.shared.record.forget();
+        self.shared.answers.record.forget();
     }
 
     /// Waits until `done` says yes to the requests so far, and returns them. It is asked again at every request and
@@ -79,20 +72,20 @@ impl Mock {
         patience: Duration,
         done: impl Fn(&[Arc<Request>]) -> bool,
     ) -> Result<Vec<Arc<Request>>, Vec<Arc<Request>>> {
-        let (requests, done) = self.shared.record.wait(patience, done);
+        let (requests, done) = self.shared.answers.record.wait(patience, done);
         if done { Ok(requests) } else { Err(requests) }
     }
 
     /// Returns the gate `name`. Replies may wait at a gate before anybody has asked for it.
     pub fn gate(&self, name: &str) -> Gate {
-        self.shared.gates.get(name)
+        self.shared.answers.gates.get(name)
     }
 }
 
 impl Drop for Mock {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::SeqCst);
-        self.shared.gates.open_all();
+        self.shared.answers.gates.open_all();
         // The acceptor looks at `closing` only when somebody knocks.
         let _ = TcpStream::connect(self.address);
         if let Some(acceptor) = self.acceptor.take() {
@@ -121,7 +114,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let shared = shared.clone();
         std::thread::spawn(move || {
             // A connection that breaks is the CLI's affair; what it meant for the answer is in the record.
-            let _ = connection::serve(&stream, &shared);
+            let _ = connection::serve(&stream, &shared.answers);
             let _ = stream.shutdown(Shutdown::Both);
             shared.connections().remove(&number);
         });

@@ -1,5 +1,6 @@
 //! Notices by the dozen: each agent asks, is answered, and is told again, idle or in the middle of something.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::minds::{Minds, Turn};
@@ -17,6 +18,13 @@ pub struct Told {
     pub twice: u64,
     /// How many attempts beyond the first were needed.
     pub retries: u64,
+}
+
+impl Pair {
+    /// Makes a machine whose agents ask the person whatever they are told.
+    pub fn of_questions(program: impl Into<PathBuf>, dir: &Path) -> Self {
+        Self::new(program, dir, minds())
+    }
 }
 
 /// Models that ask the person as soon as they are told anything, and then go on talking for a while, now short, now long.

@@ -79,16 +79,6 @@ impl Pair {
         self.wait_for(bubble, state, |status| status["state"] == state)
     }
 
-    /// Makes a machine whose agents live the story.
-    pub fn of_stories(program: impl Into<PathBuf>, dir: &Path) -> Self {
-        Self::new(program, dir, super::story::minds())
-    }
-
-    /// Makes a machine whose agents ask the person whatever they are told.
-    pub fn of_questions(program: impl Into<PathBuf>, dir: &Path) -> Self {
-        Self::new(program, dir, super::notices::minds())
-    }
-
     /// Whether the model of `kind` has read `text` in the output of a command.
     pub fn has_read(&self, kind: Kind, text: &str) -> bool {
         let requests = self.mock.requests();

@@ -1,6 +1,8 @@
 //! A bubble's whole life with both real CLIs: briefing, first cut, finding, fix, clean review, seat swap, a question to
 //! the person, second clean review, approval, commit. Every step can be repeated without harm, as after a crash.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 
 use super::account;
@@ -12,6 +14,13 @@ use crate::model::{Kind, Reply};
 
 /// Both agents.
 pub(super) const AGENTS: [(Kind, &str); 2] = [(Kind::Claude, "claude"), (Kind::Codex, "codex")];
+
+impl Pair {
+    /// Makes a machine whose agents live the story.
+    pub fn of_stories(program: impl Into<PathBuf>, dir: &Path) -> Self {
+        Self::new(program, dir, minds())
+    }
+}
 
 /// What both models do in a story, whichever bubble it is.
 pub fn minds() -> Minds {

@@ -9,6 +9,7 @@ use pairflow_core::rules::{Check, Rules};
 use pairflow_core::unit::{Command, Decided, Refusal, Unit, adopt, create, earlier, evolve};
 
 use super::invariants;
+use super::render::stand;
 use super::world::World;
 
 /// A bubble that a script is played with.
@@ -113,6 +114,23 @@ impl Play {
         sent
     }
 
+    /// Says what came of a line.
+    pub(super) fn render(&mut self, sent: &Sent) -> String {
+        match sent {
+            Sent::Recorded(id) => {
+                self.steps += 1;
+                self.recorded_in.insert(id.clone(), self.steps);
+                format!("#{} {}", self.steps, stand(&self.unit))
+            }
+            Sent::Nothing => "nothing happens".to_owned(),
+            Sent::Again(id) => match self.recorded_in.get(id) {
+                Some(step) => format!("same record as #{step}"),
+                None => format!("same record as {id}"),
+            },
+            Sent::Refused(refusal) => format!("refused: {refusal}"),
+        }
+    }
+
     fn record(&mut self, decided: &Decided) -> Sent {
         for artifact in &decided.artifacts {
             let text = String::from_utf8(artifact.bytes.clone()).expect("every artifact of the core is text");
@@ -121,7 +139,7 @@ impl Play {
         let first = self.log.len();
         self.append(&decided.events);
         let broken = invariants::broken(&self.unit, &self.log);
-        assert!(broken.is_empty(), "{broken:#?}\nin {}", super::render::stand(&self.unit));
+        assert!(broken.is_empty(), "{broken:#?}\nin {}", stand(&self.unit));
         self.log.get(first).map_or(Sent::Nothing, |envelope| Sent::Recorded(envelope.id.clone()))
     }
 

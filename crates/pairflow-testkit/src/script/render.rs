@@ -5,27 +5,6 @@ use pairflow_core::findings::Row;
 use pairflow_core::policy::CheckState;
 use pairflow_core::unit::{Notice, Phase, Stage, Unit};
 
-use super::play::{Play, Sent};
-
-impl Play {
-    /// Says what came of a line.
-    pub(super) fn render(&mut self, sent: &Sent) -> String {
-        match sent {
-            Sent::Recorded(id) => {
-                self.steps += 1;
-                self.recorded_in.insert(id.clone(), self.steps);
-                format!("#{} {}", self.steps, stand(&self.unit))
-            }
-            Sent::Nothing => "nothing happens".to_owned(),
-            Sent::Again(id) => match self.recorded_in.get(id) {
-                Some(step) => format!("same record as #{step}"),
-                None => format!("same record as {id}"),
-            },
-            Sent::Refused(refusal) => format!("refused: {refusal}"),
-        }
-    }
-}
-
 /// Where the bubble stands: state, whose turn, and whatever else a reader must know.
 pub(super) fn stand(unit: &Unit) -> String {
     let mut parts = vec![unit.phase.name().to_string()];

@@ -1,6 +1,6 @@
 //! One bubble of the machine: its verbs, its panes, and what its toys wrote down.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -46,6 +46,22 @@ pub struct Own<'a> {
     pub repo: PathBuf,
     /// Its name.
     pub id: String,
+}
+
+impl Machine {
+    /// Makes a bubble in the first repository and starts it.
+    #[track_caller]
+    pub fn start(&self, id: &str) -> Own<'_> {
+        self.start_in(&self.home.repo, id, "Write work.txt")
+    }
+
+    /// Makes a bubble and starts it.
+    #[track_caller]
+    pub fn start_in(&self, repo: &Path, id: &str, task: &str) -> Own<'_> {
+        let create = ["create", "--id", id, "--task", task, "--test", "true", "--yes", "--start"];
+        self.home.pairflow_in(repo, &create).ok();
+        Own { machine: self, repo: repo.to_owned(), id: id.to_owned() }
+    }
 }
 
 impl Own<'_> {

@@ -1,9 +1,8 @@
 //! The machine: a home, the toy, and the repositories.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::bubble::Own;
 use crate::home::{Home, write_program};
 
 /// The script that stands in for both agent CLIs.
@@ -77,20 +76,6 @@ impl Machine {
         self.home.git_in(&repo, &["commit", "--quiet", "--allow-empty", "-m", "first commit"]);
         self.repos.lock().unwrap().push(repo.clone());
         repo
-    }
-
-    /// Makes a bubble in the first repository and starts it.
-    #[track_caller]
-    pub fn start(&self, id: &str) -> Own<'_> {
-        self.start_in(&self.home.repo, id, "Write work.txt")
-    }
-
-    /// Makes a bubble and starts it.
-    #[track_caller]
-    pub fn start_in(&self, repo: &Path, id: &str, task: &str) -> Own<'_> {
-        let create = ["create", "--id", id, "--task", task, "--test", "true", "--yes", "--start"];
-        self.home.pairflow_in(repo, &create).ok();
-        Own { machine: self, repo: repo.to_owned(), id: id.to_owned() }
     }
 }
 

@@ -57,12 +57,13 @@ impl fmt::Display for AgentCaller {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Grammar;
     use crate::world::{Env, World};
 
     fn app(variables: &[(&str, &str)]) -> App {
         let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), value.into()));
         let world = World { env: Env::Fixed(variables.collect()), ..World::empty() };
-        App::split(world).0
+        App::split(world, Grammar::empty()).0
     }
 
     #[test]

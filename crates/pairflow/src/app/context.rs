@@ -6,14 +6,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use clap::Command;
 use pairflow_engine::clock::Clock;
 use pairflow_engine::limits::Limits;
 use pairflow_engine::store::Storage;
-use pairflow_engine::verbs::Place;
+use pairflow_engine::workspace::Place;
 
 use crate::exit::CommandError;
-use crate::out::Out;
+use crate::out::{Out, TakesRepo};
 use crate::world::{Env, Terminal, World};
+
+/// What the program knows of all its commands together, for the few commands that are about others.
+#[derive(Clone, Copy)]
+pub struct Grammar {
+    /// Says whether a verb takes `--repo`.
+    pub takes_repo: TakesRepo,
+    /// Builds the whole program as one parser.
+    pub parser: fn() -> Command,
+}
 
 /// What a command may look at besides its arguments.
 pub struct App {
@@ -25,6 +35,7 @@ pub struct App {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
     pub(crate) program: Option<PathBuf>,
+    pub(crate) grammar: Grammar,
     /// What the command was given on the command line, without its verb.
     pub(crate) given: Vec<String>,
     /// The command as it was typed.
@@ -38,7 +49,7 @@ pub struct App {
 
 impl App {
     /// Divides the world into what a command looks at and where it prints.
-    pub fn split(world: World) -> (Self, Out) {
+    pub fn split(world: World, grammar: Grammar) -> (Self, Out) {
         let out = Out::new(world.stdout, world.stderr, world.terminal, world.env.clone());
         let stdin = RefCell::new(world.stdin);
         let app = Self {
@@ -49,6 +60,7 @@ impl App {
             clock: world.clock,
             limits: world.limits,
             program: world.program,
+            grammar,
             given: Vec::new(),
             typed: String::new(),
             there: OnceCell::new(),
@@ -87,5 +99,13 @@ impl App {
     /// Whether there is a person who can be asked.
     pub fn interactive(&self) -> bool {
         self.terminal.stdin && self.terminal.stderr
+    }
+}
+
+#[cfg(test)]
+impl Grammar {
+    /// The grammar of a program without commands.
+    pub(crate) fn empty() -> Self {
+        Self { takes_repo: |_| false, parser: || Command::new("pairflow") }
     }
 }

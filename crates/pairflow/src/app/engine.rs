@@ -6,15 +6,15 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::unit::Unit;
 use pairflow_core::view::ForeignNotice;
 use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
-use pairflow_engine::supervise::Client;
-use pairflow_engine::verbs::{Hands, Place, locate};
+use pairflow_engine::supervisor_client::Client;
+use pairflow_engine::verbs::Hands;
+use pairflow_engine::workspace::{Place, locate};
 
 use crate::app::pick::{Wanted, pick};
 use crate::app::{App, quoted};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
-use crate::table::Group;
 
 /// What is said of a repository whose commits carry pairflow's own files.
 pub(crate) const TRACKED: &str = ".pairflow is tracked by git in this repository, so its logs reach everyone who \
@@ -41,7 +41,7 @@ impl App {
         if let Some((_, place)) = self.located.borrow().as_ref().filter(|(then, _)| *then == path) {
             return Ok(place.clone());
         }
-        let place = locate(&path)?;
+        let place = locate(&path).map_err(EngineError::from)?;
         *self.located.borrow_mut() = Some((path, place.clone()));
         Ok(place)
     }
@@ -136,10 +136,8 @@ impl App {
     }
 
     /// Warns of a repository whose commits carry pairflow's own files: each clone of it gets foreign logs.
-    pub(crate) fn warn_of_tracked(&self, group: Group, named: Option<&Path>, out: &mut Out) {
-        // It is for people to know; agents cannot change it.
-        let about_bubbles = matches!(group, Group::Daily | Group::Operator);
-        let Some(place) = about_bubbles.then(|| self.place(named).ok()).flatten() else { return };
+    pub(crate) fn warn_of_tracked(&self, named: Option<&Path>, out: &mut Out) {
+        let Ok(place) = self.place(named) else { return };
         if self.engine().is_ok_and(|engine| engine.tracks_control(&place.repo)) {
             out.warn(format_args!("{TRACKED}"));
         }

@@ -12,7 +12,7 @@ use pairflow_engine::process::MARK;
 use pairflow_engine::seat::attempted;
 
 use crate::app::{AgentCaller, App};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::exit::{CommandError, Exit};
 
 impl App {

@@ -7,12 +7,13 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Rules};
 use pairflow_core::unit::Unit;
 use pairflow_engine::detect::{Detected, Found, detect};
-use pairflow_engine::engine::{Bubble, Confirmed, Engine, EngineError, NewBubble};
+use pairflow_engine::engine::{Bubble, Engine, EngineError};
 use pairflow_engine::git::{GitError, Repo};
-use pairflow_engine::verbs::Place;
+use pairflow_engine::verbs::{Confirmed, NewBubble};
+use pairflow_engine::workspace::Place;
 
 use crate::app::{App, Consent, Purpose};
-use crate::commands::setup::SetupArgs;
+use crate::args::SetupArgs;
 use crate::exit::CommandError;
 use crate::out::Out;
 

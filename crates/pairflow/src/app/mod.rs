@@ -20,8 +20,7 @@ mod text;
 mod trust;
 
 pub use caller::AgentCaller;
-pub use context::App;
-pub(crate) use elsewhere::line_for;
+pub use context::{App, Grammar};
 pub(crate) use engine::tell_foreign;
 pub(crate) use key::Raw;
 pub use make::Order;

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use pairflow_engine::engine::{EngineError, Listed};
 use pairflow_engine::git::GitError;
-use pairflow_engine::verbs::{Place, locate};
+use pairflow_engine::workspace::{Place, locate};
 
-use crate::app::{App, line_for};
+use crate::app::App;
 use crate::exit::CommandError;
+use crate::out::{TakesRepo, line_for};
 
 /// The repositories that a command looks at.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Reach {
     /// Their roots.
     pub roots: Vec<PathBuf>,
@@ -18,6 +19,7 @@ pub struct Reach {
     pub place: Option<Place>,
     /// The one around the current directory: commands about it need no `--repo`.
     around: Option<PathBuf>,
+    takes_repo: TakesRepo,
 }
 
 /// The bubbles of one repository, or why they cannot be listed.
@@ -32,9 +34,9 @@ impl App {
     pub fn reach(&self, named: Option<&Path>) -> Result<Reach, CommandError> {
         let around = match self.cwd().ok().map(locate) {
             Some(Ok(place)) => Some(place),
-            Some(Err(EngineError::Git(GitError::NotARepository { .. }))) | None => None,
+            Some(Err(GitError::NotARepository { .. })) | None => None,
             Some(Err(_)) if named.is_some() => None,
-            Some(Err(error)) => return Err(error.into()),
+            Some(Err(error)) => return Err(EngineError::from(error).into()),
         };
         let around_root = around.as_ref().map(|place| place.repo.root.clone());
         let place = named.map(|path| self.place(Some(path))).transpose()?.or(around);
@@ -42,7 +44,12 @@ impl App {
             Some(place) => vec![place.repo.root.clone()],
             None => self.engine()?.repositories(),
         };
-        Ok(Reach { roots, place, around: around_root })
+        Ok(Reach { roots, place, around: around_root, takes_repo: self.grammar.takes_repo })
+    }
+
+    /// Returns a reach without any repository.
+    pub(crate) fn reach_of_none(&self) -> Reach {
+        Reach { roots: Vec::new(), place: None, around: None, takes_repo: self.grammar.takes_repo }
     }
 
     /// Lists the bubbles of every repository in reach. One bad repository does not hide the others.
@@ -59,7 +66,7 @@ impl Reach {
         if self.around.as_deref() == Some(root) {
             return line.to_owned();
         }
-        line_for(line, root)
+        line_for(line, root, self.takes_repo)
     }
 }
 
@@ -69,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_line_for_another_place_names_the_repository() {
-        let reach = Reach { roots: Vec::new(), place: None, around: Some("/here".into()) };
+        let reach =
+            Reach { roots: Vec::new(), place: None, around: Some("/here".into()), takes_repo: |verb| verb == "ok" };
         assert_eq!(reach.line("pairflow ok x", Path::new("/here")), "pairflow ok x");
         assert_eq!(reach.line("pairflow ok x", Path::new("/a/b")), "pairflow ok x --repo /a/b");
         assert_eq!(reach.line("pairflow ok x", Path::new("/a b/it's")), "pairflow ok x --repo '/a b/it'\\''s'");

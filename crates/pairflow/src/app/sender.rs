@@ -8,7 +8,7 @@ use pairflow_core::rules::DriverKind;
 use pairflow_core::unit::Refusal;
 use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
 use pairflow_engine::seat::{Lost, Words, say};
-use pairflow_engine::supervise::{Client, Line};
+use pairflow_engine::supervisor_client::{Client, Line};
 use pairflow_engine::verbs::{AgentSays, Heard};
 
 use crate::app::{AgentCaller, App};

@@ -119,6 +119,7 @@ fn cannot_read(name: &str, error: &io::Error) -> CommandError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Grammar;
     use crate::exit::Exit;
     use crate::world::World;
 
@@ -127,7 +128,7 @@ mod tests {
     fn app(cwd: &Path, stdin: &[u8]) -> App {
         let stdin = Box::new(io::Cursor::new(stdin.to_vec()));
         let world = World { cwd: Some(cwd.to_owned()), stdin, ..World::empty() };
-        App::split(world).0
+        App::split(world, Grammar::empty()).0
     }
 
     #[test]

@@ -7,7 +7,8 @@ use pairflow_core::config::{CommandInForce, CommandSet, Layers, Origin};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::safe::revealed;
 use pairflow_engine::detect::Detected;
-use pairflow_engine::engine::{Agreed, Confirmed, Engine};
+use pairflow_engine::engine::{Agreed, Engine};
+use pairflow_engine::verbs::Confirmed;
 
 use crate::app::App;
 use crate::exit::CommandError;

@@ -15,10 +15,10 @@ use pairflow_engine::verbs::Adopted;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Take over a bubble that did not come from you, or whose repository was moved
 ///

@@ -6,11 +6,11 @@ use pairflow_core::unit::{Phase, Refusal};
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, fits, quoted};
-use crate::commands::common::{BubbleArg, said};
+use crate::args::{BubbleArg, said};
 use crate::commands::{commit, status};
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Approve the work of a bubble for commit
 ///

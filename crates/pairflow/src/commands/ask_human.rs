@@ -6,11 +6,11 @@ use pairflow_core::view::waiting::WaitFor;
 use pairflow_engine::verbs::AgentSays;
 
 use crate::app::App;
-use crate::commands::common::said;
+use crate::args::said;
 use crate::commands::pass::Recorded;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Ask the person a question and wait for the answer
 ///

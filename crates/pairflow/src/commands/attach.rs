@@ -8,10 +8,10 @@ use pairflow_core::unit::Unit;
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, INSTALL_TMUX, fits};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// How long a session may take to appear.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -6,10 +6,10 @@ use pairflow_engine::engine::{Denial, EngineError};
 use pairflow_engine::verbs::AgentSays;
 
 use crate::app::{App, fits};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Print what the present turn is about
 ///

@@ -7,11 +7,11 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
 
 use crate::app::{App, fits};
-use crate::commands::common::{BubbleArg, said};
-use crate::commands::{merge, status};
+use crate::args::{BubbleArg, said};
+use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow commit login-race --yes
@@ -74,7 +74,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return status::print_json(app, out, &bubble, &unit);
     }
     make(app, out, &bubble, &command)?;
-    out.next(format_args!("{}", merge::line(app, &bubble.load()?.unit)));
+    out.next(format_args!("{}", status::merge_line(app, &bubble.load()?.unit)));
     Ok(())
 }
 

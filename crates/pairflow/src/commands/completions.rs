@@ -4,9 +4,9 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use clap_complete::Shell;
 
 use crate::app::App;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone, tree};
 
 /// Print a completion script for a shell
 #[derive(Debug, Clone, Args)]
@@ -31,9 +31,9 @@ pub const ENTRY: CommandEntry = CommandEntry {
     run,
 };
 
-fn run(matches: &ArgMatches, _: &App, out: &mut Out) -> Result<(), CommandError> {
+fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = CompletionsArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut tree(), "pairflow", &mut script);
+    clap_complete::generate(args.shell, &mut (app.grammar.parser)(), "pairflow", &mut script);
     out.raw(&script)
 }

@@ -17,10 +17,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::app::{App, unfolded};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
-use crate::table::{CommandEntry, Group};
 
 /// Explain the configuration, or change that of a bubble
 #[derive(Debug, Clone, Args)]

@@ -7,11 +7,11 @@ use pairflow_core::log::Key;
 use pairflow_engine::verbs::AgentSays;
 
 use crate::app::App;
-use crate::commands::common::said;
+use crate::args::said;
 use crate::commands::pass::{Recorded, explanation};
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Claim, as the reviewer, that the work has converged
 ///

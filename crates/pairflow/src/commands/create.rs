@@ -7,12 +7,12 @@ use pairflow_core::unit::Unit;
 use serde::Serialize;
 
 use crate::app::{App, Order};
-use crate::commands::common::said;
-use crate::commands::setup::SetupArgs;
+use crate::args::SetupArgs;
+use crate::args::said;
 use crate::commands::start;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow create --id login-race --base main --task "fix the login race" --test "cargo test"

@@ -8,10 +8,10 @@ use pairflow_core::unit::Phase;
 use serde::Serialize;
 
 use crate::app::{App, fits};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Remove a bubble's worktree and files, after archiving log and branch
 ///

@@ -17,9 +17,9 @@ use pairflow_engine::git::{Call, Repo};
 use pairflow_engine::verbs::verify;
 
 use crate::app::App;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
-use crate::table::{CommandEntry, Group};
 use stage::Stage;
 use story::Story;
 

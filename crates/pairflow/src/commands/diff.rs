@@ -7,10 +7,10 @@ use pairflow_engine::verbs::{DiffOf, diff, patch};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Show what a bubble changed
 ///

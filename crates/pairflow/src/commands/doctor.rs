@@ -10,10 +10,10 @@ mod report;
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::app::{App, Reach};
-use crate::commands::common::RepoArg;
+use crate::args::RepoArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 use report::Report;
 
@@ -54,7 +54,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mut report = Report::default();
     machine::git(&mut report);
     machine::programs(app, &mut report);
-    agents::programs(app, &app.reach(args.repo.repo.as_deref()).unwrap_or_default(), &mut report);
+    agents::programs(app, &app.reach(args.repo.repo.as_deref()).unwrap_or_else(|_| app.reach_of_none()), &mut report);
     let reach = reach(app, &args, &mut report);
     machine::config(app, &reach, &mut report);
     machine::places(app, &reach, &mut report);
@@ -81,7 +81,7 @@ fn reach(app: &App, args: &DoctorArgs, report: &mut Report) -> Reach {
         }
         Err(error) => {
             report.problem("repository", &error.message, error.hint.as_deref());
-            Reach::default()
+            app.reach_of_none()
         }
     }
 }

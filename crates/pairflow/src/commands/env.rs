@@ -9,10 +9,10 @@ use pairflow_engine::git::insist_on_plain_path;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow env login-race --agent codex

@@ -9,10 +9,10 @@ use pairflow_core::view::export::{Checked, render};
 use pairflow_engine::verbs::export;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 use pairflow_engine::regular;
 
 /// Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts

@@ -5,10 +5,10 @@ use pairflow_core::findings::{Row, Shown};
 use pairflow_core::view::ledger::{LedgerShown, SCHEMA};
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::{Grid, Line, Out, Paint};
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Show every finding of a bubble, and where it stands
 #[derive(Debug, Clone, Args)]

@@ -14,10 +14,10 @@ use pairflow_engine::git::GitError;
 use serde::Serialize;
 
 use crate::app::{App, Reach};
-use crate::commands::common::RepoArg;
+use crate::args::RepoArg;
+use crate::entry::{CommandEntry, Group, HOME, anyone};
 use crate::exit::CommandError;
 use crate::out::{Grid, Line, Out, Paint, age};
-use crate::table::{CommandEntry, Group, HOME, anyone};
 
 /// Show what waits for you, then all bubbles
 ///

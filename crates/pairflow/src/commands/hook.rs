@@ -14,9 +14,9 @@ use pairflow_engine::seat::{HookAnswer, HookCall, HookName, report};
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 /// How much of the input is looked at, in bytes.
 const LOOKED_AT: usize = 1024 * 1024;

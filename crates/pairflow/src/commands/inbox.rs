@@ -5,11 +5,11 @@ use pairflow_core::unit::Unit;
 use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
 use crate::app::{App, tell_foreign};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::commands::home::called;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Show the questions that wait for you
 #[derive(Debug, Clone, Args)]

@@ -9,10 +9,10 @@ use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Agreed, EngineError};
 
 use crate::app::{App, Consent, Purpose, take_detected};
-use crate::commands::common::RepoArg;
+use crate::args::RepoArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 use pairflow_engine::regular;
 
 /// Prepare a repository: detect its checks, write pairflow.toml

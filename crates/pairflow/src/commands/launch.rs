@@ -9,9 +9,9 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_engine::driver::LaunchFile;
 
 use crate::app::App;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Become the program of a pane
 ///

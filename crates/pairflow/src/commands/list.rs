@@ -6,10 +6,10 @@ use pairflow_engine::engine::Listed;
 use serde::Serialize;
 
 use crate::app::{App, tell_foreign};
-use crate::commands::common::RepoArg;
+use crate::args::RepoArg;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
-use crate::table::{CommandEntry, Group, anyone};
 
 /// List the bubbles of a repository
 #[derive(Debug, Clone, Args)]

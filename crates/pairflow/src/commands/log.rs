@@ -5,11 +5,11 @@ use pairflow_core::view::timeline::{Log, SCHEMA, TimelineState};
 use pairflow_engine::engine::EngineError;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::commands::status::paint;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Show what happened in a bubble, in order
 #[derive(Debug, Clone, Args)]

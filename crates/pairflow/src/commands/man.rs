@@ -8,9 +8,9 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use clap_mangen::Man;
 
 use crate::app::App;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, tree};
 
 /// Print the manual page, or write all pages into a directory
 #[derive(Debug, Clone, Args)]
@@ -46,7 +46,7 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ManArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let tree = tree();
+    let tree = (app.grammar.parser)();
     match args.dir {
         None => out.raw(&page(&tree)?),
         Some(dir) => {

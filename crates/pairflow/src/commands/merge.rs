@@ -7,15 +7,14 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::{BubbleId, TreeId};
 use pairflow_core::unit::{Phase, Unit};
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::git::{Head, Repo, head};
 use pairflow_engine::verbs::{MergeEnd, Rehearsal, merge, rehearse_merge};
 
 use crate::app::{App, fits, quoted};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Bring the bubble's commit to its base branch
 ///
@@ -161,14 +160,4 @@ pub(crate) fn hinted(app: &App, repo: Option<&Path>, error: CommandError) -> Com
         Some(line) => error.next(line),
         None => error,
     }
-}
-
-/// Returns the line that merges a bubble; with `--here` if the caller is in a checkout of its base branch.
-pub(crate) fn line(app: &App, unit: &Unit) -> String {
-    let on_base = |cwd: &Path| {
-        let repo = Repo::locate(cwd);
-        repo.is_ok_and(|repo| head(&repo.git_dir) == Head::Branch(unit.rules.base_branch.clone()))
-    };
-    let here = if app.cwd().is_ok_and(on_base) { " --here" } else { "" };
-    format!("pairflow merge {}{here}", unit.id)
 }

@@ -4,11 +4,11 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::BubbleId;
 
 use crate::app::{App, Order};
-use crate::commands::setup::SetupArgs;
+use crate::args::SetupArgs;
 use crate::commands::{create, start};
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow new "fix the login race"

@@ -14,11 +14,11 @@ use pairflow_engine::verbs::{DiffOf, diff};
 use serde::Serialize;
 
 use crate::app::{App, Reach};
-use crate::commands::common::RepoArg;
+use crate::args::RepoArg;
 use crate::commands::home::{Waiting, called, items};
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint, age};
-use crate::table::{CommandEntry, Group};
 
 /// Answer what has waited longest
 ///

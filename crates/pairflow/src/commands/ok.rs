@@ -12,11 +12,11 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};
 
 use crate::app::{App, fits};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::commands::{approve, commit, merge, status};
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
-use crate::table::{CommandEntry, Group};
 
 /// Read the package, then approve and commit
 ///
@@ -86,7 +86,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         (true, false) => merge::bring(app, out, &bubble, &way),
         (false, true) => status::print_json(app, out, &bubble, &bubble.load()?.unit),
         (false, false) => {
-            out.next(format_args!("{}", merge::line(app, &unit)));
+            out.next(format_args!("{}", status::merge_line(app, &unit)));
             Ok(())
         }
     }

@@ -6,10 +6,10 @@ use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::verbs::open;
 
 use crate::app::{App, quoted};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Open the bubble's worktree in an editor
 #[derive(Debug, Clone, Args)]

@@ -13,10 +13,10 @@ use pairflow_engine::verbs::{AgentSays, Handover, Heard};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::commands::common::{IntentArg, said};
+use crate::args::{IntentArg, said};
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "added the lock and a test" --fixed F1 --dispute F2 --reason "the caller holds it"

@@ -5,11 +5,11 @@ use pairflow_core::unit::Command;
 use pairflow_core::view::inbox::{InboxItem, inbox};
 
 use crate::app::{App, fits};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Interrupt a bubble; state and turn stay as they are
 ///

@@ -6,11 +6,11 @@ use pairflow_core::log::Key;
 use pairflow_core::unit::{Command, Phase};
 
 use crate::app::{App, fits};
-use crate::commands::common::{BubbleArg, DecisionArg, said};
+use crate::args::{BubbleArg, DecisionArg, said};
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow reply login-race --message "use the old token format"

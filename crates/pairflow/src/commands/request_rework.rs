@@ -6,11 +6,11 @@ use pairflow_core::log::Key;
 use pairflow_core::unit::Command;
 
 use crate::app::{App, fits};
-use crate::commands::common::{BubbleArg, said};
+use crate::args::{BubbleArg, said};
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Example:
   pairflow request-rework login-race --message "handle the empty list" --finding F3"#;

@@ -4,11 +4,11 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::Command;
 
 use crate::app::{App, fits};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// End the agents' programs and start them again where they were
 ///

@@ -7,9 +7,9 @@ use pairflow_core::ids::BubbleId;
 
 use crate::app::App;
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Bring back a deleted bubble from its archive
 ///

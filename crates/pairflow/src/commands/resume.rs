@@ -5,11 +5,11 @@ use pairflow_core::unit::Phase;
 use pairflow_engine::verbs::Resumed;
 
 use crate::app::{App, fits};
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Go on after a pause or work by hand
 #[derive(Debug, Clone, Args)]

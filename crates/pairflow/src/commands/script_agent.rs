@@ -7,9 +7,9 @@ use pairflow_agents::script::{STATE_VARIABLE, Script, Turn, play};
 use pairflow_core::ids::AgentId;
 
 use crate::app::App;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Play one turn of a scripted agent
 #[derive(Debug, Clone, Args)]

@@ -13,12 +13,12 @@ use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Bubble;
 
 use crate::app::{App, Consent, Purpose, fits};
+use crate::args::{BubbleArg, DriverArg};
 use crate::commands::attach::{attach, can_show};
-use crate::commands::common::{BubbleArg, DriverArg};
 use crate::commands::{config, status};
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = "Examples:
   pairflow start login-race --attach

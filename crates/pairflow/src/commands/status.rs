@@ -1,19 +1,20 @@
 //! `pairflow status`: where a bubble stands.
 
+use std::path::Path;
+
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::unit::{Phase, Unit};
 use pairflow_core::view::Tone;
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::git::GitError;
+use pairflow_engine::git::{GitError, Head, Repo, head};
 use pairflow_engine::stage::{Activity, held_notice};
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
-use crate::commands::merge;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
-use crate::table::{CommandEntry, Group, anyone};
 
 /// Show where a bubble stands, and what is missing for convergence
 #[derive(Debug, Clone, Args)]
@@ -113,10 +114,20 @@ fn next(app: &App, unit: &Unit, lines: Vec<String>, supervised: bool) -> Vec<Str
     let id = &unit.id;
     let here = |line: String| match line.as_str() {
         "pairflow supervise --once" if supervised => format!("pairflow status {id}"),
-        _ if line == format!("pairflow merge {id}") => merge::line(app, unit),
+        _ if line == format!("pairflow merge {id}") => merge_line(app, unit),
         _ => line,
     };
     lines.into_iter().map(here).map(|line| app.line_here(line)).collect()
+}
+
+/// Returns the line that merges a bubble; with `--here` if the caller is in a checkout of its base branch.
+pub(crate) fn merge_line(app: &App, unit: &Unit) -> String {
+    let on_base = |cwd: &Path| {
+        let repo = Repo::locate(cwd);
+        repo.is_ok_and(|repo| head(&repo.git_dir) == Head::Branch(unit.rules.base_branch.clone()))
+    };
+    let here = if app.cwd().is_ok_and(on_base) { " --here" } else { "" };
+    format!("pairflow merge {}{here}", unit.id)
 }
 
 /// The colour of a tone.

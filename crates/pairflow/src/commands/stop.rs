@@ -3,11 +3,11 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::app::{App, fits};
-use crate::commands::common::{BubbleArg, said};
+use crate::args::{BubbleArg, said};
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Cancel a bubble for good; nothing of the work is deleted
 ///

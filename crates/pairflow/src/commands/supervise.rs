@@ -10,13 +10,14 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
 use pairflow_engine::store::StoreError;
-use pairflow_engine::supervise::{Ask, Client, Setup, once, run as supervise, spawn};
+use pairflow_engine::supervise::{Setup, once, run as supervise};
+use pairflow_engine::supervisor_client::{Ask, Client, spawn};
 
 use crate::app::App;
-use crate::commands::common::RepoArg;
+use crate::args::RepoArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::{Out, herald};
-use crate::table::{CommandEntry, Group};
 
 /// Perform what is owed: snapshots, checks, turns, deadlines
 ///

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use pairflow_engine::supervise::{Client, Health, Reply, Stopped};
+use pairflow_engine::supervisor_client::{Client, Health, Reply, Stopped};
 use serde::Serialize;
 
 use crate::app::App;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// How long a supervisor may take to end what it has started.
 const PATIENCE: Duration = Duration::from_secs(10);

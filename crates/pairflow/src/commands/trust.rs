@@ -9,10 +9,10 @@ use pairflow_engine::engine::Agreed;
 use serde::Serialize;
 
 use crate::app::{App, Consent, Purpose, show_commands, unfolded};
-use crate::commands::common::RepoArg;
+use crate::args::RepoArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = "Examples:
   pairflow trust              show the commands, and ask

@@ -6,11 +6,11 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::InConflict;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// Merge the base branch into the bubble's worktree
 ///

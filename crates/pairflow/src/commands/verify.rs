@@ -6,10 +6,10 @@ use pairflow_core::safe::safe_line;
 use pairflow_engine::verbs::{Answer, VerifyReport, verify};
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::{CommandError, Exit};
 use crate::out::{Line, Out, Paint};
-use crate::table::{CommandEntry, Group, anyone};
 
 const AFTER: &str = "\
 The log itself gets one of four answers: sealed by you, sealed with another key (which cannot be checked here), not

@@ -11,10 +11,10 @@ use pairflow_core::view::pane::{PaneLine, Size, pace, render};
 use self::screen::{Key, Screen};
 use self::watch::Watch;
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::CommandError;
 use crate::out::{Line, Out};
-use crate::table::{CommandEntry, Group, anyone};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);

@@ -11,10 +11,10 @@ use pairflow_engine::supervise::wait_for;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group, anyone};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
-use crate::table::{CommandEntry, Group, anyone};
 
 const EXAMPLES: &str = "Examples:
   pairflow wait

@@ -5,11 +5,11 @@ use pairflow_core::log::Waivable;
 use pairflow_core::unit::Command;
 
 use crate::app::App;
-use crate::commands::common::{BubbleArg, said};
+use crate::args::{BubbleArg, said};
 use crate::commands::status;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow waive F3 --reason "known; ticket 412"

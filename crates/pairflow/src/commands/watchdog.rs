@@ -10,10 +10,10 @@ use pairflow_engine::supervise::last_seen;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::commands::common::BubbleArg;
+use crate::args::BubbleArg;
+use crate::entry::{CommandEntry, Group};
 use crate::exit::CommandError;
 use crate::out::Out;
-use crate::table::{CommandEntry, Group};
 
 /// How much of a question is shown, in columns.
 const SHOWN: usize = 300;

@@ -4,12 +4,14 @@
 //! are added here, after that, and only where a person looks.
 
 mod color;
+mod elsewhere;
 mod grid;
 mod herald;
 mod json;
 mod printer;
 
 pub use color::{ColorChoice, Line, Paint};
+pub(crate) use elsewhere::{TakesRepo, line_for};
 pub use grid::Grid;
 pub use herald::herald;
 pub(crate) use pairflow_core::view::age;

@@ -10,9 +10,8 @@ use pairflow_core::view::plain::plain;
 use pairflow_core::view::wrapped;
 use serde::Serialize;
 
-use crate::app::line_for;
 use crate::exit::{CommandError, Exit};
-use crate::out::{ColorChoice, Grid, Line, Paint, json};
+use crate::out::{ColorChoice, Grid, Line, Paint, TakesRepo, json, line_for};
 use crate::world::{Env, Terminal};
 
 /// How many columns a text gets at least, however narrow the terminal is.
@@ -29,7 +28,7 @@ pub struct Out {
     progress: bool,
     gone: bool,
     /// The repository that printed command lines have to name.
-    there: Option<PathBuf>,
+    there: Option<(PathBuf, TakesRepo)>,
 }
 
 impl Out {
@@ -158,13 +157,14 @@ impl Out {
     /// Names the command that goes on from here.
     pub fn next(&mut self, command: fmt::Arguments<'_>) {
         let command = command.to_string();
-        let line = self.there.as_ref().map_or_else(|| command.clone(), |root| line_for(&command, root));
+        let line =
+            self.there.as_ref().map_or_else(|| command.clone(), |(root, takes)| line_for(&command, root, *takes));
         self.aside(&Line::new().add(Paint::Dim, "next:").plain(" ").add(Paint::Bold, line));
     }
 
-    /// Has every next step name this repository.
-    pub(crate) fn speak_of(&mut self, root: PathBuf) {
-        self.there = Some(root);
+    /// Has every next step name this repository, if its verb takes one.
+    pub(crate) fn speak_of(&mut self, root: PathBuf, takes_repo: TakesRepo) {
+        self.there = Some((root, takes_repo));
     }
 
     /// Says how far a longer command has come, if anybody watches.

@@ -2,11 +2,10 @@
 
 use std::ops::Range;
 
-use super::entry::Role;
+use super::block::Kind;
 use super::measure::is_measured;
-use super::outline::{Outline, Placed};
+use super::outline::{Outline, Placed, Role};
 use super::remark::{DocumentCheck, Mark};
-use super::scan::Kind;
 use super::section::Section;
 use super::token::{Form, tokens};
 use super::vague::{Lexicon, Vague};

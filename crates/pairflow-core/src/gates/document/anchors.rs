@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::block::Kind;
 use super::outline::Outline;
 use super::remark::{DocumentCheck, Mark};
-use super::scan::Kind;
 
 /// Marks the links to anchors that no heading of the set has.
 pub(super) fn check(outline: &Outline<'_>, paths: &[&str]) -> Vec<Mark> {

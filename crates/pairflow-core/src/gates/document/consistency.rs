@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::anchors::{join, page_of};
-use super::entry::Role;
-use super::examine::excerpt;
+use super::block::Kind;
 use super::id::{Id, Mention, mentions};
 use super::inline::Link;
-use super::outline::{Outline, Placed, is_criterion_prefix};
-use super::remark::{DocumentCheck, Mark};
-use super::scan::Kind;
+use super::outline::{Outline, Placed, Role, is_criterion_prefix};
+use super::remark::{DocumentCheck, Mark, excerpt};
 use super::section::Section;
 use super::token::{Form, tokens};
 

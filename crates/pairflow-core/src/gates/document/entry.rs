@@ -1,32 +1,9 @@
 //! The requirements and acceptance criteria of a set of documents: items, rows, headings and named paragraphs.
 
+use super::block::Kind;
 use super::id::Mention;
-use super::outline::{Outline, is_criterion_prefix};
-use super::scan::Kind;
+use super::outline::{Entry, Outline, Role, is_criterion_prefix};
 use super::section::Section;
-
-/// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Requirement,
-    Criterion,
-}
-
-/// A requirement or a criterion.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) role: Role,
-    /// Its id, when it has one.
-    pub(super) name: Option<Mention>,
-    /// The block that it starts with.
-    pub(super) block: usize,
-    /// Every block that belongs to it, the first included.
-    pub(super) blocks: Vec<usize>,
-    /// The entry that it stands in.
-    pub(super) inside: Option<usize>,
-    /// Whether its own row says how it is accepted.
-    pub(super) accepted_in_row: bool,
-}
 
 /// Returns the entries, in the order of the text.
 pub(super) fn entries(outline: &Outline<'_>) -> Vec<Entry> {

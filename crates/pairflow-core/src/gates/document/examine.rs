@@ -1,7 +1,8 @@
 //! All checks on all documents.
 
-use super::entry::{Entry, Role};
-use super::outline::Outline;
+use super::entry::entries;
+use super::link::links;
+use super::outline::{Entry, Outline, Role};
 use super::remark::{DocumentCheck, Mark, Remark, place};
 use super::section::Section;
 use super::{ambiguity, anchors, completeness, consistency, quantity, traceability};
@@ -14,7 +15,7 @@ pub fn examine(documents: &[(String, String)]) -> Vec<Remark> {
     if documents.is_empty() {
         return Section::ALL.into_iter().map(without_document).collect();
     }
-    let outline = Outline::read(documents);
+    let outline = read(documents);
     let paths: Vec<&str> = documents.iter().map(|(path, _)| path.as_str()).collect();
     let mut marks: Vec<Mark> = completeness::check(&outline);
     marks.extend(ambiguity::check(&outline));
@@ -27,11 +28,20 @@ pub fn examine(documents: &[(String, String)]) -> Vec<Remark> {
 
 /// Returns the acceptance criteria of the documents, each on one line, in the order of the text.
 pub fn criteria(documents: &[(String, String)]) -> Vec<String> {
-    let outline = Outline::read(documents);
+    let outline = read(documents);
     let criteria = outline.entries.iter().filter(|entry| entry.role == Role::Criterion);
     let text =
         |entry: &Entry| entry.blocks.iter().map(|block| unmarked(outline.raw(*block))).collect::<Vec<_>>().join(" ");
     criteria.map(text).filter(|text| !text.is_empty()).collect()
+}
+
+/// Reads the documents as one.
+fn read(documents: &[(String, String)]) -> Outline<'_> {
+    let mut outline = Outline::of_blocks(documents);
+    outline.entries = entries(&outline);
+    outline.defined = outline.definitions().map(|(_, mention)| mention.id.clone()).collect();
+    outline.links = links(&outline);
+    outline
 }
 
 /// Returns a block on one line, without the mark and the box of a list item and the borders of a row.
@@ -44,20 +54,6 @@ fn unmarked(raw: &str) -> String {
         || line[digits..].strip_prefix(". ").or_else(|| line[digits..].strip_prefix(") ")).filter(|_| digits > 0);
     let line = item.or_else(numbered).unwrap_or(line);
     ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line).to_owned()
-}
-
-/// Returns the start of `text` on one line, for a sentence that speaks of it.
-pub(super) fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let text = text.trim_start_matches(|char: char| char.is_whitespace() || "*_:.-–—|])#`".contains(char));
-    let text = text.trim_end_matches(|char: char| char.is_whitespace() || "*_:.|#`".contains(char));
-    let plain = |char: char| if char.is_control() { ' ' } else { char };
-    let mut short: String = text.chars().take(LONGEST).map(plain).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        short.truncate(short.trim_end().len());
-        short.push('…');
-    }
-    short
 }
 
 fn without_document(section: Section) -> Remark {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::block::{Block, Kind};
 use super::id;
-use super::scan::{Block, Kind};
 
 /// The same text twice, each as long as the document itself.
 pub(super) struct Inked {

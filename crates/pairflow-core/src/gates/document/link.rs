@@ -2,37 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::entry::{Entry, Role};
 use super::id::{Id, Mention};
-use super::outline::Outline;
+use super::outline::{Entry, Links, Outline, Role};
 
 /// A heading that names more requirements than this names a group, not what each criterion under it is about.
 const FEW: usize = 8;
-
-/// Which entries belong together.
-#[derive(Default)]
-pub(super) struct Links {
-    /// The requirement first, its criterion second. Of two requirements with one id, the first stands for both.
-    pub(super) pairs: Vec<(usize, usize)>,
-    /// The requirements that a table of the document maps to a criterion.
-    traced: Vec<usize>,
-    /// The first entry with the same id.
-    first: Vec<usize>,
-}
-
-impl Links {
-    /// Returns the entry that stands for `entry` in the pairs.
-    pub(super) fn first(&self, entry: usize) -> usize {
-        self.first[entry]
-    }
-
-    /// Says whether a requirement has a criterion.
-    pub(super) fn reaches(&self, requirement: usize) -> bool {
-        let first = self.first(requirement);
-        let nth = self.pairs.partition_point(|(one, _)| *one < first);
-        self.pairs.get(nth).is_some_and(|(one, _)| *one == first) || self.traced.binary_search(&first).is_ok()
-    }
-}
 
 /// Finds the links of `outline`, whose entries are known.
 pub(super) fn links(outline: &Outline<'_>) -> Links {

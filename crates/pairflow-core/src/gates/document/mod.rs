@@ -7,6 +7,7 @@
 
 mod ambiguity;
 mod anchors;
+mod block;
 mod completeness;
 mod consistency;
 mod entry;
@@ -16,6 +17,7 @@ mod inline;
 mod link;
 mod measure;
 mod outline;
+mod placeholder;
 mod quantity;
 mod remark;
 mod scan;

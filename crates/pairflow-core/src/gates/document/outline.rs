@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::entry::{Entry, entries};
+use super::block::{Block, Kind};
 use super::id::{self, Id, Mention};
 use super::inline::Inked;
-use super::link::{Links, links};
-use super::scan::{Block, Kind, scan};
+use super::scan::scan;
 use super::section::{Opens, Section, Sections, opens, opens_as_title};
 use super::table::Columns;
 
@@ -51,9 +50,57 @@ pub(super) struct RowFacts {
     pub(super) accepted: bool,
 }
 
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Requirement,
+    Criterion,
+}
+
+/// A requirement or a criterion.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) role: Role,
+    /// Its id, when it has one.
+    pub(super) name: Option<Mention>,
+    /// The block that it starts with.
+    pub(super) block: usize,
+    /// Every block that belongs to it, the first included.
+    pub(super) blocks: Vec<usize>,
+    /// The entry that it stands in.
+    pub(super) inside: Option<usize>,
+    /// Whether its own row says how it is accepted.
+    pub(super) accepted_in_row: bool,
+}
+
+/// Which entries belong together.
+#[derive(Default)]
+pub(super) struct Links {
+    /// The requirement first, its criterion second. Of two requirements with one id, the first stands for both.
+    pub(super) pairs: Vec<(usize, usize)>,
+    /// The requirements that a table of the document maps to a criterion.
+    pub(super) traced: Vec<usize>,
+    /// The first entry with the same id.
+    pub(super) first: Vec<usize>,
+}
+
+impl Links {
+    /// Returns the entry that stands for `entry` in the pairs.
+    pub(super) fn first(&self, entry: usize) -> usize {
+        self.first[entry]
+    }
+
+    /// Says whether a requirement has a criterion.
+    pub(super) fn reaches(&self, requirement: usize) -> bool {
+        let first = self.first(requirement);
+        let nth = self.pairs.partition_point(|(one, _)| *one < first);
+        self.pairs.get(nth).is_some_and(|(one, _)| *one == first) || self.traced.binary_search(&first).is_ok()
+    }
+}
+
 impl<'a> Outline<'a> {
-    /// Reads `documents`.
-    pub(super) fn read(documents: &'a [(String, String)]) -> Self {
+    /// Reads the blocks of `documents`; the entries among them are not known yet.
+    pub(super) fn of_blocks(documents: &'a [(String, String)]) -> Self {
         let (mut pages, mut blocks) = (Vec::new(), Vec::new());
         for (nth, (_, text)) in documents.iter().enumerate() {
             let page = scan(text);
@@ -71,15 +118,9 @@ impl<'a> Outline<'a> {
             pages.push(page.inked);
         }
         let texts = documents.iter().map(|(_, text)| text.as_str()).collect();
-        let (entries_later, defined_later) = (Vec::new(), BTreeSet::new());
         let homes = homes(&blocks);
-        let links_later = Links::default();
-        let mut outline =
-            Self { pages, texts, blocks, homes, entries: entries_later, defined: defined_later, links: links_later };
-        outline.entries = entries(&outline);
-        outline.defined = outline.definitions().map(|(_, mention)| mention.id.clone()).collect();
-        outline.links = links(&outline);
-        outline
+        let (entries, defined, links) = (Vec::new(), BTreeSet::new(), Links::default());
+        Self { pages, texts, blocks, homes, entries, defined, links }
     }
 
     /// Returns the words of a block that are prose.

@@ -1,8 +1,7 @@
 //! The same quantity has the same number in a requirement and in its criterion.
 
-use super::entry::Entry;
 use super::measure::{self, Dimension};
-use super::outline::Outline;
+use super::outline::{Entry, Outline};
 use super::remark::{DocumentCheck, Mark};
 use super::token::{Form, Token, tokens};
 

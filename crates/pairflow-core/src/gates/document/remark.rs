@@ -53,6 +53,20 @@ pub(super) struct Mark {
     pub(super) what: String,
 }
 
+/// Returns the start of `text` on one line, for a sentence that speaks of it.
+pub(super) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let text = text.trim_start_matches(|char: char| char.is_whitespace() || "*_:.-–—|])#`".contains(char));
+    let text = text.trim_end_matches(|char: char| char.is_whitespace() || "*_:.|#`".contains(char));
+    let plain = |char: char| if char.is_control() { ' ' } else { char };
+    let mut short: String = text.chars().take(LONGEST).map(plain).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        short.truncate(short.trim_end().len());
+        short.push('…');
+    }
+    short
+}
+
 /// Returns the remarks of one check as the output of a receipt: how many there are, then one line each.
 pub fn report(check: DocumentCheck, remarks: &[Remark]) -> String {
     let own: Vec<&Remark> = remarks.iter().filter(|remark| remark.check == check).collect();

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::completeness::says_something;
 use super::id::{self, Mention};
+use super::placeholder::says_something;
 use super::section::{Opens, Section, opens};
 
 /// The columns that matter.

@@ -1,11 +1,9 @@
 //! Every requirement has a criterion that says when it is met.
 
-use super::completeness::says_something;
-use super::entry::{Entry, Role};
-use super::examine::excerpt;
-use super::outline::Outline;
-use super::remark::{DocumentCheck, Mark};
-use super::scan::Kind;
+use super::block::Kind;
+use super::outline::{Entry, Outline, Role};
+use super::placeholder::says_something;
+use super::remark::{DocumentCheck, Mark, excerpt};
 use super::section::Section;
 
 /// Marks the requirements that no criterion names.

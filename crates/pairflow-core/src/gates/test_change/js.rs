@@ -3,7 +3,7 @@
 use super::assertion::Assertion;
 use super::level::{self, Level};
 use super::lex::{Kind, Token};
-use super::side::{Def, Found, Sort, View};
+use super::view::{Def, Found, Sort, View};
 
 /// Finds tests, assertions and marks on a side of a test file.
 pub(super) fn find(view: &View<'_>) -> Found {

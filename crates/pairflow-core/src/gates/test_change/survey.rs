@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::assertion::Assertion;
 use super::paths::{Language, is_test_file, may_hold_tests};
-use super::side::{self, Side, Sort};
+use super::side::{self, Side};
+use super::view::Sort;
 use crate::gates::diff::FileDiff;
 
 /// What is known of a diff's tests. Pairs are the old side and the new one.

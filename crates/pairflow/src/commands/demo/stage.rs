@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TASK};
 use pairflow_engine::engine::{Engine, EngineError, UserDirs};
 use pairflow_engine::git::seed;
-use pairflow_engine::supervise::socket_path;
+use pairflow_engine::supervisor_client::socket_path;
 
 use crate::app::App;
 use crate::app::quoted;

@@ -8,7 +8,7 @@ use pairflow_core::unit::{StateName, Unit};
 use pairflow_engine::engine::{Bubble, EngineError, Listed};
 use pairflow_engine::git::GitError;
 use pairflow_engine::store::{CacheStand, Foreign, Salvage, StoreError};
-use pairflow_engine::supervise::Client;
+use pairflow_engine::supervisor_client::Client;
 use pairflow_engine::verbs::RepairOutcome;
 
 use super::report::Report;

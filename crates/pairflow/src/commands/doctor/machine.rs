@@ -7,7 +7,7 @@ use pairflow_core::config::Layer;
 use pairflow_core::counted::counted;
 use pairflow_engine::engine::Control;
 use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
-use pairflow_engine::supervise::{Client, Health};
+use pairflow_engine::supervisor_client::{Client, Health};
 
 use super::report::Report;
 use crate::app::{App, INSTALL_TMUX, Reach, quoted};

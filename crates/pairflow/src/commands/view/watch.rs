@@ -14,7 +14,7 @@ use pairflow_engine::engine::{Bubble, EngineError, sentence};
 use pairflow_engine::notify::bell;
 use pairflow_engine::store::StoreError;
 use pairflow_engine::store::storage::Stat;
-use pairflow_engine::supervise::Client;
+use pairflow_engine::supervisor_client::Client;
 
 /// How many lines of the timeline are kept.
 const KEPT: usize = 300;

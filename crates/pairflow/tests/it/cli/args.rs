@@ -2,7 +2,7 @@
 
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
-use pairflow::commands::common::{BubbleArg, DecisionArg, DriverArg, IntentArg, WorkModeArg};
+use pairflow::args::{BubbleArg, DecisionArg, DriverArg, IntentArg, WorkModeArg};
 use pairflow::commands::*;
 use pairflow_core::facts::Severity;
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use pairflow_core::ids::AgentId;
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Bubble, Engine, UserDirs};
-use pairflow_engine::seat::{SeatCall, SeatSocket, seat_path};
+use pairflow_engine::seat::{SeatCall, SeatSocket};
 use pairflow_engine::store::RealDisk;
 use pairflow_testkit::home::{Home, Ran};
 use pairflow_testkit::wait::PATIENCE;
@@ -33,7 +33,7 @@ pub(crate) fn seat<'a>(home: &'a Home, bubble: &str, agent: &str) -> Seat<'a> {
     let status = home.status(bubble);
     let worktree = status["worktree"].as_str().map_or_else(|| home.repo.clone(), PathBuf::from);
     let opened = opened(home, bubble);
-    let path = seat_path(&opened.control, &opened.id, &agent.parse().unwrap());
+    let path = opened.control.seat_socket(&opened.id, &agent.parse().unwrap());
     let (out, calls) = channel();
     let socket = SeatSocket::open(Arc::new(opened), agent.parse().unwrap(), path.clone(), out).unwrap();
     Seat { home, bubble: bubble.to_owned(), agent: agent.to_owned(), worktree, path, socket: Some(socket), calls }

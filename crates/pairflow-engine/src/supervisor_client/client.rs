@@ -4,32 +4,16 @@ use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use pairflow_core::unit::Unit;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::lock;
-use super::socket::{Ask, Refused, socket_path};
+use super::protocol::{Ask, Refused, Reply, socket_path};
 use crate::engine::{Bubble, Engine, EngineError, UserDirs};
 use crate::limits::Limits;
 use crate::local_socket::{Lines, dial, write};
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(5);
-
-/// What the supervisor answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
-    /// Its process.
-    pub pid: u32,
-    /// The version of pairflow that it runs.
-    pub version: String,
-    /// How many bubbles it looks after.
-    pub bubbles: usize,
-    /// How many of them it is working on right now.
-    pub busy: usize,
-    /// How many agents it keeps running.
-    pub agents: usize,
-}
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,25 +156,4 @@ impl Line {
 
 fn look_at(bubble: &Bubble, env: Vec<(String, String)>) -> Ask {
     Ask::Wake { repo: bubble.control.repo().to_owned(), id: bubble.id.clone(), env }
-}
-
-/// Waits until `done` says something about the bubble's state; returns nothing when the time is up.
-pub fn wait_until<T>(
-    bubble: &Bubble,
-    patience: Duration,
-    mut done: impl FnMut(&Unit) -> Option<T>,
-) -> Result<Option<T>, EngineError> {
-    let until = Instant::now() + patience;
-    loop {
-        let seen = bubble.load()?;
-        if done(&seen.unit).is_some()
-            && let Some(result) = done(&bubble.settled()?.unit)
-        {
-            return Ok(Some(result));
-        }
-        if Instant::now() >= until {
-            return Ok(None);
-        }
-        bubble.log().wait_past(&seen.head, Duration::from_millis(5));
-    }
 }

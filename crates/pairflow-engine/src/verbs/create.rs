@@ -6,10 +6,10 @@ use pairflow_core::log::MAX_TEXT;
 use pairflow_core::log::{CommitIdentity, Lifecycle};
 use pairflow_core::unit::{Unit, create};
 
+use super::prd::{Document, criteria_of};
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
 use crate::git::{Repo, commit_identity};
 use crate::store::StoreError;
-use crate::verbs::{Document, criteria_of};
 
 /// An id that no bubble may have: archived snapshots lie under it, beside those of the bubbles.
 const RESERVED: &str = "archive";

@@ -42,7 +42,7 @@ impl Care {
     }
 
     /// Waits until the process that has the bubble lets go of it, and takes it into care. Sleeps in the kernel meanwhile.
-    pub(super) fn wait(bubble: &Bubble) -> Result<Self, EngineError> {
+    pub(crate) fn wait(bubble: &Bubble) -> Result<Self, EngineError> {
         let path = path(bubble);
         let failed = |error| EngineError::world(format!("cannot lock {}", path.display()), error);
         loop {
@@ -53,13 +53,6 @@ impl Care {
                 return Ok(Self(Guard::new(file)));
             }
         }
-    }
-}
-
-impl Bubble {
-    /// Returns the directory in which the bubble's process groups are recorded.
-    pub(crate) fn registry(&self) -> PathBuf {
-        self.control.runtime(&self.id).join("processes")
     }
 }
 

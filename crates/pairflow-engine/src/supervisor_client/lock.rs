@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::client::Client;
-use super::socket::Ask;
 use crate::caller::Namespaces;
 use crate::engine::{Engine, EngineError, UserDirs};
 use crate::limits::Limits;
@@ -42,8 +40,9 @@ pub(super) fn answer_limit(limits: Limits) -> Duration {
     ANSWER.min(limits.hung_supervisor)
 }
 
-/// Takes the lock. A supervisor that is ending frees it soon; one that hangs is replaced.
-pub(super) fn take(engine: &Engine, say: &dyn Fn(&str)) -> Result<File, EngineError> {
+/// Takes the lock. A supervisor that is ending frees it soon; one that hangs is replaced. `answers` says
+/// whether the supervisor that has the lock answers.
+pub(crate) fn take(engine: &Engine, answers: &dyn Fn() -> bool, say: &dyn Fn(&str)) -> Result<File, EngineError> {
     let (dirs, limit) = (&engine.dirs, engine.limits.hung_supervisor);
     let failed = |error| EngineError::world("cannot open the supervisor's lock", error);
     let mut file = regular::open_to_lock(&path(dirs)).map_err(failed)?;
@@ -54,7 +53,7 @@ pub(super) fn take(engine: &Engine, say: &dyn Fn(&str)) -> Result<File, EngineEr
             Err(TryLockError::Error(error)) => return Err(failed(error)),
             Err(TryLockError::WouldBlock) => {}
         }
-        if Client::new(engine).ask(&Ask::Status).is_ok() {
+        if answers() {
             return Err(EngineError::BadInput("a supervisor is already running".to_owned()));
         }
         let now = holder(dirs);

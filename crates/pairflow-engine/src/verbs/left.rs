@@ -7,7 +7,6 @@ use pairflow_core::counted::counted;
 
 use crate::engine::Bubble;
 use crate::process::{is_alive, records};
-use crate::stage::tmux_socket;
 use crate::tmux::Tmux;
 
 /// How long to wait before looking again.
@@ -44,7 +43,7 @@ impl Bubble {
     pub fn left(&self) -> Left {
         // Records that cannot be read name nobody.
         let recorded = self.registries().into_iter().flat_map(|dir| records(&dir).unwrap_or_default());
-        let server = Tmux::new(tmux_socket(&self.control, &self.id), []).is_there();
+        let server = Tmux::new(self.control.tmux_socket(&self.id), []).is_there();
         Left { programs: recorded.filter(is_alive).count(), server }
     }
 
@@ -52,7 +51,7 @@ impl Bubble {
     pub(crate) fn has_left(&self) -> bool {
         let recorded = |dir: PathBuf| records(&dir).is_ok_and(|left| !left.is_empty());
         // The socket goes last: the process that ends the server removes it when that is gone.
-        self.registries().into_iter().any(recorded) || tmux_socket(&self.control, &self.id).exists()
+        self.registries().into_iter().any(recorded) || self.control.tmux_socket(&self.id).exists()
     }
 
     /// Waits until nothing is on record as running for the bubble, `patience` at most.

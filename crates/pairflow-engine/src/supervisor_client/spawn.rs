@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::client::{Client, NoReply};
-use super::socket::Ask;
+use super::protocol::Ask;
 use crate::caller::Namespaces;
 use crate::engine::{Engine, EngineError, UserDirs};
 use crate::local_socket::private_dir;

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
 
-use crate::engine::EngineError;
-use crate::git::Repo;
+use crate::git::{GitError, Repo};
 
 /// Where a command was called from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +16,7 @@ pub struct Place {
 }
 
 /// Finds out where `path` is.
-pub fn locate(path: &Path) -> Result<Place, EngineError> {
+pub fn locate(path: &Path) -> Result<Place, GitError> {
     let repo = Repo::locate(path)?;
     let (outer, bubble) = bubble_of(path);
     match outer {

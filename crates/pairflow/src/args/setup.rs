@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use pairflow_core::rules::Agents;
 
-use crate::commands::common::{DriverArg, KindArg, PolicyArg, WorkModeArg, pair, said};
+use super::common::{DriverArg, KindArg, PolicyArg, WorkModeArg, pair, said};
 
 /// How a new bubble is set up.
 #[derive(Debug, Clone, Args)]
