@@ -12,6 +12,7 @@ pub mod hash;
 pub mod ids;
 pub mod log;
 pub mod policy;
+pub mod progress;
 pub mod respond;
 pub mod rules;
 pub mod safe;

@@ -15,12 +15,16 @@ const ORDER: &[(&str, Layers)] = &[
     (
         "pairflow-core",
         &[
-            &["ids", "time", "hash", "counted", "gates"],
-            &["facts", "rules"],
+            &["ids", "time", "hash", "counted", "safe", "gates"],
+            &["rules"],
+            &["facts"],
             &["log", "config"],
-            &["rounds"],
+            &["findings"],
+            &["progress"],
+            &["policy"],
             &["unit"],
             &["view"],
+            &["respond"],
         ],
     ),
     (
@@ -64,20 +68,8 @@ struct Known {
 }
 
 const KNOWN: Known = Known {
-    upward: &[
-        ("pairflow-core", "log", "rounds"),
-        ("pairflow-core", "log", "unit"),
-        ("pairflow-core", "rounds", "unit"),
-        ("pairflow-core", "unit", "view"),
-    ],
-    cycles: &[
-        "pairflow-core::config",
-        "pairflow-core::log",
-        "pairflow-core::unit",
-        "pairflow-core::unit::evolve",
-        "pairflow-core::view::export",
-        "pairflow-engine::store",
-    ],
+    upward: &[],
+    cycles: &["pairflow-core::config", "pairflow-engine::store"],
 };
 
 /// Reports edges against the order of layers, modules without a layer, and cycles among the modules of a folder.

@@ -1,13 +1,13 @@
 //! What a policy concludes is recorded: `evolve` calls no policy, and no rule folds facts to know its own answer.
 //!
-//! Only `follow` asks the state after a command's own facts, and `recompute` reads a log again.
+//! Only `respond` asks the state after a command's own facts, and `recompute` reads a log again.
 
 use super::tree::{File, Problem, Rust, Tree};
 
 const MACHINE: &str = "crates/pairflow-core/src/unit/";
 const EVOLVE: &str = "crates/pairflow-core/src/unit/evolve/";
 /// The files of the machine that may fold facts; the first only names what the others may use.
-const FOLDS: [&str; 3] = ["mod.rs", "follow.rs", "recompute.rs"];
+const FOLDS: [&str; 2] = ["mod.rs", "recompute.rs"];
 
 /// Reports conclusions in `evolve`, and folds in rules.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
@@ -17,10 +17,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
 fn conclusions((file, rust): (&File, &Rust)) -> Vec<Problem> {
     let (words, sentence) = match file.path.strip_prefix(MACHINE) {
         _ if file.path.starts_with(EVOLVE) => {
-            (["policy", "strict"], "`evolve` applies recorded verdicts; call the policy in `decide`")
+            (["policy", "respond"], "`evolve` applies recorded verdicts; call the policy in `decide`")
         }
         Some(name) if FOLDS.contains(&name) => return Vec::new(),
-        _ => (["evolve", "advance"], "a rule does not fold facts; let `follow` ask the state that has them"),
+        _ => (["evolve", "advance"], "a rule does not fold facts; let `respond` ask the state that has them"),
     };
     let named = |segment: &String| words.contains(&segment.as_str());
     let found = rust.paths().into_iter().filter(|path| path.segments.iter().any(named));
@@ -41,8 +41,8 @@ mod tests {
 
     #[test]
     fn a_policy_in_evolve_is_reported() {
-        let text = "use crate::rounds::policy::Strict;\nfn f() {\nstrict::is_clean(unit);\n// strict\n}\n\
-                    #[cfg(test)]\nmod tests { use crate::rounds::policy; }\n";
+        let text = "use crate::policy::Policy;\nfn f() {\npolicy::known(name);\n// strict\n}\n\
+                    #[cfg(test)]\nmod tests { use crate::policy; }\n";
         assert_eq!(lines("unit/evolve/turns.rs", text), [1, 3]);
         assert_eq!(lines("unit/work.rs", text), [0; 0]);
     }
@@ -52,7 +52,7 @@ mod tests {
         let text = "use crate::unit::{Unit,\nevolve};\nfn f() {\nadvance(&mut unit, &one);\nlog.fold(unit, evolve);\n}\n\
                     #[cfg(test)]\nmod tests { fn g() { evolve(); } }\n";
         assert_eq!(lines("unit/work.rs", text), [2, 4, 5]);
-        for free in ["unit/evolve/fold.rs", "unit/follow.rs", "unit/recompute.rs", "unit/mod.rs", "view/status.rs"] {
+        for free in ["unit/evolve/fold.rs", "unit/recompute.rs", "unit/mod.rs", "view/status.rs"] {
             assert_eq!(lines(free, text), [0; 0], "{free}");
         }
     }

@@ -2,7 +2,8 @@
 
 use crate::facts::{Certificate, CheckStand, Place, RowStand, RowState};
 use crate::findings::Row;
-use crate::policy::{CheckState, Facts};
+use crate::policy::Facts;
+use crate::progress::CheckState;
 use crate::rules::{Check, ChecksIn, ContextMode, DriverKind};
 
 /// Writes down what a policy accepts: the newest snapshot, with what the person `waived`.

@@ -5,7 +5,8 @@ use std::fmt;
 use crate::counted::list;
 use crate::findings::Row;
 use crate::ids::AgentId;
-use crate::policy::{CheckState, Facts};
+use crate::policy::Facts;
+use crate::progress::CheckState;
 
 /// A criterion of convergence that does not hold yet.
 #[derive(Debug, Clone, PartialEq, Eq)]

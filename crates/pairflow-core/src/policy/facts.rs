@@ -4,7 +4,7 @@ use crate::facts::{CleanReview, Explanation, RowState};
 use crate::findings::{Ledger, Row};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
 use crate::log::{Reason, Waivable};
-use crate::policy::{CheckState, Evidence, Rounds, Said};
+use crate::progress::{CheckState, Evidence, Rounds, Said};
 use crate::rules::Rules;
 
 /// The facts of one loop.

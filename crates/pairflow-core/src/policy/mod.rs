@@ -4,12 +4,11 @@
 mod any_review;
 mod certificate;
 mod criteria;
-mod evidence;
 mod facts;
+mod list;
 #[cfg(feature = "test-policies")]
 mod panics;
 mod questions;
-mod rounds;
 mod seam;
 mod send_back;
 mod single;
@@ -17,8 +16,7 @@ mod strict;
 
 pub use certificate::certify;
 pub use criteria::{Unmet, waivers};
-pub use evidence::{CheckState, Evidence};
 pub use facts::Facts;
-pub use questions::{quoted, told};
-pub use rounds::{Held, Returned, Reviewed, Rounds, Said, Spent, WentBack};
-pub use seam::{After, Conclusion, Look, MAX_LOOKS, Policy, known, named, recorded};
+pub use list::{known, named, recorded};
+pub use questions::{MAX_LOOKS, quoted, told};
+pub use seam::{After, Conclusion, Look, Policy};

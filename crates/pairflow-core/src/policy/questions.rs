@@ -5,8 +5,11 @@ use crate::facts::{Receipt, RowState, Seat};
 use crate::findings::{Row, Shown};
 use crate::ids::Party;
 use crate::log::{Question, QuestionKind, Reason};
-use crate::policy::{Facts, MAX_LOOKS, Spent};
+use crate::policy::Facts;
+use crate::progress::Spent;
 
+/// The most reviews of one budget, however many rounds they belong to.
+pub const MAX_LOOKS: u32 = 12;
 /// How many findings a question tells at length.
 const TOLD: usize = 5;
 /// How much of what one side says a question quotes, in characters.

@@ -1,24 +1,9 @@
-//! The seam between the machine and the rules of a loop: what a policy is asked, and the list of all policies.
+//! The seam between the machine and the rules of a loop: what a policy is told and asked.
 
 use crate::facts::{Certificate, CleanReview, Seat, Seats};
 use crate::ids::AgentId;
 use crate::log::{Judged, Next, Question, Reason, Verdict, Waivable};
-use crate::policy::{Facts, Unmet, certify, criteria, questions, single, strict};
-#[cfg(feature = "test-policies")]
-use crate::policy::{any_review, panics};
-
-/// The most reviews of one budget, however many rounds they belong to.
-pub const MAX_LOOKS: u32 = 12;
-
-/// Every policy. A new one is a file of its own and a line here.
-const ALL: &[&dyn Policy] = &[
-    &strict::Strict,
-    &single::Single,
-    #[cfg(feature = "test-policies")]
-    &any_review::AnyReview,
-    #[cfg(feature = "test-policies")]
-    &panics::Panics,
-];
+use crate::policy::{Facts, Unmet, certify, criteria, questions};
 
 /// The rules of a loop.
 ///
@@ -107,45 +92,5 @@ impl Conclusion {
     pub fn verdict(self, policy: &dyn Policy, on: Judged) -> Verdict {
         let Self { clean, next, seats, reasons } = self;
         Verdict { policy: policy.name().to_owned(), version: policy.version(), on, clean, next, seats, reasons }
-    }
-}
-
-/// Returns the policy called `name`.
-pub fn named(name: &str) -> Option<&'static dyn Policy> {
-    ALL.iter().copied().find(|policy| policy.name() == name)
-}
-
-/// Returns the policy called `name`; if this pairflow does not know it, one under which nothing is accepted.
-pub fn known(name: &str) -> &'static dyn Policy {
-    named(name).unwrap_or(&Unknown)
-}
-
-/// Returns the policy that gave a recorded verdict, if its rules are known here in that version.
-pub fn recorded(verdict: &Verdict) -> Option<&'static dyn Policy> {
-    named(&verdict.policy).filter(|policy| policy.version() == verdict.version)
-}
-
-/// Stands for a policy that this pairflow does not know.
-struct Unknown;
-
-impl Policy for Unknown {
-    fn name(&self) -> &'static str {
-        "unknown"
-    }
-
-    fn version(&self) -> u32 {
-        0
-    }
-
-    fn after_review(&self, facts: Facts<'_>, _look: &Look<'_>) -> Conclusion {
-        Conclusion { clean: None, next: Next::Stay, seats: facts.rounds.seats.clone(), reasons: Vec::new() }
-    }
-
-    fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {
-        vec![Unmet::UnknownPolicy(facts.rules.policy.clone())]
-    }
-
-    fn certify(&self, _facts: Facts<'_>, _waived: Vec<String>) -> Option<Certificate> {
-        None
     }
 }

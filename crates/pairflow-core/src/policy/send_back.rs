@@ -2,7 +2,8 @@
 
 use crate::ids::Party;
 use crate::log::{Next, Reason};
-use crate::policy::{After, Conclusion, Facts, WentBack, questions};
+use crate::policy::{After, Conclusion, Facts, questions};
+use crate::progress::WentBack;
 
 /// How often in a row work goes back without a review; after that a reviewer looks at it all the same.
 const SEND_BACKS: u32 = 3;

@@ -6,9 +6,9 @@ use crate::findings::Row;
 use crate::ids::{AgentId, FindingId, Party};
 use crate::log::Reason;
 use crate::log::{Body, Control, ControlAction, Event, Judged, Next, Pass, Verdict, Waivable};
-use crate::policy::CheckState;
 use crate::policy::Conclusion;
 use crate::policy::Facts;
+use crate::progress::CheckState;
 use crate::unit::Stage;
 use crate::unit::{Command, Decided, PassCommand, Refusal, Unit, converge, human};
 

@@ -2,8 +2,8 @@
 
 use crate::facts::{Outcome, Receipt};
 use crate::log::{Event, QuestionKind};
-use crate::policy::CheckState;
 use crate::policy::quoted;
+use crate::progress::CheckState;
 use crate::rules::Check;
 use crate::unit::human::question_of_checks;
 use crate::unit::{Unit, missing_checks};

@@ -61,7 +61,6 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
             answers::live_with(unit, command)
         }
         (_, Command::Reply { .. }) => Err(human::nothing_to_reply(unit)),
-
         (phase, Command::Configure { rules }) if phase.takes_rules() => lifecycle::configure(unit, rules),
         (Phase::ReadyForApproval(package), Command::Approve { .. }) => approval::approve(unit, package, command),
         (Phase::ReadyForApproval(package), Command::Rework { .. }) => approval::rework(unit, &package.tree, command),

@@ -4,7 +4,7 @@ use crate::findings::Row;
 use crate::ids::{AgentId, Party};
 use crate::log::MAX_QUESTIONS;
 use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply, Waivable};
-use crate::policy::CheckState;
+use crate::progress::CheckState;
 use crate::rules::Check;
 use crate::unit::lifecycle::not_updating;
 use crate::unit::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, key_of, presence};

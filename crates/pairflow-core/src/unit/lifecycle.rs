@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Next, Task, Verdict, Workspace};
-use crate::policy::CheckState;
 use crate::policy::Unmet;
+use crate::progress::CheckState;
 use crate::rules::{Check, Rules};
 use crate::time::Moment;
 use crate::unit::{Approval, Command, Decided, Phase, Refusal, Stage, Turn, Unit, answers, decide, human};

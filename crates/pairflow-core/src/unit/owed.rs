@@ -2,7 +2,7 @@
 
 use crate::facts::Place;
 use crate::ids::{AgentId, FindingId, Party};
-use crate::policy::CheckState;
+use crate::progress::CheckState;
 use crate::rules::{Check, ChecksIn, DriverKind};
 use crate::time::Moment;
 use crate::unit::{CHECK_TRIES, CommitOrder, Notice, Phase, Stage, Turn, Unit};

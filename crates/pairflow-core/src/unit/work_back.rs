@@ -2,7 +2,8 @@
 
 use crate::facts::Seat;
 use crate::ids::AgentId;
-use crate::policy::{Returned, told};
+use crate::policy::told;
+use crate::progress::Returned;
 use crate::unit::{Turn, Unit};
 
 impl Unit {

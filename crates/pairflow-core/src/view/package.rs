@@ -14,7 +14,7 @@ use crate::facts::{Certificate, RowStand};
 use crate::facts::{FileChange, Snapshot};
 use crate::gates::TestChange;
 use crate::log::{Body, Envelope};
-use crate::policy::{CheckState, Said};
+use crate::progress::{CheckState, Said};
 use crate::safe::safe_line;
 use crate::unit::Unit;
 use crate::unit::evolve;

@@ -5,7 +5,8 @@ use crate::facts::{Certificate, Finding};
 use crate::facts::{Counted, FileChange, Outcome, Receipt};
 use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
-use crate::policy::{Spent, Unmet};
+use crate::policy::Unmet;
+use crate::progress::Spent;
 use crate::safe::{safe_line, width};
 use crate::time::Timestamp;
 

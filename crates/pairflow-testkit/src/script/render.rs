@@ -2,7 +2,7 @@
 
 use pairflow_core::facts::RowState;
 use pairflow_core::findings::Row;
-use pairflow_core::policy::CheckState;
+use pairflow_core::progress::CheckState;
 use pairflow_core::unit::{Notice, Phase, Stage, Unit};
 
 /// Where the bubble stands: state, whose turn, and whatever else a reader must know.

@@ -5,7 +5,7 @@ use crate::ids::{AgentId, Party};
 use crate::log::{
     ApprovalDecision, Control, ControlAction, Decision, Envelope, GateDecision, Question, QuestionKind, Reply, Warning,
 };
-use crate::policy::{Said, WentBack};
+use crate::progress::{Said, WentBack};
 use crate::time::Moment;
 use crate::unit::evolve::notices::notify_holder;
 use crate::unit::evolve::turns::{begin_round, begin_turn, run_again, set_stage};

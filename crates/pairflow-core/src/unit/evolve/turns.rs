@@ -1,6 +1,6 @@
 //! Turns: who is next, which tree the turn before left, and what a review came to.
 
-use crate::policy::Evidence;
+use crate::progress::Evidence;
 use std::collections::BTreeSet;
 
 use crate::facts::RoundRoles;
@@ -8,7 +8,7 @@ use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::facts::{Seat, Seats};
 use crate::ids::{AgentId, FindingId, Party};
 use crate::log::{Judged, Next, Pass, Reason, Verdict};
-use crate::policy::{CheckState, Returned, WentBack};
+use crate::progress::{CheckState, Returned, WentBack};
 use crate::time::Moment;
 use crate::unit::evolve::people::said;
 use crate::unit::{CHECK_TRIES, Handover, NOTES_KEPT, Phase, SUPERSEDED_KEPT, Stage, Turn, Unit};

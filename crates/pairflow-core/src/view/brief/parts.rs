@@ -5,7 +5,7 @@ use crate::facts::Seat;
 use crate::facts::Snapshot;
 use crate::findings::{Row, Shown};
 use crate::ids::Party;
-use crate::policy::{CheckState, Said};
+use crate::progress::{CheckState, Said};
 use crate::rules::Prd;
 use crate::unit::{Turn, Unit};
 use crate::view::markdown::Page;

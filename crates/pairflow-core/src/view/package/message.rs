@@ -1,7 +1,7 @@
 //! The commit message that is suggested: the task's title, and what the producers said last in each round.
 
 use crate::facts::Seat;
-use crate::policy::Said;
+use crate::progress::Said;
 use crate::safe::safe_line;
 use crate::unit::Unit;
 use crate::view::words::{title, wrapped};

@@ -3,7 +3,7 @@
 use crate::facts::Place;
 use crate::facts::RowState;
 use crate::ids::Party;
-use crate::policy::Spent;
+use crate::progress::Spent;
 use crate::rules::Prd;
 use crate::safe::{safe_line, width};
 use crate::unit::StateName;

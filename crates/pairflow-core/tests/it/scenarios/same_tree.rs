@@ -1,7 +1,7 @@
 //! A tree that is looked at twice: what was found, asked or measured the first time does not vanish with the second.
 
 use pairflow_core::facts::Severity;
-use pairflow_core::policy::CheckState;
+use pairflow_core::progress::CheckState;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_testkit::script::{check, play};
