@@ -12,6 +12,7 @@ pub mod ids;
 pub mod log;
 pub mod rounds;
 pub mod rules;
+pub mod similar;
 pub mod time;
 pub mod unit;
 pub mod view;

@@ -2,6 +2,7 @@
 
 use super::error::Complaint;
 use super::layer::{CUSTOM_KEYS, KEYS, Layer, Mark, Source};
+use crate::similar::distance;
 
 /// Where the person's own configuration usually lies.
 const PERSONS_FILE: &str = "your own ~/.config/pairflow/config.toml";
@@ -103,26 +104,6 @@ fn close<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str
 
 fn split(key: &str) -> (Option<&str>, &str) {
     key.split_once('.').map_or((None, key), |(table, name)| (Some(table), name))
-}
-
-/// Counts the insertions, deletions, replacements and swaps of neighbours between two names; `-` and `_` are one.
-fn distance(left: &str, right: &str) -> usize {
-    let plain = |text: &str| text.to_lowercase().replace('-', "_").chars().collect::<Vec<_>>();
-    let (left, right) = (plain(left), plain(right));
-    let mut rows = vec![(0..=right.len()).collect::<Vec<_>>()];
-    for (i, a) in left.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in right.iter().enumerate() {
-            let replaced = rows[i][j] + usize::from(a != b);
-            let mut best = replaced.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[left.len()][right.len()]
 }
 
 #[cfg(test)]

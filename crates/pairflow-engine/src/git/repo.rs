@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::CommitId;
+use pairflow_core::similar::distance;
 use pairflow_core::view::safe::steers;
 
 use super::error::GitError;
@@ -237,33 +238,4 @@ fn near(git: &Git, name: &str) -> Result<Vec<String>, GitError> {
         branches(git)?.into_iter().map(|branch| (distance(name, &branch), branch)).collect();
     all.sort();
     Ok(all.into_iter().take(3).map(|(_, branch)| branch).collect())
-}
-
-/// Returns how many letters have to be added, removed or changed to get from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::distance;
-
-    #[test]
-    fn similar_names_are_near() {
-        assert_eq!(distance("main", "main"), 0);
-        assert_eq!(distance("mian", "main"), 2);
-        assert_eq!(distance("", "main"), 4);
-        assert!(distance("mastr", "master") < distance("mastr", "develop"));
-    }
 }
