@@ -8,10 +8,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::time::BackOff;
 
 use super::care::Care;
 use super::client::Reply;
 use super::entry::Entry;
+use super::keep::SEARCHES;
 use super::lock;
 use super::socket::{Ask, Asker, listen};
 use super::watch::Watch;
@@ -61,8 +63,8 @@ pub(super) struct Supervisor {
     pub(super) elsewhere: BTreeSet<PathBuf>,
     /// When to look for bubbles once more.
     pub(super) search: Option<Instant>,
-    /// How often in a row that was necessary.
-    pub(super) searches: u32,
+    /// How long to wait for that, after several in a row.
+    pub(super) searches: BackOff,
     pub(super) out: Sender<Message>,
     pub(super) watch: Watch,
     pub(super) waiting: VecDeque<PathBuf>,
@@ -102,7 +104,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
         entries: BTreeMap::new(),
         elsewhere: BTreeSet::new(),
         search: None,
-        searches: 0,
+        searches: SEARCHES,
         out,
         watch,
         waiting: VecDeque::new(),
