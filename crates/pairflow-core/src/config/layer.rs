@@ -1,34 +1,66 @@
-//! One place where values were set, and the four places together.
+//! What an entry of the key table holds, one place where values are set, and the four places together.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use super::error::Place;
-use super::webhook::Webhook;
-use crate::ids::{AgentId, BubbleId};
-use crate::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, HookKind, Permissions, PromptBy, WorkMode};
+use super::flags::Checking;
+use super::form::{Given, Shape};
+use super::keys::{KEYS, Layer};
+use super::parse::Reading;
 
-/// Makes a layer out of the list of keys, so that a key is merged and explained from the moment it is listed.
-macro_rules! layer {
+/// Makes a layer out of its part of the key table. Everything that depends on which keys there are follows from here, so
+/// an entry that lacks a column does not compile.
+macro_rules! keys {
     (
-        $(#[$doc:meta])* $layer:ident, $(#[$list_doc:meta])* $list:ident $(, $more:ident: $inner:ident = $table:literal)?;
-        $($field:ident: $kind:ty = $key:literal $([$($mark:ident),*])?,)*
+        $(#[$doc:meta])* $layer:ident, $(#[$list_doc:meta])* $list:ident, recorded in $recorded:ident
+        $(, $more:ident: $inner:ident = $table:literal)?;
+        $($field:ident: $kind:ty = $name:literal {
+            help: $help:literal,
+            who: $who:ident,
+            until: $until:ident,
+            form: $form:expr,
+            default: $default:expr,
+            $(rules: $($place:ident).+,)?
+            $(flag: $flag:literal,)?
+            $(sample: $sample:literal,)?
+            $(note: $note:literal,)?
+            $(written: $written:ident,)?
+            effect: $effect:literal,
+        })*
     ) => {
         $(#[$list_doc])*
-        pub const $list: &[&str] = &[$($key),*];
+        pub const $list: &[Key] = &[$(Key {
+            name: $name,
+            help: $help,
+            who: Who::$who,
+            until: Until::$until,
+            shape: || Form::<$kind>::shape(&$form),
+            default: || { let default: Option<$kind> = $default; json(&default) },
+            flag: [$(Some($flag),)? None][0],
+            sample: [$(Some($sample),)? None][0],
+            note: [$(Some($note),)? None][0],
+            written: [$(Written::$written,)? Written::Always][0],
+            effect: $effect,
+        }),*];
 
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct $layer {
-            $(#[doc = concat!("`", $key, "`")] pub $field: Option<Set<$kind>>,)*
+            $(#[doc = concat!("`", $name, "`: ", $help)] pub $field: Option<Set<$kind>>,)*
             $(#[doc = concat!("`[", $table, ".NAME]`")] pub $more: BTreeMap<AgentId, $inner>,)?
         }
 
-        impl $layer {
-            /// Fills what this layer leaves out with what `weaker` sets.
-            pub(super) fn or(self, weaker: &Self) -> Self {
+        impl Keyed for $layer {
+            type Recorded = $recorded;
+
+            fn defaults() -> Self {
+                $(let $field: Option<$kind> = $default;)*
+                Self { $($field: $field.map(Set::default),)* $($more: BTreeMap::new())? }
+            }
+
+            fn or(self, weaker: &Self) -> Self {
                 $(let mut $more = self.$more;
                 for (name, below) in &weaker.$more {
                     let above = $more.remove(name).unwrap_or_default();
@@ -37,109 +69,151 @@ macro_rules! layer {
                 Self { $($field: self.$field.or_else(|| weaker.$field.clone()),)* $($more)? }
             }
 
-            /// Says for every key what is set and where; `table` stands before its name.
-            pub(super) fn explain(&self, table: &str) -> Vec<Explained> {
-                let rows = vec![$(Explained::of(format!("{table}{}", $key), self.$field.as_ref())),*];
+            fn read(&mut self, name: &str, given: &Given<'_, '_>, reading: &mut Reading<'_>) {
+                match name {
+                    $($name => self.$field = reading.keep(given, $form.read(given)),)*
+                    _ => {}
+                }
+            }
+
+            fn accept(self, checking: &mut Checking) -> Self {
+                Self { $($field: checking.keep([$($flag,)? $name][0], &$form, self.$field),)* $($more: self.$more)? }
+            }
+
+            fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+                $(if !keep($name) { self.$field = None; })*
+            }
+
+            fn explain(&self, table: &str) -> Vec<Explained> {
+                let rows = vec![$(Explained::of(format!("{table}{}", $name), self.$field.as_ref())),*];
                 $(let inner = self.$more.iter().flat_map(|(name, one)| one.explain(&format!("{}.{name}.", $table)));
                 let rows = rows.into_iter().chain(inner.filter(|row| !row.value.is_null())).collect();)?
                 rows
             }
 
-            /// Returns the marks of a key; none for one that is the person's own, or unknown.
-            #[allow(dead_code, reason = "the keys of an agent have no marks")]
-            pub(super) fn marks(key: &str) -> &'static [Mark] {
-                match key {
-                    $($key => &[$($(Mark::$mark),*)?],)*
-                    _ => &[],
-                }
+            fn recorded(rules: &$recorded) -> Self {
+                let mut layer = Self::default();
+                $($(layer.$field = Option::<$kind>::from(rules.$($place).+.clone()).map(Set::recorded);)?)*
+                layer
             }
 
-            /// Takes back the value of a key.
-            #[allow(dead_code, reason = "the keys of an agent are not changed one by one")]
-            pub(super) fn unset(&mut self, key: &str) {
-                match key {
-                    $($key => self.$field = None,)*
-                    _ => {}
-                }
+            fn record(&self, rules: &mut $recorded) {
+                $($(if let Some(set) = &self.$field {
+                    rules.$($place).+ = set.value.clone().into();
+                })?)*
             }
         }
     };
 }
+pub(super) use keys;
 
-/// What is special about a key. Without a mark a key is the person's own: it is set in the person's own file or in the
-/// `bubble.toml`, and stays as it was when the bubble was started.
+/// The values of one place, for a part of the key table.
+pub(super) trait Keyed: Default {
+    /// What the log records of them.
+    type Recorded;
+
+    /// Returns the values that hold where nobody sets any.
+    fn defaults() -> Self;
+
+    /// Fills what this layer leaves out with what `weaker` sets.
+    fn or(self, weaker: &Self) -> Self;
+
+    /// Reads the value of the key `name` out of a file.
+    fn read(&mut self, name: &str, given: &Given<'_, '_>, reading: &mut Reading<'_>);
+
+    /// Checks every value as one of a flag.
+    fn accept(self, checking: &mut Checking) -> Self;
+
+    /// Takes back the values of all other keys.
+    fn retain(&mut self, keep: impl Fn(&str) -> bool);
+
+    /// Says for every key what is set and where; `table` stands before its name.
+    fn explain(&self, table: &str) -> Vec<Explained>;
+
+    /// Returns what is recorded under a name of its own; what follows from several values is left out.
+    fn recorded(rules: &Self::Recorded) -> Self;
+
+    /// Puts every value where it is recorded, as far as it has a place of its own.
+    fn record(&self, rules: &mut Self::Recorded);
+}
+
+/// A key of the configuration: all there is to know about it but its value.
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    /// Its name, with its table.
+    pub name: &'static str,
+    /// What its value means.
+    pub help: &'static str,
+    /// Who may set it.
+    pub who: Who,
+    /// How long it can change.
+    pub until: Until,
+    /// What its values look like.
+    pub shape: fn() -> Shape,
+    /// The value that holds where nobody sets one; null for none.
+    pub default: fn() -> serde_json::Value,
+    /// The flag that sets it for one bubble.
+    pub flag: Option<&'static str>,
+    /// An example, as TOML, where the default would be none.
+    pub sample: Option<&'static str>,
+    /// What a `bubble.toml` says beside its value.
+    pub note: Option<&'static str>,
+    /// Whether a `bubble.toml` has it.
+    pub written: Written,
+    /// The test that shows its effect: the crate and the path of the test.
+    pub effect: &'static str,
+}
+
+/// Who may set a key. A repository may set only what is marked for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
-    /// A repository's `pairflow.toml` may set it, too.
-    Repository,
+pub enum Who {
     /// It belongs to one bubble, so no shared file may set it.
-    OneBubble,
-    /// Only the person's own file may set it: it is a secret, or decides where one goes.
-    PersonOnly,
-    /// It can be changed while the bubble is under way.
-    Live,
+    Bubble,
+    /// The person, in their own file or in a `bubble.toml`.
+    Person,
+    /// The person's own file alone: it is a secret, or decides where one goes.
+    PersonsFile,
+    /// The person, and a repository's `pairflow.toml`.
+    Repository,
 }
 
-layer! {
-    /// The values that one place sets; what it leaves out is left to the places below.
-    Layer,
-    /// Every key, in the order in which files are written and values explained; a dot follows a table. A key without
-    /// `Repository` behind it is an error in a repository's file.
-    KEYS, custom: CustomLayer = "agent";
-    id: BubbleId = "id" [OneBubble],
-    repo_path: String = "repo_path" [OneBubble],
-    base_branch: String = "base_branch" [Repository],
-    bubble_branch: String = "bubble_branch" [OneBubble],
-    work_mode: WorkMode = "work_mode" [Repository],
-    quality_mode: QualityMode = "quality_mode" [Repository],
-    reviewer_context_mode: ContextMode = "reviewer_context_mode" [Repository],
-    watchdog_timeout_minutes: u32 = "watchdog_timeout_minutes" [Repository, Live],
-    max_turn_minutes: u32 = "max_turn_minutes" [Repository, Live],
-    max_rounds: u32 = "max_rounds" [Repository, Live],
-    commit_requires_approval: bool = "commit_requires_approval" [Repository],
-    open_command: String = "open_command" [Live],
-    driver: DriverKind = "driver",
-    script: String = "script",
-    permissions: Permissions = "permissions",
-    capture_output: bool = "capture_output",
-    check_timeout_secs: u64 = "check_timeout_secs" [Repository, Live],
-    checks_in: ChecksIn = "checks_in" [Live],
-    check_env: Vec<String> = "check_env" [PersonOnly],
-    no_tests: bool = "no_tests",
-    manual_checks: Vec<String> = "manual_checks" [Repository, Live],
-    kind: BubbleKind = "kind" [OneBubble],
-    documents: Vec<String> = "documents" [OneBubble],
-    prd: String = "prd" [OneBubble],
-    implementer: AgentId = "agents.implementer" [Repository],
-    reviewer: AgentId = "agents.reviewer" [Repository],
-    second_reviewer: AgentId = "agents.second_reviewer" [Repository],
-    test: String = "commands.test" [Repository, Live],
-    typecheck: String = "commands.typecheck" [Repository, Live],
-    lint: String = "commands.lint" [Repository, Live],
-    setup: String = "commands.setup" [Repository, Live],
-    red_green: bool = "evidence.red_green" [Repository, Live],
-    notifications_enabled: bool = "notifications.enabled" [Live],
-    bell: bool = "notifications.bell" [Live],
-    desktop: bool = "notifications.desktop" [Live],
-    waiting_human_sound: String = "notifications.waiting_human_sound" [Live],
-    converged_sound: String = "notifications.converged_sound" [Live],
-    webhook: Webhook = "notifications.webhook" [PersonOnly],
-    risk_paths: Vec<String> = "risk.paths" [Repository, Live],
-    scope_allow: Vec<String> = "scope.allow" [Repository, Live],
-    scope_deny: Vec<String> = "scope.deny" [Repository, Live],
+/// How long a key can change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Until {
+    /// It is fixed when the bubble is made.
+    Creation,
+    /// It is fixed when the bubble is started.
+    Start,
+    /// It can change while the bubble is under way, but not while work is up for approval that was judged by it.
+    Approval,
+    /// It has no say in what is accepted, so it can change at any time.
+    End,
 }
 
-layer! {
-    /// What one place says about how an agent is started.
-    CustomLayer,
-    /// Every key of an `[agent.NAME]`.
-    CUSTOM_KEYS;
-    command: Vec<String> = "command",
-    args: Vec<String> = "args",
-    resume: Vec<String> = "resume",
-    prompt: PromptBy = "prompt",
-    hooks: HookKind = "hooks",
-    env: Vec<String> = "env",
+/// When a `bubble.toml` has a key. What has no value is never written, and neither is an empty list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// Always, so that it stays what it was.
+    Always,
+    /// If it differs from the default.
+    IfChanged,
+}
+
+impl Key {
+    /// Returns the table that the key belongs to, and its name there.
+    pub fn place(&self) -> (Option<&'static str>, &'static str) {
+        self.name.split_once('.').map_or((None, self.name), |(table, name)| (Some(table), name))
+    }
+
+    /// Returns a good value, as TOML: the example, or else the default.
+    pub fn example(&self) -> String {
+        self.sample.map_or_else(|| toml_value(&(self.default)()), str::to_owned)
+    }
+}
+
+/// Returns how long a key can change.
+pub fn changes_until(name: &str) -> Until {
+    KEYS.iter().find(|key| key.name == name).map_or(Until::Start, |key| key.until)
 }
 
 /// The four places that values come from, the strongest first. An absent file is an empty layer.
@@ -224,15 +298,30 @@ impl<T> Set<T> {
         Self { value, origin: Origin::Flag }
     }
 
+    /// Returns a value that the log records.
+    pub(super) fn recorded(value: T) -> Self {
+        // Which line it is follows from the whole log, and is filled in where it is shown.
+        Self { value, origin: Origin::Log(Recorded { seq: 0, by: "create" }) }
+    }
+
     /// Returns a value that nobody set.
     pub fn default(value: T) -> Self {
         Self { value, origin: Origin::Default }
     }
 }
 
+/// Returns a value as JSON.
+pub(super) fn json<T: Serialize>(value: &T) -> serde_json::Value {
+    serde_json::to_value(value).expect("names, numbers, truths and lists of texts are JSON")
+}
+
+/// Returns a value as it is written in a file.
+pub(super) fn toml_value(value: &serde_json::Value) -> String {
+    toml::Value::try_from(value).expect("names, numbers, truths and lists of texts are TOML").to_string()
+}
+
 impl Explained {
-    fn of<T: Serialize>(key: String, set: Option<&Set<T>>) -> Self {
-        let json = |value| serde_json::to_value(value).expect("names, numbers, truths and lists of texts are JSON");
+    pub(super) fn of<T: Serialize>(key: String, set: Option<&Set<T>>) -> Self {
         let value = set.map_or(serde_json::Value::Null, |set| json(&set.value));
         Self { key, value, source: set.map_or(Origin::Default, |set| set.origin.clone()) }
     }
