@@ -4,8 +4,9 @@ use anyhow::ensure;
 
 use super::tree::{Problem, Tree};
 use super::{
-    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, module_docs, one_git, pure_core,
-    reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules, tree, unfinished,
+    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, key_effects, module_docs, one_git,
+    pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules, tree,
+    unfinished,
 };
 use crate::say;
 
@@ -28,6 +29,7 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     dependencies::check,
     scattered_ids::check,
     requirements::check,
+    key_effects::check,
 ];
 
 /// Checks the whole project and prints one line a problem.

@@ -196,7 +196,7 @@ keys! {
         default: Some(ChecksIn::Checkout),
         rules: checks_in,
         written: IfChanged,
-        effect: "pairflow evidence::checkout::red_green_works_where_the_agents_work_too",
+        effect: "pairflow evidence::checkout::checks_run_where_the_agents_work_if_the_person_says_so_and_everything_says_so",
     }
     check_env: Vec<String> = "check_env" {
         help: "variables of yours that checks, reproducers and the setup command get",
