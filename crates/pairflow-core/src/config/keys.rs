@@ -123,7 +123,7 @@ keys! {
         effect: "pairflow faults::cli::max_rounds_is_honoured_with_a_question_to_the_person",
     }
     commit_requires_approval: bool = "commit_requires_approval" {
-        help: "always",
+        help: "always: nothing is committed without your approval",
         who: Repository,
         until: Start,
         form: OnlyTrue,
@@ -262,7 +262,7 @@ keys! {
         effect: "pairflow evidence::documents::an_implementation_follows_an_approved_document_that_is_pinned_by_its_hash",
     }
     implementer: AgentId = "agents.implementer" {
-        help: "an agent that pairflow or your own configuration knows",
+        help: "the agent that works first; pairflow or your own configuration has to know it",
         who: Repository,
         until: Start,
         form: Name,
@@ -272,7 +272,7 @@ keys! {
         effect: "pairflow spec::config::the_configured_agents_get_the_seats",
     }
     reviewer: AgentId = "agents.reviewer" {
-        help: "another one",
+        help: "the agent that reviews first",
         who: Repository,
         until: Start,
         form: Name,
@@ -282,7 +282,7 @@ keys! {
         effect: "pairflow spec::config::the_configured_agents_get_the_seats",
     }
     second_reviewer: AgentId = "agents.second_reviewer" {
-        help: "takes the second review; the seats then stay",
+        help: "a third agent that takes the second review; the seats then stay",
         who: Repository,
         until: Start,
         form: Name,
@@ -293,7 +293,7 @@ keys! {
         effect: "pairflow-core scenarios::rounds::a_third_agent_takes_the_second_review_and_the_seats_stay",
     }
     test: String = "commands.test" {
-        help: "tests the work",
+        help: "the command that tests the work",
         who: Repository,
         until: Approval,
         form: Text(check::text),
@@ -303,7 +303,7 @@ keys! {
         effect: "pairflow evidence::findings::test_and_typecheck_are_run_by_pairflow_on_the_tree_and_kept_for_every_round",
     }
     typecheck: String = "commands.typecheck" {
-        help: "checks its types",
+        help: "the command that checks its types",
         who: Repository,
         until: Approval,
         form: Text(check::text),
@@ -313,7 +313,7 @@ keys! {
         effect: "pairflow evidence::findings::test_and_typecheck_are_run_by_pairflow_on_the_tree_and_kept_for_every_round",
     }
     lint: String = "commands.lint" {
-        help: "lints it",
+        help: "the command that lints it",
         who: Repository,
         until: Approval,
         form: Text(check::text),
@@ -323,7 +323,7 @@ keys! {
         effect: "pairflow evidence::checkout::every_configured_command_is_run_as_a_check",
     }
     setup: String = "commands.setup" {
-        help: "runs once in a new worktree",
+        help: "the command that runs once in a new worktree",
         who: Repository,
         until: Approval,
         form: Text(check::text),
@@ -391,7 +391,7 @@ keys! {
         effect: "pairflow supervisor::notifications::convergence_plays_its_own_sound",
     }
     webhook: Webhook = "notifications.webhook" {
-        help: "gets a JSON POST with \"text\"; a secret, so it can stand in this file only",
+        help: "gets a JSON POST with \"text\"; a secret, so it can stand in your own file only",
         who: PersonsFile,
         until: End,
         form: Address,
@@ -400,7 +400,7 @@ keys! {
         effect: "pairflow supervisor::notifications::a_webhook_gets_the_question_as_json_once_whatever_it_answers",
     }
     risk_paths: Vec<String> = "risk.paths" {
-        help: "core logic, security, data: minor findings here have to be answered, too",
+        help: "globs of core logic, security, data: minor findings here have to be answered, too",
         who: Repository,
         until: Approval,
         form: List(check::glob),
@@ -410,7 +410,7 @@ keys! {
         effect: "pairflow-core scenarios::risk::a_p2_in_a_risky_path_has_to_be_answered",
     }
     scope_allow: Vec<String> = "scope.allow" {
-        help: "only these may change; without it everything may",
+        help: "globs of the files that may change; without any, all may",
         who: Repository,
         until: Approval,
         form: List(check::glob),
@@ -420,7 +420,7 @@ keys! {
         effect: "pairflow-core scenarios::commit::with_an_allow_list_everything_else_is_out_of_scope",
     }
     scope_deny: Vec<String> = "scope.deny" {
-        help: "never these",
+        help: "globs of files that may not change",
         who: Repository,
         until: Approval,
         form: List(check::glob),
@@ -448,7 +448,7 @@ keys! {
         effect: "pairflow-agents specs::other_programs_are_described_by_the_configuration",
     }
     args: Vec<String> = "args" {
-        help: "added to every start",
+        help: "arguments that are added to every start",
         who: Person,
         until: Start,
         form: List(check::argument),

@@ -11,8 +11,8 @@ use super::refused::AGENT;
 use super::resolve::Resolved;
 use crate::ids::BubbleId;
 
-/// The column at which the comments of a `pairflow.toml` begin.
-const COMMENTS: usize = 38;
+/// The width of what stands before the comments of a `pairflow.toml`.
+const COMMENTS: usize = 37;
 
 const HEAD: &str = "# How pairflow works in this repository. Everything here is optional; a flag and a bubble's own
 # bubble.toml win over this file. See what is in force, and why: pairflow config explain
@@ -73,7 +73,7 @@ pub fn render_pairflow_toml(commands: &[StarterCommand]) -> String {
             None => {
                 let line = format!("# {name} = {}", key.example());
                 let choices = choices(key).map_or(String::new(), |words| format!("{words}: "));
-                page.text.push_str(&format!("{line:<COMMENTS$}# {choices}{}\n", key.help));
+                page.text.push_str(&format!("{line:<COMMENTS$} # {choices}{}\n", key.help));
             }
         }
     }
