@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::keys::Layer;
-use super::layer::{Keyed, Layers, Origin, Set, Source};
-use super::resolve::merge;
+use super::layer::{Origin, Set, Source};
+use super::resolve::{Layers, merge};
+use super::table::Keyed;
 use crate::hash::sha256;
 use crate::rules::BubbleKind;
 

@@ -1,9 +1,10 @@
 //! What the command line sets, checked by the same rules as a file.
 
-use super::error::{ConfigError, ConfigErrors};
-use super::form::Form;
+use super::error::ConfigErrors;
+use super::form::Checking;
 use super::keys::Layer;
-use super::layer::{Keyed, Set};
+use super::layer::Set;
+use super::table::Keyed;
 use crate::rules::DriverKind;
 
 impl Layer {
@@ -20,25 +21,6 @@ impl Layer {
             layer.driver.get_or_insert(Set::flag(DriverKind::Script));
         }
         ConfigErrors::unless_any(checking.errors, layer)
-    }
-}
-
-/// Flags that are being checked.
-pub(super) struct Checking {
-    errors: Vec<ConfigError>,
-}
-
-impl Checking {
-    /// Checks the value of `flag`, if there is one, and keeps it.
-    pub(super) fn keep<T>(&mut self, flag: &str, form: &impl Form<T>, given: Option<Set<T>>) -> Option<Set<T>> {
-        let Set { value, origin } = given?;
-        match form.accept(flag, value) {
-            Ok(value) => Some(Set { value, origin }),
-            Err(complaints) => {
-                self.errors.extend(complaints.into_iter().map(|complaint| complaint.at(None)));
-                None
-            }
-        }
     }
 }
 

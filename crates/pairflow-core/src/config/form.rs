@@ -2,7 +2,7 @@
 //! values; it reads them out of a file, and holds what came through another door to the same rule.
 
 use std::fmt::Display;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -10,12 +10,15 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::check;
-use super::error::Complaint;
-use super::layer::{QualityMode, json};
+use super::error::{Complaint, ConfigError, ConfigErrors, Place};
+use super::layer::{Origin, QualityMode, Set, Source, json};
 use super::webhook::Webhook;
 
+/// How many mistakes of one file are reported.
+const MOST_ERRORS: usize = 50;
+
 /// What is wrong with a value, and with which part of it.
-pub(super) type Wrong = Vec<(Complaint, std::ops::Range<usize>)>;
+pub(super) type Wrong = Vec<(Complaint, Range<usize>)>;
 
 /// What makes a text good; the first argument is the name of the key.
 type TextCheck = fn(&str, &str) -> Result<String, Complaint>;
@@ -261,5 +264,71 @@ impl Given<'_, '_> {
 
     fn wrong(&self, complaint: Complaint) -> Wrong {
         vec![(complaint, self.value.span())]
+    }
+}
+
+/// A file that is being read.
+pub(super) struct Reading<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+    pub(super) source: Source,
+    pub(super) errors: Vec<ConfigError>,
+}
+
+impl Reading<'_> {
+    /// Keeps a good value with its place, and complains about a bad one.
+    pub(super) fn keep<T>(&mut self, given: &Given<'_, '_>, read: Result<T, Wrong>) -> Option<Set<T>> {
+        match read {
+            Ok(value) => {
+                let origin = match self.source {
+                    Source::Setting => Origin::Flag,
+                    source => Origin::File(source, Place::of(self.file, self.text, given.value.span())),
+                };
+                Some(Set { value, origin })
+            }
+            Err(wrong) => {
+                wrong.into_iter().for_each(|(complaint, span)| self.complain(complaint, span));
+                None
+            }
+        }
+    }
+
+    /// Whether nobody reads on after so many mistakes; a hostile file must not cost more than this.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_ERRORS
+    }
+
+    pub(super) fn complain(&mut self, complaint: Complaint, span: Range<usize>) {
+        if self.is_full() {
+            return;
+        }
+        // A command line has no lines to point to.
+        let place = (self.source != Source::Setting).then(|| Place::of(self.file, self.text, span));
+        self.errors.push(complaint.at(place));
+    }
+
+    /// Returns what was read, or every mistake.
+    pub(super) fn finish<L>(mut self, layer: L) -> Result<L, ConfigErrors> {
+        self.errors.sort_by_key(|error| error.place.as_ref().map(|place| place.span.start));
+        ConfigErrors::unless_any(self.errors, layer)
+    }
+}
+
+/// Flags that are being checked.
+pub(super) struct Checking {
+    pub(super) errors: Vec<ConfigError>,
+}
+
+impl Checking {
+    /// Checks the value of `flag`, if there is one, and keeps it.
+    pub(super) fn keep<T>(&mut self, flag: &str, form: &impl Form<T>, given: Option<Set<T>>) -> Option<Set<T>> {
+        let Set { value, origin } = given?;
+        match form.accept(flag, value) {
+            Ok(value) => Some(Set { value, origin }),
+            Err(complaints) => {
+                self.errors.extend(complaints.into_iter().map(|complaint| complaint.at(None)));
+                None
+            }
+        }
     }
 }

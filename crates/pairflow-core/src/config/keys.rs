@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 
 use super::check;
-use super::flags::Checking;
-use super::form::{Address, CommandLine, Form, Given, List, Name, Number, OneOf, OnlyTrue, Strict, Text, Truth};
-use super::layer::{Explained, Key, Keyed, QualityMode, Set, Until, Who, Written, json, keys};
-use super::parse::Reading;
+use super::form::{
+    Address, Checking, CommandLine, Form, Given, List, Name, Number, OneOf, OnlyTrue, Reading, Strict, Text, Truth,
+};
+use super::layer::{Explained, QualityMode, Set, json};
+use super::table::{Key, Keyed, Until, Who, Written, keys};
 use super::webhook::Webhook;
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::{
@@ -500,4 +501,9 @@ keys! {
 
 fn agent(name: &str) -> AgentId {
     name.parse().expect("the default agents have good names")
+}
+
+/// Returns how long a key can change.
+pub fn changes_until(name: &str) -> Until {
+    KEYS.iter().find(|key| key.name == name).map_or(Until::Start, |key| key.until)
 }

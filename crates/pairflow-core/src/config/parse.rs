@@ -6,16 +6,15 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::{Complaint, ConfigError, ConfigErrors, Place};
-use super::form::{Given, Wrong};
+use super::form::{Given, Reading};
 use super::keys::{CUSTOM_KEYS, CustomLayer, KEYS, Layer};
-use super::layer::{Keyed, Origin, Set, Source};
+use super::layer::Source;
 use super::refused::{
     AGENT, OR_ONE_BUBBLE, belongs_to_agent, fixed, misplaced, persons_own, tables, unknown, unknown_of_agent,
 };
+use super::table::Keyed;
 use crate::ids::AgentId;
 
-/// How many mistakes of one file are reported.
-const MOST_ERRORS: usize = 50;
 /// What every bubble.toml has.
 const NEEDED: [&str; 3] = ["id", "repo_path", "base_branch"];
 
@@ -53,14 +52,6 @@ impl Layer {
             }
         }
     }
-}
-
-/// A file that is being read.
-pub(super) struct Reading<'a> {
-    file: &'a str,
-    text: &'a str,
-    source: Source,
-    errors: Vec<ConfigError>,
 }
 
 impl Reading<'_> {
@@ -141,22 +132,6 @@ impl Reading<'_> {
         layer
     }
 
-    pub(super) fn keep<T>(&mut self, given: &Given<'_, '_>, read: Result<T, Wrong>) -> Option<Set<T>> {
-        match read {
-            Ok(value) => {
-                let origin = match self.source {
-                    Source::Setting => Origin::Flag,
-                    source => Origin::File(source, Place::of(self.file, self.text, given.value.span())),
-                };
-                Some(Set { value, origin })
-            }
-            Err(wrong) => {
-                wrong.into_iter().for_each(|(complaint, span)| self.complain(complaint, span));
-                None
-            }
-        }
-    }
-
     /// Complains about what a bubble's own file has to say and does not.
     fn require(&mut self, table: &DeTable<'_>) {
         if self.source != Source::Bubble {
@@ -166,25 +141,6 @@ impl Reading<'_> {
             let complaint = Complaint::new(format!("a bubble.toml needs {}", key.name));
             self.complain(complaint.hint(format!("add a line such as {} = {}", key.name, key.example())), 0..0);
         }
-    }
-
-    /// Whether nobody reads on after so many mistakes; a hostile file must not cost more than this.
-    fn is_full(&self) -> bool {
-        self.errors.len() >= MOST_ERRORS
-    }
-
-    fn complain(&mut self, complaint: Complaint, span: Range<usize>) {
-        if self.is_full() {
-            return;
-        }
-        // A command line has no lines to point to.
-        let place = (self.source != Source::Setting).then(|| Place::of(self.file, self.text, span));
-        self.errors.push(complaint.at(place));
-    }
-
-    fn finish(mut self, layer: Layer) -> Result<Layer, ConfigErrors> {
-        self.errors.sort_by_key(|error| error.place.as_ref().map(|place| place.span.start));
-        ConfigErrors::unless_any(self.errors, layer)
     }
 }
 

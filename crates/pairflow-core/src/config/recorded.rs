@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use super::error::ConfigErrors;
 use super::keys::{CustomLayer, KEYS, Layer};
-use super::layer::{Explained, Keyed, Layers, Origin, QualityMode, Recorded, Set, Source, Who};
+use super::layer::{Explained, Origin, QualityMode, Recorded, Set, Source};
 use super::refused::misplaced;
-use super::resolve::resolve;
+use super::resolve::{Layers, resolve};
+use super::table::{Keyed, Who};
 use crate::ids::BubbleId;
 use crate::rules::{Change, Check, CustomAgent, Rules};
 

@@ -2,7 +2,8 @@
 
 use super::error::Complaint;
 use super::keys::{CUSTOM_KEYS, KEYS};
-use super::layer::{Key, Source, Until, Who};
+use super::layer::Source;
+use super::table::{Key, Until, Who};
 use crate::similar::distance;
 
 /// Where the person's own configuration usually lies.

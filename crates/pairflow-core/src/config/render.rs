@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use super::form::Shape;
 use super::keys::{CUSTOM_KEYS, KEYS, Layer};
-use super::layer::{Explained, Key, Keyed, Set, Who, Written, toml_value};
+use super::layer::{Explained, Set, toml_value};
 use super::recorded::recorded;
 use super::refused::AGENT;
 use super::resolve::Resolved;
+use super::table::{Key, Keyed, Who, Written};
 use crate::ids::BubbleId;
 
 /// The width of what stands before the comments of a `pairflow.toml`.

@@ -5,10 +5,24 @@ use std::collections::BTreeMap;
 
 use super::error::{Complaint, ConfigError, ConfigErrors};
 use super::keys::{CustomLayer, Layer};
-use super::layer::{Explained, Keyed, Layers, Origin, Set};
+use super::layer::{Explained, Origin, Set};
+use super::table::Keyed;
 use super::webhook::Webhook;
 use crate::ids::AgentId;
 use crate::rules::{BubbleKind, Check, CustomAgent, DriverKind, Prd, Rules};
+
+/// The four places that values come from, the strongest first. An absent file is an empty layer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layers {
+    /// The command line.
+    pub flags: Layer,
+    /// The bubble's own `bubble.toml`.
+    pub bubble: Layer,
+    /// The repository's `pairflow.toml`.
+    pub repo: Layer,
+    /// The person's own `config.toml`.
+    pub user: Layer,
+}
 
 /// A configuration in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
