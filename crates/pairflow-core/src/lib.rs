@@ -16,6 +16,7 @@ pub mod progress;
 pub mod respond;
 pub mod rules;
 pub mod safe;
+pub mod similar;
 pub mod time;
 pub mod unit;
 pub mod view;

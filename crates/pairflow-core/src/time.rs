@@ -1,6 +1,7 @@
 //! Time as the core sees it: two numbers that arrive as an argument.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,38 @@ pub struct Moment {
     pub ts: Timestamp,
     /// Milliseconds since the machine was started, sleep included.
     pub up: u64,
+}
+
+/// The pauses between attempts: each is twice as long as the one before, up to the longest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackOff {
+    first: Duration,
+    longest: Duration,
+    attempts: u32,
+}
+
+impl BackOff {
+    /// Returns pauses that begin with `first`.
+    pub const fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, attempts: 0 }
+    }
+
+    /// Counts an attempt that failed, and returns how long to wait for the next one.
+    pub fn pause(&mut self) -> Duration {
+        let doublings = self.attempts.min(16);
+        self.attempts = self.attempts.saturating_add(1);
+        self.first.saturating_mul(1 << doublings).min(self.longest)
+    }
+
+    /// Returns how many attempts have failed in a row.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Notes that an attempt succeeded.
+    pub fn reset(&mut self) {
+        self.attempts = 0;
+    }
 }
 
 impl Timestamp {
@@ -96,5 +129,26 @@ impl TryFrom<&str> for Timestamp {
 impl From<Timestamp> for String {
     fn from(time: Timestamp) -> String {
         time.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pause_is_twice_as_long_as_the_one_before_up_to_the_longest() {
+        let millis = Duration::from_millis;
+        let mut pauses = BackOff::new(millis(5), millis(35));
+        assert_eq!([(); 5].map(|()| pauses.pause()), [5, 10, 20, 35, 35].map(millis));
+        assert_eq!(pauses.attempts(), 5);
+        pauses.reset();
+        assert_eq!((pauses.pause(), pauses.attempts()), (millis(5), 1));
+    }
+
+    #[test]
+    fn pauses_never_overflow() {
+        let mut pauses = BackOff { attempts: u32::MAX, ..BackOff::new(Duration::MAX, Duration::MAX) };
+        assert_eq!((pauses.pause(), pauses.attempts()), (Duration::MAX, u32::MAX));
     }
 }

@@ -153,7 +153,7 @@ fn is_same(left: &Path, right: &Path) -> bool {
 mod tests {
     use std::fs;
 
-    use pairflow_core::config::{Flags, resolve};
+    use pairflow_core::config::{Set, resolve};
 
     use super::*;
 
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(place.rounds(), (6, format!("{}:2", shared.display())));
         place.write_bubble("b1", &place.repo, "max_rounds = 7\n");
         assert_eq!(place.rounds(), (7, format!("{}:4", bubble_file(&place.repo, &place.id).display())));
-        let flags = Layer::from_flags(Flags { max_rounds: Some(2), ..Flags::default() }).unwrap();
+        let flags = Layer::from_flags(Layer { max_rounds: Some(Set::flag(2)), ..Layer::default() }).unwrap();
         let files = ConfigFiles { repo: &place.repo, user: Some(&place.user), bubble: Some(&place.id) };
         assert_eq!(resolve(&files.load(flags).unwrap()).unwrap().rules.max_rounds, 2);
     }

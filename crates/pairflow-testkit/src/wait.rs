@@ -4,11 +4,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use pairflow_core::time::BackOff;
+
 /// The longest time that a test waits for something. Only a failing test uses it up.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The first and the longest pause between two looks. The longer something takes, the less it matters to see it at once.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// The pauses between two looks. The longer something takes, the less it matters to see it at once.
+const PAUSES: BackOff = BackOff::new(Duration::from_millis(2), Duration::from_millis(50));
 
 /// After how long a look is repeated although the log has not grown: not everything that is waited for stands there.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -47,14 +49,13 @@ pub fn eventually_or<T>(what: &str, known: impl Fn() -> String, look: impl FnMut
 /// Looks until `look` finds something; nothing comes back once `limit` has passed.
 pub fn within<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let until = Instant::now() + limit;
-    let mut pause = PAUSES.0;
+    let mut pauses = PAUSES;
     loop {
         let found = look();
         if found.is_some() || Instant::now() >= until {
             return found;
         }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(PAUSES.1);
+        std::thread::sleep(pauses.pause());
     }
 }
 

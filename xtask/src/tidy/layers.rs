@@ -67,10 +67,7 @@ struct Known {
     cycles: &'static [&'static str],
 }
 
-const KNOWN: Known = Known {
-    upward: &[],
-    cycles: &["pairflow-core::config", "pairflow-engine::store"],
-};
+const KNOWN: Known = Known { upward: &[], cycles: &["pairflow-core::config", "pairflow-engine::store"] };
 
 /// Reports edges against the order of layers, modules without a layer, and cycles among the modules of a folder.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {

@@ -9,6 +9,7 @@ mod direction;
 mod file_length;
 mod function_shape;
 mod honest_tests;
+mod key_effects;
 mod layers;
 mod manifest;
 mod module_docs;

@@ -84,7 +84,7 @@ fn is_trial(text: &str) -> bool {
 }
 
 /// Finds the one test that `reference` means, or says why there is none.
-fn look_up(reference: &str, tests: &BTreeMap<&str, Vec<String>>) -> Result<(), String> {
+pub(super) fn look_up(reference: &str, tests: &BTreeMap<&str, Vec<String>>) -> Result<(), String> {
     let Some((krate, path)) = reference.split_once(' ') else {
         return Err(format!("`{reference}` is not of the form \"crate test::path\""));
     };
@@ -107,7 +107,7 @@ fn suggestion(path: &str, tests: &[String]) -> String {
 }
 
 /// Every test by crate, named as cargo names it.
-fn all_tests(tree: &Tree) -> BTreeMap<&str, Vec<String>> {
+pub(super) fn all_tests(tree: &Tree) -> BTreeMap<&str, Vec<String>> {
     let mut tests: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (file, rust) in tree.rust() {
         let found = tokens::tests(&rust.tokens, &module_path(&file.path));

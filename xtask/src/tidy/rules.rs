@@ -4,9 +4,9 @@ use anyhow::ensure;
 
 use super::tree::{Problem, Tree};
 use super::{
-    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, layers, module_docs, one_git,
-    pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules, tree,
-    unfinished, ways,
+    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, key_effects, layers, module_docs,
+    one_git, pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules,
+    tree, unfinished, ways,
 };
 use crate::say;
 
@@ -31,6 +31,7 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     scattered_ids::check,
     requirements::check,
     ways::check,
+    key_effects::check,
 ];
 
 /// Checks the whole project and prints one line a problem.

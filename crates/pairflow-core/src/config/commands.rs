@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::layer::{Layer, Layers, Origin, Set, Source};
-use super::resolve::merge;
+use super::keys::Layer;
+use super::layer::{Origin, Set, Source};
+use super::resolve::{Layers, merge};
+use super::table::Keyed;
 use crate::hash::sha256;
 use crate::rules::BubbleKind;
 
@@ -62,8 +64,9 @@ impl Layer {
     }
 
     /// Returns everything else that this place sets.
-    pub(super) fn without_commands(self) -> Self {
-        Self { setup: None, test: None, typecheck: None, lint: None, ..self }
+    pub(super) fn without_commands(mut self) -> Self {
+        self.retain(|key| !key.starts_with("commands."));
+        self
     }
 }
 

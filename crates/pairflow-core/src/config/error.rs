@@ -3,8 +3,6 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::webhook::veiled;
-
 /// One mistake in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
@@ -150,6 +148,30 @@ fn printable(text: &str) -> String {
         .collect()
 }
 
+/// Returns a line of a file with stars in place of whatever may be the secret part of an address.
+fn veiled(line: &str) -> String {
+    let value = line.find("webhook").and_then(|at| Some(at + line[at..].find('=')? + 1));
+    if let Some(from) = value {
+        return line[..from].to_owned() + &stars(&line[from..]);
+    }
+    let mut parts = line.split("://");
+    let before = parts.next().unwrap_or_default().to_owned();
+    parts.fold(before, |out, part| {
+        let end = part.find(ends_address).unwrap_or(part.len());
+        let host = if part[..end].contains('@') { 0 } else { part[..end].find(['/', '?', '#']).unwrap_or(end) };
+        out + "://" + &part[..host] + &stars(&part[host..end]) + &part[end..]
+    })
+}
+
+fn ends_address(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'')
+}
+
+/// Keeps the width, so that a mark below the line still fits.
+fn stars(text: &str) -> String {
+    text.chars().map(|c| if ends_address(c) { c } else { '*' }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,5 +206,20 @@ mod tests {
         let place = Place::of("f", "ß", 1..99);
         assert_eq!((place.line, place.column, place.span), (1, 1, 0..2));
         assert_eq!(Place::of("f", "", 3..7).span, 0..0);
+    }
+
+    #[test]
+    fn a_line_that_is_shown_keeps_the_secret_and_its_width() {
+        let lines = [
+            ("webhook = \"htp//s3cret\" # mine", "webhook = \"***********\" * ****"),
+            ("notifications.webhook = 's3cret'", "notifications.webhook = '******'"),
+            ("webhok = \"https://h.example/s3cret\"", "webhok = \"https://h.example*******\""),
+            ("test = \"curl http://h:1/a http://u:p@h\"", "test = \"curl http://h:1** http://*****\""),
+            ("max_rounds = 3", "max_rounds = 3"),
+        ];
+        for (line, shown) in lines {
+            assert_eq!(veiled(line), shown);
+            assert_eq!(line.chars().count(), shown.chars().count());
+        }
     }
 }

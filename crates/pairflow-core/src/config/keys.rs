@@ -1,161 +1,509 @@
-//! The names that a configuration may use, and what a misspelt one probably means.
+//! The key table: a key is one entry, and there is no other place to list it.
+//!
+//! An entry says what the value means (`help`), who may set it (`who`), how long it can change (`until`), how it is written
+//! and which values are good (`form`), what holds where nobody sets it (`default`), and which test shows its effect
+//! (`effect`, which `cargo xtask tidy` looks up). These may follow: where the log records it (`rules`), the flag that sets
+//! it for one bubble, an example for where the default is none (`sample`), and what a `bubble.toml` says beside it
+//! (`note`) or whether it has it only if it differs (`written`). The order is that of files and explanations.
 
-use super::error::Complaint;
-use super::layer::{CUSTOM_KEYS, KEYS, Layer, Mark, Source};
+use std::collections::BTreeMap;
 
-/// Where the person's own configuration usually lies.
-const PERSONS_FILE: &str = "your own ~/.config/pairflow/config.toml";
-/// The other place for what is the person's own.
-pub(super) const OR_ONE_BUBBLE: &str = ", or for one bubble to its bubble.toml";
+use super::check;
+use super::form::{
+    Address, Checking, CommandLine, Form, Given, List, Name, Number, OneOf, OnlyTrue, Reading, Strict, Text, Truth,
+};
+use super::layer::{Explained, QualityMode, Set, json};
+use super::table::{Key, Keyed, Until, Who, Written, keys};
+use super::webhook::Webhook;
+use crate::ids::{AgentId, BubbleId};
+use crate::rules::{
+    BubbleKind, ChecksIn, ContextMode, CustomAgent, DriverKind, HookKind, Permissions, PromptBy, Rules, WorkMode,
+};
 
-/// The tables that keys live in.
-pub(super) const TABLES: [&str; 7] = ["agent", "agents", "commands", "evidence", "notifications", "risk", "scope"];
+keys! {
+    /// The values that one place sets; what it leaves out is left to the places below.
+    Layer,
+    /// Every key but those of an `[agent.NAME]`; a dot follows a table.
+    KEYS, recorded in Rules, custom: CustomLayer = "agent";
 
-/// Says why a file of this kind may not set `key`, if it may not.
-pub(super) fn misplaced(key: &str, source: Source) -> Option<Complaint> {
-    let marks = Layer::marks(key);
-    let has = |mark| marks.contains(&mark);
-    match source {
-        Source::User | Source::Repository if has(Mark::OneBubble) => {
-            let complaint =
-                Complaint::new(format!("{key} belongs to one bubble, and this file is shared by all of them"));
-            Some(complaint.hint("remove it; each bubble.toml has its own"))
-        }
-        Source::Bubble if has(Mark::PersonOnly) => {
-            let complaint = Complaint::new(format!("{key} is taken from your own configuration only"));
-            Some(complaint.hint(format!("move it to {PERSONS_FILE}")))
-        }
-        Source::Setting if has(Mark::PersonOnly) => {
-            let complaint = Complaint::new(format!("{key} is taken from your own configuration only"));
-            Some(complaint.hint(format!("set it in {PERSONS_FILE}")))
-        }
-        Source::Setting if !has(Mark::Live) => Some(fixed(key)),
-        Source::Repository if has(Mark::PersonOnly) => Some(persons_own(key, "")),
-        Source::Repository if !has(Mark::Repository) => Some(persons_own(key, OR_ONE_BUBBLE)),
-        _ => None,
+    id: BubbleId = "id" {
+        help: "the name of the bubble",
+        who: Bubble,
+        until: Creation,
+        form: Name,
+        default: None,
+        flag: "--id",
+        sample: "\"my-bubble\"",
+        effect: "pairflow-engine config::tests::the_id_has_to_be_that_of_the_directory",
+    }
+    repo_path: String = "repo_path" {
+        help: "the root of the repository",
+        who: Bubble,
+        until: Creation,
+        form: Text(check::absolute),
+        default: None,
+        flag: "--repo",
+        sample: "\"/path/of/the/repository\"",
+        effect: "pairflow spec::config::a_repository_that_was_moved_is_named_with_the_fix",
+    }
+    base_branch: String = "base_branch" {
+        help: "the branch that bubbles are cut from; without it the current one",
+        who: Repository,
+        until: Start,
+        form: Text(check::branch),
+        default: None,
+        rules: base_branch,
+        flag: "--base",
+        sample: "\"main\"",
+        effect: "pairflow spec::config::the_base_branch_is_what_the_bubble_is_cut_from",
+    }
+    bubble_branch: String = "bubble_branch" {
+        help: "the branch that the bubble works on",
+        who: Bubble,
+        until: Start,
+        form: Text(check::branch),
+        default: Some("bubble/<id>".to_owned()),
+        rules: bubble_branch,
+        effect: "pairflow spec::config::the_bubble_branch_can_be_chosen",
+    }
+    work_mode: WorkMode = "work_mode" {
+        help: "how the bubble is kept apart from the repository",
+        who: Repository,
+        until: Start,
+        form: OneOf(&[WorkMode::Worktree, WorkMode::Clone]),
+        default: Some(WorkMode::Worktree),
+        rules: work_mode,
+        flag: "--work-mode",
+        effect: "pairflow spec::config::each_work_mode_makes_its_own_kind_of_workspace",
+    }
+    quality_mode: QualityMode = "quality_mode" {
+        help: "two clean reviews of the same tree, by different agents",
+        who: Repository,
+        until: Start,
+        form: Strict,
+        default: Some(QualityMode::Strict),
+        note: "only strict exists",
+        effect: "pairflow-core config::layers::balanced_quality_is_out_of_scope",
+    }
+    reviewer_context_mode: ContextMode = "reviewer_context_mode" {
+        help: "whether a reviewer starts each review with a new conversation",
+        who: Repository,
+        until: Start,
+        form: OneOf(&[ContextMode::Fresh, ContextMode::Persistent]),
+        default: Some(ContextMode::Fresh),
+        rules: reviewer_context_mode,
+        effect: "pairflow panes::turns::a_fresh_reviewer_is_a_new_process_for_each_review_and_a_persistent_one_is_not",
+    }
+    watchdog_timeout_minutes: u32 = "watchdog_timeout_minutes" {
+        help: "how long an agent may be silent before you are asked",
+        who: Repository,
+        until: Approval,
+        form: Number(check::MINUTES),
+        default: Some(5),
+        rules: watchdog_timeout_minutes,
+        effect: "pairflow spec::config::the_watchdog_waits_as_long_as_it_is_told",
+    }
+    max_turn_minutes: u32 = "max_turn_minutes" {
+        help: "how long a turn may take before you are asked, however busy the agent is",
+        who: Repository,
+        until: Approval,
+        form: Number(check::TURN_MINUTES),
+        default: Some(60),
+        rules: max_turn_minutes,
+        effect: "pairflow verbs::terminal::the_watchdog_says_what_it_asks_about_a_turn_that_takes_too_long",
+    }
+    max_rounds: u32 = "max_rounds" {
+        help: "how many reviews there may be before you are asked",
+        who: Repository,
+        until: Approval,
+        form: Number(check::ROUNDS),
+        default: Some(8),
+        rules: max_rounds,
+        flag: "--max-rounds",
+        note: "reviews before a person decides",
+        effect: "pairflow faults::cli::max_rounds_is_honoured_with_a_question_to_the_person",
+    }
+    commit_requires_approval: bool = "commit_requires_approval" {
+        help: "always: nothing is committed without your approval",
+        who: Repository,
+        until: Start,
+        form: OnlyTrue,
+        default: Some(true),
+        note: "always",
+        effect: "pairflow-core config::layers::every_bad_value_is_refused_at_its_place",
+    }
+    open_command: String = "open_command" {
+        help: "what `pairflow open` runs; `{{worktree_path}}` is replaced",
+        who: Person,
+        until: End,
+        form: Text(check::open_command),
+        default: Some("cursor {{worktree_path}}".to_owned()),
+        rules: open_command,
+        effect: "pairflow verbs::life::open_runs_the_configured_command_with_the_path_as_one_argument",
+    }
+    driver: DriverKind = "driver" {
+        help: "how agents are run: \"tmux\" in panes; \"external\": they join by themselves; \"script\": from a file",
+        who: Person,
+        until: Start,
+        form: OneOf(&[DriverKind::Tmux, DriverKind::External, DriverKind::Script]),
+        default: Some(DriverKind::Tmux),
+        rules: driver,
+        flag: "--driver",
+        effect: "pairflow verbs::create::agents_run_in_panes_unless_something_else_is_said",
+    }
+    script: String = "script" {
+        help: "what scripted agents do; a relative path starts at the repository",
+        who: Person,
+        until: Start,
+        form: Text(check::text),
+        default: None,
+        rules: script,
+        flag: "--script",
+        sample: "\"/path/to/agents.yaml\"",
+        effect: "pairflow verbs::create::a_script_driver_needs_its_script",
+    }
+    permissions: Permissions = "permissions" {
+        help: "what agents in panes may do unasked: \"ask\" nothing, \"edits\" files and checks, \"all\" everything, and only in a sandbox",
+        who: Person,
+        until: Start,
+        form: OneOf(&[Permissions::Ask, Permissions::Edits, Permissions::All]),
+        default: Some(Permissions::default()),
+        rules: permissions,
+        effect: "pairflow-agents specs::everything_without_a_question_needs_a_sandbox",
+    }
+    capture_output: bool = "capture_output" {
+        help: "true: the first 8 MiB that each program shows are kept in files, for diagnostics",
+        who: Person,
+        until: Start,
+        form: Truth,
+        default: Some(false),
+        rules: capture_output,
+        effect: "pairflow panes::verbs::the_output_of_panes_is_copied_only_where_it_is_wanted",
+    }
+    check_timeout_secs: u64 = "check_timeout_secs" {
+        help: "how long one check may run",
+        who: Repository,
+        until: Approval,
+        form: Number(check::SECONDS),
+        default: Some(1800),
+        rules: check_timeout_secs,
+        effect: "pairflow evidence::checkout::a_check_that_runs_longer_than_it_may_is_stopped",
+    }
+    checks_in: ChecksIn = "checks_in" {
+        help: "where checks run; \"worktree\": where the agents work, for repositories too large to check out twice",
+        who: Person,
+        until: Approval,
+        form: OneOf(&[ChecksIn::Checkout, ChecksIn::Worktree]),
+        default: Some(ChecksIn::Checkout),
+        rules: checks_in,
+        written: IfChanged,
+        effect: "pairflow evidence::checkout::checks_run_where_the_agents_work_if_the_person_says_so_and_everything_says_so",
+    }
+    check_env: Vec<String> = "check_env" {
+        help: "variables of yours that checks, reproducers and the setup command get",
+        who: PersonsFile,
+        until: End,
+        form: List(check::variable),
+        default: None,
+        sample: "[\"DATABASE_URL\"]",
+        effect: "pairflow trust::config::checks_get_the_variables_that_the_persons_own_file_names",
+    }
+    no_tests: bool = "no_tests" {
+        help: "true: there is nothing to run; needs manual_checks",
+        who: Person,
+        until: Start,
+        form: Truth,
+        default: Some(false),
+        flag: "--no-tests",
+        note: "the manual checks stand in",
+        written: IfChanged,
+        effect: "pairflow spec::config::how_the_commands_were_confirmed_is_on_the_log",
+    }
+    manual_checks: Vec<String> = "manual_checks" {
+        help: "what a person has to try by hand",
+        who: Repository,
+        until: Approval,
+        form: List(check::text),
+        default: Some(Vec::new()),
+        rules: manual_checks,
+        flag: "--manual-check",
+        sample: "[\"open the page and log in\"]",
+        effect: "pairflow-core config::layers::going_without_tests_needs_something_to_try_by_hand",
+    }
+    kind: BubbleKind = "kind" {
+        help: "what the bubble makes",
+        who: Bubble,
+        until: Start,
+        form: OneOf(&[BubbleKind::Code, BubbleKind::Implementation, BubbleKind::Document]),
+        default: Some(BubbleKind::Code),
+        rules: kind,
+        flag: "--kind",
+        written: IfChanged,
+        effect: "pairflow evidence::documents::a_document_goes_through_checks_steps_and_the_persons_understanding",
+    }
+    documents: Vec<String> = "documents" {
+        help: "the files that a document bubble is about; without any, the Markdown files that it changes",
+        who: Bubble,
+        until: Start,
+        form: List(check::inside),
+        default: Some(Vec::new()),
+        rules: documents,
+        flag: "--document",
+        sample: "[\"docs/prd.md\"]",
+        effect: "pairflow evidence::documents::only_the_documents_that_are_named_are_checked",
+    }
+    prd: String = "prd" {
+        help: "the approved document that an implementation follows: a document bubble, or a file",
+        who: Bubble,
+        until: Creation,
+        form: Text(check::text),
+        default: None,
+        flag: "--prd",
+        sample: "\"docs/prd.md\"",
+        effect: "pairflow evidence::documents::an_implementation_follows_an_approved_document_that_is_pinned_by_its_hash",
+    }
+    implementer: AgentId = "agents.implementer" {
+        help: "the agent that works first; pairflow or your own configuration has to know it",
+        who: Repository,
+        until: Start,
+        form: Name,
+        default: Some(agent("codex")),
+        rules: agents.implementer,
+        flag: "--pair",
+        effect: "pairflow spec::config::the_configured_agents_get_the_seats",
+    }
+    reviewer: AgentId = "agents.reviewer" {
+        help: "the agent that reviews first",
+        who: Repository,
+        until: Start,
+        form: Name,
+        default: Some(agent("claude")),
+        rules: agents.reviewer,
+        flag: "--pair",
+        effect: "pairflow spec::config::the_configured_agents_get_the_seats",
+    }
+    second_reviewer: AgentId = "agents.second_reviewer" {
+        help: "a third agent that takes the second review; the seats then stay",
+        who: Repository,
+        until: Start,
+        form: Name,
+        default: None,
+        rules: agents.second_reviewer,
+        flag: "--pair",
+        sample: "\"gemini\"",
+        effect: "pairflow-core scenarios::rounds::a_third_agent_takes_the_second_review_and_the_seats_stay",
+    }
+    test: String = "commands.test" {
+        help: "the command that tests the work",
+        who: Repository,
+        until: Approval,
+        form: Text(check::text),
+        default: None,
+        flag: "--test",
+        sample: "\"make test\"",
+        effect: "pairflow evidence::findings::test_and_typecheck_are_run_by_pairflow_on_the_tree_and_kept_for_every_round",
+    }
+    typecheck: String = "commands.typecheck" {
+        help: "the command that checks its types",
+        who: Repository,
+        until: Approval,
+        form: Text(check::text),
+        default: None,
+        flag: "--typecheck",
+        sample: "\"make typecheck\"",
+        effect: "pairflow evidence::findings::test_and_typecheck_are_run_by_pairflow_on_the_tree_and_kept_for_every_round",
+    }
+    lint: String = "commands.lint" {
+        help: "the command that lints it",
+        who: Repository,
+        until: Approval,
+        form: Text(check::text),
+        default: None,
+        flag: "--lint",
+        sample: "\"make lint\"",
+        effect: "pairflow evidence::checkout::every_configured_command_is_run_as_a_check",
+    }
+    setup: String = "commands.setup" {
+        help: "the command that runs once in a new worktree",
+        who: Repository,
+        until: Approval,
+        form: Text(check::text),
+        default: None,
+        rules: setup,
+        flag: "--setup",
+        sample: "\"make deps\"",
+        effect: "pairflow evidence::checkout::what_a_setup_command_changes_in_the_tree_is_put_back_before_a_check_runs",
+    }
+    red_green: bool = "evidence.red_green" {
+        help: "true: new tests have to fail on the tree that the bubble was cut from",
+        who: Repository,
+        until: Approval,
+        form: Truth,
+        default: Some(false),
+        note: "new tests have to fail on the base",
+        written: IfChanged,
+        effect: "pairflow evidence::findings::new_tests_have_to_fail_on_the_base_where_that_is_asked_for",
+    }
+    notifications_enabled: bool = "notifications.enabled" {
+        help: "false: no sound, no bell, no desktop, no webhook",
+        who: Person,
+        until: End,
+        form: Truth,
+        default: Some(true),
+        rules: notifications.enabled,
+        effect: "pairflow supervisor::notifications::what_is_switched_off_is_silent_and_what_is_on_appears_on_the_desktop",
+    }
+    bell: bool = "notifications.bell" {
+        help: "the status view rings when no sound can be played",
+        who: Person,
+        until: End,
+        form: Truth,
+        default: Some(true),
+        rules: notifications.bell,
+        effect: "pairflow-core views::notify::the_bell_rings_for_news_where_it_is_wanted",
+    }
+    desktop: bool = "notifications.desktop" {
+        help: "true: a notification on the desktop, too",
+        who: Person,
+        until: End,
+        form: Truth,
+        default: Some(false),
+        rules: notifications.desktop,
+        effect: "pairflow supervisor::notifications::a_question_is_told_once",
+    }
+    waiting_human_sound: String = "notifications.waiting_human_sound" {
+        help: "the sound file for a question",
+        who: Person,
+        until: End,
+        form: Text(check::text),
+        default: None,
+        rules: notifications.waiting_human_sound,
+        sample: "\"/path/to/question.wav\"",
+        effect: "pairflow supervisor::notifications::a_question_is_told_once",
+    }
+    converged_sound: String = "notifications.converged_sound" {
+        help: "the sound file for work that is up for approval",
+        who: Person,
+        until: End,
+        form: Text(check::text),
+        default: None,
+        rules: notifications.converged_sound,
+        sample: "\"/path/to/converged.wav\"",
+        effect: "pairflow supervisor::notifications::convergence_plays_its_own_sound",
+    }
+    webhook: Webhook = "notifications.webhook" {
+        help: "gets a JSON POST with \"text\"; a secret, so it can stand in your own file only",
+        who: PersonsFile,
+        until: End,
+        form: Address,
+        default: None,
+        sample: "\"https://hooks.example.com/secret\"",
+        effect: "pairflow supervisor::notifications::a_webhook_gets_the_question_as_json_once_whatever_it_answers",
+    }
+    risk_paths: Vec<String> = "risk.paths" {
+        help: "globs of core logic, security, data: minor findings here have to be answered, too",
+        who: Repository,
+        until: Approval,
+        form: List(check::glob),
+        default: Some(Vec::new()),
+        rules: risk,
+        sample: "[\"src/auth/**\"]",
+        effect: "pairflow-core scenarios::risk::a_p2_in_a_risky_path_has_to_be_answered",
+    }
+    scope_allow: Vec<String> = "scope.allow" {
+        help: "globs of the files that may change; without any, all may",
+        who: Repository,
+        until: Approval,
+        form: List(check::glob),
+        default: Some(Vec::new()),
+        rules: scope.allow,
+        sample: "[\"src/**\", \"tests/**\"]",
+        effect: "pairflow-core scenarios::commit::with_an_allow_list_everything_else_is_out_of_scope",
+    }
+    scope_deny: Vec<String> = "scope.deny" {
+        help: "globs of files that may not change",
+        who: Repository,
+        until: Approval,
+        form: List(check::glob),
+        default: Some(Vec::new()),
+        rules: scope.deny,
+        sample: "[\"**/*.lock\"]",
+        effect: "pairflow spec::config::the_scope_is_told_to_every_agent_and_held_against_every_round",
     }
 }
 
-/// Says that `key` cannot change any more.
-pub(super) fn fixed(key: &str) -> Complaint {
-    let complaint = Complaint::new(format!("{key} was fixed when the bubble was started and cannot be changed"));
-    complaint.hint("make a new bubble; one that is not started yet takes it from its bubble.toml")
-}
+keys! {
+    /// What one place says about how an agent is started.
+    CustomLayer,
+    /// Every key of an `[agent.NAME]`.
+    CUSTOM_KEYS, recorded in CustomAgent;
 
-/// Says that a repository may not set `key`.
-pub(super) fn persons_own(key: &str, or: &str) -> Complaint {
-    let complaint = Complaint::new(format!("{key} is yours to set; a repository's file must not set it"));
-    complaint.hint(format!("if you want it, move it to {PERSONS_FILE}{or}"))
-}
-
-/// Says that `key` does not exist, and which one may have been meant.
-pub(super) fn unknown(key: &str) -> Complaint {
-    let complaint = Complaint::new(format!("unknown key `{key}`"));
-    match elsewhere(key).or_else(|| nearest(key)) {
-        Some(hint) => complaint.hint(hint),
-        None => complaint,
+    command: Vec<String> = "command" {
+        help: "the program and its arguments; claude and codex need none",
+        who: Person,
+        until: Start,
+        form: CommandLine,
+        default: None,
+        rules: command,
+        sample: "[\"gemini\"]",
+        effect: "pairflow-agents specs::other_programs_are_described_by_the_configuration",
+    }
+    args: Vec<String> = "args" {
+        help: "arguments that are added to every start",
+        who: Person,
+        until: Start,
+        form: List(check::argument),
+        default: None,
+        rules: args,
+        sample: "[\"--model\", \"pro\"]",
+        effect: "pairflow-agents specs::other_programs_are_described_by_the_configuration",
+    }
+    resume: Vec<String> = "resume" {
+        help: "how an earlier conversation goes on",
+        who: Person,
+        until: Start,
+        form: CommandLine,
+        default: None,
+        rules: resume,
+        sample: "[\"gemini\", \"--resume\", \"{session}\"]",
+        effect: "pairflow-agents specs::other_programs_are_described_by_the_configuration",
+    }
+    prompt: PromptBy = "prompt" {
+        help: "the first prompt is the last argument, or is pasted",
+        who: Person,
+        until: Start,
+        form: OneOf(&[PromptBy::Argument, PromptBy::Paste]),
+        default: Some(PromptBy::Argument),
+        rules: prompt,
+        effect: "pairflow-agents specs::other_programs_are_described_by_the_configuration",
+    }
+    hooks: HookKind = "hooks" {
+        help: "whose hooks it understands; claude and codex have their own",
+        who: Person,
+        until: Start,
+        form: OneOf(&[HookKind::Claude, HookKind::Codex, HookKind::None]),
+        default: None,
+        rules: hooks,
+        sample: "\"none\"",
+        effect: "pairflow-agents specs::a_program_with_known_hooks_is_that_program_under_another_name",
+    }
+    env: Vec<String> = "env" {
+        help: "variables of yours that it gets as well",
+        who: Person,
+        until: Start,
+        form: List(check::variable),
+        default: None,
+        rules: env,
+        sample: "[\"GEMINI_API_KEY\"]",
+        effect: "pairflow-agents specs::the_environment_is_what_was_named_and_nothing_else",
     }
 }
 
-/// Says that `key`, the `field` of an `[agent.NAME]`, does not exist, and which one may have been meant.
-pub(super) fn unknown_of_agent(key: &str, field: &str) -> Complaint {
-    let complaint = Complaint::new(format!("unknown key `{key}`"));
-    let near = || close(field, CUSTOM_KEYS.iter().copied()).map(|best| format!("did you mean `{best}`?"));
-    match elsewhere(field).or_else(|| if field.len() > 64 { None } else { near() }) {
-        Some(hint) => complaint.hint(hint),
-        None => complaint,
-    }
+fn agent(name: &str) -> AgentId {
+    name.parse().expect("the default agents have good names")
 }
 
-/// Says that the table `agents.NAME` is meant to be `agent.NAME`.
-pub(super) fn belongs_to_agent(key: &str) -> Complaint {
-    let name = key.split_once('.').map_or(key, |(_, name)| name);
-    Complaint::new(format!("unknown key `{key}`")).hint(format!("how {name} is started belongs into [agent.{name}]"))
-}
-
-/// Finds a key that is spelt right but stands in the wrong table.
-fn elsewhere(key: &str) -> Option<String> {
-    let (_, own) = split(key);
-    let right = KEYS.iter().copied().find(|known| split(known).1 == own)?;
-    Some(match split(right) {
-        (Some(table), name) => format!("`{name}` belongs into [{table}]"),
-        (None, name) => format!("`{name}` belongs above the first [table] of the file"),
-    })
-}
-
-fn nearest(key: &str) -> Option<String> {
-    // Comparing costs the product of both lengths; nothing that long is a misspelling.
-    if key.len() > 64 {
-        return None;
-    }
-    let (table, name) = split(key);
-    let beside = KEYS.iter().copied().filter(|known| split(known).0 == table).map(|known| split(known).1);
-    let tables = TABLES.into_iter().filter(|_| table.is_none());
-    let all_names = KEYS.iter().copied().map(|known| split(known).1);
-    let best = close(name, beside.chain(tables)).or_else(|| close(name, all_names))?;
-    Some(format!("did you mean `{best}`?"))
-}
-
-fn close<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (name.chars().count() / 3).clamp(1, 3);
-    known.map(|known| (distance(name, known), known)).filter(|(far, _)| *far <= allowed).min().map(|(_, known)| known)
-}
-
-fn split(key: &str) -> (Option<&str>, &str) {
-    key.split_once('.').map_or((None, key), |(table, name)| (Some(table), name))
-}
-
-/// Counts the insertions, deletions, replacements and swaps of neighbours between two names; `-` and `_` are one.
-fn distance(left: &str, right: &str) -> usize {
-    let plain = |text: &str| text.to_lowercase().replace('-', "_").chars().collect::<Vec<_>>();
-    let (left, right) = (plain(left), plain(right));
-    let mut rows = vec![(0..=right.len()).collect::<Vec<_>>()];
-    for (i, a) in left.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in right.iter().enumerate() {
-            let replaced = rows[i][j] + usize::from(a != b);
-            let mut best = replaced.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[left.len()][right.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hint(key: &str) -> Option<String> {
-        unknown(key).hint
-    }
-
-    #[test]
-    fn a_misspelt_key_is_guessed() {
-        assert_eq!(hint("max_round").as_deref(), Some("did you mean `max_rounds`?"));
-        assert_eq!(hint("max-rounds").as_deref(), Some("did you mean `max_rounds`?"));
-        assert_eq!(hint("agents.implementor").as_deref(), Some("did you mean `implementer`?"));
-        assert_eq!(hint("aggents").as_deref(), Some("did you mean `agents`?"));
-        assert_eq!(hint("comands").as_deref(), Some("did you mean `commands`?"));
-        assert_eq!(hint("commands.tset").as_deref(), Some("did you mean `test`?"));
-    }
-
-    #[test]
-    fn a_key_in_the_wrong_table_is_sent_to_the_right_one() {
-        assert_eq!(hint("implementer").as_deref(), Some("`implementer` belongs into [agents]"));
-        assert_eq!(
-            hint("agents.max_rounds").as_deref(),
-            Some("`max_rounds` belongs above the first [table] of the file")
-        );
-        assert_eq!(hint("scope.test").as_deref(), Some("`test` belongs into [commands]"));
-    }
-
-    #[test]
-    fn a_key_that_resembles_nothing_gets_no_guess() {
-        assert_eq!(hint("colour_of_the_sky"), None);
-        assert_eq!(hint(&"x".repeat(10_000)), None);
-    }
+/// Returns how long a key can change.
+pub fn changes_until(name: &str) -> Until {
+    KEYS.iter().find(|key| key.name == name).map_or(Until::Start, |key| key.until)
 }

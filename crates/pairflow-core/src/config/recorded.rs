@@ -6,10 +6,13 @@ use std::str::FromStr;
 use serde_json::Value;
 
 use super::error::ConfigErrors;
-use super::layer::{CustomLayer, Explained, Layer, Layers, Mark, Origin, QualityMode, Recorded, Set, Source};
-use super::resolve::resolve;
+use super::keys::{CustomLayer, KEYS, Layer};
+use super::layer::{Explained, Origin, QualityMode, Recorded, Set, Source};
+use super::refused::misplaced;
+use super::resolve::{Layers, resolve};
+use super::table::{Keyed, Who};
 use crate::ids::BubbleId;
-use crate::rules::{Change, Check, CustomAgent, PromptBy, Rules};
+use crate::rules::{Change, Check, CustomAgent, Rules};
 
 /// The bubble whose rules are changed.
 #[derive(Debug, Clone, Copy)]
@@ -69,13 +72,13 @@ impl Setting {
 
     /// A key that can change may have any value here, because its value is only taken back.
     fn unless_known(&self, errors: ConfigErrors) -> Result<Layer, ConfigErrors> {
-        if is_live(&self.key) { Ok(Layer::default()) } else { Err(errors) }
+        let known = KEYS.iter().find(|key| key.name == self.key);
+        if known.is_some_and(|key| misplaced(key, Source::Setting).is_none()) {
+            Ok(Layer::default())
+        } else {
+            Err(errors)
+        }
     }
-}
-
-/// Whether a key can change while a bubble is under way.
-pub fn is_live(key: &str) -> bool {
-    Layer::marks(key).contains(&Mark::Live)
 }
 
 impl Subject<'_> {
@@ -89,7 +92,7 @@ impl Subject<'_> {
         for setting in settings {
             match setting.layer() {
                 Ok(layer) if setting.value.is_some() => flags = layer.or(&flags),
-                Ok(_) => bubble.unset(&setting.key),
+                Ok(_) => bubble.retain(|key| key != setting.key),
                 Err(more) => errors.extend(more.0),
             }
         }
@@ -117,9 +120,10 @@ impl Subject<'_> {
     /// Returns every value in force. `line_of` says which line of the log a key's value comes from; `user` is the
     /// person's own file, for what no log holds.
     pub fn explain(&self, line_of: impl Fn(&str) -> Recorded, user: &Layer) -> Vec<Explained> {
-        let (webhook, check_env) = (user.webhook.clone(), user.check_env.clone());
-        let recorded = Layer { webhook, check_env, ..self.layer() };
-        let mut rows = recorded.explain("");
+        let mut unrecorded = user.clone();
+        unrecorded.custom.clear();
+        unrecorded.retain(|name| KEYS.iter().any(|key| key.name == name && key.who == Who::PersonsFile));
+        let mut rows = self.layer().or(&unrecorded).explain("");
         for row in rows.iter_mut().filter(|row| matches!(row.source, Origin::Log(_))) {
             row.source = Origin::Log(line_of(&row.key));
         }
@@ -127,8 +131,8 @@ impl Subject<'_> {
     }
 
     fn layer(&self) -> Layer {
-        let id = Some(recorded(self.id.clone()));
-        Layer { id, repo_path: Some(recorded(self.repo.to_owned())), ..Layer::recorded(self.rules) }
+        let (id, repo_path) = (Some(Set::recorded(self.id.clone())), Some(Set::recorded(self.repo.to_owned())));
+        Layer { id, repo_path, ..recorded(self.rules) }
     }
 
     /// What no file says stays as it was.
@@ -146,7 +150,7 @@ impl Subject<'_> {
 
 /// Returns every value that differs, by key. Whether there are no tests follows from the commands.
 pub fn changes(old: &Rules, new: &Rules) -> Vec<Change> {
-    let (old, new) = (Layer::recorded(old).explain(""), Layer::recorded(new).explain(""));
+    let (old, new) = (recorded(old).explain(""), recorded(new).explain(""));
     let value = |rows: &[Explained], key: &str| {
         rows.iter().find(|row| row.key == key).map_or(Value::Null, |row| row.value.clone())
     };
@@ -159,70 +163,29 @@ pub fn changes(old: &Rules, new: &Rules) -> Vec<Change> {
     keys.into_iter().filter(|key| *key != "no_tests").filter_map(change).collect()
 }
 
-fn recorded<T>(value: T) -> Set<T> {
-    // Which line it is follows from the whole log, and is filled in where it is shown.
-    Set { value, origin: Origin::Log(Recorded { seq: 0, by: "create" }) }
-}
-
-impl Layer {
-    /// Returns recorded rules as a layer.
-    fn recorded(rules: &Rules) -> Self {
-        let check = |name: &str| rules.checks.iter().find(|check| check.name == name && !check.is_own());
-        let command = |name: &str| check(name).map(|check| recorded(check.command.clone()));
-        let red_green = rules.checks.iter().any(|check| check.name == Check::RED_GREEN);
-        let told = &rules.notifications;
-        Self {
-            base_branch: Some(recorded(rules.base_branch.clone())),
-            bubble_branch: Some(recorded(rules.bubble_branch.clone())),
-            work_mode: Some(recorded(rules.work_mode)),
-            quality_mode: Some(recorded(QualityMode::Strict)),
-            reviewer_context_mode: Some(recorded(rules.reviewer_context_mode)),
-            watchdog_timeout_minutes: Some(recorded(rules.watchdog_timeout_minutes)),
-            max_turn_minutes: Some(recorded(rules.max_turn_minutes)),
-            max_rounds: Some(recorded(rules.max_rounds)),
-            commit_requires_approval: Some(recorded(true)),
-            open_command: Some(recorded(rules.open_command.clone())),
-            driver: Some(recorded(rules.driver)),
-            script: rules.script.clone().map(recorded),
-            permissions: Some(recorded(rules.permissions)),
-            capture_output: Some(recorded(rules.capture_output)),
-            check_timeout_secs: Some(recorded(rules.check_timeout_secs)),
-            checks_in: Some(recorded(rules.checks_in)),
-            no_tests: Some(recorded(rules.checks.is_empty())),
-            manual_checks: Some(recorded(rules.manual_checks.clone())),
-            kind: Some(recorded(rules.kind)),
-            documents: Some(recorded(rules.documents.clone())),
-            prd: rules.prd.as_ref().map(|prd| recorded(prd.source.clone())),
-            implementer: Some(recorded(rules.agents.implementer.clone())),
-            reviewer: Some(recorded(rules.agents.reviewer.clone())),
-            second_reviewer: rules.agents.second_reviewer.clone().map(recorded),
-            test: command("test"),
-            typecheck: command("typecheck"),
-            lint: command("lint"),
-            setup: rules.setup.clone().map(recorded),
-            red_green: Some(recorded(red_green)),
-            notifications_enabled: Some(recorded(told.enabled)),
-            bell: Some(recorded(told.bell)),
-            desktop: Some(recorded(told.desktop)),
-            waiting_human_sound: told.waiting_human_sound.clone().map(recorded),
-            converged_sound: told.converged_sound.clone().map(recorded),
-            risk_paths: Some(recorded(rules.risk.clone())),
-            scope_allow: Some(recorded(rules.scope.allow.clone())),
-            scope_deny: Some(recorded(rules.scope.deny.clone())),
-            custom: rules.agents_custom.iter().map(|(name, agent)| (name.clone(), custom(agent))).collect(),
-            ..Self::default()
-        }
+/// Returns recorded rules as a layer.
+pub(super) fn recorded(rules: &Rules) -> Layer {
+    let check = |name: &str| rules.checks.iter().find(|check| check.name == name && !check.is_own());
+    let command = |name: &str| check(name).map(|check| Set::recorded(check.command.clone()));
+    let red_green = rules.checks.iter().any(|check| check.name == Check::RED_GREEN);
+    Layer {
+        quality_mode: Some(Set::recorded(QualityMode::Strict)),
+        commit_requires_approval: Some(Set::recorded(true)),
+        no_tests: Some(Set::recorded(rules.checks.is_empty())),
+        prd: rules.prd.as_ref().map(|prd| Set::recorded(prd.source.clone())),
+        test: command("test"),
+        typecheck: command("typecheck"),
+        lint: command("lint"),
+        red_green: Some(Set::recorded(red_green)),
+        custom: rules.agents_custom.iter().map(|(name, agent)| (name.clone(), custom(agent))).collect(),
+        ..Layer::recorded(rules)
     }
 }
 
+/// A known agent that is only added to has its own; what nobody said is not shown as if somebody had.
 fn custom(agent: &CustomAgent) -> CustomLayer {
-    let words = |words: &[String]| (!words.is_empty()).then(|| recorded(words.to_vec()));
-    CustomLayer {
-        command: words(&agent.command),
-        args: words(&agent.args),
-        resume: words(&agent.resume),
-        prompt: (agent.prompt != PromptBy::default()).then(|| recorded(agent.prompt)),
-        hooks: agent.hooks.map(recorded),
-        env: words(&agent.env),
-    }
+    let mut layer = CustomLayer::recorded(agent);
+    let (said, unsaid) = (layer.explain(""), CustomLayer::recorded(&CustomAgent::default()).explain(""));
+    layer.retain(|key| said.iter().zip(&unsaid).any(|(said, unsaid)| said.key == key && said.value != unsaid.value));
+    layer
 }

@@ -1,172 +1,177 @@
-//! The `bubble.toml` that a new bubble is given: every decision written out, so that it stays what it was.
+//! The files that pairflow writes: the `bubble.toml` that a new bubble is given, with every decision written out so that it
+//! stays what it was, and the `pairflow.toml` that a repository begins with. Both follow the key table.
 
-use toml::Value;
+use serde_json::Value;
 
+use super::form::Shape;
+use super::keys::{CUSTOM_KEYS, KEYS, Layer};
+use super::layer::{Explained, Set, toml_value};
+use super::recorded::recorded;
+use super::refused::AGENT;
 use super::resolve::Resolved;
+use super::table::{Key, Keyed, Who, Written};
 use crate::ids::BubbleId;
-use crate::rules::{
-    BubbleKind, Check, ChecksIn, ContextMode, CustomAgent, HookKind, Notifications, Permissions, PromptBy, WorkMode,
-};
+
+/// The width of what stands before the comments of a `pairflow.toml`.
+const COMMENTS: usize = 37;
+
+const HEAD: &str = "# How pairflow works in this repository. Everything here is optional; a flag and a bubble's own
+# bubble.toml win over this file. See what is in force, and why: pairflow config explain
+#
+# Everybody who works in this repository shares this file, so it can set nothing that is yours: agents, permissions,
+# notifications and your editor belong into ~/.config/pairflow/config.toml.
+
+";
+
+const COMMANDS: &str = "\
+# pairflow runs test, typecheck and lint itself on every tree; setup runs once in a new worktree.
+# Each person is asked once whether to trust them, and again when they change: pairflow trust
+";
+
+/// A command that a new `pairflow.toml` sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StarterCommand {
+    /// Its key beneath `[commands]`.
+    pub key: &'static str,
+    /// The command line; nothing if none was found.
+    pub command: Option<String>,
+    /// What speaks for it.
+    pub because: String,
+}
 
 /// Writes what was resolved as a `bubble.toml`; reading it gives the same rules again.
 pub fn render_bubble_toml(resolved: &Resolved, id: &BubbleId, repo_path: &str) -> String {
-    let mut file = Page { text: "# What this bubble was created with. A flag wins over this file.\n".to_owned() };
-    head(&mut file, resolved, id, repo_path);
-    tables(&mut file, resolved);
-    file.text
+    let layer = Layer {
+        id: Some(Set::recorded(id.clone())),
+        repo_path: Some(Set::recorded(repo_path.to_owned())),
+        no_tests: Some(Set::recorded(resolved.no_tests)),
+        ..recorded(&resolved.rules)
+    };
+    let mut page = Page::new("# What this bubble was created with. A flag wins over this file.\n");
+    page.values(&layer.explain(""), KEYS);
+    for (name, agent) in &layer.custom {
+        page.title(&format!("{AGENT}.{name}"));
+        page.values(&agent.explain(""), CUSTOM_KEYS);
+    }
+    page.text
 }
 
-fn head(file: &mut Page, resolved: &Resolved, id: &BubbleId, repo_path: &str) {
-    let rules = &resolved.rules;
-    file.line("id", id.as_str(), "");
-    file.line("repo_path", repo_path, "");
-    file.line("base_branch", rules.base_branch.as_str(), "");
-    file.line("bubble_branch", rules.bubble_branch.as_str(), "");
-    file.line("work_mode", work_mode(rules.work_mode), "worktree|clone");
-    file.line("quality_mode", "strict", "only strict exists");
-    file.line("reviewer_context_mode", context_mode(rules.reviewer_context_mode), "fresh|persistent");
-    file.line("watchdog_timeout_minutes", i64::from(rules.watchdog_timeout_minutes), "");
-    file.line("max_turn_minutes", i64::from(rules.max_turn_minutes), "");
-    file.line("max_rounds", i64::from(rules.max_rounds), "reviews before a person decides");
-    file.line("commit_requires_approval", true, "always");
-    file.line("open_command", rules.open_command.as_str(), "");
-    file.line("driver", rules.driver.name(), "tmux|external|script");
-    file.maybe("script", rules.script.as_deref());
-    file.line("permissions", permissions(rules.permissions), "ask|edits|all");
-    file.line("capture_output", rules.capture_output, "");
-    file.line("check_timeout_secs", i64::try_from(rules.check_timeout_secs).unwrap_or(i64::MAX), "");
-    if rules.checks_in != ChecksIn::default() {
-        file.line("checks_in", "worktree", "checkout|worktree");
+/// Writes a `pairflow.toml` with `commands`, and every other key of a repository as a comment.
+pub fn render_pairflow_toml(commands: &[StarterCommand]) -> String {
+    let mut page = Page::new(HEAD);
+    for key in KEYS.iter().filter(|key| key.who == Who::Repository) {
+        let (table, name) = key.place();
+        if page.table(table) && table == Some("commands") {
+            page.text.push_str(COMMANDS);
+        }
+        let given = commands.iter().find(|one| table == Some("commands") && one.key == name);
+        match given.and_then(|one| Some((one.command.as_deref()?, &one.because))) {
+            Some((command, because)) => {
+                let because: String = because.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+                let value = toml_value(&Value::from(command));
+                page.text.push_str(&format!("{name} = {value} # found in {because}\n"));
+            }
+            None => {
+                let line = format!("# {name} = {}", key.example());
+                let choices = choices(key).map_or(String::new(), |words| format!("{words}: "));
+                page.text.push_str(&format!("{line:<COMMENTS$} # {choices}{}\n", key.help));
+            }
+        }
     }
-    if resolved.no_tests {
-        file.line("no_tests", true, "the manual checks stand in");
-    }
-    file.list("manual_checks", &rules.manual_checks);
-    if rules.kind != BubbleKind::Code {
-        file.line("kind", rules.kind.to_string(), "code|implementation|document");
-    }
-    file.list("documents", &rules.documents);
-    file.maybe("prd", rules.prd.as_ref().map(|prd| prd.source.as_str()));
+    page.text
 }
 
-fn tables(file: &mut Page, resolved: &Resolved) {
-    let rules = &resolved.rules;
-    file.table("agents");
-    file.line("implementer", rules.agents.implementer.as_str(), "");
-    file.line("reviewer", rules.agents.reviewer.as_str(), "");
-    file.maybe("second_reviewer", rules.agents.second_reviewer.as_ref().map(|agent| agent.as_str()));
-    let commands: Vec<_> = rules.checks.iter().filter(|check| !check.is_own()).collect();
-    if !commands.is_empty() || rules.setup.is_some() {
-        file.table("commands");
-    }
-    for check in commands {
-        file.line(&check.name, check.command.as_str(), "");
-    }
-    file.maybe("setup", rules.setup.as_deref());
-    if rules.checks.iter().any(|check| check.name == Check::RED_GREEN) {
-        file.table("evidence");
-        file.line("red_green", true, "new tests have to fail on the base");
-    }
-    if !rules.risk.is_empty() {
-        file.table("risk");
-    }
-    file.list("paths", &rules.risk);
-    notifications(file, &rules.notifications);
-    if rules.scope != Default::default() {
-        file.table("scope");
-    }
-    file.list("allow", &rules.scope.allow);
-    file.list("deny", &rules.scope.deny);
-    for (name, agent) in &rules.agents_custom {
-        file.table(&format!("agent.{name}"));
-        custom(file, agent);
+/// Returns the words that a key chooses from.
+fn choices(key: &Key) -> Option<String> {
+    match (key.shape)() {
+        Shape::Words(words) if words.len() > 1 => Some(words.join("|")),
+        _ => None,
     }
 }
 
-/// The webhook is left out: its address is a secret, and the file that it came from still says it.
-fn notifications(file: &mut Page, notifications: &Notifications) {
-    file.table("notifications");
-    file.line("enabled", notifications.enabled, "");
-    file.line("bell", notifications.bell, "");
-    file.line("desktop", notifications.desktop, "");
-    file.maybe("waiting_human_sound", notifications.waiting_human_sound.as_deref());
-    file.maybe("converged_sound", notifications.converged_sound.as_deref());
-}
-
-fn custom(file: &mut Page, agent: &CustomAgent) {
-    file.list("command", &agent.command);
-    file.list("args", &agent.args);
-    file.list("resume", &agent.resume);
-    // A known agent that is only added to has its own; what nobody said is not written as if somebody had.
-    if agent.prompt != PromptBy::default() {
-        file.line("prompt", prompt(agent.prompt), "argument|paste");
-    }
-    if let Some(kind) = agent.hooks {
-        file.line("hooks", hooks(kind), "claude|codex|none");
-    }
-    file.list("env", &agent.env);
-}
-
-fn work_mode(mode: WorkMode) -> &'static str {
-    match mode {
-        WorkMode::Worktree => "worktree",
-        WorkMode::Clone => "clone",
-    }
-}
-
-fn context_mode(mode: ContextMode) -> &'static str {
-    match mode {
-        ContextMode::Fresh => "fresh",
-        ContextMode::Persistent => "persistent",
-    }
-}
-
-fn permissions(permissions: Permissions) -> &'static str {
-    match permissions {
-        Permissions::Ask => "ask",
-        Permissions::Edits => "edits",
-        Permissions::All => "all",
-    }
-}
-
-fn prompt(by: PromptBy) -> &'static str {
-    match by {
-        PromptBy::Argument => "argument",
-        PromptBy::Paste => "paste",
-    }
-}
-
-fn hooks(kind: HookKind) -> &'static str {
-    match kind {
-        HookKind::Claude => "claude",
-        HookKind::Codex => "codex",
-        HookKind::None => "none",
-    }
-}
-
+/// A file that is being written.
 struct Page {
     text: String,
+    /// The table that is open.
+    table: Option<&'static str>,
 }
 
 impl Page {
-    fn table(&mut self, name: &str) {
+    fn new(head: &str) -> Self {
+        Self { text: head.to_owned(), table: None }
+    }
+
+    /// Opens a table, if it is not open; returns whether it was not.
+    fn table(&mut self, table: Option<&'static str>) -> bool {
+        let opens = table.is_some() && self.table != table;
+        if let Some(name) = table.filter(|_| opens) {
+            self.title(name);
+        }
+        self.table = table;
+        opens
+    }
+
+    fn title(&mut self, name: &str) {
         self.text.push_str(&format!("\n[{name}]\n"));
     }
 
-    fn line(&mut self, key: &str, value: impl Into<Value>, comment: &str) {
-        let comment = if comment.is_empty() { String::new() } else { format!(" # {comment}") };
-        self.text.push_str(&format!("{key} = {}{comment}\n", value.into()));
+    /// Writes the values that a `bubble.toml` has.
+    fn values(&mut self, rows: &[Explained], keys: &[Key]) {
+        for (row, key) in rows.iter().zip(keys) {
+            let unchanged = key.written == Written::IfChanged && row.value == (key.default)();
+            let empty = row.value.is_null() || row.value.as_array().is_some_and(Vec::is_empty);
+            if unchanged || empty {
+                continue;
+            }
+            let (table, name) = key.place();
+            self.table(table);
+            let note = key.note.map(str::to_owned).or_else(|| choices(key));
+            let note = note.map_or(String::new(), |note| format!(" # {note}"));
+            self.text.push_str(&format!("{name} = {}{note}\n", toml_value(&row.value)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Source;
+
+    fn found(command: &str) -> Vec<StarterCommand> {
+        let because = "Makefile target \"test\"\n".to_owned();
+        vec![StarterCommand { key: "test", command: Some(command.to_owned()), because }]
     }
 
-    fn maybe(&mut self, key: &str, value: Option<&str>) {
-        if let Some(value) = value {
-            self.line(key, value, "");
+    #[test]
+    fn what_was_detected_is_set_and_nothing_else() {
+        for command in ["make test", "sh -c 'a \"b\" \\ # c'", "say \u{1b}\n\u{fc}"] {
+            let text = render_pairflow_toml(&found(command));
+            let layer = Layer::parse_bytes("pairflow.toml", text.as_bytes(), Source::Repository).unwrap();
+            assert_eq!(layer.test.as_ref().map(|set| set.value.as_str()), Some(command), "{text}");
+            assert_eq!(Layer { test: None, ..layer }, Layer::default());
         }
     }
 
-    fn list(&mut self, key: &str, values: &[String]) {
-        if !values.is_empty() {
-            self.line(key, values.to_vec(), "");
+    #[test]
+    fn every_key_of_a_repository_is_shown_and_good_as_it_stands() {
+        let text = render_pairflow_toml(&[]);
+        let key_line = |line: &&str| line.starts_with("# ") && line.contains(" = ");
+        let open: String = text
+            .lines()
+            .filter(|line| line.starts_with('[') || key_line(line))
+            .map(|line| format!("{}\n", line.trim_start_matches("# ")))
+            .collect();
+        let layer = Layer::parse_bytes("pairflow.toml", open.as_bytes(), Source::Repository);
+        assert!(layer.is_ok(), "{layer:?}\n{open}");
+        let own = include_str!("../../../../docs/configuration.md").split("```toml\n").nth(1).unwrap();
+        let sample = Layer::parse("config.toml", own.split("```").next().unwrap(), Source::User);
+        let sample = sample.unwrap().explain("");
+        for key in KEYS {
+            let own = matches!(key.who, Who::Person | Who::PersonsFile);
+            let shown = sample.iter().any(|row| row.key == key.name && !row.value.is_null());
+            assert_eq!(shown, own, "{} in docs/configuration.md", key.name);
+            let line = format!("# {} = ", key.place().1);
+            assert_eq!(text.contains(&line), key.who == Who::Repository, "{}", key.name);
         }
     }
 }

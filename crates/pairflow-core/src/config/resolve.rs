@@ -4,13 +4,25 @@
 use std::collections::BTreeMap;
 
 use super::error::{Complaint, ConfigError, ConfigErrors};
-use super::layer::{Explained, Layer, Layers, Origin, QualityMode, Set};
+use super::keys::{CustomLayer, Layer};
+use super::layer::{Explained, Origin, Set};
+use super::table::Keyed;
 use super::webhook::Webhook;
-use crate::ids::{AgentId, BubbleId};
-use crate::rules::{
-    Agents, BubbleKind, Check, ChecksIn, ContextMode, CustomAgent, DriverKind, Notifications, Permissions, Prd, Rules,
-    Scope, WorkMode,
-};
+use crate::ids::AgentId;
+use crate::rules::{BubbleKind, Check, CustomAgent, DriverKind, Prd, Rules};
+
+/// The four places that values come from, the strongest first. An absent file is an empty layer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layers {
+    /// The command line.
+    pub flags: Layer,
+    /// The bubble's own `bubble.toml`.
+    pub bubble: Layer,
+    /// The repository's `pairflow.toml`.
+    pub repo: Layer,
+    /// The person's own `config.toml`.
+    pub user: Layer,
+}
 
 /// A configuration in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,10 +52,10 @@ impl Layers {
     /// no bubble exists yet.
     pub fn agents(&self) -> BTreeMap<AgentId, Option<CustomAgent>> {
         let merged = merge(self);
-        let custom = |name: &AgentId| merged.custom.get(name).map(|layer| layer.agent());
+        let said = |name: &AgentId| merged.custom.get(name).map(custom);
         let seats = [value(&merged.implementer), value(&merged.reviewer), value(&merged.second_reviewer)];
         let names = seats.into_iter().flatten().chain(merged.custom.keys().cloned());
-        names.map(|name| (name.clone(), custom(&name))).collect()
+        names.map(|name| (name.clone(), said(&name))).collect()
     }
 
     /// Returns the address that notifications are posted to: the person's own file alone says it.
@@ -75,49 +87,20 @@ pub fn resolve(layers: &Layers) -> Result<Resolved, ConfigErrors> {
 }
 
 fn rules(merged: &Layer) -> Rules {
-    Rules {
-        policy: Rules::default().policy,
-        agents: Agents {
-            implementer: decided(&merged.implementer),
-            reviewer: decided(&merged.reviewer),
-            second_reviewer: value(&merged.second_reviewer),
-        },
-        base_branch: decided(&merged.base_branch),
-        continues: None,
-        bubble_branch: decided(&merged.bubble_branch),
-        work_mode: decided(&merged.work_mode),
-        max_rounds: decided(&merged.max_rounds),
-        watchdog_timeout_minutes: decided(&merged.watchdog_timeout_minutes),
-        max_turn_minutes: decided(&merged.max_turn_minutes),
-        reviewer_context_mode: decided(&merged.reviewer_context_mode),
-        driver: decided(&merged.driver),
-        script: value(&merged.script),
-        permissions: decided(&merged.permissions),
-        capture_output: decided(&merged.capture_output),
-        agents_custom: merged.custom.iter().map(|(name, layer)| (name.clone(), layer.agent())).collect(),
-        notifications: notifications(merged),
-        checks: checks(merged),
-        manual_checks: decided(&merged.manual_checks),
-        setup: value(&merged.setup),
-        check_timeout_secs: decided(&merged.check_timeout_secs),
-        checks_in: decided(&merged.checks_in),
-        scope: Scope { allow: decided(&merged.scope_allow), deny: decided(&merged.scope_deny) },
-        open_command: decided(&merged.open_command),
-        risk: decided(&merged.risk_paths),
-        kind: decided(&merged.kind),
-        documents: decided(&merged.documents),
-        prd: value(&merged.prd).map(|source| Prd { source, documents: Vec::new(), approved: None }),
-    }
+    let mut rules = Rules::default();
+    merged.record(&mut rules);
+    // What follows from several keys, or is recorded with more than its value.
+    rules.checks = checks(merged);
+    rules.prd = value(&merged.prd).map(|source| Prd { source, documents: Vec::new(), approved: None });
+    rules.agents_custom = merged.custom.iter().map(|(name, layer)| (name.clone(), custom(layer))).collect();
+    rules
 }
 
-fn notifications(merged: &Layer) -> Notifications {
-    Notifications {
-        enabled: decided(&merged.notifications_enabled),
-        bell: decided(&merged.bell),
-        desktop: decided(&merged.desktop),
-        waiting_human_sound: value(&merged.waiting_human_sound),
-        converged_sound: value(&merged.converged_sound),
-    }
+/// Returns what is in force for one agent.
+fn custom(layer: &CustomLayer) -> CustomAgent {
+    let mut agent = CustomAgent::default();
+    layer.record(&mut agent);
+    agent
 }
 
 fn checks(merged: &Layer) -> Vec<Check> {
@@ -147,42 +130,14 @@ pub(super) fn merge(layers: &Layers) -> Layer {
     let mut merged = layers.flags.clone().or(&layers.bubble).or(&layers.repo).or(&layers.user);
     settle_tests(&mut merged);
     settle_script(&mut merged);
-    let id = merged.id.as_ref().map(|id| id.value.clone());
-    merged.or(&defaults(id.as_ref()))
+    settle_branch(&mut merged);
+    merged.or(&Layer::defaults())
 }
 
-fn defaults(id: Option<&BubbleId>) -> Layer {
-    let agent = |name: &str| name.parse::<AgentId>().expect("the default agents have good names");
-    let told = Notifications::default();
-    Layer {
-        bubble_branch: Some(Set::default(id.map_or_else(|| "bubble/<id>".to_owned(), |id| format!("bubble/{id}")))),
-        work_mode: Some(Set::default(WorkMode::Worktree)),
-        quality_mode: Some(Set::default(QualityMode::Strict)),
-        reviewer_context_mode: Some(Set::default(ContextMode::Fresh)),
-        watchdog_timeout_minutes: Some(Set::default(5)),
-        max_turn_minutes: Some(Set::default(60)),
-        max_rounds: Some(Set::default(8)),
-        commit_requires_approval: Some(Set::default(true)),
-        open_command: Some(Set::default("cursor {{worktree_path}}".to_owned())),
-        driver: Some(Set::default(DriverKind::Tmux)),
-        permissions: Some(Set::default(Permissions::default())),
-        capture_output: Some(Set::default(false)),
-        check_timeout_secs: Some(Set::default(1800)),
-        checks_in: Some(Set::default(ChecksIn::Checkout)),
-        no_tests: Some(Set::default(false)),
-        manual_checks: Some(Set::default(Vec::new())),
-        kind: Some(Set::default(BubbleKind::Code)),
-        documents: Some(Set::default(Vec::new())),
-        red_green: Some(Set::default(false)),
-        risk_paths: Some(Set::default(Vec::new())),
-        implementer: Some(Set::default(agent("codex"))),
-        reviewer: Some(Set::default(agent("claude"))),
-        notifications_enabled: Some(Set::default(told.enabled)),
-        bell: Some(Set::default(told.bell)),
-        desktop: Some(Set::default(told.desktop)),
-        scope_allow: Some(Set::default(Vec::new())),
-        scope_deny: Some(Set::default(Vec::new())),
-        ..Layer::default()
+/// Names the branch after the bubble, unless somebody chose another name.
+fn settle_branch(merged: &mut Layer) {
+    if let (None, Some(id)) = (&merged.bubble_branch, &merged.id) {
+        merged.bubble_branch = Some(Set::default(format!("bubble/{}", id.value)));
     }
 }
 

@@ -56,6 +56,48 @@ pub enum Change {
     Removed,
 }
 
+/// The header of a hunk: `@@ -1,2 +3,4 @@ heading`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HunkHeader<'a> {
+    /// The lines of the old file that the hunk is about.
+    pub old: Lines,
+    /// The lines of the new file that the hunk is about.
+    pub new: Lines,
+    /// What git prints behind the second `@@`, with the blank before it.
+    pub heading: &'a str,
+}
+
+/// Lines of a file that follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lines {
+    /// The number of the first one.
+    pub from: u32,
+    /// How many there are.
+    pub count: u32,
+}
+
+impl<'a> HunkHeader<'a> {
+    /// Reads a line of a diff; returns nothing if it is not the header of a hunk.
+    pub fn read(line: &'a str) -> Option<Self> {
+        let (numbers, heading) = line.strip_prefix("@@ -")?.split_once(" @@")?;
+        let (old, new) = numbers.split_once(" +")?;
+        Some(Self { old: Lines::read(old)?, new: Lines::read(new)?, heading })
+    }
+}
+
+impl Lines {
+    /// Whether the line with this number is among them.
+    pub fn contain(self, line: u32) -> bool {
+        line.checked_sub(self.from).is_some_and(|after| after < self.count)
+    }
+
+    /// Reads `3,4`, which is 4 lines from 3, or `3`, which is that line alone.
+    fn read(text: &str) -> Option<Self> {
+        let (from, count) = text.split_once(',').unwrap_or((text, "1"));
+        Some(Self { from: from.parse().ok()?, count: count.parse().ok()? })
+    }
+}
+
 /// Reads a unified diff, passing over everything that is not one.
 pub fn read(diff: &str) -> Vec<FileDiff<'_>> {
     let mut reader = Reader::default();
@@ -130,8 +172,8 @@ impl<'a> Reader<'a> {
             self.name(|file| file.new_path = None);
         } else if text.starts_with("Binary files ") || text == "GIT binary patch" {
             self.name(|file| file.binary = true);
-        } else if let Some(range) = text.strip_prefix("@@ -") {
-            self.hunk(range);
+        } else if let Some(header) = HunkHeader::read(text) {
+            self.hunk(&header);
         }
     }
 
@@ -146,22 +188,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Opens the hunk of `range`, the text behind `@@ -`.
-    fn hunk(&mut self, range: &'a str) {
-        let Some((numbers, heading)) = range.split_once(" @@") else { return };
-        let Some((old, new)) = numbers.split_once(" +") else { return };
-        let (Some(old), Some(new)) = (start_and_count(old), start_and_count(new)) else { return };
+    fn hunk(&mut self, header: &HunkHeader<'a>) {
         let Some(file) = self.files.last_mut() else { return };
-        file.hunks.push(Hunk { heading: heading.trim(), lines: Vec::new() });
-        self.next = (old.0, new.0);
-        self.left = (old.1, new.1);
-    }
-}
-
-fn start_and_count(text: &str) -> Option<(u32, u32)> {
-    match text.split_once(',') {
-        Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
-        None => Some((text.parse().ok()?, 1)),
+        file.hunks.push(Hunk { heading: header.heading.trim(), lines: Vec::new() });
+        self.next = (header.old.from, header.new.from);
+        self.left = (header.old.count, header.new.count);
     }
 }
 
@@ -175,7 +206,7 @@ fn git_paths(text: &str) -> Option<String> {
 }
 
 /// Reads the path of a `---` or `+++` line: unquoted, without git's prefix and the tab behind names with blanks.
-fn read_path(text: &str) -> Option<String> {
+pub(crate) fn read_path(text: &str) -> Option<String> {
     let text = text.strip_suffix('\t').unwrap_or(text);
     let plain = match text.strip_prefix('"') {
         Some(quoted) => unquote(quoted.strip_suffix('"').unwrap_or(quoted)),
@@ -221,4 +252,30 @@ fn unquote(quoted: &str) -> String {
         }
     }
     String::from_utf8_lossy(&plain).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hunk_header_names_the_lines_of_both_sides() {
+        let lines = |from, count| Lines { from, count };
+        let header = HunkHeader::read("@@ -1,2 +3,4 @@ fn main() {").unwrap();
+        assert_eq!(header, HunkHeader { old: lines(1, 2), new: lines(3, 4), heading: " fn main() {" });
+        assert_eq!([2, 3, 6, 7].map(|line| header.new.contain(line)), [false, true, true, false]);
+        assert_eq!(HunkHeader::read("@@ -1 +7 @@").map(|header| header.new), Some(lines(7, 1)));
+        let removed = HunkHeader::read("@@ -5,2 +4,0 @@").unwrap();
+        assert_eq!((removed.new, removed.new.contain(4)), (lines(4, 0), false));
+        assert!(lines(u32::MAX, u32::MAX).contain(u32::MAX));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_hunk_header_is_none() {
+        for line in
+            ["+@@ -1 +1 @@", "@@ no header @@", "@@ -1 @@", "@@ -1 +9999999999999 @@", "@@ -1 +1", "@@@ -1 -1 +1 @@@"]
+        {
+            assert_eq!(HunkHeader::read(line), None, "{line}");
+        }
+    }
 }

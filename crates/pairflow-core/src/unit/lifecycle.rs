@@ -1,6 +1,6 @@
 //! The life of the bubble itself: starting, updating, stopping, and letting agents in.
 
-use crate::config::{changes, is_live};
+use crate::config::{Until, changes, changes_until};
 use crate::log::Reason;
 use std::collections::BTreeSet;
 
@@ -172,7 +172,8 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     let changes = changes(&unit.rules, rules);
     // Before the start nothing but the document that the work follows is settled.
     let created = unit.phase == Phase::Created;
-    let is_open = |key: &str| is_live(key) || (created && key != "prd");
+    let settled = if created { Until::Creation } else { Until::Start };
+    let is_open = |key: &str| changes_until(key) > settled;
     let fixed: Vec<_> = changes.iter().map(|one| one.key.clone()).filter(|key| !is_open(key)).collect();
     if !fixed.is_empty() {
         return Err(Refusal::FixedKeys { keys: fixed });
@@ -224,7 +225,7 @@ pub(super) fn changed_checks(before: &Rules, after: &Rules) -> BTreeSet<String> 
 
 /// Whether the value of a key has a say in what is accepted.
 fn is_judged_by(key: &str) -> bool {
-    key != "open_command" && !key.starts_with("notifications.")
+    changes_until(key) < Until::End
 }
 
 /// The person ends the bubble.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::CommitId;
 use pairflow_core::safe::steers;
+use pairflow_core::similar::distance;
 
 use super::error::GitError;
 use super::head::{Head, head};
@@ -239,37 +240,8 @@ fn near(git: &Git, name: &str) -> Result<Vec<String>, GitError> {
     Ok(all.into_iter().take(3).map(|(_, branch)| branch).collect())
 }
 
-/// Returns how many letters have to be added, removed or changed to get from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(left != *right);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 /// Whether `old` is in the history of `new`.
 pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
     let answer = git.run(Call::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
     Ok(answer.code == 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::distance;
-
-    #[test]
-    fn similar_names_are_near() {
-        assert_eq!(distance("main", "main"), 0);
-        assert_eq!(distance("mian", "main"), 2);
-        assert_eq!(distance("", "main"), 4);
-        assert!(distance("mastr", "master") < distance("mastr", "develop"));
-    }
 }

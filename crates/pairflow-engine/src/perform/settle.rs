@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pairflow_core::time::BackOff;
 use pairflow_core::unit::{Command, Effect, Refusal, Unit, owed};
 
 use super::bench::{Bench, Site};
@@ -15,6 +16,8 @@ use crate::workspace::remove_checkout;
 
 /// How often an effect is tried before a person is asked.
 const TRIES: u32 = 3;
+/// How long to wait before an effect is tried again.
+const PAUSES: BackOff = BackOff::new(Duration::from_millis(50), Duration::from_secs(1));
 
 /// How far the debts are paid.
 #[derive(Debug, Clone)]
@@ -27,7 +30,7 @@ pub struct Settled {
 
 /// Pays what is owed until only agents are left to run, or until cancelled.
 pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> {
-    let mut tries = 0;
+    let mut pauses = PAUSES;
     let mut bench = None;
     let mut paid = None;
     loop {
@@ -50,19 +53,22 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
         // It is there for the commands that follow one another, and for nothing else.
         bench = bench.filter(|_| matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. }));
         match pay(bubble, &unit, effect, &mut bench, cancel) {
-            Ok(true) => (tries, paid) = (0, Some(unit)),
+            Ok(true) => {
+                pauses.reset();
+                paid = Some(unit);
+            }
             Ok(false) => return Ok(Settled { left: owed(&unit), unit }),
             Err(error) if is_of_the_log(&error) => return Err(error),
             Err(error) => {
-                tries += 1;
-                if tries >= TRIES {
+                let pause = pauses.pause();
+                if pauses.attempts() >= TRIES {
                     if !report(bubble, &error)? {
                         // A person is asked already; the next command of theirs brings the next attempt.
                         return Ok(Settled { left: owed(&unit), unit });
                     }
-                    tries = 0;
+                    pauses.reset();
                 } else {
-                    std::thread::sleep(Duration::from_millis(50 * u64::from(tries)));
+                    std::thread::sleep(pause);
                 }
             }
         }

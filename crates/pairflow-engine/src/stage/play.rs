@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::DriverKind;
+use pairflow_core::time::BackOff;
 use pairflow_core::unit::{Command, Phase, Unit};
 
 use super::activity::Activity;
@@ -24,8 +25,8 @@ use crate::seat::{SeatCall, SeatSocket};
 use crate::store::StoreError;
 use crate::tmux::TmuxError;
 
-/// How long to wait after a failure, at first and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
+/// How long to wait after a failure.
+const PAUSES: BackOff = BackOff::new(Duration::from_millis(500), Duration::from_secs(30));
 /// How often the same failure is met before a person is asked.
 const TRIES: u32 = 3;
 
@@ -83,7 +84,7 @@ pub(super) struct Play {
     /// What the file for a later supervisor holds.
     pub kept: Vec<u8>,
     retry: Option<Instant>,
-    failures: u32,
+    pauses: BackOff,
     /// Whether a person was asked about them.
     complained: bool,
     /// Whether a person was asked something when it was last looked.
@@ -110,7 +111,7 @@ impl Play {
             shown: Vec::new(),
             kept: Vec::new(),
             retry: None,
-            failures: 0,
+            pauses: PAUSES,
             complained: false,
             asked: false,
             stepped: (Instant::now(), false),
@@ -187,11 +188,9 @@ impl Play {
             self.lost();
         }
         self.stirred = true;
-        let pause = PAUSES.0.saturating_mul(1 << self.failures.min(16)).min(PAUSES.1);
-        self.retry = Some(Instant::now() + pause);
-        self.failures += 1;
+        self.retry = Some(Instant::now() + self.pauses.pause());
         (self.props.say)(&format!("{}: {error}; it is tried again", self.bubble().id));
-        if self.failures >= TRIES && !self.complained {
+        if self.pauses.attempts() >= TRIES && !self.complained {
             let id = &self.bubble().id;
             let reason = format!("{error}. Fix it, then go on with 'pairflow resume {id}'.");
             // While the work is up for approval nothing is asked; if it goes on after that, it is asked then.
@@ -201,7 +200,8 @@ impl Play {
 
     /// Whatever fails from here on is met for the first time.
     fn recovered(&mut self) {
-        (self.failures, self.complained, self.retry) = (0, false, None);
+        self.pauses.reset();
+        (self.complained, self.retry) = (false, None);
     }
 
     /// Brings session, panes, agents and notices in line with the log.

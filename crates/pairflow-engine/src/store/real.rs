@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use pairflow_core::time::BackOff;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
@@ -19,8 +20,8 @@ pub struct RealDisk;
 /// The largest file that is read at once; every one of ours is much smaller.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// How long to wait between two looks at a lock that is held: at first, and at most.
-const WAITS: (Duration, Duration) = (Duration::from_micros(200), Duration::from_millis(5));
+/// How long to wait between two looks at a lock that is held.
+const PAUSES: BackOff = BackOff::new(Duration::from_micros(200), Duration::from_millis(5));
 
 impl Storage for RealDisk {
     fn open(&self, path: &Path) -> Result<Option<Box<dyn Handle>>, StorageError> {
@@ -105,7 +106,7 @@ impl Storage for RealDisk {
 
     fn lock(&self, path: &Path, mode: LockMode, patience: Duration) -> Result<Option<Guard>, StorageError> {
         let until = Instant::now() + patience;
-        let mut wait = WAITS.0;
+        let mut pauses = PAUSES;
         loop {
             if let Some(file) = try_lock(path, mode).map_err(|e| StorageError::new("lock", path, e))? {
                 return Ok(Some(Guard::new(file)));
@@ -114,8 +115,7 @@ impl Storage for RealDisk {
             if left.is_zero() {
                 return Ok(None);
             }
-            std::thread::sleep(wait.min(left));
-            wait = (wait * 2).min(WAITS.1);
+            std::thread::sleep(pauses.pause().min(left));
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pairflow_core::time::BackOff;
 use pairflow_core::unit::Unit;
 
 use crate::engine::Bubble;
@@ -12,8 +13,8 @@ use crate::perform::Care;
 use crate::process::Cancel;
 use crate::stage::{Activity, Stage};
 
-/// How long the first pause after a failure is, and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
+/// How long to wait after a failure.
+const PAUSES: BackOff = BackOff::new(Duration::from_millis(250), Duration::from_secs(30));
 
 /// A bubble, and what the supervisor is doing for it.
 pub(super) struct Entry {
@@ -43,7 +44,7 @@ pub(super) struct Entry {
     pub leaving: bool,
     /// What its person was told.
     news: News,
-    failures: u32,
+    pauses: BackOff,
     failure: String,
     _care: Care,
 }
@@ -79,7 +80,7 @@ impl Entry {
             activity: Activity::default(),
             leaving: false,
             news: News::default(),
-            failures: 0,
+            pauses: PAUSES,
             failure: String::new(),
             _care: care,
         }
@@ -115,9 +116,7 @@ impl Entry {
 
     /// Notes a failure and when to try again, later after each one. Returns whether this is news.
     pub(super) fn set_back(&mut self, failure: String) -> bool {
-        let pause = PAUSES.0.saturating_mul(1 << self.failures.min(16)).min(PAUSES.1);
-        self.retry = Some(Instant::now() + pause);
-        self.failures += 1;
+        self.retry = Some(Instant::now() + self.pauses.pause());
         let news = self.failure != failure;
         self.failure = failure;
         news
@@ -125,7 +124,8 @@ impl Entry {
 
     /// Notes that all is well again.
     pub(super) fn recovered(&mut self) {
-        (self.failures, self.retry) = (0, None);
+        self.pauses.reset();
+        self.retry = None;
         self.failure.clear();
     }
 }

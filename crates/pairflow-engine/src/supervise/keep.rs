@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::time::BackOff;
 
 use super::entry::Entry;
 use super::run::{Message, Supervisor};
@@ -14,8 +15,8 @@ use crate::perform::Care;
 use crate::stage::Stage;
 use crate::store::StoreError;
 
-/// How long to wait at first before looking again for bubbles that could not be taken into care, and at most.
-const SEARCH_PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(600));
+/// How long to wait before looking again for bubbles that could not be taken into care.
+pub(super) const SEARCHES: BackOff = BackOff::new(Duration::from_secs(5), Duration::from_secs(600));
 
 impl Supervisor {
     /// Takes every unfinished bubble of every known repository into care, and every one for which anything still runs.
@@ -44,16 +45,14 @@ impl Supervisor {
             }
         }
         if self.search.is_none() {
-            self.searches = 0;
+            self.searches.reset();
         }
     }
 
     fn search_later(&mut self, what: &str, error: &EngineError) {
         (self.setup.say)(&format!("{what}: {error}; it is tried again"));
         if self.search.is_none() {
-            let pause = SEARCH_PAUSES.0.saturating_mul(1 << self.searches.min(16)).min(SEARCH_PAUSES.1);
-            self.search = Some(Instant::now() + pause);
-            self.searches += 1;
+            self.search = Some(Instant::now() + self.searches.pause());
         }
     }
 

@@ -8,8 +8,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::time::BackOff;
 
 use super::entry::Entry;
+use super::keep::SEARCHES;
 use super::socket::{Asker, listen};
 use super::watch::Watch;
 use crate::caller::Namespaces;
@@ -59,8 +61,8 @@ pub(super) struct Supervisor {
     pub(super) elsewhere: BTreeSet<PathBuf>,
     /// When to look for bubbles once more.
     pub(super) search: Option<Instant>,
-    /// How often in a row that was necessary.
-    pub(super) searches: u32,
+    /// How long to wait for that, after several in a row.
+    pub(super) searches: BackOff,
     pub(super) out: Sender<Message>,
     pub(super) watch: Watch,
     pub(super) waiting: VecDeque<PathBuf>,
@@ -101,7 +103,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
         entries: BTreeMap::new(),
         elsewhere: BTreeSet::new(),
         search: None,
-        searches: 0,
+        searches: SEARCHES,
         out,
         watch,
         waiting: VecDeque::new(),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pairflow_core::facts::Finding;
+use pairflow_core::gates::diff::HunkHeader;
 use pairflow_core::ids::{AgentId, TreeId};
 use pairflow_core::unit::Unit;
 
@@ -77,7 +78,7 @@ impl Before<'_> {
         match finding.line {
             _ if text.is_empty() => true,
             None => false,
-            Some(line) => !text.lines().filter_map(added).any(|(from, count)| (from..from + count).contains(&line)),
+            Some(line) => !text.lines().filter_map(HunkHeader::read).any(|hunk| hunk.new.contain(line)),
         }
     }
 
@@ -85,25 +86,5 @@ impl Before<'_> {
     fn diff(&self, then: &TreeId, now: &TreeId, file: &str) -> Option<String> {
         let diff = bare_line_diff(self.git, (then, now), file, DIFF).ok().filter(|diff| !diff.cut)?;
         Some(String::from_utf8_lossy(&diff.stdout).into_owned())
-    }
-}
-
-/// The lines that a hunk header says were added: `@@ -1,2 +3,4 @@` is 4 lines from 3.
-fn added(line: &str) -> Option<(u32, u32)> {
-    let range = line.strip_prefix("@@ ")?.split(' ').find_map(|part| part.strip_prefix('+'))?;
-    let (from, count) = range.split_once(',').unwrap_or((range, "1"));
-    Some((from.parse().ok()?, count.parse().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_hunk_header_names_the_lines_that_were_added() {
-        assert_eq!(added("@@ -1,2 +3,4 @@ fn main() {"), Some((3, 4)));
-        assert_eq!(added("@@ -1 +7 @@"), Some((7, 1)));
-        assert_eq!(added("@@ -5,2 +4,0 @@"), Some((4, 0)));
-        assert_eq!(added("+@@ no header"), None);
     }
 }

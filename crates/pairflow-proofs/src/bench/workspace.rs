@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pairflow_core::config::{Flags, Layer, Layers, resolve};
+use pairflow_core::config::{Layer, Layers, Set, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Engine, UserDirs};
@@ -58,12 +58,12 @@ pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Ro
 
 /// Makes a bubble and its worktree, and returns where that is.
 fn make(engine: &Engine, repo: &Repo, id: &BubbleId) -> anyhow::Result<PathBuf> {
-    let flags = Flags {
-        id: Some(id.clone()),
-        repo_path: Some(repo.root.display().to_string()),
-        base_branch: Some("main".to_owned()),
-        test: Some("true".to_owned()),
-        ..Flags::default()
+    let flags = Layer {
+        id: Some(Set::flag(id.clone())),
+        repo_path: Some(Set::flag(repo.root.display().to_string())),
+        base_branch: Some(Set::flag("main".to_owned())),
+        test: Some(Set::flag("true".to_owned())),
+        ..Layer::default()
     };
     let resolved = resolve(&Layers { flags: Layer::from_flags(flags)?, ..Layers::default() })?;
     let rules = resolved.rules.clone();

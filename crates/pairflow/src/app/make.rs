@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::config::{Flags, Layer, Layers, Set, resolve};
+use pairflow_core::config::{Layer, Layers, Set, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Rules};
 use pairflow_core::unit::Unit;
@@ -130,26 +130,29 @@ impl App {
     fn flags(&self, setup: &SetupArgs, id: &BubbleId, place: &Place) -> Result<Layer, CommandError> {
         let checks = &setup.checks;
         let script = setup.script.as_deref().map(|path| self.resolve(path)).transpose()?;
-        let pair = setup.pair.as_ref();
-        let flags = Flags {
-            id: Some(id.clone()),
-            repo_path: Some(place.repo.root.display().to_string()),
-            base_branch: setup.base.clone(),
-            work_mode: setup.work_mode.map(Into::into),
-            max_rounds: setup.max_rounds,
-            driver: setup.driver.map(Into::into),
-            script: script.map(|path| path.display().to_string()),
-            no_tests: checks.no_tests,
-            manual_checks: checks.manual_check.clone(),
-            kind: setup.kind.map(Into::into),
-            documents: setup.documents.clone(),
-            prd: setup.prd.clone(),
-            pair: pair.map(|agents| (agents.implementer.clone(), agents.reviewer.clone())),
-            second_reviewer: pair.and_then(|agents| agents.second_reviewer.clone()),
-            test: checks.test.clone(),
-            typecheck: checks.typecheck.clone(),
-            lint: checks.lint.clone(),
-            setup: checks.setup.clone(),
+        let (pair, text) = (setup.pair.as_ref(), |given: &Option<String>| given.clone().map(Set::flag));
+        let list = |given: &Vec<String>| (!given.is_empty()).then(|| Set::flag(given.clone()));
+        let flags = Layer {
+            id: Some(Set::flag(id.clone())),
+            repo_path: Some(Set::flag(place.repo.root.display().to_string())),
+            base_branch: text(&setup.base),
+            work_mode: setup.work_mode.map(|mode| Set::flag(mode.into())),
+            max_rounds: setup.max_rounds.map(Set::flag),
+            driver: setup.driver.map(|driver| Set::flag(driver.into())),
+            script: script.map(|path| Set::flag(path.display().to_string())),
+            no_tests: checks.no_tests.then(|| Set::flag(true)),
+            manual_checks: list(&checks.manual_check),
+            kind: setup.kind.map(|kind| Set::flag(kind.into())),
+            documents: list(&setup.documents),
+            prd: text(&setup.prd),
+            implementer: pair.map(|agents| Set::flag(agents.implementer.clone())),
+            reviewer: pair.map(|agents| Set::flag(agents.reviewer.clone())),
+            second_reviewer: pair.and_then(|agents| agents.second_reviewer.clone()).map(Set::flag),
+            test: text(&checks.test),
+            typecheck: text(&checks.typecheck),
+            lint: text(&checks.lint),
+            setup: text(&checks.setup),
+            ..Layer::default()
         };
         Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))
     }

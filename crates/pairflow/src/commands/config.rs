@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use pairflow_core::config::{Edit, Explained, Flags, Layer, Origin, Set, Setting, changes, resolve};
+use pairflow_core::config::{Edit, Explained, Layer, Origin, Set, Setting, changes, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Person;
 use pairflow_core::rules::{Change, Rules};
@@ -285,8 +285,7 @@ fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
     }
     let place = app.place(arg.repo.as_deref())?;
     let root = place.repo.root.display().to_string();
-    let flags = Layer::from_flags(Flags::default()).map_err(|errors| CommandError::from(&errors))?;
-    let mut layers = app.layers(&place.repo.root, None, flags)?;
+    let mut layers = app.layers(&place.repo.root, None, Layer::default())?;
     // What `create` falls back to stands below every file.
     if let Some(branch) = place.repo.current_branch() {
         layers.user.base_branch.get_or_insert_with(|| Set::default(branch));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::config::{Flags, Layer, resolve};
+use pairflow_core::config::{Layer, Set, resolve};
 use pairflow_core::log::QuestionKind;
 use pairflow_core::rules::DriverKind;
 use pairflow_core::safe::revealed;
@@ -142,10 +142,10 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
     let unit = bubble.load()?.unit;
     bubble.restore_config(&unit)?;
     let script = chosen.script.as_deref().map(|path| app.resolve(path)).transpose()?;
-    let flags = Flags {
-        driver: chosen.driver.map(Into::into),
-        script: script.map(|path| path.display().to_string()),
-        ..Flags::default()
+    let flags = Layer {
+        driver: chosen.driver.map(|driver| Set::flag(driver.into())),
+        script: script.map(|path| Set::flag(path.display().to_string())),
+        ..Layer::default()
     };
     let flags = Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))?;
     // Read once, so that nothing is used but what was compared with the log.

@@ -1,5 +1,7 @@
 //! Cuts a long difference into slices that can be read with care: whole files where they fit, else parts of one.
 
+use crate::gates::diff::HunkHeader;
+
 /// How many changed lines stand in one slice, and in a brief itself.
 pub const SLICE_LINES: usize = 400;
 /// How many slices a difference is cut into at most; above that each of them is longer.
@@ -77,8 +79,8 @@ fn files(patch: &str) -> Vec<FilePatch<'_>> {
             files.push(FilePatch::default());
         }
         let Some(file) = files.last_mut() else { continue };
-        match (numbers(line), file.hunks.last_mut()) {
-            (Some((from, heading)), _) => file.hunks.push(Hunk { from, heading, lines: Vec::new() }),
+        match (HunkHeader::read(line), file.hunks.last_mut()) {
+            (Some(header), _) => file.hunks.push(Hunk::of(&header)),
             (None, Some(hunk)) => hunk.lines.push(line),
             (None, None) => file.head.push(line),
         }
@@ -115,6 +117,11 @@ impl<'a> FilePatch<'a> {
 }
 
 impl<'a> Hunk<'a> {
+    fn of(header: &HunkHeader<'a>) -> Self {
+        let from = (header.old.from.into(), header.new.from.into());
+        Self { from, heading: header.heading, lines: Vec::new() }
+    }
+
     fn changed(&self) -> usize {
         self.lines.iter().filter(|line| line.starts_with(['+', '-'])).count()
     }
@@ -148,14 +155,6 @@ impl<'a> Hunk<'a> {
         let head = format!("@@ -{old},{before} +{new},{after} @@{}\n", self.heading);
         self.lines.iter().fold(head, |text, line| text + line + "\n")
     }
-}
-
-/// Reads `@@ -1,2 +3,4 @@ heading`.
-fn numbers(line: &str) -> Option<((u64, u64), &str)> {
-    let (range, heading) = line.strip_prefix("@@ -")?.split_once(" @@")?;
-    let (old, new) = range.split_once(" +")?;
-    let first = |side: &str| side.split(',').next().and_then(|start| start.parse().ok());
-    Some(((first(old)?, first(new)?), heading))
 }
 
 /// Reads `a/path b/path`, in which both are the same; an odd path stays in git's quotes.

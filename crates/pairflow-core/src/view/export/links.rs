@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::gates::diff::Lines;
 use crate::ids::FindingId;
 use crate::unit::Unit;
 use crate::view::export::facts::Facts;
@@ -18,8 +19,8 @@ pub(super) struct Links<'a> {
 /// A file of the whole patch.
 struct Place {
     number: usize,
-    /// First line and number of lines of each hunk.
-    hunks: Vec<(u32, u32)>,
+    /// The lines of each hunk in the new file.
+    hunks: Vec<Lines>,
 }
 
 impl<'a> Links<'a> {
@@ -27,7 +28,7 @@ impl<'a> Links<'a> {
     pub(super) fn of(facts: &'a Facts, whole: &'a Patch<'a>) -> Self {
         let unit: &'a Unit = facts.unit();
         let place = |(at, file): (usize, &'a super::patch::FilePatch<'a>)| {
-            let hunks = file.hunks.iter().map(|hunk| (hunk.from, hunk.count)).collect();
+            let hunks = file.hunks.iter().map(|hunk| hunk.new).collect();
             (file.path.as_str(), Place { number: at + 1, hunks })
         };
         let checks = facts.receipts.list.iter().filter(|ran| ran.finding.is_none());
@@ -47,8 +48,7 @@ impl<'a> Links<'a> {
     /// Returns the place of a line of a changed file: its hunk, or else the file.
     pub(super) fn place(&self, path: &str, line: Option<u32>) -> Option<String> {
         let place = self.files.get(path)?;
-        let inside =
-            |(from, count): &(u32, u32)| line.is_some_and(|line| (*from..from.saturating_add(*count)).contains(&line));
+        let inside = |hunk: &Lines| line.is_some_and(|line| hunk.contain(line));
         Some(match place.hunks.iter().position(inside) {
             Some(hunk) => hunk_anchor(None, place.number, hunk + 1),
             None => file_anchor(None, place.number),

@@ -1,5 +1,7 @@
 //! Reads a patch as git prints it: files, hunks, lines. What it does not understand it keeps as a note.
 
+use crate::gates::diff::{HunkHeader, Lines, read_path};
+
 /// A patch, in pieces.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Patch<'a> {
@@ -20,10 +22,8 @@ pub(super) struct FilePatch<'a> {
 pub(super) struct Hunk<'a> {
     /// The header, `@@ -1,2 +3,4 @@ fn main()`.
     pub(super) head: &'a str,
-    /// The first line in the new file.
-    pub(super) from: u32,
-    /// How many lines it has there.
-    pub(super) count: u32,
+    /// Its lines in the new file.
+    pub(super) new: Lines,
     pub(super) lines: Vec<&'a str>,
 }
 
@@ -50,14 +50,13 @@ impl<'a> Patch<'a> {
 
 impl<'a> FilePatch<'a> {
     fn take(&mut self, line: &'a str) {
-        if let Some((from, count)) = added(line) {
-            self.hunks.push(Hunk { head: line, from, count, lines: Vec::new() });
+        if let Some(HunkHeader { new, .. }) = HunkHeader::read(line) {
+            self.hunks.push(Hunk { head: line, new, lines: Vec::new() });
         } else if let Some(hunk) = self.hunks.last_mut() {
             hunk.lines.push(line);
         } else if let Some(path) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("--- ")) {
-            let path = path.trim_end_matches('\t');
-            if path != "/dev/null" {
-                self.path = name(path);
+            if let Some(path) = read_path(path) {
+                self.path = path;
             }
         } else if line.starts_with("Binary files ") {
             self.notes.push("binary");
@@ -78,45 +77,10 @@ impl<'a> FilePatch<'a> {
     }
 }
 
-/// The lines of the new file that a hunk header speaks of: `@@ -1,2 +3,4 @@` is 4 lines from 3.
-fn added(line: &str) -> Option<(u32, u32)> {
-    let range = line.strip_prefix("@@ ")?.split(' ').find_map(|part| part.strip_prefix('+'))?;
-    let (from, count) = range.split_once(',').unwrap_or((range, "1"));
-    Some((from.parse().ok()?, count.parse().ok()?))
-}
-
 /// Reads `a/path b/path`, in which both are the same.
 fn twice(paths: &str) -> String {
     let half = paths.len() / 2;
-    paths.get(half + 1..).map(name).unwrap_or_default()
-}
-
-/// Reads one path without its `a/` or `b/`; git quotes odd ones like a string in C.
-fn name(path: &str) -> String {
-    let quoted = path.strip_prefix('"').and_then(|path| path.strip_suffix('"'));
-    let path = quoted.map_or_else(|| path.to_owned(), unquoted);
-    path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(&path).to_owned()
-}
-
-fn unquoted(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes().peekable();
-    while let Some(byte) = rest.next() {
-        let escaped = if byte == b'\\' { rest.next() } else { None };
-        bytes.push(match escaped {
-            None => byte,
-            Some(b'n') => b'\n',
-            Some(b't') => b'\t',
-            Some(b'r') => b'\r',
-            Some(digit @ b'0'..=b'3') => {
-                let mut octal = || rest.next_if(|byte| matches!(byte, b'0'..=b'7')).map_or(0, |byte| byte - b'0');
-                let (middle, last) = (octal(), octal());
-                (digit - b'0') * 64 + middle * 8 + last
-            }
-            Some(other) => other,
-        });
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    paths.get(half + 1..).and_then(read_path).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -137,7 +101,7 @@ mod tests {
         assert_eq!(paths, ["src/a.rs", "pic", "ä b"]);
         let first = &patch.files[0];
         assert_eq!((first.hunks.len(), first.counts(), first.lines()), (2, (3, 2), 7));
-        assert_eq!((first.hunks[1].from, first.hunks[1].count), (10, 1));
+        assert_eq!(first.hunks[1].new, Lines { from: 10, count: 1 });
         assert_eq!(patch.files[1].notes, ["new file mode 100644", "binary"]);
         assert_eq!(patch.lines(), 8);
     }

@@ -1,6 +1,6 @@
 //! What a person can say about agents in panes and about notifications, and what becomes of it.
 
-use pairflow_core::config::{Flags, Layer, Layers, Resolved, Source, render_bubble_toml, resolve};
+use pairflow_core::config::{Layer, Layers, Resolved, Set, Source, render_bubble_toml, resolve};
 use pairflow_core::rules::{CustomAgent, DriverKind, HookKind, Notifications, Permissions, PromptBy, Rules};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn every_driver_and_every_level_of_permission_can_be_named() {
 
 #[test]
 fn naming_a_script_on_the_command_line_has_it_played() {
-    let flags = Flags { script: Some("/a.yaml".to_owned()), ..Flags::default() };
+    let flags = Layer { script: Some(Set::flag("/a.yaml".to_owned())), ..Layer::default() };
     let layers = Layers {
         flags: Layer::from_flags(flags).unwrap(),
         bubble: bubble("driver = \"external\"\n"),

@@ -1,7 +1,7 @@
 //! Configuration as a person meets it: files and flags in, rules or located mistakes out.
 
 use pairflow_core::config::{
-    CUSTOM_KEYS, ConfigErrors, Flags, KEYS, Layer, Layers, Origin, Place, Resolved, Setting, Source, Subject, changes,
+    CUSTOM_KEYS, ConfigErrors, KEYS, Layer, Layers, Origin, Place, Resolved, Set, Setting, Source, Subject, changes,
     render_bubble_toml, resolve,
 };
 use pairflow_core::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, Permissions, WorkMode};
@@ -207,8 +207,8 @@ fn every_key_has_an_effect() {
 fn every_key_is_explained_with_its_line() {
     let layers = Layers { bubble: bubble(EVERY_KEY), ..Layers::default() };
     let rows = layers.explain();
-    let custom: Vec<_> = CUSTOM_KEYS.iter().map(|key| format!("agent.gemini.{key}")).collect();
-    let keys: Vec<_> = KEYS.iter().copied().chain(custom.iter().map(String::as_str)).collect();
+    let custom: Vec<_> = CUSTOM_KEYS.iter().map(|key| format!("agent.gemini.{}", key.name)).collect();
+    let keys: Vec<_> = KEYS.iter().map(|key| key.name).chain(custom.iter().map(String::as_str)).collect();
     assert_eq!(rows.iter().map(|row| row.key.as_str()).collect::<Vec<_>>(), keys);
     for (index, row) in
         rows.iter().filter(|row| !["notifications.webhook", "check_env"].contains(&row.key.as_str())).enumerate()
@@ -255,25 +255,27 @@ fn each_layer_wins_over_the_ones_below_it_for_every_shared_key() {
 
 #[test]
 fn a_flag_wins_over_every_file() {
-    let flags = Flags {
-        id: Some("b3".parse().unwrap()),
-        repo_path: Some("/third".to_owned()),
-        base_branch: Some("dev".to_owned()),
-        work_mode: Some(WorkMode::Worktree),
-        max_rounds: Some(4),
-        driver: Some(DriverKind::External),
-        script: Some("/s.yaml".to_owned()),
-        no_tests: false,
-        manual_checks: vec!["try it".to_owned()],
-        kind: Some(BubbleKind::Implementation),
-        documents: Vec::new(),
-        prd: Some("prd".to_owned()),
-        pair: Some(("claude".parse().unwrap(), "claude".parse().unwrap())),
-        second_reviewer: Some("codex".parse().unwrap()),
-        test: Some("t".to_owned()),
-        typecheck: Some("y".to_owned()),
-        lint: Some("l".to_owned()),
-        setup: Some("s".to_owned()),
+    let text = |text: &str| Some(Set::flag(text.to_owned()));
+    let agent = |name: &str| Some(Set::flag(name.parse().unwrap()));
+    let flags = Layer {
+        id: Some(Set::flag("b3".parse().unwrap())),
+        repo_path: text("/third"),
+        base_branch: text("dev"),
+        work_mode: Some(Set::flag(WorkMode::Worktree)),
+        max_rounds: Some(Set::flag(4)),
+        driver: Some(Set::flag(DriverKind::External)),
+        script: text("/s.yaml"),
+        manual_checks: Some(Set::flag(vec!["try it".to_owned()])),
+        kind: Some(Set::flag(BubbleKind::Implementation)),
+        prd: text("prd"),
+        implementer: agent("claude"),
+        reviewer: agent("claude"),
+        second_reviewer: agent("codex"),
+        test: text("t"),
+        typecheck: text("y"),
+        lint: text("l"),
+        setup: text("s"),
+        ..Layer::default()
     };
     let layers = Layers { flags: Layer::from_flags(flags).unwrap(), bubble: bubble(EVERY_KEY), ..Layers::default() };
     let by_flag = layers.explain().into_iter().filter(|row| row.source == Origin::Flag).count();
@@ -530,8 +532,9 @@ fn a_hostile_file_costs_a_bounded_number_of_reports() {
 fn one_agent_in_both_seats_has_to_be_on_purpose() {
     let same = "[agents]\nimplementer = \"claude\"\nreviewer = \"claude\"\n";
     let flags = |pair: Option<(&str, &str)>| {
-        let pair = pair.map(|(one, two)| (one.parse().unwrap(), two.parse().unwrap()));
-        Layer::from_flags(Flags { pair, ..Flags::default() }).unwrap()
+        let agent = |name: &str| Set::flag(name.parse().unwrap());
+        let (implementer, reviewer) = pair.map(|(one, two)| (agent(one), agent(two))).unzip();
+        Layer::from_flags(Layer { implementer, reviewer, ..Layer::default() }).unwrap()
     };
     let layers = Layers { bubble: bubble(MINIMAL), repo: repo(same), ..Layers::default() };
     let hint = "set agents.implementer and agents.reviewer to different agents, or pass `--pair claude,claude`";
@@ -607,7 +610,7 @@ fn a_bubble_needs_an_id_and_a_base_branch_from_somewhere() {
     let errors = resolve(&Layers::default()).unwrap_err();
     let base = "no base branch is named (pass `--base <branch>`, or set base_branch in pairflow.toml)";
     assert_eq!(messages(&errors), ["no bubble is named (pass `--id <id>`)", base]);
-    let flags = Layer::from_flags(Flags { id: Some("b9".parse().unwrap()), ..Flags::default() }).unwrap();
+    let flags = Layer::from_flags(Layer { id: Some(Set::flag("b9".parse().unwrap())), ..Layer::default() }).unwrap();
     let layers = Layers { flags, repo: repo("base_branch = \"trunk\""), ..Layers::default() };
     let rules = resolve(&layers).unwrap().rules;
     assert_eq!((rules.base_branch.as_str(), rules.bubble_branch.as_str()), ("trunk", "bubble/b9"));
@@ -696,7 +699,7 @@ proptest! {
 
     #[test]
     fn any_command_survives_a_round_trip(command in "[^\\x00]{0,40}[a-z]") {
-        let flags = Flags { test: Some(command), manual_checks: vec!["\"'''\\".to_owned()], ..Flags::default() };
+        let flags = Layer { test: Some(Set::flag(command)), manual_checks: Some(Set::flag(vec!["\"'''\\".to_owned()])), ..Layer::default() };
         let layers = Layers { flags: Layer::from_flags(flags).unwrap(), bubble: bubble(EVERY_KEY), ..Layers::default() };
         survives_a_round_trip(&resolve(&layers).unwrap());
     }

@@ -2,3 +2,4 @@
 
 mod interactive;
 mod layers;
+mod reference;

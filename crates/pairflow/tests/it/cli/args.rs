@@ -56,6 +56,16 @@ fn every_bubble_command_takes_the_id_both_ways_and_a_repository() {
 }
 
 #[test]
+fn create_takes_every_flag_that_the_key_table_names() {
+    let command = create::CreateArgs::augment_args(Command::new("test"));
+    for key in pairflow_core::config::KEYS {
+        let Some(flag) = key.flag else { continue };
+        let known = command.get_arguments().any(|argument| argument.get_long() == flag.strip_prefix("--"));
+        assert!(known, "{flag} of {}", key.name);
+    }
+}
+
+#[test]
 fn create_takes_the_line_of_the_specification() {
     let line = ["--id", "b_legal_search_01", "--repo", "/r", "--base", "main", "--task", "do it"];
     let args: create::CreateArgs = parse(&line).unwrap();

@@ -182,6 +182,28 @@ fn what_passed_on_a_base_is_not_run_there_again() {
 }
 
 #[test]
+fn a_check_that_runs_longer_than_it_may_is_stopped() {
+    let home = home();
+    home.commit("pairflow.toml", "check_timeout_secs = 1\n", "configure");
+    home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "sleep 600"]).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_state("b1", "WAITING_HUMAN");
+    assert_eq!(receipts(&home, "b1")[0]["outcome"]["timed_out"], true);
+}
+
+#[test]
+fn every_configured_command_is_run_as_a_check() {
+    let home = home();
+    let commands = ["--test", "echo tested", "--typecheck", "echo typed", "--lint", "echo linted"];
+    home.pairflow(&[&["create", "--id", "b1", "--task", "x"][..], &commands].concat()).ok();
+    home.pairflow(&["start", "b1", "--ci"]).ok();
+    let text = |receipt: &Value, field: &str| receipt[field].as_str().unwrap().trim().to_owned();
+    let ran: Vec<_> = receipts(&home, "b1").iter().map(|one| (text(one, "check"), text(one, "tail"))).collect();
+    let expected = [("test", "tested"), ("typecheck", "typed"), ("lint", "linted")];
+    assert_eq!(ran, expected.map(|(check, said)| (check.to_owned(), said.to_owned())));
+}
+
+#[test]
 fn checks_run_where_the_agents_work_if_the_person_says_so_and_everything_says_so() {
     let home = home();
     home.configure("checks_in = \"worktree\"\n");

@@ -162,6 +162,24 @@ fn the_adversarial_pass_is_a_recorded_step_with_tagged_findings() {
 }
 
 #[test]
+fn only_the_documents_that_are_named_are_checked() {
+    let home = home();
+    let create = ["create", "--id", "b1", "--task", "x", "--kind", "document", "--document", "docs/prd.md"];
+    home.pairflow(&create).ok();
+    home.pairflow(&["start", "b1"]).ok();
+    home.wait_for_turn("b1", "codex");
+    let (named, (any, _)) = (home.agent("b1", "codex"), document_bubble(&home, "b2"));
+    for codex in [&named, &any] {
+        codex.write("docs/prd.md", GOOD);
+        codex.write("notes.md", "# Notes\n\nSee [the limits](#limits).\n");
+        hand_over(codex, "first draft", &[]).ok();
+    }
+    home.wait_for_turn("b1", "claude");
+    assert!(stands(&home.status("b1")).iter().all(|(_, stand)| stand == "passed"));
+    home.wait_for("b2", |status| stands(status).iter().any(|(_, stand)| stand == "failed"));
+}
+
+#[test]
 fn a_document_check_can_be_waived_by_the_person_only() {
     let home = home();
     let (codex, claude) = document_bubble(&home, "prd");
