@@ -8,7 +8,7 @@ use pairflow_core::ids::BubbleId;
 use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};
 use crate::limits::Limits;
-use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError, insist_private};
+use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError};
 
 /// What every command needs: a disk, a clock, the user's directories, and how long things may take.
 #[derive(Clone)]
@@ -67,7 +67,7 @@ impl Engine {
 
     /// Fails if the state directory is not this user's alone.
     pub fn insist_private(&self) -> Result<(), EngineError> {
-        Ok(insist_private(&*self.disk, &self.dirs.state)?)
+        Ok(self.registry().insist_private()?)
     }
 
     /// Returns a handle without looking whether the bubble is there.

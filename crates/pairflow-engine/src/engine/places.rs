@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::unit::Unit;
 
-use crate::store::BubbleFiles;
+use crate::store::LogFiles;
 
 /// The control directory of a repository, `.pairflow/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +41,8 @@ impl Control {
     }
 
     /// Returns the files of one bubble.
-    pub fn files(&self, id: &BubbleId) -> BubbleFiles {
-        BubbleFiles::new(&self.dir(), id)
+    pub fn files(&self, id: &BubbleId) -> LogFiles {
+        LogFiles::of::<Unit>(&self.dir(), id)
     }
 
     /// Returns the directory for sockets, process records and logs of one bubble's agents.

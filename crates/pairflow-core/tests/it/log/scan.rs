@@ -1,5 +1,6 @@
 //! A whole log: which appends count, where it is torn, and where it is damaged.
 
+use pairflow_core::log::Body;
 use pairflow_core::log::line::{Expect, LineError, LineHash, MAX_LINE, decode};
 use pairflow_core::log::scan::{Damaged, End, Head, MAX_APPEND, Scan, Torn, scan};
 use proptest::prelude::*;
@@ -226,7 +227,7 @@ fn garbage_without_end_is_torn_up_to_the_size_of_an_append_and_damage_beyond() {
     for (len, torn) in [(MAX_LINE + 10, true), (MAX_APPEND - 10, true), (MAX_APPEND + MAX_LINE + 10, false)] {
         let bytes = [maker.bytes.as_slice(), &vec![b'x'; len]].concat();
         let bubble = bubble();
-        let mut scan = Scan::new(&bubble, 0);
+        let mut scan = Scan::<Body>::new(&bubble, 0);
         let mut rest: Vec<u8> = Vec::new();
         let fed = bytes.chunks(1 << 18).try_for_each(|piece| {
             rest.extend_from_slice(piece);
@@ -262,7 +263,7 @@ fn every_flipped_bit_of_a_log_of_64_kib_is_found_in_its_line() {
 fn found(bytes: &[u8], start: usize, expect: &Expect<'_>) -> bool {
     let line = &bytes[start..];
     let len = memchr::memchr(b'\n', line).unwrap_or(line.len());
-    decode(&line[..len], expect).is_err()
+    decode::<Body>(&line[..len], expect).is_err()
 }
 
 #[test]
