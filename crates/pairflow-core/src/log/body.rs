@@ -495,6 +495,8 @@ impl Body {
 impl Payload for Body {
     type Kind = Kind;
 
+    const FORMAT: u32 = 2;
+
     fn kind(&self) -> Kind {
         self.kind()
     }

@@ -48,6 +48,20 @@ pub(super) fn read<B: Payload>(line: &[u8]) -> Result<Fields<'_, B>, LineError> 
     serde_json::from_str(text).map_err(complain)
 }
 
+/// The format of logs whose first line does not name one.
+const UNNUMBERED: u32 = 1;
+
+/// Returns the number of a log's format; nothing if `line` is not the first line of one.
+pub(super) fn format_of(line: &[u8]) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct First {
+        seq: u64,
+        format: Option<u32>,
+    }
+    let First { seq, format } = serde_json::from_slice(line).ok()?;
+    (seq == 1).then_some(format.unwrap_or(UNNUMBERED))
+}
+
 impl<'de, B: Payload> Deserialize<'de> for Fields<'de, B> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(FieldsVisitor(PhantomData))
@@ -70,6 +84,7 @@ struct Found<'a> {
     up: Option<u64>,
     in_reply_to: Option<MsgId>,
     key: Option<Key>,
+    format: Option<u32>,
     more: Option<u32>,
     nth: Option<u32>,
     prev: Option<&'a str>,
@@ -109,6 +124,7 @@ impl<'de, B: Payload> Visitor<'de> for FieldsVisitor<B> {
                 "up" => put(&mut found.up, "up", &mut map)?,
                 "in_reply_to" => put(&mut found.in_reply_to, "in_reply_to", &mut map)?,
                 "key" => put(&mut found.key, "key", &mut map)?,
+                "format" => put(&mut found.format, "format", &mut map)?,
                 "more" => put(&mut found.more, "more", &mut map)?,
                 "nth" => put(&mut found.nth, "nth", &mut map)?,
                 "prev" => put(&mut found.prev, "prev", &mut map)?,

@@ -113,6 +113,14 @@ pub enum LineError {
     /// The lines of one append do not count down to its end.
     #[error("the line does not continue the append that it stands in")]
     OutOfAppend,
+    /// The first line of a log that another version of pairflow wrote.
+    #[error("the log has format {found}, and this pairflow reads format {read}")]
+    OtherFormat {
+        /// The number of its format.
+        found: u32,
+        /// The number that this pairflow reads.
+        read: u32,
+    },
     /// Acknowledged lines are gone.
     #[error("the log ends here, but lines up to byte {acknowledged_to} were acknowledged")]
     CutOff {
@@ -188,6 +196,9 @@ fn write_fields<B: Payload>(out: &mut Vec<u8>, envelope: &Envelope<B>, nth: usiz
     write!(out, ",\"round\":{},\"payload\":{},\"refs\":", event.round, event.body.to_json())?;
     serde_json::to_writer(&mut *out, &event.refs)?;
     write!(out, ",\"up\":{}", at.up)?;
+    if *seq == 1 {
+        write!(out, ",\"format\":{}", B::FORMAT)?;
+    }
     if let Some(question) = &event.in_reply_to {
         out.extend_from_slice(b",\"in_reply_to\":");
         serde_json::to_writer(&mut *out, question)?;
@@ -212,6 +223,10 @@ pub fn decode<B: Payload>(line: &[u8], expect: &Expect<'_>) -> Result<Envelope<B
 
 pub(super) fn decode_nth<B: Payload>(line: &[u8], expect: &Expect<'_>) -> Result<Decoded<B>, LineError> {
     check_sum(line)?;
+    if expect.seq == 1 {
+        // Nothing else of a line is understood before it is known in which format it is.
+        check_format::<B>(line)?;
+    }
     let fields = fields::read(line)?;
     if fields.bubble_id != expect.bubble_id.as_str() {
         return Err(LineError::Foreign { found: fields.bubble_id.to_owned() });
@@ -227,6 +242,13 @@ pub(super) fn decode_nth<B: Payload>(line: &[u8], expect: &Expect<'_>) -> Result
         return Err(LineError::WrongId { found: fields.id.to_owned() });
     }
     Ok(assemble(fields, at, expect.bubble_id))
+}
+
+fn check_format<B: Payload>(line: &[u8]) -> Result<(), LineError> {
+    match fields::format_of(line) {
+        Some(found) if found != B::FORMAT => Err(LineError::OtherFormat { found, read: B::FORMAT }),
+        _ => Ok(()),
+    }
 }
 
 fn assemble<B>(fields: Fields<'_, B>, at: Moment, bubble_id: &BubbleId) -> Decoded<B> {

@@ -16,6 +16,10 @@ pub trait Payload: Clone + fmt::Debug + PartialEq {
     /// The message type, as it stands in a line.
     type Kind: Copy + Serialize + DeserializeOwned;
 
+    /// The number of the format of these logs, which the first line of each names. It rises when lines that were written before
+    /// cannot be read any more, or would be read as something else.
+    const FORMAT: u32;
+
     /// Returns the message type of this payload.
     fn kind(&self) -> Self::Kind;
 

@@ -145,6 +145,8 @@ impl<'a, B: Payload> Scan<'a, B> {
             match line::decode_nth(line, &expect) {
                 Ok(decoded) if self.continues(&decoded) => self.accept(line, decoded, each),
                 Ok(_) => self.puzzle(line, LineError::OutOfAppend)?,
+                // Whole, and of another version: neither torn nor damaged.
+                Err(reason @ LineError::OtherFormat { .. }) => return Err(self.here(reason)),
                 Err(reason) => self.puzzle(line, reason)?,
             }
         }

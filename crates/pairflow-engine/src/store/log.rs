@@ -185,6 +185,7 @@ impl<M: Machine> Log<M> {
     /// be adopted.
     pub fn examine(&self) -> Result<Option<Shown<M>>, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        self.insist_on_format(&*handle)?;
         let Err(why) = self.standing_of(&*handle)? else { return Ok(None) };
         if !why.is_adoptable() {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
@@ -412,6 +413,12 @@ impl<M: Machine> Log<M> {
     pub(super) fn told(&self, error: ReadError) -> StoreError {
         match error {
             ReadError::Damaged(damaged) => StoreError::damaged(self.files.transcript(), damaged),
+            ReadError::OtherFormat { found, read } => {
+                let worktree = self.files.worktree();
+                let there = self.disk.stat(&worktree).is_ok_and(|stat| stat.is_some());
+                let path = self.files.transcript();
+                StoreError::OtherFormat { path, found, read, worktree: there.then_some(worktree) }
+            }
             ReadError::Storage(error) => StoreError::Storage(error),
         }
     }

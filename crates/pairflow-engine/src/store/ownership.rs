@@ -15,7 +15,7 @@ use pairflow_core::unit::Unit;
 use super::error::StoreError;
 use super::files::LogFiles;
 use super::log::Log;
-use super::read;
+use super::read::{self, ReadError};
 use super::registry::{Known, Registered, Registry};
 use super::storage::{Handle, StorageError};
 
@@ -145,12 +145,24 @@ impl<M: Machine> Log<M> {
         match self.standing_of(&*handle)? {
             Ok(_) => Ok(Standing::Own),
             Err(why) => {
+                // Whose ever it is, nothing can be done with a log of another version.
+                self.insist_on_format(&*handle)?;
                 // What looks as if it had been replaced may be damaged, which is another thing to tell.
                 if matches!(why, Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. }) {
                     self.load()?;
                 }
                 Ok(Standing::Foreign(why))
             }
+        }
+    }
+
+    /// Fails for a log that another version of pairflow wrote.
+    pub(super) fn insist_on_format(&self, handle: &dyn Handle) -> Result<(), StoreError> {
+        let Some(line) = first_bytes(handle)? else { return Ok(()) };
+        match Scan::<M::Body>::new(&self.id, 0).feed(&line, &mut |_| {}).map_err(ReadError::from) {
+            Err(error @ ReadError::OtherFormat { .. }) => Err(self.told(error)),
+            // What else may be wrong with it is told when it is read.
+            _ => Ok(()),
         }
     }
 

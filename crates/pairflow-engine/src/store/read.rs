@@ -1,7 +1,7 @@
 //! Reading a log from disk: as little of it as the cache allows, and in pieces.
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::MAX_LINE;
+use pairflow_core::log::line::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
 use pairflow_core::log::{Envelope, Machine, Payload};
 use pairflow_core::unit::Unit;
@@ -38,12 +38,16 @@ pub enum Source {
 /// Why a log could not be read.
 pub(super) enum ReadError {
     Damaged(Damaged),
+    OtherFormat { found: u32, read: u32 },
     Storage(StorageError),
 }
 
 impl From<Damaged> for ReadError {
     fn from(damaged: Damaged) -> Self {
-        Self::Damaged(damaged)
+        match damaged.reason {
+            LineError::OtherFormat { found, read } => Self::OtherFormat { found, read },
+            _ => Self::Damaged(damaged),
+        }
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Sum {
 impl Payload for Counted {
     type Kind = CountedKind;
 
+    const FORMAT: u32 = 3;
+
     fn kind(&self) -> CountedKind {
         match self {
             Self::Added(_) => CountedKind::Added,

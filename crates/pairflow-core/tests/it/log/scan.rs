@@ -5,7 +5,7 @@ use pairflow_core::log::line::{Expect, LineError, LineHash, MAX_LINE, decode};
 use pairflow_core::log::scan::{Damaged, End, Head, MAX_APPEND, Scan, Torn, scan};
 use proptest::prelude::*;
 
-use crate::support::log_samples::{Maker, bubble, question, warning};
+use crate::support::log_samples::{Maker, bubble, question, seal, warning};
 
 /// Three appends: one line, three lines, one line.
 fn sample() -> Maker {
@@ -18,6 +18,23 @@ fn sample() -> Maker {
 
 fn end(bytes: &[u8], acknowledged_to: u64) -> Result<End, Damaged> {
     scan(&bubble(), bytes, acknowledged_to).map(|(_, scanned)| scanned.end)
+}
+
+#[test]
+fn a_log_of_another_format_is_refused_as_such_and_never_as_torn_or_damaged() {
+    let text = String::from_utf8(sample().bytes).unwrap();
+    for (number, found) in [("", 1), (",\"format\":1", 1), (",\"format\":9", 9)] {
+        let old = text.lines().next().unwrap().replace(",\"format\":2", number);
+        let first = seal(&old[..old.len() - 18]);
+        for acknowledged_to in [0, 1, text.len() as u64] {
+            let damaged = scan(&bubble(), &first, acknowledged_to).unwrap_err();
+            assert_eq!((damaged.line, damaged.reason), (1, LineError::OtherFormat { found, read: 2 }));
+        }
+    }
+    // Without its first line it is not an old log but a damaged one.
+    let rest = text.split_once('\n').unwrap().1;
+    let damaged = scan(&bubble(), rest.as_bytes(), 1).unwrap_err();
+    assert_eq!(damaged.reason, LineError::Gap { expected: 1, found: 2 });
 }
 
 #[test]

@@ -110,7 +110,10 @@ fn log(reach: &Reach, bubble: &Bubble, report: &mut Report) -> bool {
         Err(error @ (StoreError::Torn { .. } | StoreError::Unterminated { .. })) => {
             report.warning(&what, &error.to_string(), Some(&repair));
         }
-        Err(error) => report.problem(&what, &CommandError::from(EngineError::from(error)).message, None),
+        Err(error) => {
+            let CommandError { message, hint, .. } = EngineError::from(error).into();
+            report.problem(&what, &message, hint.as_deref());
+        }
     }
     sound
 }
