@@ -40,8 +40,8 @@ pub struct Added {
 /// Another user has the counter now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenOver {
-    /// Why it was not theirs before.
-    pub why: String,
+    /// Where it is now.
+    pub repo: String,
 }
 
 /// The message types.

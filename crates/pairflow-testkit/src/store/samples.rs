@@ -24,8 +24,8 @@ pub trait Sample: Machine<Body: Send + Sync> + Send + Sync {
     /// Returns any event, with this text if it has one.
     fn any_event(rng: &mut Rng, text: &str) -> Event<Self::Body>;
 
-    /// Returns the event that makes the log another user's.
-    fn adoption(why: &str) -> Event<Self::Body>;
+    /// Returns the event that makes the log in the repository `repo` another user's.
+    fn adoption(repo: &str) -> Event<Self::Body>;
 }
 
 impl Sample for Unit {
@@ -42,8 +42,8 @@ impl Sample for Unit {
         }
     }
 
-    fn adoption(why: &str) -> Event {
-        let adopted = Lifecycle::Adopted { repo: "/repo".to_owned(), reason: why.to_owned() };
+    fn adoption(repo: &str) -> Event {
+        let adopted = Lifecycle::Adopted { repo: repo.to_owned(), reason: "it was foreign".to_owned() };
         Event::own(0, Body::Lifecycle(adopted))
     }
 }
@@ -57,8 +57,8 @@ impl Sample for Counter {
         Event::own(0, Counted::added(rng.below(1000) as u64, text))
     }
 
-    fn adoption(why: &str) -> Event<Counted> {
-        Event::own(0, Counted::TakenOver(TakenOver { why: why.to_owned() }))
+    fn adoption(repo: &str) -> Event<Counted> {
+        Event::own(0, Counted::TakenOver(TakenOver { repo: repo.to_owned() }))
     }
 }
 
