@@ -7,6 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use pairflow_core::ids::BubbleId;
+use pairflow_core::log::Body;
 use pairflow_core::log::line::{Expect, LineHash, decode, encode};
 use pairflow_core::log::scan::{Scan, scan};
 
@@ -40,7 +41,7 @@ fn sealed(bubble: &BubbleId, data: &[u8]) {
     let crc = crc32c::crc32c(&line);
     line.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}").as_bytes());
     let expect = Expect { bubble_id: bubble, seq: 1, prev: LineHash::NONE };
-    let Ok(envelope) = decode(&line, &expect) else { return };
+    let Ok(envelope) = decode::<Body>(&line, &expect) else { return };
     let mut written = encode(&envelope, &LineHash::NONE);
     assert_eq!(written.pop(), Some(b'\n'));
     assert_eq!(decode(&written, &expect), Ok(envelope));

@@ -2,12 +2,12 @@
 //!
 //! Fields that a newer pairflow adds are ignored here and kept in the line itself, which is never written again.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::facts::{Answers, Certificate, Explanation, Finding, Step};
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, TreeId};
-use crate::log::{Lifecycle, Verdict};
+use crate::log::{Lifecycle, Payload, Verdict};
 use crate::time::Timestamp;
 
 /// A payload, by message type. The eight types of the protocol first, then those that only pairflow writes.
@@ -486,21 +486,45 @@ impl Body {
 
     /// Reads the payload of a message of type `kind`.
     pub fn from_json(kind: Kind, json: &str) -> Result<Self, serde_json::Error> {
+        let mut json = serde_json::Deserializer::from_str(json);
+        let body = Self::read(kind, &mut json)?;
+        json.end().map(|()| body)
+    }
+}
+
+impl Payload for Body {
+    type Kind = Kind;
+
+    const FORMAT: u32 = 2;
+
+    fn kind(&self) -> Kind {
+        self.kind()
+    }
+
+    fn to_json(&self) -> String {
+        self.to_json()
+    }
+
+    fn read<'de, D: Deserializer<'de>>(kind: Kind, json: D) -> Result<Self, D::Error> {
         Ok(match kind {
-            Kind::Task => Self::Task(serde_json::from_str(json)?),
-            Kind::Pass => Self::Pass(serde_json::from_str(json)?),
-            Kind::HumanQuestion => Self::HumanQuestion(serde_json::from_str(json)?),
-            Kind::HumanReply => Self::HumanReply(serde_json::from_str(json)?),
-            Kind::Convergence => Self::Convergence(serde_json::from_str(json)?),
-            Kind::ApprovalRequest => Self::ApprovalRequest(serde_json::from_str(json)?),
-            Kind::ApprovalDecision => Self::ApprovalDecision(serde_json::from_str(json)?),
-            Kind::DonePackage => Self::DonePackage(serde_json::from_str(json)?),
-            Kind::Lifecycle => Self::Lifecycle(serde_json::from_str(json)?),
-            Kind::Evidence => Self::Evidence(serde_json::from_str(json)?),
-            Kind::Verdict => Self::Verdict(serde_json::from_str(json)?),
-            Kind::Control => Self::Control(serde_json::from_str(json)?),
-            Kind::Delivery => Self::Delivery(serde_json::from_str(json)?),
-            Kind::ProtocolWarning => Self::ProtocolWarning(serde_json::from_str(json)?),
+            Kind::Task => Self::Task(Deserialize::deserialize(json)?),
+            Kind::Pass => Self::Pass(Deserialize::deserialize(json)?),
+            Kind::HumanQuestion => Self::HumanQuestion(Deserialize::deserialize(json)?),
+            Kind::HumanReply => Self::HumanReply(Deserialize::deserialize(json)?),
+            Kind::Convergence => Self::Convergence(Deserialize::deserialize(json)?),
+            Kind::ApprovalRequest => Self::ApprovalRequest(Deserialize::deserialize(json)?),
+            Kind::ApprovalDecision => Self::ApprovalDecision(Deserialize::deserialize(json)?),
+            Kind::DonePackage => Self::DonePackage(Deserialize::deserialize(json)?),
+            Kind::Lifecycle => Self::Lifecycle(Deserialize::deserialize(json)?),
+            Kind::Evidence => Self::Evidence(Deserialize::deserialize(json)?),
+            Kind::Verdict => Self::Verdict(Deserialize::deserialize(json)?),
+            Kind::Control => Self::Control(Deserialize::deserialize(json)?),
+            Kind::Delivery => Self::Delivery(Deserialize::deserialize(json)?),
+            Kind::ProtocolWarning => Self::ProtocolWarning(Deserialize::deserialize(json)?),
         })
+    }
+
+    fn adopts(&self) -> bool {
+        matches!(self, Self::Lifecycle(Lifecycle::Adopted { .. }))
     }
 }

@@ -8,7 +8,7 @@ use crate::time::Moment;
 
 /// A fact that a decision brought, not yet written down: no number, no time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct Event<B = Body> {
     /// Who says it.
     pub sender: Party,
     /// Whom it is for.
@@ -16,7 +16,7 @@ pub struct Event {
     /// The round that it belongs to.
     pub round: u32,
     /// What it says.
-    pub body: Body,
+    pub body: B,
     /// Artifacts and files that it points to.
     pub refs: Vec<String>,
     /// The message that it answers.
@@ -27,7 +27,7 @@ pub struct Event {
 
 /// A fact as it stands in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Envelope {
+pub struct Envelope<B = Body> {
     /// Its place in the log, from 1, without gaps. Order is by this, never by time.
     pub seq: u64,
     /// Its name: `msg_<yyyymmdd>_<seq>`.
@@ -39,7 +39,7 @@ pub struct Envelope {
     /// How many envelopes of the same append follow; an append whose last one is missing never happened.
     pub more: u32,
     /// The fact.
-    pub event: Event,
+    pub event: Event<B>,
 }
 
 /// A name for one attempt of a command: a retry with the same key is the same record.
@@ -47,9 +47,9 @@ pub struct Envelope {
 #[serde(transparent)]
 pub struct Key(pub String);
 
-impl Event {
+impl<B> Event<B> {
     /// Makes an event of pairflow's own, addressed to the person.
-    pub fn own(round: u32, body: Body) -> Self {
+    pub fn own(round: u32, body: B) -> Self {
         Self {
             sender: Party::Orchestrator,
             recipient: Party::Human,

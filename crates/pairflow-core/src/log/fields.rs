@@ -3,6 +3,7 @@
 //! The type of a message stands before its payload, so the payload is read straight into its own type; every name is
 //! borrowed from the line. Fields that this version does not know are checked and left where they are.
 
+use std::marker::PhantomData;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
@@ -12,17 +13,17 @@ use serde_json::value::RawValue;
 
 use crate::ids::{MsgId, Party};
 use crate::log::line::LineError;
-use crate::log::{Body, Event, Key, Kind};
+use crate::log::{Event, Key, Payload};
 use crate::time::{BadTimestamp, Timestamp};
 
 /// What a line says, before it is compared with what it should say.
-pub(super) struct Fields<'a> {
+pub(super) struct Fields<'a, B> {
     pub(super) seq: u64,
     pub(super) id: &'a str,
     pub(super) ts: Timestamp,
     pub(super) ts_text: &'a str,
     pub(super) bubble_id: &'a str,
-    pub(super) event: Event,
+    pub(super) event: Event<B>,
     pub(super) up: u64,
     pub(super) more: u32,
     pub(super) nth: u32,
@@ -33,7 +34,7 @@ pub(super) struct Fields<'a> {
 static ESCAPED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u"));
 
 /// Reads the fields of a line.
-pub(super) fn read(line: &[u8]) -> Result<Fields<'_>, LineError> {
+pub(super) fn read<B: Payload>(line: &[u8]) -> Result<Fields<'_, B>, LineError> {
     let text = std::str::from_utf8(line).map_err(|bad| LineError::NotUtf8 { at: bad.valid_up_to() })?;
     let complain = |error: serde_json::Error| {
         let whole = error.to_string();
@@ -47,13 +48,27 @@ pub(super) fn read(line: &[u8]) -> Result<Fields<'_>, LineError> {
     serde_json::from_str(text).map_err(complain)
 }
 
-impl<'de> Deserialize<'de> for Fields<'de> {
+/// The format of logs whose first line does not name one.
+const UNNUMBERED: u32 = 1;
+
+/// Returns the number of a log's format; nothing if `line` is not the first line of one.
+pub(super) fn format_of(line: &[u8]) -> Option<u32> {
+    #[derive(Deserialize)]
+    struct First {
+        seq: u64,
+        format: Option<u32>,
+    }
+    let First { seq, format } = serde_json::from_slice(line).ok()?;
+    (seq == 1).then_some(format.unwrap_or(UNNUMBERED))
+}
+
+impl<'de, B: Payload> Deserialize<'de> for Fields<'de, B> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
+        deserializer.deserialize_map(FieldsVisitor(PhantomData))
     }
 }
 
-struct FieldsVisitor;
+struct FieldsVisitor<B>(PhantomData<B>);
 
 /// The fields as they come in.
 #[derive(Default)]
@@ -64,14 +79,12 @@ struct Found<'a> {
     bubble_id: Option<&'a str>,
     sender: Option<&'a str>,
     recipient: Option<&'a str>,
-    kind: Option<Kind>,
     round: Option<u32>,
-    body: Option<Body>,
-    early_payload: Option<&'a RawValue>,
     refs: Option<Vec<String>>,
     up: Option<u64>,
     in_reply_to: Option<MsgId>,
     key: Option<Key>,
+    format: Option<u32>,
     more: Option<u32>,
     nth: Option<u32>,
     prev: Option<&'a str>,
@@ -79,8 +92,15 @@ struct Found<'a> {
     others: Vec<&'a str>,
 }
 
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields<'de>;
+/// The message itself as it comes in: its type, and its payload as soon as the type is known.
+struct Message<'a, B: Payload> {
+    kind: Option<B::Kind>,
+    body: Option<B>,
+    early_payload: Option<&'a RawValue>,
+}
+
+impl<'de, B: Payload> Visitor<'de> for FieldsVisitor<B> {
+    type Value = Fields<'de, B>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("an object with the fields of an envelope")
@@ -88,6 +108,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut found = Found::default();
+        let mut message = Message::<B> { kind: None, body: None, early_payload: None };
         while let Some(name) = map.next_key::<&'de str>()? {
             match name {
                 "seq" => put(&mut found.seq, "seq", &mut map)?,
@@ -96,13 +117,14 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 "bubble_id" => put(&mut found.bubble_id, "bubble_id", &mut map)?,
                 "sender" => put(&mut found.sender, "sender", &mut map)?,
                 "recipient" => put(&mut found.recipient, "recipient", &mut map)?,
-                "type" => put(&mut found.kind, "type", &mut map)?,
+                "type" => put(&mut message.kind, "type", &mut map)?,
                 "round" => put(&mut found.round, "round", &mut map)?,
-                "payload" => found.payload(&mut map)?,
+                "payload" => message.payload(&mut map)?,
                 "refs" => put(&mut found.refs, "refs", &mut map)?,
                 "up" => put(&mut found.up, "up", &mut map)?,
                 "in_reply_to" => put(&mut found.in_reply_to, "in_reply_to", &mut map)?,
                 "key" => put(&mut found.key, "key", &mut map)?,
+                "format" => put(&mut found.format, "format", &mut map)?,
                 "more" => put(&mut found.more, "more", &mut map)?,
                 "nth" => put(&mut found.nth, "nth", &mut map)?,
                 "prev" => put(&mut found.prev, "prev", &mut map)?,
@@ -110,7 +132,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 other => found.other(other, &mut map)?,
             }
         }
-        found.complete()
+        found.complete(message.complete()?)
     }
 }
 
@@ -126,18 +148,29 @@ where
     Ok(())
 }
 
-impl<'de> Found<'de> {
+impl<'de, B: Payload> Message<'de, B> {
     fn payload<A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
         if self.body.is_some() || self.early_payload.is_some() {
             return Err(A::Error::duplicate_field("payload"));
         }
         match self.kind {
-            Some(kind) => self.body = Some(map.next_value_seed(Payload(kind))?),
+            Some(kind) => self.body = Some(map.next_value_seed(PayloadSeed::<B>(kind))?),
             None => self.early_payload = Some(map.next_value()?),
         }
         Ok(())
     }
 
+    fn complete<E: Error>(self) -> Result<B, E> {
+        let kind = need(self.kind, "type")?;
+        match (self.body, self.early_payload) {
+            (Some(body), _) => Ok(body),
+            (None, Some(raw)) => B::read(kind, raw).map_err(E::custom),
+            (None, None) => Err(E::missing_field("payload")),
+        }
+    }
+}
+
+impl<'de> Found<'de> {
     fn other<A: MapAccess<'de>>(&mut self, name: &'de str, map: &mut A) -> Result<(), A::Error> {
         if self.others.contains(&name) {
             return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
@@ -146,13 +179,7 @@ impl<'de> Found<'de> {
         map.next_value::<IgnoredAny>().map(drop)
     }
 
-    fn complete<E: Error>(self) -> Result<Fields<'de>, E> {
-        let kind = need(self.kind, "type")?;
-        let body = match (self.body, self.early_payload) {
-            (Some(body), _) => body,
-            (None, Some(raw)) => Body::from_json(kind, raw.get()).map_err(E::custom)?,
-            (None, None) => return Err(E::missing_field("payload")),
-        };
+    fn complete<B, E: Error>(self, body: B) -> Result<Fields<'de, B>, E> {
         let event = Event {
             sender: party(self.sender, "sender")?,
             recipient: party(self.recipient, "recipient")?,
@@ -218,28 +245,13 @@ fn plain_time(text: &[u8]) -> Option<i64> {
 }
 
 /// Reads a payload of a type that is already known.
-struct Payload(Kind);
+struct PayloadSeed<B: Payload>(B::Kind);
 
-impl<'de> DeserializeSeed<'de> for Payload {
-    type Value = Body;
+impl<'de, B: Payload> DeserializeSeed<'de> for PayloadSeed<B> {
+    type Value = B;
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Body, D::Error> {
-        Ok(match self.0 {
-            Kind::Task => Body::Task(Deserialize::deserialize(json)?),
-            Kind::Pass => Body::Pass(Deserialize::deserialize(json)?),
-            Kind::HumanQuestion => Body::HumanQuestion(Deserialize::deserialize(json)?),
-            Kind::HumanReply => Body::HumanReply(Deserialize::deserialize(json)?),
-            Kind::Convergence => Body::Convergence(Deserialize::deserialize(json)?),
-            Kind::ApprovalRequest => Body::ApprovalRequest(Deserialize::deserialize(json)?),
-            Kind::ApprovalDecision => Body::ApprovalDecision(Deserialize::deserialize(json)?),
-            Kind::DonePackage => Body::DonePackage(Deserialize::deserialize(json)?),
-            Kind::Lifecycle => Body::Lifecycle(Deserialize::deserialize(json)?),
-            Kind::Evidence => Body::Evidence(Deserialize::deserialize(json)?),
-            Kind::Verdict => Body::Verdict(Deserialize::deserialize(json)?),
-            Kind::Control => Body::Control(Deserialize::deserialize(json)?),
-            Kind::Delivery => Body::Delivery(Deserialize::deserialize(json)?),
-            Kind::ProtocolWarning => Body::ProtocolWarning(Deserialize::deserialize(json)?),
-        })
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<B, D::Error> {
+        B::read(self.0, json)
     }
 }
 

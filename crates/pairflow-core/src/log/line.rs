@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::ids::{BubbleId, MsgId};
-use crate::log::Envelope;
 use crate::log::fields::{self, Fields};
 use crate::log::seal::Sealer;
+use crate::log::{Envelope, Payload};
 use crate::time::{Moment, Timestamp};
 
 /// The most bytes that a line may have, its newline included.
@@ -113,6 +113,14 @@ pub enum LineError {
     /// The lines of one append do not count down to its end.
     #[error("the line does not continue the append that it stands in")]
     OutOfAppend,
+    /// The first line of a log that another version of pairflow wrote.
+    #[error("the log has format {found}, and this pairflow reads format {read}")]
+    OtherFormat {
+        /// The number of its format.
+        found: u32,
+        /// The number that this pairflow reads.
+        read: u32,
+    },
     /// Acknowledged lines are gone.
     #[error("the log ends here, but lines up to byte {acknowledged_to} were acknowledged")]
     CutOff {
@@ -123,8 +131,8 @@ pub enum LineError {
 
 /// A line that was understood: the envelope, and which one of its append it is.
 #[derive(Debug)]
-pub(super) struct Decoded {
-    pub(super) envelope: Envelope,
+pub(super) struct Decoded<B> {
+    pub(super) envelope: Envelope<B>,
     pub(super) nth: u32,
 }
 
@@ -139,7 +147,7 @@ const PREV_LEN: usize = PREV.len() + 32 + 1;
 const START: &[u8] = b"{\"seq\":";
 
 /// Writes an append of one envelope: its line, newline included.
-pub fn encode(envelope: &Envelope, prev: &LineHash) -> Vec<u8> {
+pub fn encode<B: Payload>(envelope: &Envelope<B>, prev: &LineHash) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(512);
     encode_nth(&mut bytes, envelope, 0, (prev, None));
     bytes
@@ -149,7 +157,11 @@ pub fn encode(envelope: &Envelope, prev: &LineHash) -> Vec<u8> {
 ///
 /// Beside `more`, which counts down to the end of the append, every line after the first says that it is the `nth`:
 /// after a power loss this tells the remains of one append from a later append, which would prove an earlier one.
-pub fn encode_append(envelopes: &[Envelope], prev: LineHash, sealer: Option<&Sealer>) -> (Vec<u8>, LineHash, usize) {
+pub fn encode_append<B: Payload>(
+    envelopes: &[Envelope<B>],
+    prev: LineHash,
+    sealer: Option<&Sealer>,
+) -> (Vec<u8>, LineHash, usize) {
     let (mut bytes, mut hash, mut start) = (Vec::with_capacity(512 * envelopes.len()), prev, 0);
     for (nth, envelope) in envelopes.iter().enumerate() {
         start = bytes.len();
@@ -161,7 +173,7 @@ pub fn encode_append(envelopes: &[Envelope], prev: LineHash, sealer: Option<&Sea
     (bytes, hash, last)
 }
 
-fn encode_nth(bytes: &mut Vec<u8>, envelope: &Envelope, nth: usize, end: (&LineHash, Option<&Sealer>)) {
+fn encode_nth<B: Payload>(bytes: &mut Vec<u8>, envelope: &Envelope<B>, nth: usize, end: (&LineHash, Option<&Sealer>)) {
     let (prev, sealer) = end;
     let start = bytes.len();
     write_fields(bytes, envelope, nth).expect("writing to memory does not fail");
@@ -174,7 +186,7 @@ fn encode_nth(bytes: &mut Vec<u8>, envelope: &Envelope, nth: usize, end: (&LineH
     writeln!(bytes, ",\"crc\":\"{crc:08x}\"}}").expect("writing to memory does not fail");
 }
 
-fn write_fields(out: &mut Vec<u8>, envelope: &Envelope, nth: usize) -> std::io::Result<()> {
+fn write_fields<B: Payload>(out: &mut Vec<u8>, envelope: &Envelope<B>, nth: usize) -> std::io::Result<()> {
     let Envelope { seq, id, at, bubble_id, more, event } = envelope;
     write!(out, "{{\"seq\":{seq},\"id\":")?;
     serde_json::to_writer(&mut *out, id)?;
@@ -184,6 +196,9 @@ fn write_fields(out: &mut Vec<u8>, envelope: &Envelope, nth: usize) -> std::io::
     write!(out, ",\"round\":{},\"payload\":{},\"refs\":", event.round, event.body.to_json())?;
     serde_json::to_writer(&mut *out, &event.refs)?;
     write!(out, ",\"up\":{}", at.up)?;
+    if *seq == 1 {
+        write!(out, ",\"format\":{}", B::FORMAT)?;
+    }
     if let Some(question) = &event.in_reply_to {
         out.extend_from_slice(b",\"in_reply_to\":");
         serde_json::to_writer(&mut *out, question)?;
@@ -202,12 +217,16 @@ fn write_fields(out: &mut Vec<u8>, envelope: &Envelope, nth: usize) -> std::io::
 }
 
 /// Reads a line, without its newline, as the one that is expected.
-pub fn decode(line: &[u8], expect: &Expect<'_>) -> Result<Envelope, LineError> {
+pub fn decode<B: Payload>(line: &[u8], expect: &Expect<'_>) -> Result<Envelope<B>, LineError> {
     decode_nth(line, expect).map(|decoded| decoded.envelope)
 }
 
-pub(super) fn decode_nth(line: &[u8], expect: &Expect<'_>) -> Result<Decoded, LineError> {
+pub(super) fn decode_nth<B: Payload>(line: &[u8], expect: &Expect<'_>) -> Result<Decoded<B>, LineError> {
     check_sum(line)?;
+    if expect.seq == 1 {
+        // Nothing else of a line is understood before it is known in which format it is.
+        check_format::<B>(line)?;
+    }
     let fields = fields::read(line)?;
     if fields.bubble_id != expect.bubble_id.as_str() {
         return Err(LineError::Foreign { found: fields.bubble_id.to_owned() });
@@ -225,7 +244,14 @@ pub(super) fn decode_nth(line: &[u8], expect: &Expect<'_>) -> Result<Decoded, Li
     Ok(assemble(fields, at, expect.bubble_id))
 }
 
-fn assemble(fields: Fields<'_>, at: Moment, bubble_id: &BubbleId) -> Decoded {
+fn check_format<B: Payload>(line: &[u8]) -> Result<(), LineError> {
+    match fields::format_of(line) {
+        Some(found) if found != B::FORMAT => Err(LineError::OtherFormat { found, read: B::FORMAT }),
+        _ => Ok(()),
+    }
+}
+
+fn assemble<B>(fields: Fields<'_, B>, at: Moment, bubble_id: &BubbleId) -> Decoded<B> {
     let Fields { seq, id, more, nth, event, .. } = fields;
     let envelope = Envelope { seq, id: MsgId(id.to_owned()), at, bubble_id: bubble_id.clone(), more, event };
     Decoded { envelope, nth }
@@ -234,8 +260,8 @@ fn assemble(fields: Fields<'_>, at: Moment, bubble_id: &BubbleId) -> Decoded {
 /// Whether these bytes are a whole, undamaged line that begins an append, of whatever place in whatever log.
 ///
 /// An append is begun only when everything before it is safe, so such a line proves what stands before it.
-pub(super) fn begins_append(line: &[u8]) -> bool {
-    check_sum(line).is_ok() && fields::read(line).is_ok_and(|fields| fields.nth == 0)
+pub(super) fn begins_append<B: Payload>(line: &[u8]) -> bool {
+    check_sum(line).is_ok() && fields::read::<B>(line).is_ok_and(|fields| fields.nth == 0)
 }
 
 /// Whether these bytes are a whole, undamaged line.

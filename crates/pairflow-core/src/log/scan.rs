@@ -7,15 +7,15 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::BubbleId;
-use crate::log::Envelope;
 use crate::log::line::{self, Decoded, Expect, LineError, LineHash, MAX_LINE};
+use crate::log::{Body, Envelope, Payload};
 
 /// The most bytes that one append may have.
 pub const MAX_APPEND: usize = 8 << 20;
 
 /// A reader of one log, in the middle of its work.
 #[derive(Debug)]
-pub struct Scan<'a> {
+pub struct Scan<'a, B = Body> {
     bubble_id: &'a BubbleId,
     acknowledged_to: u64,
     /// After the last whole append.
@@ -25,7 +25,7 @@ pub struct Scan<'a> {
     /// After the last byte that was taken.
     position: u64,
     /// The lines of an append whose end is not yet there.
-    held: Vec<Envelope>,
+    held: Vec<Envelope<B>>,
     /// The first line that was not understood, as long as it may be torn.
     doubt: Option<Damaged>,
 }
@@ -84,7 +84,7 @@ pub struct Damaged {
     pub reason: LineError,
 }
 
-impl<'a> Scan<'a> {
+impl<'a, B: Payload> Scan<'a, B> {
     /// Begins to read the log of a bubble. Bytes before `acknowledged_to` are known to have been whole once.
     pub fn new(bubble_id: &'a BubbleId, acknowledged_to: u64) -> Self {
         Self::resume(bubble_id, Head::default(), acknowledged_to)
@@ -103,7 +103,7 @@ impl<'a> Scan<'a> {
 
     /// Takes the lines that are whole in `bytes`, hands over the envelopes of finished appends, and returns how many
     /// bytes were taken; the rest has to be fed again, with more behind it.
-    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(Envelope)) -> Result<usize, Damaged> {
+    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(Envelope<B>)) -> Result<usize, Damaged> {
         let mut taken = 0;
         while let Some(len) = memchr::memchr(b'\n', &bytes[taken..]) {
             self.take(&bytes[taken..taken + len], each)?;
@@ -118,7 +118,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Ends the scan; `rest` is what [`feed`](Self::feed) has not taken.
-    pub fn finish(mut self, rest: &[u8], each: &mut impl FnMut(Envelope)) -> Result<Scanned, Damaged> {
+    pub fn finish(mut self, rest: &[u8], each: &mut impl FnMut(Envelope<B>)) -> Result<Scanned, Damaged> {
         let mut end = End::Clean;
         if !rest.is_empty() {
             self.take(rest, each)?;
@@ -137,7 +137,7 @@ impl<'a> Scan<'a> {
         Ok(Scanned { head: self.head, end })
     }
 
-    fn take(&mut self, line: &[u8], each: &mut impl FnMut(Envelope)) -> Result<(), Damaged> {
+    fn take(&mut self, line: &[u8], each: &mut impl FnMut(Envelope<B>)) -> Result<(), Damaged> {
         let expect = Expect { bubble_id: self.bubble_id, seq: self.reached.seq + 1, prev: self.reached.hash };
         if self.doubt.is_some() {
             self.puzzle(line, LineError::NoChecksum)?;
@@ -145,6 +145,8 @@ impl<'a> Scan<'a> {
             match line::decode_nth(line, &expect) {
                 Ok(decoded) if self.continues(&decoded) => self.accept(line, decoded, each),
                 Ok(_) => self.puzzle(line, LineError::OutOfAppend)?,
+                // Whole, and of another version: neither torn nor damaged.
+                Err(reason @ LineError::OtherFormat { .. }) => return Err(self.here(reason)),
                 Err(reason) => self.puzzle(line, reason)?,
             }
         }
@@ -153,7 +155,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether a line has the place in its append that comes next.
-    fn continues(&self, decoded: &Decoded) -> bool {
+    fn continues(&self, decoded: &Decoded<B>) -> bool {
         let Decoded { envelope, nth } = decoded;
         match self.held.last() {
             None => *nth == 0,
@@ -161,7 +163,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn accept(&mut self, line: &[u8], decoded: Decoded, each: &mut impl FnMut(Envelope)) {
+    fn accept(&mut self, line: &[u8], decoded: Decoded<B>, each: &mut impl FnMut(Envelope<B>)) {
         let last_len = line.len() as u64 + 1;
         let (seq, offset) = (decoded.envelope.seq, self.reached.offset + last_len);
         self.reached = Head { seq, offset, hash: LineHash::of(line), last_len };
@@ -182,7 +184,7 @@ impl<'a> Scan<'a> {
         let first = self.doubt.take().unwrap_or_else(|| self.here(reason));
         let known = self.head.offset < self.acknowledged_to;
         let long = self.position - self.head.offset > MAX_APPEND as u64;
-        if known || long || holds_append(line) {
+        if known || long || holds_append::<B>(line) {
             return Err(first);
         }
         self.doubt = Some(first);
@@ -198,9 +200,9 @@ impl<'a> Scan<'a> {
 ///
 /// A crash leaves less than was written. A whole record in a wrong place was put there by something else, after what
 /// stands before it was safe; giving it up could lose what was acknowledged.
-fn holds_append(line: &[u8]) -> bool {
+fn holds_append<B: Payload>(line: &[u8]) -> bool {
     let plain = line.strip_suffix(b"\r").unwrap_or(line);
-    line::begins_append(plain) || line::glued_at(plain).is_some_and(|at| line::begins_append(&plain[at..]))
+    line::begins_append::<B>(plain) || line::glued_at(plain).is_some_and(|at| line::begins_append::<B>(&plain[at..]))
 }
 
 impl Damaged {
@@ -218,7 +220,7 @@ impl Head {
     }
 }
 
-/// Reads a log that is in memory as a whole.
+/// Reads a bubble's log that is in memory as a whole.
 pub fn scan(bubble_id: &BubbleId, bytes: &[u8], acknowledged_to: u64) -> Result<(Vec<Envelope>, Scanned), Damaged> {
     let mut envelopes = Vec::new();
     let mut each = |envelope| envelopes.push(envelope);

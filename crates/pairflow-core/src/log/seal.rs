@@ -4,12 +4,14 @@
 //! key. It stands in the last line of an append, before `prev`, and covers that line and, through `prev`, every line
 //! before it. Nothing here knows where keys are kept.
 
+use std::marker::PhantomData;
+
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::hash::hex;
 use crate::log::line::{self, LineHash};
-use crate::log::{Body, Lifecycle, fields};
+use crate::log::{Body, Payload, fields};
 
 /// How a seal begins; another kind of seal would begin otherwise.
 const KIND: &[u8] = b"hmac:";
@@ -124,25 +126,27 @@ pub struct Judged {
 
 /// Judges every append of a log from its beginning, each with the instance that it belongs to.
 #[derive(Debug)]
-pub struct SealScan<'a> {
+pub struct SealScan<'a, B = Body> {
     key: &'a SealKey,
     sealer: Sealer,
     /// The first line of the append that is being read.
     first: Option<LineHash>,
     judged: Judged,
     before: usize,
+    of: PhantomData<B>,
 }
 
-impl<'a> SealScan<'a> {
+impl<'a, B: Payload> SealScan<'a, B> {
     /// Begins with the first line of a log.
     pub fn new(key: &'a SealKey) -> Self {
         let sealer = Sealer::beginning(key.clone());
-        Self { key, sealer, first: None, judged: Judged { worst: SealState::Own, appends: 0 }, before: 0 }
+        let judged = Judged { worst: SealState::Own, appends: 0 };
+        Self { key, sealer, first: None, judged, before: 0, of: PhantomData }
     }
 
     /// Takes the next line, without its newline.
     pub fn take(&mut self, line: &[u8]) {
-        let Some(outline) = outline(line) else { return };
+        let Some(outline) = outline::<B>(line) else { return };
         if outline.adopts {
             self.before += self.judged.appends;
             self.judged = Judged { worst: SealState::Own, appends: 0 };
@@ -167,25 +171,27 @@ impl<'a> SealScan<'a> {
 
 /// Judges the appends from one place of a log on, a line at a time.
 #[derive(Debug)]
-pub struct TailScan<'a> {
+pub struct TailScan<'a, B = Body> {
     sealer: &'a Sealer,
     /// Seals the next append, if that one begins the log.
     beginning: Option<Sealer>,
     first: Option<LineHash>,
     judged: Judged,
+    of: PhantomData<B>,
 }
 
-impl<'a> TailScan<'a> {
+impl<'a, B: Payload> TailScan<'a, B> {
     /// Begins after an append, or with the one that `begins` the log of `sealer`.
     pub fn new(sealer: &'a Sealer, begins: bool) -> Self {
         let beginning = begins.then(|| Sealer::beginning(sealer.key.clone()));
-        Self { sealer, beginning, first: None, judged: Judged { worst: SealState::Own, appends: 0 } }
+        let judged = Judged { worst: SealState::Own, appends: 0 };
+        Self { sealer, beginning, first: None, judged, of: PhantomData }
     }
 
     /// Takes the next line, without its newline, and says whether it is whole. What follows one that is not whole is not
     /// judged: whether that is the end of a write or damage is not decided here.
     pub fn take(&mut self, line: &[u8]) -> bool {
-        let Some(outline) = outline(line) else { return false };
+        let Some(outline) = outline::<B>(line) else { return false };
         self.first.get_or_insert_with(|| LineHash::of(line));
         if outline.more == 0 {
             let seal = self.beginning.as_ref().unwrap_or(self.sealer).judge(line);
@@ -209,10 +215,9 @@ struct Outline {
 }
 
 /// Reads a line as the log itself is read: what counts there is judged here.
-fn outline(line: &[u8]) -> Option<Outline> {
-    let fields = if line::is_whole(line) { fields::read(line).ok()? } else { return None };
-    let adopts = matches!(fields.event.body, Body::Lifecycle(Lifecycle::Adopted { .. }));
-    Some(Outline { more: fields.more, adopts })
+fn outline<B: Payload>(line: &[u8]) -> Option<Outline> {
+    let fields = if line::is_whole(line) { fields::read::<B>(line).ok()? } else { return None };
+    Some(Outline { more: fields.more, adopts: fields.event.body.adopts() })
 }
 
 /// Divides a line into what a seal covers, the seal, and the hash of the line before.
@@ -229,7 +234,7 @@ mod tests {
     use super::*;
     use crate::ids::BubbleId;
     use crate::log::line::{Expect, decode, encode_append};
-    use crate::log::{Envelope, Event};
+    use crate::log::{Envelope, Event, Lifecycle};
     use crate::time::{Moment, Timestamp};
 
     fn append(first: u64, count: u32, prev: LineHash, sealer: Option<&Sealer>) -> (Vec<u8>, LineHash) {
@@ -256,7 +261,7 @@ mod tests {
         let (bytes, _) = append(1, 1, LineHash::NONE, Some(&sealer));
         let line = bytes.strip_suffix(b"\n").unwrap();
         let bubble_id = "b1".parse().unwrap();
-        decode(line, &Expect { bubble_id: &bubble_id, seq: 1, prev: LineHash::NONE }).unwrap();
+        decode::<Body>(line, &Expect { bubble_id: &bubble_id, seq: 1, prev: LineHash::NONE }).unwrap();
         assert_eq!(sealer.judge(line), SealState::Own);
         assert_eq!(Sealer::beginning(key(2)).judge(line), SealState::OtherKey);
         assert_eq!(Sealer::new(key(1), LineHash([7; 16])).judge(line), SealState::Broken, "of another bubble");
@@ -276,7 +281,7 @@ mod tests {
     }
 
     fn judge_all(sealer: &Sealer, begins: bool, log: &[u8]) -> (SealState, usize) {
-        let mut scan = TailScan::new(sealer, begins);
+        let mut scan = TailScan::<Body>::new(sealer, begins);
         let _whole = log.split(|byte| *byte == b'\n').all(|line| line.is_empty() || scan.take(line));
         let judged = scan.finish().0;
         (judged.worst, judged.appends)
@@ -291,7 +296,7 @@ mod tests {
         let (bytes, hash) = append(2, 3, hash, Some(&later));
         log.extend(&bytes);
         assert_eq!(judge_all(&later, false, &log[tail_at..]), (SealState::Own, 1));
-        let mut scan = SealScan::new(later.key());
+        let mut scan = SealScan::<Body>::new(later.key());
         log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(|line| scan.take(line));
         assert_eq!(scan.finish(), (Judged { worst: SealState::Own, appends: 2 }, 0));
         assert_eq!(judge_all(&later, true, &log), (SealState::Own, 2));

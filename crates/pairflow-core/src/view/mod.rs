@@ -2,7 +2,6 @@
 
 pub mod brief;
 pub mod export;
-mod fields;
 mod foreign;
 pub mod inbox;
 pub mod ledger;
@@ -18,7 +17,7 @@ mod tone;
 pub mod waiting;
 mod words;
 
-pub use fields::{StateFields, TurnState};
+pub use crate::unit::{StateFields, TurnState};
 pub use foreign::ForeignNotice;
 pub use tone::Tone;
 pub use words::{UNCOUNTED, age, criterion, quoted, span, title, wrapped};

@@ -12,7 +12,7 @@ use crate::engine::{Control, EngineError, UserDirs};
 use crate::git::Workspace;
 use crate::limits::Limits;
 use crate::store::storage::{Guard, LockMode};
-use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError, insist_private};
+use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError};
 
 /// How long a process that was killed may live on in a child that it was just starting, and hold its locks.
 const LAST_BREATH: Duration = Duration::from_millis(300);
@@ -74,7 +74,7 @@ impl Engine {
 
     /// Fails if the state directory is not this user's alone.
     pub fn insist_private(&self) -> Result<(), EngineError> {
-        Ok(insist_private(&*self.disk, &self.dirs.state)?)
+        Ok(self.registry().insist_private()?)
     }
 
     /// Returns a handle without looking whether the bubble is there.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::foreign::onward;
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::git::GitError;
+use crate::git::{GitError, Head, Repo, head};
 use crate::store::StoreError;
 use crate::workspace::{Place, locate};
 
@@ -136,6 +136,15 @@ fn is_refusal(git: &GitError) -> bool {
     )
 }
 
+/// Returns the command line that creates a bubble from the branch of another one's worktree.
+fn anew(worktree: Option<&Path>) -> String {
+    let head = worktree.and_then(|path| Repo::locate(path).ok()).map(|repo| head(&repo.git_dir));
+    match head {
+        Some(Head::Branch(branch)) => format!("pairflow create --base {}", quoted(&branch)),
+        _ => "pairflow create".to_owned(),
+    }
+}
+
 fn of_store(store: &StoreError, error: &EngineError) -> Denial {
     let exit = match store {
         StoreError::Damaged { .. }
@@ -145,6 +154,7 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         StoreError::Missing { .. }
         | StoreError::Exists { .. }
         | StoreError::Foreign { .. }
+        | StoreError::OtherFormat { .. }
         | StoreError::StateShared { .. }
         | StoreError::StateOfOther { .. }
         | StoreError::TooLarge { .. } => REFUSED,
@@ -158,6 +168,7 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         }
         StoreError::Foreign { id, why } => Some(onward(id, why)),
         StoreError::Changed { id } => Some(format!("pairflow adopt {id}")),
+        StoreError::OtherFormat { found, read, worktree, .. } => (found < read).then(|| anew(worktree.as_deref())),
         StoreError::StateShared { path } => Some(format!("chmod go-w {}", quoted(&path.display().to_string()))),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::unit::Unit;
 
 use crate::local_socket::fitting;
-use crate::store::BubbleFiles;
+use crate::store::LogFiles;
 
 /// The control directory of a repository, `.pairflow/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,8 +43,8 @@ impl Control {
     }
 
     /// Returns the files of one bubble.
-    pub fn files(&self, id: &BubbleId) -> BubbleFiles {
-        BubbleFiles::new(&self.dir(), id)
+    pub fn files(&self, id: &BubbleId) -> LogFiles {
+        LogFiles::of::<Unit>(&self.dir(), id)
     }
 
     /// Returns the directory for sockets, process records and logs of one bubble's agents.

@@ -5,19 +5,19 @@
 //! durable up to its head, so its offset also says how much of the log was acknowledged.
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::log::Machine;
 use pairflow_core::log::line::LineHash;
 use pairflow_core::log::scan::Head;
 use pairflow_core::log::seal::SealKey;
 use pairflow_core::unit::Unit;
-use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
 
 use super::storage::Stat;
 
 /// What a cache says of a log.
 #[derive(Clone)]
-pub(super) struct Cache {
-    pub(super) unit: Unit,
+pub(super) struct Cache<M> {
+    pub(super) unit: M,
     pub(super) head: Head,
     ino: u64,
     mtime_ns: i64,
@@ -37,8 +37,6 @@ pub(super) enum By {
 /// No state is larger; what is, was not written by pairflow and is not read.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
-/// The number of the cache's own format.
-const FORMAT: u32 = 6;
 /// A state is only as good as the rules that made it.
 const WRITER: &str = env!("CARGO_PKG_VERSION");
 
@@ -58,13 +56,13 @@ struct Stored<U> {
 }
 
 #[derive(Deserialize)]
-struct StateFile {
-    cache: Stored<Unit>,
+struct StateFile<M> {
+    cache: Stored<M>,
 }
 
 /// Writes the content of `state.json`; `stat` is the log's, taken when it ended at `head`. Without a key it has no code.
-pub(super) fn encode(
-    unit: &Unit,
+pub(super) fn encode<M: Machine>(
+    unit: &M,
     head: &Head,
     stat: &Stat,
     key: Option<&SealKey>,
@@ -72,8 +70,8 @@ pub(super) fn encode(
     let Head { seq, offset, hash, last_len } = *head;
     let Stat { ino, mtime_ns, ctime_ns, .. } = *stat;
     let by = WRITER.to_owned();
-    let stored = Stored { v: FORMAT, by, seq, offset, head: hash, last_len, ino, mtime_ns, ctime_ns, unit };
-    let mut bytes = serde_json::to_vec(&StateFields::of(unit))?;
+    let stored = Stored { v: M::CACHE_FORMAT, by, seq, offset, head: hash, last_len, ino, mtime_ns, ctime_ns, unit };
+    let mut bytes = serde_json::to_vec(&unit.shown())?;
     bytes.pop();
     bytes.extend_from_slice(b",\"cache\":");
     serde_json::to_writer(&mut bytes, &stored)?;
@@ -85,13 +83,13 @@ pub(super) fn encode(
 }
 
 /// Reads `state.json`; nothing if it is not whole, not by this version, of another bubble, or without the key's code.
-pub(super) fn decode(bytes: &[u8], id: &BubbleId, by: &By) -> Option<Cache> {
+pub(super) fn decode<M: Machine>(bytes: &[u8], id: &BubbleId, by: &By) -> Option<Cache<M>> {
     let body = whole(bytes)?;
     if !by.wrote(body) {
         return None;
     }
-    let StateFile { cache } = serde_json::from_slice(bytes).ok()?;
-    let ours = cache.v == FORMAT && cache.by == WRITER && cache.unit.id == *id;
+    let StateFile::<M> { cache } = serde_json::from_slice(bytes).ok()?;
+    let ours = cache.v == M::CACHE_FORMAT && cache.by == WRITER && cache.unit.id() == id;
     let head = Head { seq: cache.seq, offset: cache.offset, hash: cache.head, last_len: cache.last_len };
     let Stored { unit, ino, mtime_ns, ctime_ns, .. } = cache;
     ours.then_some(Cache { unit, head, ino, mtime_ns, ctime_ns })
@@ -99,7 +97,7 @@ pub(super) fn decode(bytes: &[u8], id: &BubbleId, by: &By) -> Option<Cache> {
 
 /// What is to be said of a `state.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CacheStand {
+pub enum CacheStand<M = Unit> {
     /// There is none; it is made again from the log.
     Absent,
     /// Another version of pairflow wrote it; it is made again from the log.
@@ -109,7 +107,7 @@ pub enum CacheStand {
         /// The number of the last line that it knows.
         seq: u64,
         /// The state that it tells.
-        unit: Box<Unit>,
+        unit: Box<M>,
     },
     /// It was not written with this user's key; it is made again from the log.
     NotYours,
@@ -118,7 +116,7 @@ pub enum CacheStand {
 }
 
 /// Says what is to be thought of the bytes of a `state.json`.
-pub(super) fn judge(bytes: &[u8], id: &BubbleId, by: &By) -> CacheStand {
+pub(super) fn judge<M: Machine>(bytes: &[u8], id: &BubbleId, by: &By) -> CacheStand<M> {
     #[derive(Deserialize)]
     struct Outline {
         cache: Stored<serde::de::IgnoredAny>,
@@ -127,10 +125,10 @@ pub(super) fn judge(bytes: &[u8], id: &BubbleId, by: &By) -> CacheStand {
         return CacheStand::Wrong("it is broken, or was edited: its checksum does not fit");
     };
     match serde_json::from_slice::<Outline>(bytes) {
-        Ok(Outline { cache }) if cache.v != FORMAT || cache.by != WRITER => return CacheStand::OtherVersion,
+        Ok(Outline { cache }) if cache.v != M::CACHE_FORMAT || cache.by != WRITER => return CacheStand::OtherVersion,
         Ok(_) if !by.wrote(body) => return CacheStand::NotYours,
         Ok(_) => {}
-        Err(_) => return CacheStand::Wrong("it is no state of a bubble"),
+        Err(_) => return CacheStand::Wrong("it is no state of this log"),
     }
     match decode(bytes, id, by) {
         Some(Cache { unit, head, .. }) => CacheStand::Says { seq: head.seq, unit: Box::new(unit) },
@@ -172,7 +170,7 @@ fn ending(body: &[u8]) -> String {
     format!(",\"crc\":\"{:08x}\"}}\n", crc32c::crc32c(body))
 }
 
-impl Cache {
+impl<M> Cache<M> {
     /// Whether the cache was made for this very file.
     pub(super) fn is_of(&self, log: &Stat) -> bool {
         self.ino == log.ino

@@ -1,6 +1,6 @@
 //! What can go wrong with a log on disk, and what to do then.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
@@ -106,6 +106,18 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: LineError,
     },
+    /// Another version of pairflow wrote the log; nothing was changed.
+    #[error("{} has format {found}, and this pairflow reads format {read}; {}", path.display(), way_on(*found, *read, worktree.as_deref()))]
+    OtherFormat {
+        /// The log.
+        path: PathBuf,
+        /// The number of its format.
+        found: u32,
+        /// The number that this pairflow reads.
+        read: u32,
+        /// The worktree that belongs to it, if it is there.
+        worktree: Option<PathBuf>,
+    },
     /// The log ends in the remains of an append. Only `verify` reports it; the next command repairs it.
     #[error("{} ends in {len} bytes of an unfinished append, at byte {offset}; the next command sets them aside", path.display())]
     Torn {
@@ -166,6 +178,18 @@ pub enum StoreError {
     /// A file operation failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+/// Says what can be done about a log of another format.
+fn way_on(found: u32, read: u32, worktree: Option<&Path>) -> String {
+    match worktree {
+        _ if found > read => "update pairflow to go on with it".to_owned(),
+        Some(path) => format!(
+            "finish it with the pairflow that wrote it, or commit the work in {} and create a new bubble from that branch",
+            path.display()
+        ),
+        None => "finish it with the pairflow that wrote it, or create a new bubble".to_owned(),
+    }
 }
 
 fn by(holder: Option<u32>) -> String {

@@ -1,38 +1,40 @@
-//! Where the files of a bubble are.
+//! Where the files of a log are.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::log::Machine;
 
-/// The directory and the lock of one bubble beneath `.pairflow/`.
+/// The directory and the lock of one log beneath `.pairflow/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BubbleFiles {
-    /// `.pairflow/bubbles/<id>`
+pub struct LogFiles {
+    /// `.pairflow/bubbles/<id>` for a bubble.
     pub dir: PathBuf,
-    /// `.pairflow/locks/<id>.lock`
+    /// `.pairflow/locks/<id>.lock` for a bubble.
     pub lock: PathBuf,
 }
 
-impl BubbleFiles {
-    /// Returns the files of a bubble; `control` is the `.pairflow` directory.
-    pub fn new(control: &Path, id: &BubbleId) -> Self {
-        let dir = control.join("bubbles").join(id.as_str());
-        Self { dir, lock: control.join("locks").join(format!("{id}.lock")) }
+impl LogFiles {
+    /// Returns the files of the log called `id` of a machine; `control` is the `.pairflow` directory.
+    pub fn of<M: Machine>(control: &Path, id: &BubbleId) -> Self {
+        let dir = control.join(M::DIR).join(id.as_str());
+        Self { dir, lock: control.join("locks").join(format!("{id}.{}", M::LOCK)) }
     }
 
     /// Returns the root of the repository.
     pub fn repo(&self) -> &Path {
-        self.dir.ancestors().nth(3).expect("the directory of a bubble is made three levels below its repository")
+        self.dir.ancestors().nth(3).expect("the directory of a log is made three levels below its repository")
     }
 
     /// Returns the directories that must be real ones, and the repository's own.
     pub(super) fn own_dirs(&self) -> impl Iterator<Item = PathBuf> {
         let control = self.repo().join(".pairflow");
-        let below = ["bubbles", "locks", "runtime", "archive"].map(|name| control.join(name));
+        let logs = self.dir.parent().map(Path::to_owned);
+        let below = ["locks", "runtime", "archive"].map(|name| control.join(name));
         let runtime = control.join("runtime").join(self.dir.file_name().unwrap_or_default());
         let own = [self.dir.clone(), self.artifacts(), self.quarantine(), runtime];
-        std::iter::once(control).chain(below).chain(own)
+        std::iter::once(control).chain(logs).chain(below).chain(own)
     }
 
     /// Returns where the worktree of the bubble is: beside the repository, never where a log says.

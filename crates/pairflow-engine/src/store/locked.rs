@@ -4,9 +4,9 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineHash, MAX_LINE, encode_append};
 use pairflow_core::log::scan::{Head, MAX_APPEND, Torn};
 use pairflow_core::log::seal::Sealer;
-use pairflow_core::log::{Envelope, Event};
+use pairflow_core::log::{Envelope, Event, Machine, Payload};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::advance;
+use pairflow_core::unit::Unit;
 
 use super::error::StoreError;
 use super::log::Log;
@@ -17,10 +17,10 @@ use super::storage::{Guard, Handle, StorageError};
 use super::{cache, durable, mend};
 
 /// A log that nobody else can write.
-pub struct Locked {
-    log: Log,
+pub struct Locked<M = Unit> {
+    log: Log<M>,
     handle: Box<dyn Handle>,
-    loaded: Loaded,
+    loaded: Loaded<M>,
     repaired: Option<Repaired>,
     poisoned: bool,
     owner: Option<Owner>,
@@ -28,16 +28,16 @@ pub struct Locked {
 }
 
 /// Events that have become lines.
-pub(super) struct Stamped {
-    pub(super) envelopes: Vec<Envelope>,
+pub(super) struct Stamped<B> {
+    pub(super) envelopes: Vec<Envelope<B>>,
     pub(super) bytes: Vec<u8>,
     pub(super) head: Head,
     /// The hash of the first line.
     pub(super) first: LineHash,
 }
 
-impl Locked {
-    pub(super) fn new(log: Log, handle: Box<dyn Handle>, guard: Guard, loaded: Loaded) -> Self {
+impl<M: Machine> Locked<M> {
+    pub(super) fn new(log: Log<M>, handle: Box<dyn Handle>, guard: Guard, loaded: Loaded<M>) -> Self {
         Self { log, handle, loaded, repaired: None, poisoned: false, owner: None, _guard: guard }
     }
 
@@ -51,12 +51,12 @@ impl Locked {
     }
 
     /// Returns the state, and where the log ends.
-    pub fn loaded(&self) -> &Loaded {
+    pub fn loaded(&self) -> &Loaded<M> {
         &self.loaded
     }
 
     /// Gives up the lock and returns the state.
-    pub fn into_loaded(self) -> Loaded {
+    pub fn into_loaded(self) -> Loaded<M> {
         self.loaded
     }
 
@@ -68,7 +68,7 @@ impl Locked {
     /// Writes down what happened. When this returns, it survives a power loss; if it fails, nothing happened.
     ///
     /// One write, one sync. After a failure nothing more can be written: the log has to be locked and read anew.
-    pub fn append(&mut self, events: &[Event], at: Moment) -> Result<Vec<Envelope>, StoreError> {
+    pub fn append(&mut self, events: &[Event<M::Body>], at: Moment) -> Result<Vec<Envelope<M::Body>>, StoreError> {
         if self.poisoned {
             return Err(StoreError::Poisoned { path: self.log.files.transcript() });
         }
@@ -78,14 +78,14 @@ impl Locked {
     }
 
     /// Writes lines that continue the log.
-    pub(super) fn write(&mut self, stamped: Stamped) -> Result<Vec<Envelope>, StoreError> {
+    pub(super) fn write(&mut self, stamped: Stamped<M::Body>) -> Result<Vec<Envelope<M::Body>>, StoreError> {
         let written = self.handle.append(&stamped.bytes).and_then(|()| self.handle.sync_data());
         if let Err(source) = written {
             self.poisoned = true;
             return Err(StoreError::NotAppended { undone: self.undo(), source });
         }
         for envelope in &stamped.envelopes {
-            advance(&mut self.loaded.unit, envelope);
+            self.loaded.unit.advance(envelope);
         }
         self.loaded.head = stamped.head;
         self.save();
@@ -149,27 +149,27 @@ impl Locked {
     }
 }
 
-impl std::fmt::Debug for Locked {
+impl<M> std::fmt::Debug for Locked<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Locked").field("log", &self.log).field("head", &self.loaded.head).finish_non_exhaustive()
     }
 }
 
 /// Gives events their numbers, names and time, and makes them the lines of one append.
-pub(super) fn stamp(
-    events: &[Event],
+pub(super) fn stamp<B: Payload>(
+    events: &[Event<B>],
     at: Moment,
     id: &BubbleId,
     head: &Head,
     sealer: Option<&Sealer>,
-) -> Result<Stamped, StoreError> {
+) -> Result<Stamped<B>, StoreError> {
     let count = u32::try_from(events.len()).map_err(|_| StoreError::TooLarge { bytes: usize::MAX })?;
     let numbered = events.iter().zip(1..=count).map(|(event, n)| {
         let seq = head.seq + u64::from(n);
         let name = Envelope::name(seq, at);
         Envelope { seq, id: name, at, bubble_id: id.clone(), more: count - n, event: event.clone() }
     });
-    let envelopes: Vec<Envelope> = numbered.collect();
+    let envelopes: Vec<Envelope<B>> = numbered.collect();
     let last = envelopes.last().ok_or(StoreError::Nothing)?;
     let (bytes, hash, last_len) = encode_append(&envelopes, head.hash, sealer);
     let first = LineHash::of(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The log of one bubble: reading it, and getting to write it.
+//! The log of one machine: reading it, and getting to write it.
 //!
 //! Reading needs no lock. A reader that meets a writer sees the log as before the append, as after it, or with a torn
 //! tail, which it takes as before. Writing goes through [`Locked`], which the kernel frees when its holder dies.
@@ -11,15 +11,15 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::LineHash;
 use pairflow_core::log::scan::{End, Head, Scan};
 use pairflow_core::log::seal::{SealKey, Sealer};
-use pairflow_core::log::{Envelope, Event};
+use pairflow_core::log::{Envelope, Event, Machine};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Unit, advance, evolve};
+use pairflow_core::unit::Unit;
 
 use super::artifacts::Artifacts;
 use super::cache::{self, By, Cache};
 use super::durable;
 use super::error::StoreError;
-use super::files::BubbleFiles;
+use super::files::LogFiles;
 use super::locked::{Locked, stamp};
 use super::ownership::{Owner, Shown, first_line, places};
 use super::read::{self, Loaded, ReadError, Source};
@@ -31,21 +31,30 @@ const READER_PATIENCE: Duration = Duration::from_secs(2);
 /// How long `verify` waits for a writer.
 const VERIFY_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The log of one bubble.
+/// The log of one machine; of a bubble where nothing else is said.
 #[derive(Clone)]
-pub struct Log {
+pub struct Log<M = Unit> {
     pub(super) disk: Arc<dyn Storage>,
-    pub(super) files: BubbleFiles,
+    pub(super) files: LogFiles,
     pub(super) id: BubbleId,
     /// Who knows whose the log is; without it every log is one's own, and nothing is sealed.
     pub(super) registry: Option<Registry>,
     /// The cache as it was last read, with what was known of its file: the same file is not read twice.
-    known: Arc<Mutex<Option<(Stat, Cache)>>>,
+    known: Arc<Mutex<ReadCache<M>>>,
 }
+
+/// What a log holds, or was added to it.
+pub type Appended<M = Unit> = Vec<Envelope<<M as Machine>::Body>>;
+
+/// A cache, with what was known of its file when it was read.
+type ReadCache<M> = Option<(Stat, Cache<M>)>;
+
+/// An open log, and the cache beside it.
+type Opened<M> = (Box<dyn Handle>, Option<Cache<M>>);
 
 /// A log of which every byte was checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verified {
+pub struct Verified<M = Unit> {
     /// How many envelopes it has.
     pub envelopes: u64,
     /// How many bytes.
@@ -53,32 +62,32 @@ pub struct Verified {
     /// The hash of its last line, which stands for all of it.
     pub hash: LineHash,
     /// The state that it tells.
-    pub unit: Unit,
+    pub unit: M,
 }
 
-impl Log {
+impl<M: Machine> Log<M> {
     /// Names a log; nothing is read yet.
-    pub fn new(disk: Arc<dyn Storage>, files: BubbleFiles, id: BubbleId) -> Self {
+    pub fn new(disk: Arc<dyn Storage>, files: LogFiles, id: BubbleId) -> Self {
         Self { disk, files, id, registry: None, known: Arc::default() }
     }
 
     /// Has the log written and acted on only if it is a bubble of the user with this registry.
     pub fn owned(self, registry: Registry) -> Self {
-        Self { registry: Some(registry), ..self }
+        Self { registry: Some(registry.of::<M>()), ..self }
     }
 
-    /// Makes the log of a new bubble with its first append, in one step: there is never half a bubble.
-    pub fn create(&self, events: &[Event], at: Moment) -> Result<(Locked, Vec<Envelope>), StoreError> {
+    /// Makes a new log with its first append, in one step: there is never half of it.
+    pub fn create(&self, events: &[Event<M::Body>], at: Moment) -> Result<(Locked<M>, Appended<M>), StoreError> {
         self.create_after(events, at, || Ok(()))
     }
 
     /// Does the same, and `first` under the lock once it is known that there is no log yet.
     pub(super) fn create_after(
         &self,
-        events: &[Event],
+        events: &[Event<M::Body>],
         at: Moment,
         first: impl FnOnce() -> Result<(), StoreError>,
-    ) -> Result<(Locked, Vec<Envelope>), StoreError> {
+    ) -> Result<(Locked<M>, Appended<M>), StoreError> {
         let disk = &*self.disk;
         if let Some(why) = self.misplaced()? {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
@@ -99,7 +108,8 @@ impl Log {
             // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
             let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
         })?;
-        let unit = stamped.envelopes.iter().fold(Unit::new(self.id.clone()), evolve);
+        let mut unit = M::new(self.id.clone());
+        stamped.envelopes.iter().for_each(|envelope| unit.advance(envelope));
         let loaded = Loaded { unit, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
         let locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
         locked.save();
@@ -116,7 +126,7 @@ impl Log {
     }
 
     /// Reads the state. Writes nothing and takes no lock.
-    pub fn load(&self) -> Result<Loaded, StoreError> {
+    pub fn load(&self) -> Result<Loaded<M>, StoreError> {
         let (handle, cache) = self.open()?;
         match self.read(&*handle, cache) {
             Err(StoreError::Damaged { .. }) => {}
@@ -129,7 +139,7 @@ impl Log {
     }
 
     /// Reads the state, and writes the cache if it is missing or old and nobody is in the way.
-    pub fn refresh(&self) -> Result<Loaded, StoreError> {
+    pub fn refresh(&self) -> Result<Loaded<M>, StoreError> {
         let loaded = self.load()?;
         if loaded.from == Source::Cache || loaded.torn.is_some() || loaded.unterminated {
             return Ok(loaded);
@@ -142,7 +152,7 @@ impl Log {
     }
 
     /// Takes the lock, waiting for it at most as long as `patience`, and mends the end of the log if a crash tore it.
-    pub fn lock(&self, patience: Duration) -> Result<Locked, StoreError> {
+    pub fn lock(&self, patience: Duration) -> Result<Locked<M>, StoreError> {
         if self.disk.stat(&self.files.transcript())?.is_none() {
             return Err(self.missing());
         }
@@ -173,8 +183,9 @@ impl Log {
     ///
     /// The state is read from the log itself: what came along with a foreign log has no say. Fails for a log that cannot
     /// be adopted.
-    pub fn examine(&self) -> Result<Option<Shown>, StoreError> {
+    pub fn examine(&self) -> Result<Option<Shown<M>>, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        self.insist_on_format(&*handle)?;
         let Err(why) = self.standing_of(&*handle)? else { return Ok(None) };
         if !why.is_adoptable() {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
@@ -186,13 +197,17 @@ impl Log {
     /// Makes a foreign log this user's: `events` are its first lines here. The log has to be as it was shown.
     ///
     /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
-    pub fn adopt(&self, shown: &Shown, events: &[Event], at: Moment) -> Result<Locked, StoreError> {
+    pub fn adopt(&self, shown: &Shown<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
         self.take_over(self.hold(shown)?, events, at)
     }
 
     /// Makes a log this user's anew that has been shortened and else is theirs; nothing if it is not. `events` says what
     /// its first lines are in the state that is left.
-    pub fn take_up(&self, events: impl FnOnce(&Unit) -> Vec<Event>, at: Moment) -> Result<Option<Locked>, StoreError> {
+    pub fn take_up(
+        &self,
+        events: impl FnOnce(&M) -> Vec<Event<M::Body>>,
+        at: Moment,
+    ) -> Result<Option<Locked<M>>, StoreError> {
         let locked = self.hold_any()?;
         if !self.is_own_but_shortened(locked.handle())? {
             return Ok(None);
@@ -201,7 +216,7 @@ impl Log {
         self.take_over(locked, &events, at).map(Some)
     }
 
-    fn take_over(&self, mut locked: Locked, events: &[Event], at: Moment) -> Result<Locked, StoreError> {
+    fn take_over(&self, mut locked: Locked<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
         let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
         locked.mend()?;
         let beginning = key.clone().map(Sealer::beginning);
@@ -217,7 +232,7 @@ impl Log {
     /// it from the repositories in which it may have been. The log has to be as it was shown.
     pub fn settle_in<E: From<StoreError>>(
         &self,
-        shown: &Shown,
+        shown: &Shown<M>,
         bring: impl FnOnce(&[PathBuf]) -> Result<(), E>,
     ) -> Result<(), E> {
         let _locked = self.hold(shown)?;
@@ -236,7 +251,7 @@ impl Log {
     }
 
     /// Takes the lock on a foreign log that still is as it was shown.
-    fn hold(&self, shown: &Shown) -> Result<Locked, StoreError> {
+    fn hold(&self, shown: &Shown<M>) -> Result<Locked<M>, StoreError> {
         let locked = self.hold_any()?;
         let why = self.standing_of(locked.handle())?.err();
         if locked.loaded().head != shown.head || why.as_ref() != Some(&shown.why) {
@@ -246,7 +261,7 @@ impl Log {
     }
 
     /// Takes the lock on a log at its place, whose ever it is.
-    fn hold_any(&self) -> Result<Locked, StoreError> {
+    fn hold_any(&self) -> Result<Locked<M>, StoreError> {
         if let Some(why) = self.misplaced()? {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
@@ -262,7 +277,7 @@ impl Log {
     }
 
     /// Reads all envelopes, each of them verified. A torn tail is left out.
-    pub fn envelopes(&self) -> Result<Vec<Envelope>, StoreError> {
+    pub fn envelopes(&self) -> Result<Vec<Envelope<M::Body>>, StoreError> {
         let mut envelopes = Vec::new();
         self.visit(&mut |envelope| envelopes.push(envelope))?;
         Ok(envelopes)
@@ -271,7 +286,7 @@ impl Log {
     /// Hands over all envelopes, each of them verified, without keeping them. A torn tail is left out.
     ///
     /// If the log is damaged, the envelopes before the damage have been handed over already.
-    pub fn visit(&self, each: &mut impl FnMut(Envelope)) -> Result<End, StoreError> {
+    pub fn visit(&self, each: &mut impl FnMut(Envelope<M::Body>)) -> Result<End, StoreError> {
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
         let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
@@ -280,7 +295,7 @@ impl Log {
     }
 
     /// Checks every byte, with writers kept away; fails on any damage, a torn tail and a missing newline included.
-    pub fn verify(&self) -> Result<Verified, StoreError> {
+    pub fn verify(&self) -> Result<Verified<M>, StoreError> {
         if self.disk.stat(&self.files.transcript())?.is_none() {
             return Err(self.missing());
         }
@@ -293,8 +308,8 @@ impl Log {
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
         let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
-        let mut unit = Unit::new(self.id.clone());
-        let mut each = |envelope| advance(&mut unit, &envelope);
+        let mut unit = M::new(self.id.clone());
+        let mut each = |envelope| unit.advance(&envelope);
         let scanned = read::run(&*handle, stat.len, scan, &mut each).map_err(|error| self.told(error))?;
         let path = self.files.transcript();
         match scanned.end {
@@ -316,7 +331,7 @@ impl Log {
         Ok(durable::replace(&*self.disk, &path, bytes)?)
     }
 
-    /// Returns the bubble's artifacts.
+    /// Returns the artifacts beside it.
     pub fn artifacts(&self) -> Artifacts {
         Artifacts::new(Arc::clone(&self.disk), self.files.artifacts())
     }
@@ -327,7 +342,7 @@ impl Log {
     }
 
     /// Returns where its files are.
-    pub fn files(&self) -> &BubbleFiles {
+    pub fn files(&self) -> &LogFiles {
         &self.files
     }
 
@@ -349,14 +364,14 @@ impl Log {
     }
 
     /// Opens the log and reads the cache; the cache first, so that it is never newer than the log.
-    pub(super) fn open(&self) -> Result<(Box<dyn Handle>, Option<Cache>), StoreError> {
+    pub(super) fn open(&self) -> Result<Opened<M>, StoreError> {
         let cache = self.cache()?;
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         Ok((handle, cache))
     }
 
     /// Reads the cache; one that cannot be trusted, or is no file that can be read, is none.
-    pub(super) fn cache(&self) -> Result<Option<Cache>, StorageError> {
+    pub(super) fn cache(&self) -> Result<Option<Cache<M>>, StorageError> {
         let path = self.files.state();
         let stat = self.disk.stat(&path).ok().flatten();
         if stat.is_some_and(|stat| stat.len > cache::MOST_BYTES) {
@@ -388,7 +403,7 @@ impl Log {
         Ok(registry.key()?.map_or(By::NoOne, By::Holder))
     }
 
-    fn read(&self, handle: &dyn Handle, cache: Option<Cache>) -> Result<Loaded, StoreError> {
+    fn read(&self, handle: &dyn Handle, cache: Option<Cache<M>>) -> Result<Loaded<M>, StoreError> {
         let stat = handle.stat()?;
         let mut loaded = read::load(handle, &stat, &self.id, cache).map_err(|error| self.told(error))?;
         self.place(&mut loaded.unit);
@@ -398,6 +413,12 @@ impl Log {
     pub(super) fn told(&self, error: ReadError) -> StoreError {
         match error {
             ReadError::Damaged(damaged) => StoreError::damaged(self.files.transcript(), damaged),
+            ReadError::OtherFormat { found, read } => {
+                let worktree = self.files.worktree();
+                let there = self.disk.stat(&worktree).is_ok_and(|stat| stat.is_some());
+                let path = self.files.transcript();
+                StoreError::OtherFormat { path, found, read, worktree: there.then_some(worktree) }
+            }
             ReadError::Storage(error) => StoreError::Storage(error),
         }
     }
@@ -423,7 +444,7 @@ impl Log {
     }
 }
 
-impl std::fmt::Debug for Log {
+impl<M> std::fmt::Debug for Log<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Log").field("id", &self.id).field("dir", &self.files.dir).finish_non_exhaustive()
     }

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pairflow_core::log::Machine;
 use pairflow_core::log::scan::{Damaged, Head, Scan, Torn};
-use pairflow_core::unit::{StateName, Unit, advance};
+use pairflow_core::unit::Unit;
 
 use super::cache::Cache;
 use super::durable;
 use super::error::StoreError;
 use super::log::Log;
-use super::read::{self, ReadError};
+use super::read::{self, Loaded, ReadError};
 use super::storage::{Handle, LockMode, Stat, StorageError};
 
 /// What was mended when a log was locked.
@@ -32,15 +33,15 @@ pub enum Repaired {
 
 /// What a repair of a damaged log did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Salvage {
-    /// How many envelopes are left; with none the bubble is gone.
+pub struct Salvage<M = Unit> {
+    /// How many envelopes are left; with none the log is gone.
     pub envelopes: u64,
     /// How many bytes are left.
     pub bytes: u64,
     /// How many lines are given up.
     pub lost: u64,
     /// The state that is left; nothing without an envelope.
-    pub state: Option<StateName>,
+    pub state: Option<Box<M>>,
     /// What was wrong, if anything.
     pub damage: Option<Damaged>,
     /// The whole damaged log, as it was found.
@@ -50,17 +51,17 @@ pub struct Salvage {
 /// How the names of logs begin that were set aside.
 const SET_ASIDE: &str = "transcript-";
 
-/// The longest log that a repair reads; it holds all of it. No bubble has come near to that.
+/// The longest log that a repair reads; it holds all of it. No log has come near to that.
 const LARGEST: u64 = 1 << 30;
 
 /// How long a repair waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-impl Log {
+impl<M: Machine> Log<M> {
     /// Keeps the whole appends before the first damage, and moves the damaged log aside as it is.
     ///
     /// Meant for a person who was told of the damage: acknowledged messages may be given up.
-    pub fn repair(&self) -> Result<Salvage, StoreError> {
+    pub fn repair(&self) -> Result<Salvage<M>, StoreError> {
         if let Some(why) = self.misplaced()? {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
@@ -71,9 +72,9 @@ impl Log {
             drop(guard);
             // Nothing that needs a decision; what a crash left is mended by taking the lock.
             let locked = self.lock(PATIENCE)?;
-            let (head, state) = (locked.loaded().head, locked.loaded().unit.phase.name());
-            let (envelopes, bytes) = (head.seq, head.offset);
-            return Ok(Salvage { envelopes, bytes, lost: 0, state: Some(state), damage: None, moved: None });
+            let Loaded { unit, head, .. } = locked.into_loaded();
+            let (envelopes, bytes, state) = (head.seq, head.offset, Some(Box::new(unit)));
+            return Ok(Salvage { envelopes, bytes, lost: 0, state, damage: None, moved: None });
         };
         let moved = self.quarantine(&format!("{SET_ASIDE}{}", sound.damage.offset), "ndjson")?;
         self.salvage(&*handle, &sound.head, stat.len, &moved)?;
@@ -81,7 +82,7 @@ impl Log {
     }
 
     /// Says what a repair would keep of a damaged log and what it would give up; nothing if no damage is found.
-    pub fn salvageable(&self) -> Result<Option<Salvage>, StoreError> {
+    pub fn salvageable(&self) -> Result<Option<Salvage<M>>, StoreError> {
         let _guard = self.guard(LockMode::Shared, PATIENCE)?;
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
@@ -97,8 +98,14 @@ impl Log {
     }
 
     /// Finds the first damage, and what stands before it up to the end of the last whole append.
-    fn sound_part(&self, handle: &dyn Handle, stat: &Stat, cache: Option<&Cache>) -> Result<Option<Sound>, StoreError> {
-        let (len, full) = (stat.len, Scan::new(&self.id, read::acknowledged_to(cache, stat)));
+    fn sound_part(
+        &self,
+        handle: &dyn Handle,
+        stat: &Stat,
+        cache: Option<&Cache<M>>,
+    ) -> Result<Option<Sound<M>>, StoreError> {
+        let len = stat.len;
+        let full = Scan::<M::Body>::new(&self.id, read::acknowledged_to(cache, stat));
         let damage = match read::run(handle, len, full, &mut |_| {}) {
             Ok(_) => return Ok(None),
             Err(ReadError::Damaged(damage)) => damage,
@@ -106,8 +113,8 @@ impl Log {
         };
         // Up to the damaged line every line is sound, so this much is read without complaint.
         let sound = Scan::new(&self.id, 0);
-        let mut unit = Unit::new(self.id.clone());
-        let mut each = |envelope| advance(&mut unit, &envelope);
+        let mut unit = M::new(self.id.clone());
+        let mut each = |envelope| unit.advance(&envelope);
         let head = read::run(handle, damage.offset.min(len), sound, &mut each).map_err(|error| self.told(error))?.head;
         if len > LARGEST {
             return Err(StoreError::TooLargeToRepair { path: self.files.transcript(), bytes: len });
@@ -115,7 +122,7 @@ impl Log {
         let lines = copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
         let known = cache.filter(|cache| cache.is_of(stat)).map_or(0, |cache| cache.head.seq);
         let lost = u64::try_from(lines).unwrap_or(u64::MAX).max(known).saturating_sub(head.seq);
-        Ok(Some(Sound { damage, head, lost, state: (head.seq > 0).then(|| unit.phase.name()) }))
+        Ok(Some(Sound { damage, head, lost, state: (head.seq > 0).then(|| Box::new(unit)) }))
     }
 
     /// Copies the log aside, drops the cache that vouches for what is given up, and replaces the log by its good part.
@@ -135,22 +142,27 @@ impl Log {
 }
 
 /// What stands before the first damage of a log.
-struct Sound {
+struct Sound<M> {
     damage: Damaged,
     head: Head,
     lost: u64,
-    state: Option<StateName>,
+    state: Option<Box<M>>,
 }
 
-impl Sound {
-    fn salvage(self) -> Salvage {
+impl<M> Sound<M> {
+    fn salvage(self) -> Salvage<M> {
         let Self { damage, head, lost, state } = self;
         Salvage { envelopes: head.seq, bytes: head.offset, lost, state, damage: Some(damage), moved: None }
     }
 }
 
 /// Copies a torn tail into quarantine, durably, and returns where it is.
-pub(super) fn keep(log: &Log, handle: &dyn Handle, torn: Torn, seq: u64) -> Result<PathBuf, StorageError> {
+pub(super) fn keep<M: Machine>(
+    log: &Log<M>,
+    handle: &dyn Handle,
+    torn: Torn,
+    seq: u64,
+) -> Result<PathBuf, StorageError> {
     let bytes = copy(handle, torn.offset, torn.len)?;
     let stem = format!("{seq}-{}", torn.offset);
     let dir = log.files.quarantine();

@@ -1,4 +1,6 @@
-//! What a bubble has on disk: its log, the cache of its state, and its artifacts.
+//! What a machine has on disk: its log, the cache of its state, and its artifacts. Written once, for every [`Machine`].
+//!
+//! [`Machine`]: pairflow_core::log::Machine
 //!
 //! The log is the only truth. It is written by one holder of a kernel lock, one write and one sync for each command,
 //! and everything that was acknowledged survives the death of the process and of the machine. The cache is replaced
@@ -23,12 +25,11 @@ pub mod storage;
 pub use artifacts::{ArtifactError, Artifacts};
 pub use cache::CacheStand;
 pub use error::StoreError;
-pub use files::BubbleFiles;
+pub use files::LogFiles;
 pub use locked::Locked;
-pub use log::{Log, Verified};
+pub use log::{Appended, Log, Verified};
 pub use mend::{Repaired, Salvage};
 pub use ownership::{Foreign, Shown, Standing, seal_words};
-pub use place::insist_private;
 pub use read::{Loaded, Source};
 pub use real::RealDisk;
 pub(crate) use real::lock_holders;

@@ -4,21 +4,21 @@
 use std::time::{Duration, Instant};
 
 use pairflow_core::log::scan::{Head, Scan};
-use pairflow_core::log::{Envelope, Event};
+use pairflow_core::log::{Envelope, Event, Machine};
 use pairflow_core::time::Moment;
 
 use super::cache::{self, CacheStand};
 use super::durable;
 use super::error::StoreError;
 use super::locked::Locked;
-use super::log::Log;
+use super::log::{Appended, Log};
 use super::read;
 use super::storage::FileKind;
 
 /// How long a waiter waits at most before it looks again by itself.
 const AT_MOST: Duration = Duration::from_millis(250);
 
-impl Log {
+impl<M: Machine> Log<M> {
     /// Whether the bubble has a log. A disk that fails to tell does not pass for one that has none.
     pub fn is_there(&self) -> Result<bool, StoreError> {
         Ok(self.disk.stat(&self.files.transcript())?.is_some())
@@ -36,7 +36,7 @@ impl Log {
     }
 
     /// Says what is to be thought of `state.json`. Only reads.
-    pub fn state_file(&self) -> Result<CacheStand, StoreError> {
+    pub fn state_file(&self) -> Result<CacheStand<M>, StoreError> {
         let path = self.files.state();
         match self.disk.stat(&path)? {
             None => Ok(CacheStand::Absent),
@@ -52,7 +52,11 @@ impl Log {
     /// Hands over the envelopes that stand behind `head`, each of them verified, and returns where the log ends now.
     ///
     /// Returns nothing if the log does not go on from there: then it is another one, to be read from its beginning.
-    pub fn visit_after(&self, head: &Head, each: &mut impl FnMut(Envelope)) -> Result<Option<Head>, StoreError> {
+    pub fn visit_after(
+        &self,
+        head: &Head,
+        each: &mut impl FnMut(Envelope<M::Body>),
+    ) -> Result<Option<Head>, StoreError> {
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
         let goes_on = *head == Head::default() || (stat.len >= head.offset && read::ends_at(&*handle, head)?);
@@ -95,9 +99,9 @@ impl Log {
     pub fn create_configured(
         &self,
         config: &str,
-        events: &[Event],
+        events: &[Event<M::Body>],
         at: Moment,
-    ) -> Result<(Locked, Vec<Envelope>), StoreError> {
+    ) -> Result<(Locked<M>, Appended<M>), StoreError> {
         self.create_after(events, at, || self.put_config(config))
     }
 

@@ -6,15 +6,16 @@
 
 use std::path::PathBuf;
 
+use pairflow_core::log::Machine;
 use pairflow_core::log::line::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::{Head, Scan};
 use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
 use pairflow_core::unit::Unit;
 
 use super::error::StoreError;
-use super::files::BubbleFiles;
+use super::files::LogFiles;
 use super::log::Log;
-use super::read;
+use super::read::{self, ReadError};
 use super::registry::{Known, Registered, Registry};
 use super::storage::{Handle, StorageError};
 
@@ -89,9 +90,9 @@ pub enum Foreign {
 
 /// A foreign log as it is shown to the person who may adopt it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+pub struct Shown<M = Unit> {
     /// The state that the log itself tells.
-    pub unit: Unit,
+    pub unit: M,
     /// Where it ends. The hash of its last line stands for all of it.
     pub head: Head,
     /// Why it is foreign.
@@ -137,19 +138,31 @@ pub fn seal_words(seal: SealState) -> &'static str {
     }
 }
 
-impl Log {
+impl<M: Machine> Log<M> {
     /// Says whose the log is. Reads the end of it only.
     pub fn standing(&self) -> Result<Standing, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         match self.standing_of(&*handle)? {
             Ok(_) => Ok(Standing::Own),
             Err(why) => {
+                // Whose ever it is, nothing can be done with a log of another version.
+                self.insist_on_format(&*handle)?;
                 // What looks as if it had been replaced may be damaged, which is another thing to tell.
                 if matches!(why, Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. }) {
                     self.load()?;
                 }
                 Ok(Standing::Foreign(why))
             }
+        }
+    }
+
+    /// Fails for a log that another version of pairflow wrote.
+    pub(super) fn insist_on_format(&self, handle: &dyn Handle) -> Result<(), StoreError> {
+        let Some(line) = first_bytes(handle)? else { return Ok(()) };
+        match Scan::<M::Body>::new(&self.id, 0).feed(&line, &mut |_| {}).map_err(ReadError::from) {
+            Err(error @ ReadError::OtherFormat { .. }) => Err(self.told(error)),
+            // What else may be wrong with it is told when it is read.
+            _ => Ok(()),
         }
     }
 
@@ -169,7 +182,7 @@ impl Log {
             return Ok(Err(self.origin(registry, handle)?));
         };
         let expected = known.entry.first;
-        let why = match judge(registry.key()?, known, handle)? {
+        let why = match judge::<M>(registry.key()?, known, handle)? {
             Ok(owner) => return Ok(Ok(Some(owner))),
             Err(why) => why,
         };
@@ -186,7 +199,7 @@ impl Log {
     /// Judges every seal since the log was created or last adopted, and counts the appends before that.
     pub fn seals(&self, key: &SealKey) -> Result<(Judged, usize), StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        let mut scan = SealScan::new(key);
+        let mut scan = SealScan::<M::Body>::new(key);
         read::lines(&*handle, 0, &mut |line| {
             scan.take(line);
             true
@@ -198,7 +211,7 @@ impl Log {
     pub(super) fn is_own_but_shortened(&self, handle: &dyn Handle) -> Result<bool, StoreError> {
         let Some(registry) = &self.registry else { return Ok(true) };
         let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
-        Ok(entry.moving.is_empty() && judge(registry.key()?, Known { entry, head: None }, handle)?.is_ok())
+        Ok(entry.moving.is_empty() && judge::<M>(registry.key()?, Known { entry, head: None }, handle)?.is_ok())
     }
 
     /// Says where a log comes from that is not on record here.
@@ -233,7 +246,7 @@ impl Log {
             if there.iter().any(|one| same(&one)) {
                 continue;
             }
-            match judge(registry.key()?, known.clone(), handle)? {
+            match judge::<M>(registry.key()?, known.clone(), handle)? {
                 Ok(_) => return Ok(Ok(gone.iter().filter(same).cloned().collect())),
                 Err(why) => refused = refused.or(Some(why)),
             }
@@ -245,10 +258,10 @@ impl Log {
     /// Whether the log of a record is where it was. Only the absence of a log or that of another bubble shows that it
     /// is not; what cannot be read may be it.
     fn is_at(&self, entry: &Registered) -> bool {
-        let there = BubbleFiles::new(&entry.repo.join(".pairflow"), &entry.id).transcript();
+        let there = LogFiles::of::<M>(&entry.repo.join(".pairflow"), &entry.id).transcript();
         let other = |handle: &dyn Handle| -> Result<bool, StorageError> {
             let Some(line) = first_bytes(handle)? else { return Ok(false) };
-            let sound = Scan::new(&entry.id, 0).feed(&line, &mut |_| {}).is_ok();
+            let sound = Scan::<M::Body>::new(&entry.id, 0).feed(&line, &mut |_| {}).is_ok();
             Ok(sound && LineHash::of(&line[..line.len() - 1]) != entry.first)
         };
         match self.disk.open(&there) {
@@ -273,7 +286,11 @@ pub(super) fn places(records: &[Known]) -> Vec<PathBuf> {
 }
 
 /// Judges a log that is on record.
-fn judge(key: Option<SealKey>, known: Known, handle: &dyn Handle) -> Result<Result<Owner, Foreign>, StorageError> {
+fn judge<M: Machine>(
+    key: Option<SealKey>,
+    known: Known,
+    handle: &dyn Handle,
+) -> Result<Result<Owner, Foreign>, StorageError> {
     let Known { entry, head: known } = known;
     let Some(key) = key.filter(|key| key.id() == entry.key) else {
         return Ok(Err(Foreign::KeyLost { key: entry.key.clone() }));
@@ -293,7 +310,7 @@ fn judge(key: Option<SealKey>, known: Known, handle: &dyn Handle) -> Result<Resu
             return Ok(Ok(Owner { entry, sealer }));
         }
     }
-    let mut scan = TailScan::new(&sealer, known.is_none());
+    let mut scan = TailScan::<M::Body>::new(&sealer, known.is_none());
     read::lines(handle, begins, &mut |line| line.is_empty() || scan.take(line))?;
     let (judged, first) = scan.finish();
     // Without anything that is known, the log has to begin with this user's first line.

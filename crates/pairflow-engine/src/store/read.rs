@@ -1,19 +1,19 @@
 //! Reading a log from disk: as little of it as the cache allows, and in pieces.
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::Envelope;
-use pairflow_core::log::line::MAX_LINE;
+use pairflow_core::log::line::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
-use pairflow_core::unit::{Unit, advance};
+use pairflow_core::log::{Envelope, Machine, Payload};
+use pairflow_core::unit::Unit;
 
 use super::cache::Cache;
 use super::storage::{Handle, Stat, StorageError};
 
-/// A bubble as its log tells it.
+/// A state as its log tells it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct Loaded<M = Unit> {
     /// The state.
-    pub unit: Unit,
+    pub unit: M,
     /// After the last whole append.
     pub head: Head,
     /// The remains of an append that never counted, if there are any.
@@ -38,12 +38,16 @@ pub enum Source {
 /// Why a log could not be read.
 pub(super) enum ReadError {
     Damaged(Damaged),
+    OtherFormat { found: u32, read: u32 },
     Storage(StorageError),
 }
 
 impl From<Damaged> for ReadError {
     fn from(damaged: Damaged) -> Self {
-        Self::Damaged(damaged)
+        match damaged.reason {
+            LineError::OtherFormat { found, read } => Self::OtherFormat { found, read },
+            _ => Self::Damaged(damaged),
+        }
     }
 }
 
@@ -60,7 +64,12 @@ const PIECE: usize = 256 << 10;
 const NEVER_EMPTY: u64 = 1;
 
 /// Reads the state of a log, from the cache as far as it can be trusted.
-pub(super) fn load(log: &dyn Handle, stat: &Stat, id: &BubbleId, cache: Option<Cache>) -> Result<Loaded, ReadError> {
+pub(super) fn load<M: Machine>(
+    log: &dyn Handle,
+    stat: &Stat,
+    id: &BubbleId,
+    cache: Option<Cache<M>>,
+) -> Result<Loaded<M>, ReadError> {
     let acknowledged_to = acknowledged_to(cache.as_ref(), stat);
     let (head, mut unit, from) = match cache {
         Some(cache) if cache.is_exact(stat) => {
@@ -70,16 +79,16 @@ pub(super) fn load(log: &dyn Handle, stat: &Stat, id: &BubbleId, cache: Option<C
         Some(cache) if cache.is_of(stat) && stat.len > cache.head.offset && ends_at(log, &cache.head)? => {
             (cache.head, cache.unit, Source::Tail)
         }
-        _ => (Head::default(), Unit::new(id.clone()), Source::Log),
+        _ => (Head::default(), M::new(id.clone()), Source::Log),
     };
     let scan = Scan::resume(id, head, acknowledged_to);
-    let Scanned { head, end } = run(log, stat.len, scan, &mut |envelope| advance(&mut unit, &envelope))?;
+    let Scanned { head, end } = run(log, stat.len, scan, &mut |envelope| unit.advance(&envelope))?;
     let torn = if let End::Torn(torn) = end { Some(torn) } else { None };
     Ok(Loaded { unit, head, torn, unterminated: end == End::Unterminated, from })
 }
 
 /// Returns how much of a log is known to have been acknowledged.
-pub(super) fn acknowledged_to(cache: Option<&Cache>, stat: &Stat) -> u64 {
+pub(super) fn acknowledged_to<M>(cache: Option<&Cache<M>>, stat: &Stat) -> u64 {
     cache.filter(|cache| cache.is_of(stat)).map_or(NEVER_EMPTY, |cache| cache.head.offset.max(NEVER_EMPTY))
 }
 
@@ -92,11 +101,11 @@ pub(super) fn ends_at(log: &dyn Handle, head: &Head) -> Result<bool, StorageErro
 }
 
 /// Feeds a log to a scan, up to `len` bytes of it.
-pub(super) fn run(
+pub(super) fn run<B: Payload>(
     log: &dyn Handle,
     len: u64,
-    mut scan: Scan<'_>,
-    each: &mut impl FnMut(Envelope),
+    mut scan: Scan<'_, B>,
+    each: &mut impl FnMut(Envelope<B>),
 ) -> Result<Scanned, ReadError> {
     let left = usize::try_from(len.saturating_sub(scan.position())).unwrap_or(usize::MAX);
     let mut piece = vec![0; left.min(PIECE)];

@@ -10,9 +10,11 @@ use std::time::Duration;
 
 use pairflow_core::hash::{hex, sha256};
 use pairflow_core::ids::BubbleId;
+use pairflow_core::log::Machine;
 use pairflow_core::log::line::LineHash;
 use pairflow_core::log::scan::Head;
 use pairflow_core::log::seal::SealKey;
+use pairflow_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 use super::durable;
@@ -27,8 +29,10 @@ const MOST_BYTES: u64 = 64 << 10;
 /// The bubbles of one user on one machine.
 #[derive(Clone)]
 pub struct Registry {
-    disk: Arc<dyn Storage>,
-    state: PathBuf,
+    pub(super) disk: Arc<dyn Storage>,
+    pub(super) state: PathBuf,
+    /// The directory of the records in it.
+    records: &'static str,
     /// The key as it was last read, with what was known of its file: the same file is not read twice.
     known: Arc<Mutex<Option<(Stat, SealKey)>>>,
 }
@@ -64,9 +68,14 @@ pub struct Known {
 }
 
 impl Registry {
-    /// Names the registry in the state directory `state`.
+    /// Names the registry of bubbles in the state directory `state`.
     pub fn new(disk: Arc<dyn Storage>, state: PathBuf) -> Self {
-        Self { disk, state, known: Arc::default() }
+        Self { disk, state, records: Unit::DIR, known: Arc::default() }
+    }
+
+    /// Names the registry of another machine's logs in the same state directory.
+    pub(super) fn of<M: Machine>(self) -> Self {
+        Self { records: M::DIR, ..self }
     }
 
     /// Returns the user's key; nothing if there is none yet.
@@ -120,8 +129,8 @@ impl Registry {
     pub fn with_first(&self, id: &BubbleId, first: LineHash) -> Result<Vec<Known>, StorageError> {
         let mut found = Vec::new();
         let fits = |entry: &Registered| entry.first == first && entry.id == *id;
-        for dir in self.disk.list_dir(&self.bubbles())? {
-            let dir = self.bubbles().join(dir);
+        for dir in self.disk.list_dir(&self.dir())? {
+            let dir = self.dir().join(dir);
             // A record that cannot be read counts as none.
             let aside = self.read(&dir.join(aside_name(id, first))).unwrap_or_default();
             let aside = aside.and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
@@ -276,11 +285,11 @@ impl Registry {
     fn records(&self) -> Result<Vec<Vec<PathBuf>>, StorageError> {
         let is_record = |name: &String| !name.starts_with('.') && name.ends_with(".json");
         let of_one = |dir: String| {
-            let dir = self.bubbles().join(dir);
+            let dir = self.dir().join(dir);
             let names = self.disk.list_dir(&dir).unwrap_or_default();
             names.iter().filter(|name| is_record(name)).map(|name| dir.join(name)).collect()
         };
-        Ok(self.disk.list_dir(&self.bubbles())?.into_iter().map(of_one).collect())
+        Ok(self.disk.list_dir(&self.dir())?.into_iter().map(of_one).collect())
     }
 
     /// Reads a record; nothing if that is not possible.
@@ -321,13 +330,14 @@ impl Registry {
         }
     }
 
-    fn bubbles(&self) -> PathBuf {
-        self.state.join("bubbles")
+    /// Returns the directory of the records.
+    pub(super) fn dir(&self) -> PathBuf {
+        self.state.join(self.records)
     }
 
     fn dir_of(&self, repo: &Path) -> PathBuf {
         let place = sha256(repo.as_os_str().as_encoded_bytes());
-        self.bubbles().join(&place[..16])
+        self.dir().join(&place[..16])
     }
 
     fn record(&self, repo: &Path, id: &BubbleId, ending: &str) -> PathBuf {

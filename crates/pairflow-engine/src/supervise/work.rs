@@ -149,7 +149,7 @@ impl Supervisor {
     }
 }
 
-/// Whether trying again is of no use: the log is damaged, gone, or somebody else's.
+/// Whether trying again is of no use: the log is damaged, gone, somebody else's, or of another version.
 pub(super) fn is_for_good(error: &EngineError) -> bool {
     match error {
         EngineError::Store(store) => {
@@ -159,6 +159,7 @@ pub(super) fn is_for_good(error: &EngineError) -> bool {
                     | StoreError::Missing { .. }
                     | StoreError::Gone { .. }
                     | StoreError::Foreign { .. }
+                    | StoreError::OtherFormat { .. }
             )
         }
         EngineError::NoBubble { .. } => true,

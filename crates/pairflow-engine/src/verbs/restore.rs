@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::LineHash;
-use pairflow_core::log::scan::Scan;
+use pairflow_core::log::line::{LineError, LineHash};
+use pairflow_core::log::scan::{Damaged, Scan};
 use pairflow_core::unit::{Unit, advance};
 use pairflow_core::view::quoted;
 
@@ -76,7 +76,13 @@ fn examine(id: &BubbleId, archive: &Path, log: &[u8]) -> Result<(LineHash, Unit)
     let end = log.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("it has no line".to_owned()))?;
     let mut unit = Unit::new(id.clone());
     let mut scan = Scan::new(id, 0);
-    scan.feed(log, &mut |envelope| advance(&mut unit, &envelope)).map_err(|error| damaged(error.to_string()))?;
+    let refused = |error: Damaged| match error.reason {
+        LineError::OtherFormat { found, read } => {
+            StoreError::OtherFormat { path: archive.join("transcript.ndjson"), found, read, worktree: None }.into()
+        }
+        _ => damaged(error.to_string()),
+    };
+    scan.feed(log, &mut |envelope| advance(&mut unit, &envelope)).map_err(refused)?;
     Ok((LineHash::of(&log[..end]), unit))
 }
 

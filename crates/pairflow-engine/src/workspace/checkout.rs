@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
+use pairflow_core::unit::Unit;
 
 use super::error::WorkspaceError;
 use super::include::copy_included;
@@ -17,7 +18,7 @@ use super::prepare::{admin_dir, remove_worktree};
 use super::scratch::Scratch;
 use crate::git::{Call, GitError, Repo, Workspace, bring_to, changes, force_to, forget_index, observe};
 use crate::regular;
-use crate::store::BubbleFiles;
+use crate::store::LogFiles;
 
 const PREFIX: &str = ".checks-";
 /// The note that says for what the setup command ran last.
@@ -218,7 +219,7 @@ fn placed(repo: &Repo, like: &Workspace, path: PathBuf, git_dir: PathBuf) -> Wor
 
 /// Returns where the checkout of a bubble is, if it has one.
 pub(super) fn checkout_path(root: &Path, id: &BubbleId) -> PathBuf {
-    BubbleFiles::new(&root.join(".pairflow"), id).worktree().with_file_name(format!("{PREFIX}{id}"))
+    LogFiles::of::<Unit>(&root.join(".pairflow"), id).worktree().with_file_name(format!("{PREFIX}{id}"))
 }
 
 /// Makes the directory anew, and returns its git directory.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
+use pairflow_core::unit::Unit;
 
 use super::error::WorkspaceError;
 use crate::git::Repo;
-use crate::store::RealDisk;
 use crate::store::storage::{Guard, LockMode, Storage};
+use crate::store::{LogFiles, RealDisk};
 
 /// How long other commands may hold a lock: making a worktree of a large repository takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -22,7 +23,7 @@ pub fn worktrees_dir(repo: &Repo) -> PathBuf {
 
 /// Returns where the files of a bubble are, unless it was configured otherwise.
 pub fn default_path(repo: &Repo, id: &BubbleId) -> PathBuf {
-    crate::store::BubbleFiles::new(&repo.root.join(".pairflow"), id).worktree()
+    LogFiles::of::<Unit>(&repo.root.join(".pairflow"), id).worktree()
 }
 
 /// Waits until nobody else changes the list of worktrees. The kernel frees the lock if we die.

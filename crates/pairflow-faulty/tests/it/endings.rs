@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use pairflow_testkit::kill::{
-    Kills, Landing, Points, Verb, crowd, fail_in_turn, kill_adoptions, kill_at_random, kill_everywhere, kill_moves,
-    race_processes, race_threads,
+    Kills, Landing, Points, Verb, crowd, fail_in_turn, kill_adoptions, kill_at_random, kill_counting_at_random,
+    kill_counting_everywhere, kill_everywhere, kill_moves, race_processes, race_threads,
 };
 
 fn program() -> &'static Path {
@@ -65,6 +65,23 @@ fn a_failing_disk_gets_no_acknowledgement_and_changes_nothing() {
 fn a_process_that_is_killed_at_random_loses_nothing_and_leaves_no_half_command() {
     let histogram = kill_at_random(program(), Kills { total: 500, seed: 3, workers: 2 }).unwrap();
     assert!(histogram.total() >= 500 && histogram.at(Landing::BetweenWriteAndAck) > 0, "{histogram}");
+}
+
+/// A program that keeps the log of a machine that is no bubble.
+fn counter() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_counter-faulty"))
+}
+
+#[test]
+fn a_kill_at_any_operation_leaves_the_log_of_another_machine_as_before_or_as_after() {
+    let counts = kill_counting_everywhere(counter()).unwrap();
+    assert!(counts.kills > 20 && counts.counted > 2 && counts.counted < counts.kills, "{counts:?}");
+}
+
+#[test]
+fn processes_killed_in_the_middle_of_appends_lose_nothing_of_another_machine() {
+    let counts = kill_counting_at_random(counter(), 150, 5).unwrap();
+    assert!(counts.kills >= 150 && counts.counted > 0, "{counts:?}");
 }
 
 #[test]

@@ -6,9 +6,11 @@
 //! is the bubble as before or as after the command, and does the next command work?
 
 mod adoption;
+mod counting;
 mod judge;
 mod landing;
 mod placed;
+mod process;
 mod race;
 mod random;
 mod scene;
@@ -17,6 +19,7 @@ mod supervisor;
 mod verbs;
 
 pub use adoption::{Adoptions, kill_adoptions, kill_moves};
+pub use counting::{Counts, count, kill_counting_at_random, kill_counting_everywhere};
 pub use landing::{Histogram, Landing};
 pub use placed::{Placed, Points, WAYS, fail_everywhere, fail_in_turn, kill_everywhere};
 pub use race::{Raced, crowd, race_processes, race_threads};

@@ -1,15 +1,14 @@
 //! Kills at random moments: some at any time, some aimed at the moment when the log has just grown.
 
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::judge::{Told, heal, judge, judge_created};
 use super::landing::{Histogram, Landing};
+use super::process::{Aim, Ending, end};
 use super::scene::Scene;
 use super::stage::Stage;
 use super::verbs::Verb;
@@ -28,11 +27,6 @@ pub struct Kills {
 
 /// A log that is longer than this is left for a new one.
 const LONGEST: usize = 120;
-/// How long a process may take at most.
-const DEADLINE: Duration = Duration::from_secs(60);
-/// How long to wait before looking again whether the log has grown.
-const LOOK: Duration = Duration::from_micros(15);
-
 /// Kills processes of `program` until enough kills have landed, and checks every bubble after each.
 pub fn kill_at_random(program: &Path, kills: Kills) -> Result<Histogram, String> {
     let landed = AtomicU64::new(0);
@@ -65,14 +59,6 @@ struct Killer {
     times: BTreeMap<Verb, Duration>,
     histogram: Histogram,
     runs: u64,
-}
-
-/// A process that was ended.
-struct Ending {
-    killed: bool,
-    code: Option<i32>,
-    said: bool,
-    took: Duration,
 }
 
 impl Killer {
@@ -185,78 +171,5 @@ impl Killer {
             (false, false) => Landing::BeforeFirstWrite,
         };
         self.histogram.count(verb, landing);
-    }
-}
-
-/// When a process is killed.
-enum Aim {
-    /// After this time.
-    After(Duration),
-    /// As soon as this file has another size than this, and then after a moment.
-    OnGrowth(PathBuf, u64, Duration),
-    /// As soon as it begins to answer.
-    OnAnswer,
-    /// Not at all, to learn how long it takes.
-    Never,
-}
-
-impl Aim {
-    fn draw(rng: &mut Rng, usual: Option<Duration>, file: &Path, size: u64) -> Self {
-        let Some(usual) = usual else { return Self::Never };
-        let micros = usize::try_from(usual.as_micros()).unwrap_or(usize::MAX);
-        match rng.below(20) {
-            0 => Self::OnAnswer,
-            1..=4 => Self::OnGrowth(file.to_owned(), size, Duration::ZERO),
-            5..=8 => Self::OnGrowth(file.to_owned(), size, Duration::from_micros(rng.below(600) as u64)),
-            _ => Self::After(Duration::from_micros(rng.below(micros) as u64)),
-        }
-    }
-}
-
-fn end(mut command: std::process::Command, aim: &Aim) -> std::io::Result<Ending> {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-    let began = Instant::now();
-    let mut said = false;
-    match aim {
-        Aim::After(delay) => std::thread::sleep(*delay),
-        Aim::OnGrowth(file, size, delay) => {
-            while !grown(file, *size) && child.try_wait()?.is_none() && began.elapsed() < DEADLINE {
-                std::thread::sleep(LOOK);
-            }
-            std::thread::sleep(*delay);
-        }
-        Aim::OnAnswer => said = first_byte(&mut child)?,
-        Aim::Never => return gather(child, began, said),
-    }
-    child.kill()?;
-    gather(child, began, said)
-}
-
-/// Waits for the first byte of an answer, and takes it.
-fn first_byte(child: &mut Child) -> std::io::Result<bool> {
-    let Some(out) = &mut child.stdout else { return Ok(false) };
-    Ok(out.read(&mut [0])? == 1)
-}
-
-fn gather(child: Child, began: Instant, said: bool) -> std::io::Result<Ending> {
-    let output = child.wait_with_output()?;
-    let killed = output.status.signal() == Some(9);
-    let said = said || output.stdout.ends_with(b"\n");
-    Ok(Ending { killed, code: output.status.code(), said, took: began.elapsed() })
-}
-
-fn grown(file: &Path, size: u64) -> bool {
-    std::fs::metadata(file).is_ok_and(|meta| meta.is_dir() || meta.len() != size)
-}
-
-impl Ending {
-    fn told(&self) -> Told {
-        match self.code {
-            Some(0) => Told::Done,
-            Some(1 | 4) => Told::Refused,
-            Some(_) => Told::Failed,
-            None if self.said => Told::Done,
-            None => Told::Nothing,
-        }
     }
 }

@@ -45,7 +45,7 @@ impl Scene {
             confirmed: "no_tests".to_owned(),
             identity: None,
         };
-        let log = Log::new(engine.disk.clone(), Control::of(repo).files(&id), id.clone()).owned(engine.registry());
+        let log: Log = Log::new(engine.disk.clone(), Control::of(repo).files(&id), id.clone()).owned(engine.registry());
         log.create(&create(created), engine.clock.now()).map_err(|error| error.to_string())?;
         let bubble = engine.bubble(repo, &id).map_err(|error| error.to_string())?;
         let mut scene = Self { bubble, witness: Witness::new(id), tokens: BTreeMap::new() };

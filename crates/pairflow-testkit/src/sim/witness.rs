@@ -1,4 +1,4 @@
-//! What someone who only watches the transcript knows of a bubble.
+//! What someone who only watches a log knows of its machine.
 //!
 //! The witness reads the bytes itself, without the store: it remembers every byte that was ever acknowledged, follows
 //! the chain from where it left off, and folds the state on its own. Whatever the store says is compared with this.
@@ -7,16 +7,16 @@ use std::collections::HashSet;
 
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::scan::{End, Head, Scan};
-use pairflow_core::log::{Envelope, Key};
-use pairflow_core::unit::{Unit, evolve};
+use pairflow_core::log::{Envelope, Key, Machine, Payload};
+use pairflow_core::unit::Unit;
 
-/// The log of one bubble as it was seen from outside.
+/// One log as it was seen from outside.
 #[derive(Debug, Clone)]
-pub struct Witness {
+pub struct Witness<M: Machine = Unit> {
     /// The state that the seen lines tell.
-    pub unit: Unit,
+    pub unit: M,
     /// Every envelope seen.
-    pub log: Vec<Envelope>,
+    pub log: Vec<Envelope<M::Body>>,
     bytes: Vec<u8>,
     head: Head,
     /// How much of it was acknowledged.
@@ -33,11 +33,11 @@ pub struct News {
     pub end: End,
 }
 
-impl Witness {
+impl<M: Machine> Witness<M> {
     /// Knows nothing yet.
     pub fn new(id: BubbleId) -> Self {
         Self {
-            unit: Unit::new(id),
+            unit: M::new(id),
             log: Vec::new(),
             bytes: Vec::new(),
             head: Head::default(),
@@ -57,7 +57,7 @@ impl Witness {
             return Err(format!("the transcript lost bytes: {} were there, {} are", self.bytes.len(), bytes.len()));
         }
         let before = self.log.len();
-        let id = self.unit.id.clone();
+        let id = self.unit.id().clone();
         let scan = Scan::resume(&id, self.head, self.firm.0.offset);
         let fresh = bytes.get(self.bytes.len()..).unwrap_or_default();
         let mut found = Vec::new();
@@ -84,7 +84,8 @@ impl Witness {
         self.head = head;
         self.bytes.truncate(head.offset as usize);
         self.log.truncate(count);
-        self.unit = self.log.iter().fold(Unit::new(self.unit.id.clone()), evolve);
+        self.unit = M::new(self.unit.id().clone());
+        self.log.iter().for_each(|envelope| self.unit.advance(envelope));
         self.keys = self.log.iter().filter_map(|envelope| envelope.event.key.clone()).collect();
     }
 
@@ -103,7 +104,7 @@ impl Witness {
         self.log.is_empty()
     }
 
-    fn take(&mut self, envelope: Envelope) -> Result<(), String> {
+    fn take(&mut self, envelope: Envelope<M::Body>) -> Result<(), String> {
         let number = self.log.len() as u64 + 1;
         if envelope.seq != number {
             return Err(format!("record {} stands where {number} belongs", envelope.seq));
@@ -113,14 +114,17 @@ impl Witness {
         {
             return Err(format!("record {number} repeats the key {}", key.0));
         }
-        let unit = std::mem::replace(&mut self.unit, Unit::new(envelope.bubble_id.clone()));
-        self.unit = evolve(unit, &envelope);
+        self.unit.advance(&envelope);
         self.log.push(envelope);
         Ok(())
     }
 }
 
-fn run(mut scan: Scan<'_>, bytes: &[u8], each: &mut impl FnMut(Envelope)) -> Result<(Head, End), String> {
+fn run<B: Payload>(
+    mut scan: Scan<'_, B>,
+    bytes: &[u8],
+    each: &mut impl FnMut(Envelope<B>),
+) -> Result<(Head, End), String> {
     let taken = scan.feed(bytes, each).map_err(|damage| damage.to_string())?;
     let scanned = scan.finish(&bytes[taken..], each).map_err(|damage| damage.to_string())?;
     Ok((scanned.head, scanned.end))

@@ -3,6 +3,7 @@
 mod adopted;
 mod configured;
 mod fold;
+mod machine;
 mod notices;
 mod people;
 mod turns;

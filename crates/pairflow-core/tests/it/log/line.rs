@@ -36,7 +36,7 @@ fn a_line_has_the_fields_of_the_protocol_in_a_fixed_order() {
     event.refs = vec!["artifact://round-001.diff".to_owned()];
     event.in_reply_to = Some(MsgId("msg_20261106_000".to_owned()));
     event.key = Some(Key("abc".to_owned()));
-    insta::assert_snapshot!(written(event), @r#"{"seq":1,"id":"msg_20261106_001","ts":"2026-11-06T21:20:00.000Z","bubble_id":"login-race","sender":"orchestrator","recipient":"human","type":"HUMAN_QUESTION","round":1,"payload":{"question":"Which one?","kind":"question"},"refs":["artifact://round-001.diff"],"up":5000,"in_reply_to":"msg_20261106_000","key":"abc","prev":"00000000000000000000000000000000","crc":"12d7db4f"}"#);
+    insta::assert_snapshot!(written(event), @r#"{"seq":1,"id":"msg_20261106_001","ts":"2026-11-06T21:20:00.000Z","bubble_id":"login-race","sender":"orchestrator","recipient":"human","type":"HUMAN_QUESTION","round":1,"payload":{"question":"Which one?","kind":"question"},"refs":["artifact://round-001.diff"],"up":5000,"format":2,"in_reply_to":"msg_20261106_000","key":"abc","prev":"00000000000000000000000000000000","crc":"c7c00a27"}"#);
 }
 
 #[test]
@@ -44,6 +44,38 @@ fn fields_that_say_nothing_are_left_out() {
     let line = written(question("?"));
     for name in ["in_reply_to", "key", "more", "nth"] {
         assert!(!line.contains(&format!("\"{name}\"")), "{name} in {line}");
+    }
+}
+
+#[test]
+fn the_first_line_alone_names_the_format() {
+    let mut maker = Maker::default();
+    maker.append(&[question("one"), question("two")]);
+    maker.append(&[question("three")]);
+    let text = String::from_utf8(maker.bytes).unwrap();
+    assert_eq!(text.lines().map(|line| line.contains(",\"format\":2")).collect::<Vec<_>>(), [true, false, false]);
+}
+
+#[test]
+fn a_log_of_another_format_is_told_apart_before_anything_else_is_understood() {
+    let line = open(question("?"));
+    let other = |format: &str| {
+        let changed = line.replace(",\"format\":2", format).replace("\"HUMAN_QUESTION\"", "\"OF_ANOTHER_TIME\"");
+        read(&seal(&changed)).unwrap_err()
+    };
+    assert_eq!(other(""), LineError::OtherFormat { found: 1, read: 2 });
+    assert_eq!(other(",\"format\":1"), LineError::OtherFormat { found: 1, read: 2 });
+    assert_eq!(other(",\"format\":3"), LineError::OtherFormat { found: 3, read: 2 });
+    for wrong in [",\"format\":2", ",\"format\":\"2\"", ",\"format\":-1", ",\"format\":2,\"format\":2"] {
+        assert!(matches!(other(wrong), LineError::NotAnEnvelope { .. }), "{wrong}");
+    }
+}
+
+#[test]
+fn a_format_that_is_no_number_is_not_read_over() {
+    for wrong in ["\"2\"", "2.5", "[2]", "{}"] {
+        let line = open(question("?")).replace("\"format\":2", &format!("\"format\":{wrong}"));
+        assert!(matches!(read(&seal(&line)), Err(LineError::NotAnEnvelope { .. })), "{wrong}");
     }
 }
 
@@ -180,7 +212,10 @@ fn lines_of_one_append_count_down_and_say_which_one_they_are() {
     let text = String::from_utf8(maker.bytes.clone()).unwrap();
     let ends: Vec<&str> =
         text.lines().map(|line| line[line.find("\"up\"").unwrap()..].split(",\"prev").next().unwrap()).collect();
-    assert_eq!(ends, ["\"up\":5000,\"more\":2", "\"up\":5000,\"more\":1,\"nth\":1", "\"up\":5000,\"nth\":2"]);
+    assert_eq!(
+        ends,
+        ["\"up\":5000,\"format\":2,\"more\":2", "\"up\":5000,\"more\":1,\"nth\":1", "\"up\":5000,\"nth\":2"]
+    );
 }
 
 fn party() -> impl Strategy<Value = Party> {

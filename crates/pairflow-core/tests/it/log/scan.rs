@@ -1,10 +1,11 @@
 //! A whole log: which appends count, where it is torn, and where it is damaged.
 
+use pairflow_core::log::Body;
 use pairflow_core::log::line::{Expect, LineError, LineHash, MAX_LINE, decode};
 use pairflow_core::log::scan::{Damaged, End, Head, MAX_APPEND, Scan, Torn, scan};
 use proptest::prelude::*;
 
-use crate::support::log_samples::{Maker, bubble, question, warning};
+use crate::support::log_samples::{Maker, bubble, question, seal, warning};
 
 /// Three appends: one line, three lines, one line.
 fn sample() -> Maker {
@@ -17,6 +18,23 @@ fn sample() -> Maker {
 
 fn end(bytes: &[u8], acknowledged_to: u64) -> Result<End, Damaged> {
     scan(&bubble(), bytes, acknowledged_to).map(|(_, scanned)| scanned.end)
+}
+
+#[test]
+fn a_log_of_another_format_is_refused_as_such_and_never_as_torn_or_damaged() {
+    let text = String::from_utf8(sample().bytes).unwrap();
+    for (number, found) in [("", 1), (",\"format\":1", 1), (",\"format\":9", 9)] {
+        let old = text.lines().next().unwrap().replace(",\"format\":2", number);
+        let first = seal(&old[..old.len() - 18]);
+        for acknowledged_to in [0, 1, text.len() as u64] {
+            let damaged = scan(&bubble(), &first, acknowledged_to).unwrap_err();
+            assert_eq!((damaged.line, damaged.reason), (1, LineError::OtherFormat { found, read: 2 }));
+        }
+    }
+    // Without its first line it is not an old log but a damaged one.
+    let rest = text.split_once('\n').unwrap().1;
+    let damaged = scan(&bubble(), rest.as_bytes(), 1).unwrap_err();
+    assert_eq!(damaged.reason, LineError::Gap { expected: 1, found: 2 });
 }
 
 #[test]
@@ -226,7 +244,7 @@ fn garbage_without_end_is_torn_up_to_the_size_of_an_append_and_damage_beyond() {
     for (len, torn) in [(MAX_LINE + 10, true), (MAX_APPEND - 10, true), (MAX_APPEND + MAX_LINE + 10, false)] {
         let bytes = [maker.bytes.as_slice(), &vec![b'x'; len]].concat();
         let bubble = bubble();
-        let mut scan = Scan::new(&bubble, 0);
+        let mut scan = Scan::<Body>::new(&bubble, 0);
         let mut rest: Vec<u8> = Vec::new();
         let fed = bytes.chunks(1 << 18).try_for_each(|piece| {
             rest.extend_from_slice(piece);
@@ -262,7 +280,7 @@ fn every_flipped_bit_of_a_log_of_64_kib_is_found_in_its_line() {
 fn found(bytes: &[u8], start: usize, expect: &Expect<'_>) -> bool {
     let line = &bytes[start..];
     let len = memchr::memchr(b'\n', line).unwrap_or(line.len());
-    decode(&line[..len], expect).is_err()
+    decode::<Body>(&line[..len], expect).is_err()
 }
 
 #[test]

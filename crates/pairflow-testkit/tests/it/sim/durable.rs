@@ -37,7 +37,7 @@ fn prepared() -> SimDisk {
         confirmed: "no_tests".to_owned(),
         identity: None,
     };
-    let log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id), id)
+    let log: Log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id), id)
         .owned(Registry::new(Arc::new(disk.clone()), STATE.into()));
     drop(log.create(&create(created), pairflow_engine::clock::Clock::now(&SimClock::new())).unwrap());
     let bubble = bubble_on(disk.clone());

@@ -37,7 +37,7 @@ fn running() -> SimDisk {
         confirmed: "no_tests".to_owned(),
         identity: None,
     };
-    let log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id()), id())
+    let log: Log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id()), id())
         .owned(Registry::new(Arc::new(disk.clone()), "/own".into()));
     log.create(&create(created), SimClock::new().now()).unwrap();
     let workspace = Workspace {

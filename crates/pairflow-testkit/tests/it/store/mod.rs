@@ -2,6 +2,7 @@
 
 mod cache;
 mod faults;
+mod ownership;
 mod power_loss;
 mod real_disk;
 mod repair;

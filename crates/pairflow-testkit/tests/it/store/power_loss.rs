@@ -2,25 +2,32 @@
 
 use std::sync::Arc;
 
+use pairflow_core::unit::Unit;
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
-use pairflow_testkit::store::{goes_on, log_on, lose_power, moment, question};
+use pairflow_testkit::store::{Counter, Sample, goes_on, log_on, lose_power, moment};
 
 #[test]
 fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
     // `cargo xtask soak` goes on from there.
-    lose_power(0..2_000);
+    lose_power::<Unit>(0..2_000);
+    lose_power::<Counter>(0..2_000);
 }
 
 #[test]
 fn a_bubble_is_created_whole_or_not_at_all() {
+    create_and_lose_power::<Unit>();
+    create_and_lose_power::<Counter>();
+}
+
+fn create_and_lose_power<M: Sample>() {
     for at in 1..=40 {
         for seed in 0..40 {
             let disk = SimDisk::new();
             let dying = FaultyDisk::new(Arc::new(disk.clone()), at, Fault::Crash);
-            let events = [question("first"), question("second")];
-            let created = log_on(dying).create(&events, moment(0)).is_ok();
+            let events = [M::event("first"), M::event("second")];
+            let created = log_on::<M>(dying).create(&events, moment(0)).is_ok();
             disk.crash(seed);
-            let log = log_on(disk.clone());
+            let log = log_on::<M>(disk.clone());
             match log.load() {
                 Ok(loaded) => assert_eq!(loaded.head.seq, 2),
                 Err(error) => {

@@ -6,14 +6,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pairflow_core::unit::Unit;
 use pairflow_engine::store::storage::LockMode;
 use pairflow_engine::store::{
-    ArtifactError, Artifacts, BubbleFiles, Log, RealDisk, Repaired, Source, Storage, StoreError,
+    ArtifactError, Artifacts, Log, LogFiles, RealDisk, Repaired, Source, Storage, StoreError,
 };
 use pairflow_testkit::store::{NOW, agree, bubble, goes_on, moment, question};
 
 fn real_log(root: &Path) -> Log {
-    Log::new(Arc::new(RealDisk), BubbleFiles::new(&root.join(".pairflow"), &bubble()), bubble())
+    Log::new(Arc::new(RealDisk), LogFiles::of::<Unit>(&root.join(".pairflow"), &bubble()), bubble())
 }
 
 fn created(root: &Path) -> Log {

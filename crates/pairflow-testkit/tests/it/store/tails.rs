@@ -2,22 +2,25 @@
 
 use pairflow_core::log::Envelope;
 use pairflow_core::log::line::{LineError, MAX_LINE};
+use pairflow_core::unit::Unit;
 use pairflow_engine::store::{Repaired, Source, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
-use pairflow_testkit::store::{NOW, agree, bubble, files, goes_on, log_on, moment, prepared, question, transcript};
+use pairflow_testkit::store::{
+    Counter, NOW, Sample, agree, bubble, files, fold, goes_on, log_on, moment, prepared, transcript,
+};
 
 /// A log whose last append has one line; returns the disk without that append in its cache, and where it begins.
-fn sample() -> (SimDisk, Vec<Envelope>, usize) {
-    let (disk, mut acked) = prepared(2);
-    let log = log_on(disk.clone());
-    let (cache, start) = (read(&disk, "state.json"), read(&disk, "transcript.ndjson").len());
-    acked.extend(log.lock(NOW).unwrap().append(&[question("the last one")], moment(9)).unwrap());
-    disk.plant(&files().state(), &cache);
+fn sample<M: Sample>() -> (SimDisk, Vec<Envelope<M::Body>>, usize) {
+    let (disk, mut acked) = prepared::<M>(2);
+    let log = log_on::<M>(disk.clone());
+    let (cache, start) = (read::<M>(&disk, "state.json"), read::<M>(&disk, "transcript.ndjson").len());
+    acked.extend(log.lock(NOW).unwrap().append(&[M::event("the last one")], moment(9)).unwrap());
+    disk.plant(&files::<M>().state(), &cache);
     (disk, acked, start)
 }
 
-fn read(disk: &SimDisk, name: &str) -> Vec<u8> {
-    disk.read(&files().dir.join(name)).unwrap().unwrap()
+fn read<M: Sample>(disk: &SimDisk, name: &str) -> Vec<u8> {
+    disk.read(&files::<M>().dir.join(name)).unwrap().unwrap()
 }
 
 fn garbage() -> Vec<Vec<u8>> {
@@ -29,15 +32,20 @@ fn garbage() -> Vec<Vec<u8>> {
 
 #[test]
 fn a_last_record_cut_at_any_byte_is_set_aside_and_everything_before_it_stays() {
-    let (disk, acked, start) = sample();
-    let bytes = read(&disk, "transcript.ndjson");
+    cut_last_record::<Unit>();
+    cut_last_record::<Counter>();
+}
+
+fn cut_last_record<M: Sample>() {
+    let (disk, acked, start) = sample::<M>();
+    let bytes = read::<M>(&disk, "transcript.ndjson");
     let before = &acked[..acked.len() - 1];
     for len in start..bytes.len() - 1 {
         for waste in garbage() {
             let disk = disk.fork();
             let harmed = [&bytes[..len], &waste].concat();
-            disk.overwrite(&transcript(), &harmed);
-            let log = log_on(disk.clone());
+            disk.overwrite(&transcript::<M>(), &harmed);
+            let log = log_on::<M>(disk.clone());
             let locked = log.lock(NOW).unwrap();
             match locked.repaired() {
                 None => assert_eq!(harmed.len(), start),
@@ -48,41 +56,51 @@ fn a_last_record_cut_at_any_byte_is_set_aside_and_everything_before_it_stays() {
                 }
             }
             drop(locked);
-            assert_eq!(read(&disk, "transcript.ndjson"), bytes[..start]);
-            assert_eq!(log.load().unwrap().unit, pairflow_testkit::store::fold(before));
+            assert_eq!(read::<M>(&disk, "transcript.ndjson"), bytes[..start]);
+            assert_eq!(log.load().unwrap().unit, fold::<M>(before));
         }
     }
 }
 
 #[test]
 fn the_same_cut_of_an_acknowledged_record_stops_writes_and_changes_nothing() {
-    let (disk, _, start) = sample();
-    let bytes = read(&disk, "transcript.ndjson");
-    drop(log_on(disk.clone()).lock(NOW).unwrap());
+    cut_acknowledged_record::<Unit>();
+    cut_acknowledged_record::<Counter>();
+}
+
+fn cut_acknowledged_record<M: Sample>() {
+    let (disk, _, start) = sample::<M>();
+    let bytes = read::<M>(&disk, "transcript.ndjson");
+    drop(log_on::<M>(disk.clone()).lock(NOW).unwrap());
     for len in start..bytes.len() - 1 {
         let disk = disk.fork();
-        disk.overwrite(&transcript(), &bytes[..len]);
-        let log = log_on(disk.clone());
+        disk.overwrite(&transcript::<M>(), &bytes[..len]);
+        let log = log_on::<M>(disk.clone());
         for error in [log.load().unwrap_err(), log.lock(NOW).unwrap_err(), log.verify().unwrap_err()] {
             let StoreError::Damaged { offset, .. } = &error else { panic!("cut at {len}: {error}") };
             assert_eq!(*offset, start as u64);
             assert!(error.to_string().contains("pairflow doctor --repair"));
         }
-        assert_eq!(read(&disk, "transcript.ndjson"), bytes[..len]);
+        assert_eq!(read::<M>(&disk, "transcript.ndjson"), bytes[..len]);
     }
 }
 
 #[test]
 fn a_lost_newline_is_added_and_no_record_is_lost() {
-    let (disk, acked, _) = sample();
-    let bytes = read(&disk, "transcript.ndjson");
+    lose_newline::<Unit>();
+    lose_newline::<Counter>();
+}
+
+fn lose_newline<M: Sample>() {
+    let (disk, acked, _) = sample::<M>();
+    let bytes = read::<M>(&disk, "transcript.ndjson");
     for acknowledged in [false, true] {
         let disk = disk.fork();
-        let log = log_on(disk.clone());
+        let log = log_on::<M>(disk.clone());
         if acknowledged {
             log.refresh().unwrap();
         }
-        disk.overwrite(&transcript(), &bytes[..bytes.len() - 1]);
+        disk.overwrite(&transcript::<M>(), &bytes[..bytes.len() - 1]);
         assert!(
             matches!(log.verify(), Err(StoreError::Unterminated { offset, .. }) if offset + 1 == bytes.len() as u64)
         );
@@ -90,45 +108,63 @@ fn a_lost_newline_is_added_and_no_record_is_lost() {
         let locked = log.lock(NOW).unwrap();
         assert_eq!(locked.repaired(), Some(&Repaired::Newline { offset: bytes.len() as u64 - 1 }));
         drop(locked);
-        assert_eq!(read(&disk, "transcript.ndjson"), bytes);
+        assert_eq!(read::<M>(&disk, "transcript.ndjson"), bytes);
         goes_on(&log, &acked);
     }
 }
 
 #[test]
 fn verify_fails_on_a_torn_tail_and_only_reads() {
-    let (disk, _, start) = sample();
-    let bytes = read(&disk, "transcript.ndjson");
-    disk.overwrite(&transcript(), &bytes[..start + 40]);
-    let cache = read(&disk, "state.json");
-    let error = log_on(disk.clone()).verify().unwrap_err();
+    verify_torn_tail::<Unit>();
+    verify_torn_tail::<Counter>();
+}
+
+fn verify_torn_tail<M: Sample>() {
+    let (disk, _, start) = sample::<M>();
+    let bytes = read::<M>(&disk, "transcript.ndjson");
+    disk.overwrite(&transcript::<M>(), &bytes[..start + 40]);
+    let cache = read::<M>(&disk, "state.json");
+    let error = log_on::<M>(disk.clone()).verify().unwrap_err();
     assert!(matches!(error, StoreError::Torn { offset, len: 40, .. } if offset == start as u64), "{error}");
-    assert_eq!((read(&disk, "transcript.ndjson"), read(&disk, "state.json")), (bytes[..start + 40].to_vec(), cache));
+    assert_eq!(
+        (read::<M>(&disk, "transcript.ndjson"), read::<M>(&disk, "state.json")),
+        (bytes[..start + 40].to_vec(), cache)
+    );
 }
 
 #[test]
 fn torn_tails_at_the_same_place_are_all_kept() {
-    let (disk, _, start) = sample();
-    let bytes = read(&disk, "transcript.ndjson");
+    tear_tail_repeatedly::<Unit>();
+    tear_tail_repeatedly::<Counter>();
+}
+
+fn tear_tail_repeatedly<M: Sample>() {
+    let (disk, _, start) = sample::<M>();
+    let bytes = read::<M>(&disk, "transcript.ndjson");
     for tail in ["first", "second", "first"] {
-        disk.overwrite(&transcript(), &[&bytes[..start], tail.as_bytes()].concat());
-        drop(log_on(disk.clone()).lock(NOW).unwrap());
+        disk.overwrite(&transcript::<M>(), &[&bytes[..start], tail.as_bytes()].concat());
+        drop(log_on::<M>(disk.clone()).lock(NOW).unwrap());
     }
-    let kept = disk.list_dir(&files().quarantine()).unwrap();
-    let seq = log_on(disk.clone()).load().unwrap().head.seq + 1;
+    let kept = disk.list_dir(&files::<M>().quarantine()).unwrap();
+    let seq = log_on::<M>(disk.clone()).load().unwrap().head.seq + 1;
     assert_eq!(kept, [format!("{seq}-{start}-2.bin"), format!("{seq}-{start}.bin")]);
 }
 
 #[test]
 fn damage_in_the_middle_is_told_with_its_place_and_repaired_only_on_request() {
-    let (disk, acked, _) = sample();
-    let log = log_on(disk.clone());
+    damage_middle::<Unit>();
+    damage_middle::<Counter>();
+}
+
+fn damage_middle<M: Sample>() {
+    let (disk, acked, _) = sample::<M>();
+    let log = log_on::<M>(disk.clone());
     log.refresh().unwrap();
-    let bytes = read(&disk, "transcript.ndjson");
+    let bytes = read::<M>(&disk, "transcript.ndjson");
     let first_line = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     let mut harmed = bytes.clone();
     harmed[first_line + 20] ^= 4;
-    disk.overwrite(&transcript(), &harmed);
+    disk.overwrite(&transcript::<M>(), &harmed);
     let error = log.lock(NOW).unwrap_err();
     assert!(matches!(error, StoreError::Damaged { line: 2, offset, .. } if offset == first_line as u64), "{error}");
     assert!(matches!(log.envelopes(), Err(StoreError::Damaged { line: 2, .. })));
@@ -140,14 +176,19 @@ fn damage_in_the_middle_is_told_with_its_place_and_repaired_only_on_request() {
 
 #[test]
 fn damage_in_the_middle_of_an_append_gives_up_the_whole_append() {
-    let (disk, acked) = prepared(0);
-    let log = log_on(disk.clone());
-    let start = read(&disk, "transcript.ndjson").len();
-    log.lock(NOW).unwrap().append(&[question("a"), question("b"), question("c")], moment(5)).unwrap();
-    let mut bytes = read(&disk, "transcript.ndjson");
+    damage_append::<Unit>();
+    damage_append::<Counter>();
+}
+
+fn damage_append<M: Sample>() {
+    let (disk, acked) = prepared::<M>(0);
+    let log = log_on::<M>(disk.clone());
+    let start = read::<M>(&disk, "transcript.ndjson").len();
+    log.lock(NOW).unwrap().append(&[M::event("a"), M::event("b"), M::event("c")], moment(5)).unwrap();
+    let mut bytes = read::<M>(&disk, "transcript.ndjson");
     let at = bytes.len() - 30;
     bytes[at] ^= 1;
-    disk.overwrite(&transcript(), &bytes);
+    disk.overwrite(&transcript::<M>(), &bytes);
     assert!(matches!(log.load(), Err(StoreError::Damaged { line: 4, .. })));
     assert_eq!(log.repair().unwrap().bytes, start as u64);
     goes_on(&log, &acked);
@@ -155,11 +196,16 @@ fn damage_in_the_middle_of_an_append_gives_up_the_whole_append() {
 
 #[test]
 fn a_log_that_lost_acknowledged_records_is_damaged_until_it_is_repaired() {
-    let (disk, acked, start) = sample();
-    let log = log_on(disk.clone());
+    cut_off_log::<Unit>();
+    cut_off_log::<Counter>();
+}
+
+fn cut_off_log<M: Sample>() {
+    let (disk, acked, start) = sample::<M>();
+    let log = log_on::<M>(disk.clone());
     log.refresh().unwrap();
-    let bytes = read(&disk, "transcript.ndjson");
-    disk.overwrite(&transcript(), &bytes[..start]);
+    let bytes = read::<M>(&disk, "transcript.ndjson");
+    disk.overwrite(&transcript::<M>(), &bytes[..start]);
     let error = log.load().unwrap_err();
     let reason = LineError::CutOff { acknowledged_to: bytes.len() as u64 };
     assert!(matches!(&error, StoreError::Damaged { reason: found, .. } if *found == reason), "{error}");
@@ -170,20 +216,30 @@ fn a_log_that_lost_acknowledged_records_is_damaged_until_it_is_repaired() {
 
 #[test]
 fn a_log_without_any_sound_line_is_moved_aside_as_a_whole() {
-    let (disk, _, _) = sample();
-    disk.overwrite(&transcript(), b"not a log at all\n");
-    let log = log_on(disk.clone());
+    replace_log_by_garbage::<Unit>();
+    replace_log_by_garbage::<Counter>();
+}
+
+fn replace_log_by_garbage<M: Sample>() {
+    let (disk, _, _) = sample::<M>();
+    disk.overwrite(&transcript::<M>(), b"not a log at all\n");
+    let log = log_on::<M>(disk.clone());
     assert!(matches!(log.load(), Err(StoreError::Damaged { offset: 0, line: 1, .. })));
     assert_eq!(log.repair().unwrap().envelopes, 0);
     assert!(matches!(log.load(), Err(StoreError::Missing { .. })));
-    disk.plant(&transcript(), b"");
+    disk.plant(&transcript::<M>(), b"");
     assert!(matches!(log.load(), Err(StoreError::Damaged { offset: 0, .. })));
 }
 
 #[test]
 fn a_sound_log_needs_no_repair() {
-    let (disk, acked, _) = sample();
-    let log = log_on(disk.clone());
+    repair_sound_log::<Unit>();
+    repair_sound_log::<Counter>();
+}
+
+fn repair_sound_log<M: Sample>() {
+    let (disk, acked, _) = sample::<M>();
+    let log = log_on::<M>(disk.clone());
     let salvage = log.repair().unwrap();
     assert_eq!((salvage.envelopes, salvage.damage, salvage.moved), (acked.len() as u64, None, None));
     goes_on(&log, &acked);
@@ -191,21 +247,31 @@ fn a_sound_log_needs_no_repair() {
 
 #[test]
 fn the_log_of_another_bubble_in_this_place_is_damage() {
-    let (disk, _, _) = sample();
-    let bytes = read(&disk, "transcript.ndjson");
+    rename_log::<Unit>();
+    rename_log::<Counter>();
+}
+
+fn rename_log<M: Sample>() {
+    let (disk, _, _) = sample::<M>();
+    let bytes = read::<M>(&disk, "transcript.ndjson");
     let other = String::from_utf8(bytes).unwrap().replace("login-race", "login-rice");
-    disk.overwrite(&transcript(), other.as_bytes());
-    assert!(matches!(log_on(disk).load(), Err(StoreError::Damaged { offset: 0, .. })));
+    disk.overwrite(&transcript::<M>(), other.as_bytes());
+    assert!(matches!(log_on::<M>(disk).load(), Err(StoreError::Damaged { offset: 0, .. })));
 }
 
 #[test]
 fn a_message_that_is_too_large_is_refused_before_anything_is_written() {
-    let (disk, acked, _) = sample();
-    let log = log_on(disk.clone());
+    append_too_much::<Unit>();
+    append_too_much::<Counter>();
+}
+
+fn append_too_much<M: Sample>() {
+    let (disk, acked, _) = sample::<M>();
+    let log = log_on::<M>(disk.clone());
     let mut locked = log.lock(NOW).unwrap();
-    let large = question(&"x".repeat(MAX_LINE));
-    assert!(matches!(locked.append(&[question("small"), large], moment(8)), Err(StoreError::TooLarge { .. })));
-    let many = vec![question(&"x".repeat(MAX_LINE - 600)); 9];
+    let large = M::event(&"x".repeat(MAX_LINE));
+    assert!(matches!(locked.append(&[M::event("small"), large], moment(8)), Err(StoreError::TooLarge { .. })));
+    let many = vec![M::event(&"x".repeat(MAX_LINE - 600)); 9];
     assert!(matches!(locked.append(&many, moment(8)), Err(StoreError::TooLarge { .. })));
     assert!(matches!(locked.append(&[], moment(8)), Err(StoreError::Nothing)));
     drop(locked);
@@ -214,21 +280,31 @@ fn a_message_that_is_too_large_is_refused_before_anything_is_written() {
 
 #[test]
 fn a_second_writer_is_told_that_the_bubble_is_held_and_a_second_bubble_that_it_exists() {
-    let (disk, _, _) = sample();
-    let log = log_on(disk.clone());
+    write_twice::<Unit>();
+    write_twice::<Counter>();
+}
+
+fn write_twice<M: Sample>() {
+    let (disk, _, _) = sample::<M>();
+    let log = log_on::<M>(disk.clone());
     let locked = log.lock(NOW).unwrap();
     assert!(matches!(log.lock(NOW), Err(StoreError::Busy { .. })));
-    assert_eq!(log.load().unwrap().unit.id, bubble());
+    assert_eq!(log.load().unwrap().unit.id(), &bubble());
     drop(locked);
-    assert!(matches!(log.create(&[question("again")], moment(0)), Err(StoreError::Exists { .. })));
+    assert!(matches!(log.create(&[M::event("again")], moment(0)), Err(StoreError::Exists { .. })));
 }
 
 #[test]
 fn a_load_after_a_crash_reads_only_the_tail() {
-    let (disk, acked, _) = sample();
-    let log = log_on(disk.clone());
+    load_after_crash::<Unit>();
+    load_after_crash::<Counter>();
+}
+
+fn load_after_crash<M: Sample>() {
+    let (disk, acked, _) = sample::<M>();
+    let log = log_on::<M>(disk.clone());
     let loaded = log.load().unwrap();
-    assert_eq!((loaded.from, loaded.unit), (Source::Tail, pairflow_testkit::store::fold(&acked)));
+    assert_eq!((loaded.from, loaded.unit), (Source::Tail, fold::<M>(&acked)));
     assert_eq!(log.refresh().unwrap().from, Source::Tail);
     assert_eq!(log.load().unwrap().from, Source::Cache);
 }

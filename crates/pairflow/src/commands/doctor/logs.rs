@@ -110,7 +110,10 @@ fn log(reach: &Reach, bubble: &Bubble, report: &mut Report) -> bool {
         Err(error @ (StoreError::Torn { .. } | StoreError::Unterminated { .. })) => {
             report.warning(&what, &error.to_string(), Some(&repair));
         }
-        Err(error) => report.problem(&what, &CommandError::from(EngineError::from(error)).message, None),
+        Err(error) => {
+            let CommandError { message, hint, .. } = EngineError::from(error).into();
+            report.problem(&what, &message, hint.as_deref());
+        }
     }
     sound
 }
@@ -184,7 +187,7 @@ fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) 
         "Of {id} {} can be kept and {} given up{}. Keep the lines before the damage and move the whole log of {id} aside?",
         counted(prospect.envelopes, "line"),
         if prospect.lost == 1 { "1 is".to_owned() } else { format!("{} are", prospect.lost) },
-        states("; it was", before, "will be", prospect.state),
+        states("; it was", before, "will be", named(&prospect)),
     );
     app.insist(out, yes, &question)?;
     let RepairOutcome { salvage, paused } = bubble.repair()?;
@@ -202,14 +205,19 @@ fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) 
         counted(salvage.envelopes, "line"),
         salvage.bytes,
         salvage.lost,
-        states("; it was", before, "is", salvage.state),
+        states("; it was", before, "is", named(&salvage)),
         if paused { ", paused, so that nothing goes on by itself" } else { "" },
     ));
     if foreign {
         out.next(format_args!("pairflow adopt {id}"));
         return Ok(());
     }
-    go_on(app, bubble, paused || before == salvage.state, out)
+    go_on(app, bubble, paused || before == named(&salvage), out)
+}
+
+/// Returns the name of the state that a repair leaves.
+fn named(salvage: &Salvage) -> Option<StateName> {
+    salvage.state.as_ref().map(|unit| unit.phase.name())
 }
 
 /// Says what a bubble was and what becomes of it, as far as that is known.

@@ -10,6 +10,7 @@ mod commit;
 mod config;
 mod early;
 mod evil;
+mod format;
 mod handover;
 mod hangs;
 mod identity;

@@ -1,16 +1,20 @@
-//! What `PF_FAULT` says.
+//! A fault that a process is to meet: what `PF_FAULT` says.
+//!
+//! `kill@17` ends the process with SIGKILL at its 17th operation on the disk, `errno@17:ENOSPC` fails that operation, and
+//! `short@17` writes half of it.
 
 use std::sync::Arc;
 
-use pairflow_testkit::disk::Fault;
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
-/// Which operation, counted from 1, and what happens at it.
-pub(crate) type Planned = (u64, Fault);
+use super::Fault;
 
-/// Reads `kill@17`, `short@17` or `errno@17:ENOSPC`.
-pub(crate) fn parse(text: &str) -> Result<Planned, String> {
+/// Which operation, counted from 1, and what happens at it.
+pub type Planned = (u64, Fault);
+
+/// Reads `kill@17`, `short@17` or `errno@17:ENOSPC`; fails if it is none of these.
+pub fn parse_fault(text: &str) -> Result<Planned, String> {
     let wrong = || format!("{text:?} is no fault such as kill@17 or errno@17:ENOSPC");
     let (what, rest) = text.split_once('@').ok_or_else(wrong)?;
     let (at, errno) = rest.split_once(':').map_or((rest, None), |(at, name)| (at, Some(name)));
@@ -25,7 +29,7 @@ pub(crate) fn parse(text: &str) -> Result<Planned, String> {
 }
 
 /// A fault that never strikes.
-pub(crate) fn none() -> Planned {
+pub fn no_fault() -> Planned {
     (u64::MAX, Fault::Short)
 }
 
@@ -54,11 +58,11 @@ mod tests {
 
     #[test]
     fn a_fault_is_read_and_nonsense_is_not_taken_for_one() {
-        assert!(matches!(parse("kill@17"), Ok((17, Fault::Call(_)))));
-        assert!(matches!(parse("short@3"), Ok((3, Fault::Short))));
-        assert!(matches!(parse("errno@3:ENOSPC"), Ok((3, Fault::Error(errno))) if errno == Errno::NOSPC));
+        assert!(matches!(parse_fault("kill@17"), Ok((17, Fault::Call(_)))));
+        assert!(matches!(parse_fault("short@3"), Ok((3, Fault::Short))));
+        assert!(matches!(parse_fault("errno@3:ENOSPC"), Ok((3, Fault::Error(errno))) if errno == Errno::NOSPC));
         for nonsense in ["", "kill", "kill@", "kill@x", "errno@3", "errno@3:EWHAT", "kill@3:EIO", "slow@3"] {
-            assert!(parse(nonsense).is_err(), "{nonsense}");
+            assert!(parse_fault(nonsense).is_err(), "{nonsense}");
         }
     }
 }
