@@ -3,6 +3,7 @@
 //! Everything here is a function of its arguments: no file, clock, environment variable, thread or random number.
 //! A command and a state go in, facts and debts come out; the engine writes the facts down and pays the debts.
 
+pub mod bubble;
 pub mod config;
 pub mod counted;
 pub mod facts;
@@ -18,5 +19,5 @@ pub mod rules;
 pub mod safe;
 pub mod similar;
 pub mod time;
-pub mod unit;
+
 pub mod view;

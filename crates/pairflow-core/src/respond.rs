@@ -3,10 +3,10 @@
 //! The machine says what happened and what is to be rendered; the package is made here, outside of it, and its hash goes
 //! back to the machine, all in one append.
 
+use crate::bubble::{Artifact, Command, Decided, Package, Refusal, Unit, decide, evolve, follow, to_package};
 use crate::hash::sha256;
 use crate::log::{Envelope, Event};
 use crate::time::Moment;
-use crate::unit::{Artifact, Command, Decided, Package, Refusal, Unit, decide, evolve, follow, to_package};
 use crate::view::package;
 
 /// The most steps that follow from one command; each answers, asks or moves something, so there are never that many.

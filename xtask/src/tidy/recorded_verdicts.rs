@@ -4,8 +4,8 @@
 
 use super::tree::{File, Problem, Rust, Tree};
 
-const MACHINE: &str = "crates/pairflow-core/src/unit/";
-const EVOLVE: &str = "crates/pairflow-core/src/unit/evolve/";
+const MACHINE: &str = "crates/pairflow-core/src/bubble/";
+const EVOLVE: &str = "crates/pairflow-core/src/bubble/evolve/";
 /// The files of the machine that may fold facts; the first only names what the others may use.
 const FOLDS: [&str; 2] = ["mod.rs", "recompute.rs"];
 
@@ -43,16 +43,16 @@ mod tests {
     fn a_policy_in_evolve_is_reported() {
         let text = "use crate::policy::Policy;\nfn f() {\npolicy::known(name);\n// strict\n}\n\
                     #[cfg(test)]\nmod tests { use crate::policy; }\n";
-        assert_eq!(lines("unit/evolve/turns.rs", text), [1, 3]);
-        assert_eq!(lines("unit/work.rs", text), [0; 0]);
+        assert_eq!(lines("bubble/evolve/turns.rs", text), [1, 3]);
+        assert_eq!(lines("bubble/work.rs", text), [0; 0]);
     }
 
     #[test]
     fn a_fold_in_a_rule_is_reported() {
-        let text = "use crate::unit::{Unit,\nevolve};\nfn f() {\nadvance(&mut unit, &one);\nlog.fold(unit, evolve);\n}\n\
+        let text = "use crate::bubble::{Unit,\nevolve};\nfn f() {\nadvance(&mut unit, &one);\nlog.fold(unit, evolve);\n}\n\
                     #[cfg(test)]\nmod tests { fn g() { evolve(); } }\n";
-        assert_eq!(lines("unit/work.rs", text), [2, 4, 5]);
-        for free in ["unit/evolve/fold.rs", "unit/recompute.rs", "unit/mod.rs", "view/status.rs"] {
+        assert_eq!(lines("bubble/work.rs", text), [2, 4, 5]);
+        for free in ["bubble/evolve/fold.rs", "bubble/recompute.rs", "bubble/mod.rs", "view/status.rs"] {
             assert_eq!(lines(free, text), [0; 0], "{free}");
         }
     }

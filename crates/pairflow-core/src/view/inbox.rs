@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
+use crate::bubble::{Approval, OpenQuestion, Phase, Unit};
 use crate::facts::Certificate;
 use crate::ids::{BubbleId, MsgId, Party};
 use crate::log::QuestionKind;
 use crate::rules::Check;
 use crate::safe::safe_line;
 use crate::time::Timestamp;
-use crate::unit::{Approval, OpenQuestion, Phase, Unit};
 use crate::view::words::{changes, count, reviewers};
 
 /// The schema of [`Inbox`] as JSON; `pairflow.` comes before it.

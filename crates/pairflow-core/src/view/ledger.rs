@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use crate::bubble::Unit;
 use crate::findings::Row;
 use crate::ids::BubbleId;
-use crate::unit::Unit;
 
 /// The schema of [`LedgerShown`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "findings/1";

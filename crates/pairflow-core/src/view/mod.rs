@@ -17,7 +17,7 @@ mod tone;
 pub mod waiting;
 mod words;
 
-pub use crate::unit::{StateFields, TurnState};
+pub use crate::bubble::{StateFields, TurnState};
 pub use foreign::ForeignNotice;
 pub use tone::Tone;
 pub use words::{UNCOUNTED, age, criterion, quoted, span, title, wrapped};

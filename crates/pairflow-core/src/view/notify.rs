@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bubble::{Phase, StateName, Unit};
 use crate::ids::{BubbleId, Party};
 use crate::safe::safe_line;
-use crate::unit::{Phase, StateName, Unit};
 use crate::view::inbox::{InboxItem, ItemKind, inbox};
 
 /// How many columns of a question or a reason are told.

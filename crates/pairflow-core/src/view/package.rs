@@ -9,6 +9,8 @@ mod message;
 pub(crate) mod references;
 pub(crate) mod statements;
 
+use crate::bubble::Unit;
+use crate::bubble::evolve;
 use crate::facts::Seat;
 use crate::facts::{Certificate, RowStand};
 use crate::facts::{FileChange, Snapshot};
@@ -16,8 +18,6 @@ use crate::gates::TestChange;
 use crate::log::{Body, Envelope};
 use crate::progress::{CheckState, Said};
 use crate::safe::safe_line;
-use crate::unit::Unit;
-use crate::unit::evolve;
 use crate::view::markdown::Page;
 use crate::view::words::{claim, ended, one_line, rest, weakened};
 use evidence::{Linked, inert, row_link};

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::bubble::{Stage, Unit, evolve, wanted};
 use crate::facts::Seats;
 use crate::facts::{Answers, Finding};
 use crate::facts::{Outcome, Place, Snapshot};
@@ -15,7 +16,6 @@ use crate::policy;
 use crate::rules::Change;
 use crate::safe::safe_line;
 use crate::time::Timestamp;
-use crate::unit::{Stage, Unit, evolve, wanted};
 use crate::view::Tone;
 use crate::view::words::{called, changes, ended, one_line, reviewers, title};
 

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::bubble::{Phase, Refusal, Turn, Unit};
 use crate::ids::{AgentId, BubbleId, Party};
-use crate::unit::{Phase, Refusal, Turn, Unit};
 use crate::view::inbox::{ItemKind, inbox};
 
 /// What a caller waits for, if it says so.

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::Unit;
 use pairflow_core::view::brief::{BriefMaterial, brief, standby};
 
 use crate::engine::{Bubble, EngineError};

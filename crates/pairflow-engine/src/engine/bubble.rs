@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Unit;
 
 use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use pairflow_core::bubble::{Refusal, Unit};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::{Refusal, Unit};
 use pairflow_core::view::quoted;
 use pairflow_core::view::waiting::line_that_waits;
 use serde::{Deserialize, Serialize};

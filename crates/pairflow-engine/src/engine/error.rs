@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use pairflow_core::bubble::{Caller, Refusal, Unseen};
 use pairflow_core::config::ConfigErrors;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::{Caller, Refusal, Unseen};
 
 use crate::git::GitError;
 use crate::store::StoreError;

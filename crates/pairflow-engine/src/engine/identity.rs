@@ -1,8 +1,8 @@
 //! Who is calling: tokens that agents prove themselves with.
 
+use pairflow_core::bubble::{Command, Unit};
 use pairflow_core::hash::{hex, sha256};
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{Command, Unit};
 
 use crate::engine::{Bubble, EngineError};
 use crate::store::random;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, Control, Engine, EngineError};
 use crate::store::Foreign;

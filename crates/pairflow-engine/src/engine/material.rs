@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::{AgentId, TreeId};
-use pairflow_core::unit::Unit;
 use pairflow_core::view::brief::{BriefMaterial, Diff, SLICE_LINES, Slice, Standard, changed_lines, pieces};
 
 use crate::engine::{Bubble, EngineError};

@@ -1,8 +1,8 @@
 //! The approval package as a file of the bubble. It is derived: what the log says of an acceptance is all there is in it.
 
+use pairflow_core::bubble::{Unit, advance};
 use pairflow_core::hash::sha256;
 use pairflow_core::log::ApprovalRequest;
-use pairflow_core::unit::{Unit, advance};
 use pairflow_core::view::package::again;
 
 use crate::engine::{Bubble, EngineError};

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{AgentId, BubbleId};
-use pairflow_core::unit::Unit;
 
 use crate::local_socket::fitting;
 use crate::store::LogFiles;

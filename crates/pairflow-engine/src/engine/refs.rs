@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::safe::{safe_line, steers};
-use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};
 

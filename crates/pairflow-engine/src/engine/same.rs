@@ -1,9 +1,9 @@
 //! Whether a retry is one: a key that was given by hand stands for what was said with it, and for nothing else.
 
+use pairflow_core::bubble::{Command, PassCommand};
 use pairflow_core::facts::Finding;
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, GateDecision, Key};
-use pairflow_core::unit::{Command, PassCommand};
 
 use crate::engine::{Bubble, EngineError};
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_core::view::notify::{Told, news};
 
 use super::channel::{Channels, Say};

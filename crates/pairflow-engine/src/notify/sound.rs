@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::rules::Notifications;
-use pairflow_core::unit::Unit;
 use pairflow_core::view::notify::{About, Told, news, rings};
 
 use super::order::{Order, PATIENCE, program};
@@ -90,7 +90,7 @@ fn command((name, before): &(&str, &[&str]), file: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use pairflow_core::unit::Phase;
+    use pairflow_core::bubble::Phase;
 
     use super::*;
 

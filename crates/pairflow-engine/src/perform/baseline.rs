@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::hash::sha256;
-use pairflow_core::unit::Unit;
 
 use super::bench::Errand;
 use crate::checks::Checked;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::rules::ChecksIn;
-use pairflow_core::unit::Unit;
 
 use crate::checks::{CheckRun, Checked, run_check};
 use crate::config::person_layer;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use pairflow_core::bubble::{Command, Unit};
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::ids::CommitId;
 use pairflow_core::rules::{Check, ChecksIn};
-use pairflow_core::unit::{Command, Unit};
 
 use super::baseline::{Known, passed_before};
 use super::bench::{Bench, Errand, OUTPUT_LIMIT, Site, named};

@@ -1,7 +1,7 @@
 //! One commit of exactly the approved tree.
 
+use pairflow_core::bubble::{Command, CommitOrder, Phase, Unit};
 use pairflow_core::log::{CommitIdentity, Person};
-use pairflow_core::unit::{Command, CommitOrder, Phase, Unit};
 
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::{CommitRequest, GitError, Workspace, commit, commit_identity};

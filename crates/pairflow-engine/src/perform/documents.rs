@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::gates::document::{DocumentCheck, examine, report};
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::Check;
-use pairflow_core::unit::Unit;
 
 use crate::checks::Checked;
 use crate::engine::{Bubble, EngineError};

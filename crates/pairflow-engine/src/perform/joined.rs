@@ -1,9 +1,9 @@
 //! The checks of a merged tree, before it reaches the base branch.
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::facts::{Place, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::rules::Check;
-use pairflow_core::unit::Unit;
 
 use super::bench::{Bench, Errand, Site, Unready};
 use crate::engine::{Bubble, EngineError};

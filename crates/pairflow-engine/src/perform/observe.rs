@@ -1,6 +1,6 @@
 //! What a worktree looks like at this moment.
 
-use pairflow_core::unit::{HeadSeen, Seen, Unit};
+use pairflow_core::bubble::{HeadSeen, Seen, Unit};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{GitError, Head, changes, head, observe};

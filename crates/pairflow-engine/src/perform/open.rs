@@ -1,6 +1,6 @@
 //! A turn opens: its holder's files are written, and the tree is still the one that was recorded.
 
-use pairflow_core::unit::{Command, Unit, found_author};
+use pairflow_core::bubble::{Command, Unit, found_author};
 
 use super::{observe, project, snapshot};
 use crate::engine::{Bubble, EngineError};

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use pairflow_core::bubble::{Command, Unit};
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::log::Workspace as Record;
-use pairflow_core::unit::{Command, Unit};
 
 use super::bench::OUTPUT_LIMIT;
 use super::check;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_core::view::messages::{message_file, message_name};
 
 use crate::engine::{Bubble, EngineError};

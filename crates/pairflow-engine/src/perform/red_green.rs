@@ -1,9 +1,9 @@
 //! Red, then green: the tests that the work brought along have to fail on the tree that the bubble was cut from.
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::gates::is_test_file;
 use pairflow_core::rules::Check;
-use pairflow_core::unit::Unit;
 
 use super::bench::{Bench, Errand, Site, place};
 use crate::checks::Checked;

@@ -3,9 +3,9 @@
 //! Before each further one the files are put back, so that no reproducer sees what another one left; what the tree
 //! ignores (caches, what the setup command installed) stays.
 
+use pairflow_core::bubble::Command;
 use pairflow_core::facts::Outcome;
 use pairflow_core::ids::FindingId;
-use pairflow_core::unit::Command;
 
 use super::bench::{Bench, Errand, Site, place};
 use super::check::keep;

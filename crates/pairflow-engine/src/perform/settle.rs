@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use pairflow_core::bubble::{Command, Effect, Refusal, Unit, owed};
 use pairflow_core::time::BackOff;
-use pairflow_core::unit::{Command, Effect, Refusal, Unit, owed};
 
 use super::bench::{Bench, Site};
 use super::check::Wanted;

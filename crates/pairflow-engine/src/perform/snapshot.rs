@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
+use pairflow_core::bubble::{Command, Unit, evolve};
 use pairflow_core::facts::{Counted, FileChange, Snapshot, Whole};
 use pairflow_core::ids::{Party, TreeId};
 use pairflow_core::log::{Body, Evidence};
-use pairflow_core::unit::{Command, Unit, evolve};
 
 use super::weakened::weakened_tests;
 use crate::engine::{Bubble, EngineError};
@@ -166,7 +166,7 @@ pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId
 /// The round in which the work was done that is being recorded now.
 fn round_of(unit: &Unit) -> u32 {
     match unit.phase.turn().map(|turn| &turn.stage) {
-        Some(pairflow_core::unit::Stage::Closing(handover)) => handover.round,
+        Some(pairflow_core::bubble::Stage::Closing(handover)) => handover.round,
         _ => unit.rounds.round,
     }
 }

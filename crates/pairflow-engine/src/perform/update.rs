@@ -1,8 +1,8 @@
 //! The base branch is merged into the worktree, as the person's own change.
 
+use pairflow_core::bubble::{Command, Turn, Unit};
 use pairflow_core::ids::Party;
 use pairflow_core::log::Conflict;
-use pairflow_core::unit::{Command, Turn, Unit};
 
 use super::snapshot;
 use crate::engine::{Bubble, EngineError, sentence};

@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
+use pairflow_core::bubble::{Turn, Unit};
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{Turn, Unit};
 
 use super::error::StageError;
 use super::notice;

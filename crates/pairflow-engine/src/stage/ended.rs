@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::{Command, Turn, Unit};
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{Command, Turn, Unit};
 
 use super::play::Play;
 use super::room::started;

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use pairflow_core::bubble::{Command, Phase, Unit};
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{Command, Phase, Unit};
 
 use super::held::Waiter;
 use super::notice;

@@ -2,8 +2,8 @@
 //!
 //! What a person has told it goes on: a pause is also the time for work by hand.
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::Unit;
 
 use super::error::StageError;
 use super::play::Play;

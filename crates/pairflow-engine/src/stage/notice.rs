@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
+use pairflow_core::bubble::Notice;
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Notice;
 
 /// What stands before the number.
 const OPENING: &str = "[pairflow ";

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::time::Timestamp;
-use pairflow_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Control;

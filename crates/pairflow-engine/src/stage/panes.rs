@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::bubble::{Phase, Unit};
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{Phase, Unit};
 
 use super::error::StageError;
 use super::play::Play;

@@ -8,10 +8,10 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::{Command, Hindrance, OpenQuestion};
 use pairflow_core::ids::{AgentId, MsgId, Party};
 use pairflow_core::log::{Body, Decision, QuestionKind, Reply};
 use pairflow_core::safe::{cut, exact_line, legend};
-use pairflow_core::unit::{Command, Hindrance, OpenQuestion};
 
 use super::held::{Held, Waiter};
 use super::play::Play;

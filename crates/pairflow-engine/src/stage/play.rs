@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::{Command, Phase, Unit};
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::DriverKind;
 use pairflow_core::time::BackOff;
-use pairflow_core::unit::{Command, Phase, Unit};
 
 use super::activity::Activity;
 use super::error::StageError;

@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::{Command, Hindrance, Notice, Unit};
 use pairflow_core::ids::AgentId;
 use pairflow_core::safe::safe_line;
-use pairflow_core::unit::{Command, Hindrance, Notice, Unit};
 
 use super::notice::is_recorded;
 use super::play::Play;

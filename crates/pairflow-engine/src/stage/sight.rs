@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
+use pairflow_core::bubble::{Command, Hindrance};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::QuestionKind;
-use pairflow_core::unit::{Command, Hindrance};
 
 use super::error::StageError;
 use super::notice;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use pairflow_core::bubble::{Command, Notice, Turn, Unit};
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::AgentId;
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Command, Notice, Turn, Unit};
 
 use super::briefing::BRIEFING;
 use super::error::StageError;

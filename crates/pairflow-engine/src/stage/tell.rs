@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::{ATTEMPTS, Command, Notice, Turn, Unit};
 use pairflow_core::ids::AgentId;
-use pairflow_core::unit::{ATTEMPTS, Command, Notice, Turn, Unit};
 
 use super::error::StageError;
 use super::notice;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::{Command, Unit};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::QuestionKind;
-use pairflow_core::unit::{Command, Unit};
 
 use super::error::StageError;
 use super::play::Play;

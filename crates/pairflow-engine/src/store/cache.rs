@@ -4,12 +4,12 @@
 //! user's key, and whatever is wrong with it, the log is read instead. It is written only when the log is known to be
 //! durable up to its head, so its offset also says how much of the log was acknowledged.
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Machine;
 use pairflow_core::log::line::LineHash;
 use pairflow_core::log::scan::Head;
 use pairflow_core::log::seal::SealKey;
-use pairflow_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 use super::storage::Stat;

@@ -1,12 +1,12 @@
 //! The one writer of a log: holds the lock, appends, and answers for what it acknowledges.
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineHash, MAX_LINE, encode_append};
 use pairflow_core::log::scan::{Head, MAX_APPEND, Torn};
 use pairflow_core::log::seal::Sealer;
 use pairflow_core::log::{Envelope, Event, Machine, Payload};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::Unit;
 
 use super::error::StoreError;
 use super::log::Log;

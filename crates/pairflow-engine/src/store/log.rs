@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::LineHash;
 use pairflow_core::log::scan::{End, Head, Scan};
 use pairflow_core::log::seal::{SealKey, Sealer};
 use pairflow_core::log::{Envelope, Event, Machine};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::Unit;
 
 use super::artifacts::Artifacts;
 use super::cache::{self, By, Cache};

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::log::Machine;
 use pairflow_core::log::scan::{Damaged, Head, Scan, Torn};
-use pairflow_core::unit::Unit;
 
 use super::cache::Cache;
 use super::durable;

@@ -1,10 +1,10 @@
 //! Reading a log from disk: as little of it as the cache allows, and in pieces.
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::line::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
 use pairflow_core::log::{Envelope, Machine, Payload};
-use pairflow_core::unit::Unit;
 
 use super::cache::Cache;
 use super::storage::{Handle, Stat, StorageError};

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::hash::{hex, sha256};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Machine;
 use pairflow_core::log::line::LineHash;
 use pairflow_core::log::scan::Head;
 use pairflow_core::log::seal::SealKey;
-use pairflow_core::unit::Unit;
 use serde::{Deserialize, Serialize};
 
 use super::durable;

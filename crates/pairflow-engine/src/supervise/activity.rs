@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::Unit;
 
 use crate::engine::Bubble;
 use crate::stage::Activity;

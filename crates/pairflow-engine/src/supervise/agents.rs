@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::unit::{Command, Effect, Phase, Turn, Unit, owed};
+use pairflow_core::bubble::{Command, Effect, Phase, Turn, Unit, owed};
 
 use super::entry::Playing;
 use super::run::{Message, Supervisor};

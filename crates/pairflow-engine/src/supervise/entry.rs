@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::time::BackOff;
-use pairflow_core::unit::Unit;
 
 use crate::engine::Bubble;
 use crate::notify::News;

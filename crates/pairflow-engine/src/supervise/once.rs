@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pairflow_core::unit::Command;
+use pairflow_core::bubble::Command;
 
 use super::activity::last_seen;
 use crate::engine::{Bubble, Engine, EngineError};

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::Unit;
 
 use super::run::{Message, Supervisor};
 use crate::engine::{Control, EngineError};

@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 
 use super::watch::Watch;
 use crate::engine::{Bubble, EngineError};

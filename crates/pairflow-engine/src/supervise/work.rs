@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pairflow_core::unit::{Command, next_deadline};
+use pairflow_core::bubble::{Command, next_deadline};
 
 use super::activity::at_work;
 use super::run::{Message, Supervisor};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::unit::{Unit, adopt};
+use pairflow_core::bubble::{Unit, adopt};
 
 use crate::engine::{Bubble, Control, EngineError};
 use crate::git::{Repo, commit_identity};

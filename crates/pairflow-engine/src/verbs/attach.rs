@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 
 use crate::engine::{Bubble, EngineError};
 use crate::tmux::Tmux;

@@ -1,6 +1,6 @@
 //! How far the base branch has moved on, and whether the work would still merge. Only shown: nothing depends on it.
 
-use pairflow_core::unit::{Phase, Unit};
+use pairflow_core::bubble::{Phase, Unit};
 use pairflow_core::view::status::BaseMoved;
 
 use crate::engine::Bubble;

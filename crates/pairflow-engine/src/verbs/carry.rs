@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::perform::{Care, settle};

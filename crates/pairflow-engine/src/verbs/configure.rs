@@ -2,10 +2,10 @@
 
 use std::io;
 
+use pairflow_core::bubble::{Command, Phase, Unit};
 use pairflow_core::config::{Edit, Layer, Layers, Recorded, Resolved, Subject, changes, render_bubble_toml};
 use pairflow_core::log::{Body, Lifecycle};
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Command, Phase, Unit};
 
 use crate::config::{ConfigFiles, LoadError, bubble_file};
 use crate::engine::{Bubble, EngineError};

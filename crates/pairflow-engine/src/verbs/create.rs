@@ -1,10 +1,10 @@
 //! A new bubble: its configuration and its first line. No worktree, no agent yet.
 
+use pairflow_core::bubble::{Unit, create};
 use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::MAX_TEXT;
 use pairflow_core::log::{CommitIdentity, Lifecycle};
-use pairflow_core::unit::{Unit, create};
 
 use super::prd::{Document, criteria_of};
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};

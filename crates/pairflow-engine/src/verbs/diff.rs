@@ -1,8 +1,8 @@
 //! What a bubble changed, as a patch or as numbers.
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
-use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Git, Workspace, changes, diff_stat, diff_text, exact_patch, observe};

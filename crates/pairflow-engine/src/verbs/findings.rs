@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::facts::Finding;
 use pairflow_core::gates::diff::HunkHeader;
 use pairflow_core::ids::{AgentId, TreeId};
-use pairflow_core::unit::Unit;
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Git, bare_line_diff};

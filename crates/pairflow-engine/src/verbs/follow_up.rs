@@ -1,8 +1,8 @@
 //! Work that goes on after the end: a new bubble for the same task, which begins with the work of a finished one.
 
+use pairflow_core::bubble::{Caller, Phase, Refusal, Unit};
 use pairflow_core::config::Resolved;
 use pairflow_core::ids::{BubbleId, CommitId};
-use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
 use super::create::{Confirmed, NewBubble};
 use crate::engine::{Bubble, EngineError};

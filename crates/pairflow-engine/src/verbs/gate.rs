@@ -1,9 +1,9 @@
 //! The two verbs that look at the worktree before they are decided: a claim of convergence, and an approval.
 
+use pairflow_core::bubble::{Command, Phase, Refusal, Seen, Unit};
 use pairflow_core::facts::Explanation;
 use pairflow_core::ids::{AgentId, TreeId};
 use pairflow_core::log::Key;
-use pairflow_core::unit::{Command, Phase, Refusal, Seen, Unit};
 
 use crate::engine::{Applied, Bubble, EngineError};
 use crate::perform::seen;

@@ -1,6 +1,7 @@
 //! What an agent says, and how it is heard: the same whether it comes from a process that writes itself or through the
 //! socket of a seat. The words are an agent's and prove nothing; what is true about files and trees is found out here.
 
+use pairflow_core::bubble::{Command, HeadSeen, PassCommand, Seen, Unit};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Explanation, Finding, RowState, Step};
 use pairflow_core::findings::Row;
@@ -8,7 +9,6 @@ use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::ids::{AgentId, FindingId, MsgId, TreeId};
 use pairflow_core::log::{Intent, Key};
 use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seen, Unit};
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Who makes a bubble's commit: compared with what git says now, and adopted when the person says so.
 
+use pairflow_core::bubble::{Command, Phase, Unit, decide};
 use pairflow_core::log::CommitIdentity;
-use pairflow_core::unit::{Command, Phase, Unit, decide};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Repo, commit_identity, hooks_changed_by_work};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use pairflow_core::bubble::{Caller, Command, Committed, Phase, Refusal, Unit, decide, missing_checks};
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Caller, Command, Committed, Phase, Refusal, Unit, decide, missing_checks};
 use pairflow_core::view::inbox::inbox;
 
 use super::{FileState, Hands};

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::bubble::{Caller, Command, Phase, Refusal, Unit};
 use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
-use pairflow_core::unit::{Caller, Command, Phase, Refusal, Unit};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::log::{Body, Lifecycle};
-use pairflow_core::unit::Unit;
 
 use crate::config::{LoadError, person_layer};
 use crate::engine::{Bubble, EngineError};

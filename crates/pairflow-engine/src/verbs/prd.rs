@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use pairflow_core::bubble::{Caller, Phase, Refusal, Unit};
 use pairflow_core::gates::document::criteria;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Prd, PrdApproval};
-use pairflow_core::unit::{Caller, Phase, Refusal, Unit};
 
 use crate::engine::{Bubble, Engine, EngineError};
 use crate::git::{Call, Git, Repo};

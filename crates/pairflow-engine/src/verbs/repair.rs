@@ -1,6 +1,6 @@
 //! The repair of a damaged log. A bubble that has lost lines by it goes on only when a person says so.
 
-use pairflow_core::unit::take_up;
+use pairflow_core::bubble::take_up;
 
 use crate::engine::{Bubble, EngineError};
 use crate::store::{Salvage, Standing};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pairflow_core::unit::{Command, Unit};
+use pairflow_core::bubble::{Command, Unit};
 
 use super::Hands;
 use crate::engine::{Bubble, EngineError};

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use pairflow_core::bubble::{Phase, Recomputed, Unit, VerdictStand, evolve, recompute, recompute_verdicts};
 use pairflow_core::facts::Certificate;
 use pairflow_core::hash::sha256;
 use pairflow_core::log::seal::SealState;
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
-use pairflow_core::unit::{Phase, Recomputed, Unit, VerdictStand, evolve, recompute, recompute_verdicts};
 use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
-use pairflow_core::unit::Unit;
 
 use super::error::WorkspaceError;
 use super::include::copy_included;

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Unit;
 
 use super::error::WorkspaceError;
 use crate::git::Repo;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use pairflow_core::unit::PassCommand;
+use pairflow_core::bubble::PassCommand;
 use pairflow_engine::engine::Engine;
 use pairflow_engine::perform::head_seen;
 use pairflow_testkit::fixture::Fixture;
@@ -78,7 +78,7 @@ fn engine_syncs(fixture: &Fixture) -> anyhow::Result<u32> {
     let engine = Engine { disk: Arc::new(disk.clone()), ..fixture.bubble.engine.clone() };
     let head = head_seen(&fixture.bubble, &fixture.unit)?;
     let pass = PassCommand::new(fixture.agent.clone(), "moved the retry into one place", head);
-    engine.bubble(&fixture.repo, &fixture.bubble.id)?.apply(&pairflow_core::unit::Command::Pass(pass))?;
+    engine.bubble(&fixture.repo, &fixture.bubble.id)?.apply(&pairflow_core::bubble::Command::Pass(pass))?;
     Ok(disk.syncs())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{anyhow, ensure};
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_testkit::home::Home;
 use pairflow_testkit::kill::{
     Adoptions, Kills, Landing, Raced, Verb, WAYS, crowd, fail_everywhere, kill_adoptions, kill_at_random,

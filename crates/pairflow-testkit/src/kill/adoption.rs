@@ -126,7 +126,7 @@ fn at(stage: &Stage, repo: &Path, id: &str) -> Result<Bubble, String> {
 fn log(bubble: &Bubble) -> Result<Vec<Envelope>, String> {
     let path = bubble.log().files().transcript();
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut witness = Witness::<pairflow_core::unit::Unit>::new(bubble.id.clone());
+    let mut witness = Witness::<pairflow_core::bubble::Unit>::new(bubble.id.clone());
     witness.look(&bytes)?;
     Ok(witness.log)
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use pairflow_core::bubble::Phase;
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Body, Envelope};
-use pairflow_core::unit::Phase;
 use pairflow_engine::engine::Control;
 
 use super::scene::Scene;

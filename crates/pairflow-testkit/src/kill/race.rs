@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
+use pairflow_core::bubble::{Command, Phase, Refusal, Seen, Unit};
 use pairflow_core::log::{Body, Envelope, Key, Lifecycle};
-use pairflow_core::unit::{Command, Phase, Refusal, Seen, Unit};
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Applied, Engine, EngineError, UserDirs};
 use pairflow_engine::store::RealDisk;

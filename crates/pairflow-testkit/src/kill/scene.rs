@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pairflow_core::bubble::{Command, Effect, Unit, create, owed};
 use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Command, Effect, Unit, create, owed};
 use pairflow_engine::engine::{Bubble, Control, Engine, EngineError};
 use pairflow_engine::store::Log;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use pairflow_core::bubble::Effect;
 use pairflow_core::log::Workspace;
-use pairflow_core::unit::Effect;
 use pairflow_engine::engine::Engine;
 use pairflow_engine::supervisor_client::{Ask, socket_path};
 

@@ -1,10 +1,10 @@
 //! The verbs that are put to the test: when each fits, how it is called, and what it leaves in the log.
 
+use pairflow_core::bubble::{Command, HeadSeen, PassCommand, Phase, Seen, Turn, Unit};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Explanation, Finding, Severity};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Body, Key, Lifecycle};
-use pairflow_core::unit::{Command, HeadSeen, PassCommand, Phase, Seen, Turn, Unit};
 
 use super::scene::{BRANCH, Scene};
 use super::stage::{EXPLANATION, Stage};

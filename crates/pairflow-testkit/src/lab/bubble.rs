@@ -1,5 +1,6 @@
 //! A bubble with the real rules and a worktree that is only a count of changes.
 
+use pairflow_core::bubble::{Command, Effect, HeadSeen, PassCommand, Refusal, Unit, advance, create, owed};
 use pairflow_core::facts::Explanation;
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
@@ -7,7 +8,6 @@ use pairflow_core::log::{Body, Envelope, Event, Ground, Lifecycle, Pass, Workspa
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, Effect, HeadSeen, PassCommand, Refusal, Unit, advance, create, owed};
 
 use super::code::{Code, FILES, PARTS};
 use super::words;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Dispute, Finding, RowState};
 use pairflow_core::findings::Row;
 use pairflow_core::ids::FindingId;
 use pairflow_core::log::{Decision, QuestionKind};
-use pairflow_core::unit::{Command, Phase};
 
 use super::bubble::{Bubble, agent, reproducer, tree};
 use super::code::{Code, FILES, Model, PARTS, Subject};
@@ -285,9 +285,9 @@ impl<'a> Trial<'a> {
 }
 
 fn pass_with(
-    pass: pairflow_core::unit::PassCommand,
+    pass: pairflow_core::bubble::PassCommand,
     findings: Option<Vec<Finding>>,
     answers: Answers,
-) -> pairflow_core::unit::PassCommand {
-    pairflow_core::unit::PassCommand { findings, answers, ..pass }
+) -> pairflow_core::bubble::PassCommand {
+    pairflow_core::bubble::PassCommand { findings, answers, ..pass }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use pairflow_core::bubble::{Phase, Refusal, StateName, Unit};
 use pairflow_core::log::{Body, Kind};
 use pairflow_core::respond::handle;
-use pairflow_core::unit::{Phase, Refusal, StateName, Unit};
 
 use super::check::play;
 use super::play::{Move, Play};

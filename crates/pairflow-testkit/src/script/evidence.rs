@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pairflow_core::bubble::{Phase, Unit};
 use pairflow_core::facts::Outcome;
 use pairflow_core::facts::Severity;
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
@@ -10,7 +11,6 @@ use pairflow_core::log::{
     QuestionKind, Reply, Waivable,
 };
 use pairflow_core::rules::BubbleKind;
-use pairflow_core::unit::{Phase, Unit};
 
 /// What the lines of a log have shown so far.
 #[derive(Default)]

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
+use pairflow_core::bubble::{
+    KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, Unit, VerdictStand, advance, next_deadline, owed, recompute,
+    recompute_verdicts,
+};
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::ids::{AgentId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, GateDecision, Lifecycle};
 use pairflow_core::policy::MAX_LOOKS;
-use pairflow_core::unit::{
-    KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, Unit, VerdictStand, advance, next_deadline, owed, recompute,
-    recompute_verdicts,
-};
 
 use super::evidence;
 

@@ -1,12 +1,12 @@
 //! What the lines of a script mean.
 
+use pairflow_core::bubble::{Command, HeadSeen, PassCommand};
 use pairflow_core::facts::Outcome;
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Severity, Step, StepName};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
 use pairflow_core::log::{Decision, Intent, Key, Waivable};
 use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind};
-use pairflow_core::unit::{Command, HeadSeen, PassCommand};
 
 use super::play::{Play, Sent, check_named};
 use super::words::Words;

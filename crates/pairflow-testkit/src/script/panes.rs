@@ -9,9 +9,9 @@
 //! An agent without a notice `reads` its brief.
 //! ```
 
+use pairflow_core::bubble::{Command, Hindrance};
 use pairflow_core::ids::AgentId;
 use pairflow_core::time::Timestamp;
-use pairflow_core::unit::{Command, Hindrance};
 
 use super::lines::millis;
 use super::play::{Play, Sent};

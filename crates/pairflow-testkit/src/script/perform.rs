@@ -1,7 +1,7 @@
 //! Pays what a bubble owes, as a supervisor would.
 
+use pairflow_core::bubble::{Command, Effect, Stage, found_author, owed};
 use pairflow_core::ids::{CommitId, Party};
-use pairflow_core::unit::{Command, Effect, Stage, found_author, owed};
 
 use super::play::{Play, Sent};
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pairflow_core::bubble::{Command, Decided, Refusal, Unit, adopt, create, earlier, evolve};
 use pairflow_core::ids::{BubbleId, MsgId};
 use pairflow_core::log::{Envelope, Event, Lifecycle};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
-use pairflow_core::unit::{Command, Decided, Refusal, Unit, adopt, create, earlier, evolve};
 
 use super::invariants;
 use super::render::stand;

@@ -1,9 +1,9 @@
 //! Says in one line where a bubble stands.
 
+use pairflow_core::bubble::{Notice, Phase, Stage, Unit};
 use pairflow_core::facts::RowState;
 use pairflow_core::findings::Row;
 use pairflow_core::progress::CheckState;
-use pairflow_core::unit::{Notice, Phase, Stage, Unit};
 
 /// Where the bubble stands: state, whose turn, and whatever else a reader must know.
 pub(super) fn stand(unit: &Unit) -> String {

@@ -1,12 +1,14 @@
 //! One command of each kind, made to fit a given state as well as it can.
 
+use pairflow_core::bubble::{
+    Command, HeadSeen, Hindrance, PassCommand, Seen, Stage, Unit, found_author, missing_checks,
+};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Explanation, Finding, Severity};
 use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, Workspace};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, HeadSeen, Hindrance, PassCommand, Seen, Stage, Unit, found_author, missing_checks};
 
 /// A command with a name for tables, and the moment at which it is sent.
 #[derive(Debug, Clone)]

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pairflow_core::bubble::{HeadSeen, Seen};
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Ground, Workspace};
 use pairflow_core::rules::{Check, Scope};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{HeadSeen, Seen};
 
 /// Paths with the version of each file.
 type Files = BTreeMap<String, u32>;

@@ -1,10 +1,10 @@
 //! Who acts in a simulated life, and how: agents and a person that mostly do what fits, and sometimes do not.
 
+use pairflow_core::bubble::{Command, HeadSeen, OpenQuestion, PassCommand, Phase, Turn, Unit};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Class, Dispute, Explanation, Finding, Severity};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Decision, Key, QuestionKind};
-use pairflow_core::unit::{Command, HeadSeen, OpenQuestion, PassCommand, Phase, Turn, Unit};
 
 use super::world::World;
 use crate::disk::Rng;

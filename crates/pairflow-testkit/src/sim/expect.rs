@@ -1,10 +1,10 @@
 //! What a command must lead to in a known state, said without the engine.
 
+use pairflow_core::bubble::{Command, Unit, earlier};
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event};
 use pairflow_core::respond::handle;
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Command, Unit, earlier};
 
 /// What a command must lead to.
 #[derive(Debug, Clone)]

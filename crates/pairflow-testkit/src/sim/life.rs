@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use pairflow_core::bubble::{Command, Unit, create, evolve, owed};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Envelope, Lifecycle};
 use pairflow_core::rules::{Agents, Check, DriverKind, Rules};
-use pairflow_core::unit::{Command, Unit, create, evolve, owed};
 use pairflow_engine::clock::Clock;
 use pairflow_engine::engine::{Applied, EngineError};
 use pairflow_engine::store::{Loaded, Storage, StoreError};

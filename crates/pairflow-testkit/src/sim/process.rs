@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pairflow_core::bubble::Command;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Command;
 use pairflow_engine::engine::{Applied, Bubble, Control, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Storage};
 use rustix::io::Errno;

@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::scan::{End, Head, Scan};
 use pairflow_core::log::{Envelope, Key, Machine, Payload};
-use pairflow_core::unit::Unit;
 
 /// One log as it was seen from outside.
 #[derive(Debug, Clone)]

@@ -3,10 +3,10 @@
 //! What an effect does to this world stays done when the process dies before it could tell; doing it again must then
 //! come to the same, as it does with git.
 
+use pairflow_core::bubble::{Command, Effect, Seen, Stage, Unit, found_author};
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Workspace};
-use pairflow_core::unit::{Command, Effect, Seen, Stage, Unit, found_author};
 
 use crate::disk::Rng;
 

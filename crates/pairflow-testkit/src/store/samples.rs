@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Machine, Question, QuestionKind, Reply, Warning};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::Unit;
 use pairflow_engine::store::{Log, LogFiles, Storage, StoreError};
 
 use super::counter::{Counted, Counter, TakenOver};

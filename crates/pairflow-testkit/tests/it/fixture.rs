@@ -1,7 +1,7 @@
 //! Fixtures are bubbles like any other: whatever reads a log accepts them.
 
+use pairflow_core::bubble::Phase;
 use pairflow_core::log::Kind;
-use pairflow_core::unit::Phase;
 use pairflow_engine::clock::{Clock, SystemClock};
 use pairflow_engine::store::Source;
 use pairflow_engine::verbs::verify;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Unit;
 use pairflow_core::view::ForeignNotice;
 use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
 use pairflow_engine::supervisor_client::Client;

@@ -1,7 +1,7 @@
 //! Which states a verb is for: where no bubble is named, the one that is in such a state is meant.
 
+use pairflow_core::bubble::{Phase, Unit};
 use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::{Phase, Unit};
 
 /// It can be started.
 pub(crate) fn startable(unit: &Unit) -> bool {

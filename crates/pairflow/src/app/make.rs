@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::config::{Layer, Layers, Set, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Rules};
-use pairflow_core::unit::Unit;
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
 use pairflow_engine::git::{GitError, Repo};

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use pairflow_core::bubble::Refusal;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::DriverKind;
-use pairflow_core::unit::Refusal;
 use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
 use pairflow_engine::seat::{Lost, Words, say};
 use pairflow_engine::supervisor_client::{Client, Line};

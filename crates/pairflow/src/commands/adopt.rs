@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{StateName, Unit};
 use pairflow_core::findings::Shown as Shows;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{DriverKind, Permissions};
 use pairflow_core::safe::revealed;
-use pairflow_core::unit::{StateName, Unit};
 use pairflow_core::view::title;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::store::{Foreign, Shown};

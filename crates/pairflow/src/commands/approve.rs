@@ -1,8 +1,8 @@
 //! `pairflow approve`: the person's yes to a snapshot.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{Phase, Refusal};
 use pairflow_core::log::Key;
-use pairflow_core::unit::{Phase, Refusal};
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, fits, quoted};

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, INSTALL_TMUX, fits};

@@ -1,8 +1,8 @@
 //! `pairflow commit`: one commit of exactly the approved tree.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{Approval, Command, Phase, Unit};
 use pairflow_core::ids::CommitId;
-use pairflow_core::unit::{Approval, Command, Phase, Unit};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
 

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
+use pairflow_core::bubble::{Command, Phase, Unit};
 use pairflow_core::config::{Edit, Explained, Layer, Origin, Set, Setting, changes, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Person;
 use pairflow_core::rules::{Change, Rules};
-use pairflow_core::unit::{Command, Phase, Unit};
 use pairflow_core::view::timeline::changed;
 use pairflow_engine::config::{LoadError, person_layer};
 use pairflow_engine::detect::{Detected, Found, detect};

@@ -1,9 +1,9 @@
 //! `pairflow create`: a new bubble, not started yet.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::Agents;
-use pairflow_core::unit::Unit;
 use serde::Serialize;
 
 use crate::app::{App, Order};

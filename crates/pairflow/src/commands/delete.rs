@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::Phase;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Phase;
 use serde::Serialize;
 
 use crate::app::{App, fits};

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_agents::demo::{DEMO_TASK, DEMO_TEST};
+use pairflow_core::bubble::Phase;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::unit::Phase;
 use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::git::{Call, Repo};
 use pairflow_engine::verbs::verify;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{StateName, Unit};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::safe::safe_line;
 use pairflow_core::time::Timestamp;
-use pairflow_core::unit::{StateName, Unit};
 use pairflow_core::view::inbox::{InboxItem, inbox};
 use pairflow_core::view::{StateFields, title};
 use pairflow_engine::engine::Bubble;

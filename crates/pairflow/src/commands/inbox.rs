@@ -1,7 +1,7 @@
 //! `pairflow inbox`: what waits for the person.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
 use crate::app::{App, tell_foreign};

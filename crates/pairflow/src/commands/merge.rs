@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{Phase, Unit};
 use pairflow_core::ids::{BubbleId, TreeId};
-use pairflow_core::unit::{Phase, Unit};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{MergeEnd, Rehearsal, merge, rehearse_merge};
 

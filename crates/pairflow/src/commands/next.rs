@@ -5,8 +5,8 @@ mod answer;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::Unit;
 use pairflow_core::safe::safe_line;
-use pairflow_core::unit::Unit;
 use pairflow_core::view::inbox::ItemKind;
 use pairflow_core::view::title;
 use pairflow_engine::engine::Bubble;

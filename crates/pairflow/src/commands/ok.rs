@@ -1,10 +1,10 @@
 //! `pairflow ok`: package, yes, approve, commit.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{Command, Phase, Unit};
 use pairflow_core::counted::counted;
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::safe::revealed_bytes;
-use pairflow_core::unit::{Command, Phase, Unit};
 use pairflow_core::view::criterion;
 use pairflow_core::view::plain::plain;
 use pairflow_core::view::status::Status;

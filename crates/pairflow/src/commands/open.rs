@@ -1,7 +1,7 @@
 //! `pairflow open`: the worktree in an editor.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::verbs::open;
 

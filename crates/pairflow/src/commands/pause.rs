@@ -1,7 +1,7 @@
 //! `pairflow pause`: interrupts a bubble.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Command;
+use pairflow_core::bubble::Command;
 use pairflow_core::view::inbox::{InboxItem, inbox};
 
 use crate::app::{App, fits};

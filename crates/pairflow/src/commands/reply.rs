@@ -1,9 +1,9 @@
 //! `pairflow reply`: the person's answer.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::ids::MsgId;
 use pairflow_core::log::Key;
-use pairflow_core::unit::{Command, Phase};
 
 use crate::app::{App, fits};
 use crate::args::{BubbleArg, DecisionArg, said};

@@ -1,9 +1,9 @@
 //! `pairflow request-rework`: sends the work back.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::Command;
 use pairflow_core::ids::FindingId;
 use pairflow_core::log::Key;
-use pairflow_core::unit::Command;
 
 use crate::app::{App, fits};
 use crate::args::{BubbleArg, said};

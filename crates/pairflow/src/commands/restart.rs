@@ -1,7 +1,7 @@
 //! `pairflow restart`: ends the agents' programs and starts them again.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Command;
+use pairflow_core::bubble::Command;
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;

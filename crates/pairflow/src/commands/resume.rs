@@ -1,7 +1,7 @@
 //! `pairflow resume`: back to the loop.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::Phase;
+use pairflow_core::bubble::Phase;
 use pairflow_engine::verbs::Resumed;
 
 use crate::app::{App, fits};

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{Command, Phase, Unit, missing_checks};
 use pairflow_core::config::{Layer, Set, resolve};
 use pairflow_core::log::QuestionKind;
 use pairflow_core::rules::DriverKind;
 use pairflow_core::safe::revealed;
-use pairflow_core::unit::{Command, Phase, Unit, missing_checks};
 use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Bubble;

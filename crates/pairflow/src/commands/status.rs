@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::{Phase, Unit};
+use pairflow_core::bubble::{Phase, Unit};
 use pairflow_core::view::Tone;
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;

@@ -1,7 +1,7 @@
 //! `pairflow update`: brings the base into the worktree.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::unit::{Phase, Unit};
+use pairflow_core::bubble::{Phase, Unit};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::InConflict;
 

@@ -1,8 +1,8 @@
 //! `pairflow waive`: the person lives with a finding, or with a check that does not pass; or does so no longer.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::Command;
 use pairflow_core::log::Waivable;
-use pairflow_core::unit::Command;
 
 use crate::app::App;
 use crate::args::{BubbleArg, said};

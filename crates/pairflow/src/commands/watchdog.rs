@@ -1,10 +1,10 @@
 //! `pairflow watchdog`: the time-out check, once.
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use pairflow_core::bubble::{Command, StateName, Unit};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::QuestionKind;
 use pairflow_core::safe::safe_line;
-use pairflow_core::unit::{Command, StateName, Unit};
 use pairflow_core::view::{UNCOUNTED, span};
 use pairflow_engine::supervise::last_seen;
 use serde::Serialize;

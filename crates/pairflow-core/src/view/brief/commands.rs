@@ -1,8 +1,8 @@
 //! The end of a brief: the command lines that can end the turn, as they have to be typed in this bubble.
 
+use crate::bubble::{Turn, Unit};
 use crate::findings::Row;
 use crate::rules::{BubbleKind, DriverKind};
-use crate::unit::{Turn, Unit};
 use crate::view::markdown::Page;
 use crate::view::waiting::WaitFor;
 

@@ -1,5 +1,6 @@
 //! The brief of the reviewing agent.
 
+use crate::bubble::{Turn, Unit};
 use crate::facts::RowState;
 use crate::facts::Seat;
 use crate::findings::{Row, feedback};
@@ -7,7 +8,6 @@ use crate::ids::Party;
 use crate::policy::Facts;
 use crate::policy::Unmet;
 use crate::rules::BubbleKind;
-use crate::unit::{Turn, Unit};
 use crate::view::brief::severity::severities;
 use crate::view::brief::{BriefMaterial, Diff, Slice, Standard, commands, parts};
 use crate::view::markdown::Page;

@@ -1,8 +1,8 @@
 //! The brief of the agent that decides a dispute: both arguments, without the names of those who made them.
 
+use crate::bubble::{Turn, Unit};
 use crate::facts::RowState;
 use crate::findings::Row;
-use crate::unit::{Turn, Unit};
 use crate::view::brief::parts;
 use crate::view::markdown::Page;
 use crate::view::words::one_line;

@@ -1,5 +1,6 @@
 //! The sections that briefs share.
 
+use crate::bubble::{Turn, Unit};
 use crate::facts::RowState;
 use crate::facts::Seat;
 use crate::facts::Snapshot;
@@ -7,7 +8,6 @@ use crate::findings::{Row, Shown};
 use crate::ids::Party;
 use crate::progress::{CheckState, Said};
 use crate::rules::Prd;
-use crate::unit::{Turn, Unit};
 use crate::view::markdown::Page;
 use crate::view::messages::{criteria, scope};
 use crate::view::words::{change, changes, count, ended, one_line, rest, weakened};

@@ -1,9 +1,9 @@
 //! The brief of the agent that makes the change.
 
+use crate::bubble::{Turn, Unit};
 use crate::facts::Seat;
 use crate::ids::Party;
 use crate::rules::BubbleKind;
-use crate::unit::{Turn, Unit};
 use crate::view::brief::{commands, parts};
 use crate::view::markdown::Page;
 use crate::view::words::one_line;

@@ -1,7 +1,7 @@
 //! What an agent is told that has no turn: who it is in this bubble, and that it has to wait.
 
+use crate::bubble::Unit;
 use crate::ids::{AgentId, Party};
-use crate::unit::Unit;
 use crate::view::brief::commands;
 use crate::view::markdown::Page;
 use crate::view::words::{one_line, title};

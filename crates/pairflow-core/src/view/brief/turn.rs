@@ -1,7 +1,7 @@
 //! The brief of the present turn.
 
+use crate::bubble::{Stage, Unit};
 use crate::facts::Seat;
-use crate::unit::{Stage, Unit};
 use crate::view::brief::{BriefMaterial, critic, judge, producer};
 
 /// Returns the brief of the present turn; nothing while no agent has the turn or is about to have it.

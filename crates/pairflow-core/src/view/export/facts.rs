@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
+use crate::bubble::{Stage, Unit};
 use crate::facts::Receipt;
 use crate::facts::Seat;
 use crate::facts::{Answers, Finding};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
 use crate::log::{Body, Decision, Envelope, Evidence, GateDecision, QuestionKind};
 use crate::time::Timestamp;
-use crate::unit::{Stage, Unit};
 use crate::view::timeline::{TimelineRow, TimelineState};
 
 /// How many lines of the story are kept.

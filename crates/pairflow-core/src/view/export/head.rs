@@ -1,7 +1,7 @@
 //! The head of the page: which bubble, which task, who, where it stands.
 
+use crate::bubble::{Phase, StateName, Unit};
 use crate::facts::Snapshot;
-use crate::unit::{Phase, StateName, Unit};
 use crate::view::export::html::Html;
 use crate::view::export::page::View;
 use crate::view::export::prose::{blocks, inline};

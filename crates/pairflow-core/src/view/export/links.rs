@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::bubble::Unit;
 use crate::gates::diff::Lines;
 use crate::ids::FindingId;
-use crate::unit::Unit;
 use crate::view::export::facts::Facts;
 use crate::view::export::patch::Patch;
 use crate::view::package::references::{Known, Reference, Target};

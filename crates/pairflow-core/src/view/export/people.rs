@@ -1,8 +1,8 @@
 //! What people were asked, what they answered, and what they decided about the package.
 
+use crate::bubble::{Phase, Unit};
 use crate::log::{Decision, GateDecision, QuestionKind};
 use crate::safe::safe;
-use crate::unit::{Phase, Unit};
 use crate::view::export::facts::{Asked, Decided};
 use crate::view::export::head::moment;
 use crate::view::export::html::Html;

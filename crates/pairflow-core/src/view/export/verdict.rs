@@ -1,8 +1,8 @@
 //! The verdict: whether the work was accepted, and on which evidence. What agents explain stands beside it, each statement
 //! linked to what it refers to or marked.
 
+use crate::bubble::{Phase, Unit};
 use crate::facts::Certificate;
-use crate::unit::{Phase, Unit};
 use crate::view::export::html::Html;
 use crate::view::export::links::finding_anchor;
 use crate::view::export::page::{Checked, View, section};

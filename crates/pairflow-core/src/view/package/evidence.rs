@@ -1,7 +1,7 @@
 //! Links from the package to its evidence, as Markdown: `artifact://…` for diffs and receipts, `ledger://…` for findings.
 
+use crate::bubble::Unit;
 use crate::ids::FindingId;
-use crate::unit::Unit;
 use crate::view::package::references::{Known, Target};
 use crate::view::package::statements::Statement;
 use crate::view::words::one_line;

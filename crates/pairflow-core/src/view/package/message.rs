@@ -1,9 +1,9 @@
 //! The commit message that is suggested: the task's title, and what the producers said last in each round.
 
+use crate::bubble::Unit;
 use crate::facts::Seat;
 use crate::progress::Said;
 use crate::safe::safe_line;
-use crate::unit::Unit;
 use crate::view::words::{title, wrapped};
 
 /// How many columns a line takes.

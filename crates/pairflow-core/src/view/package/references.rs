@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::bubble::Unit;
 use crate::ids::FindingId;
 use crate::rules::Check;
-use crate::unit::Unit;
 
 /// How many endings of a path stand for it.
 const PARTS: usize = 8;

@@ -1,10 +1,10 @@
 //! The agents of a bubble: who sits where, and what each does.
 
+use crate::bubble::{Phase, Unit};
 use crate::ids::AgentId;
 use crate::log::QuestionKind;
 use crate::rules::DriverKind;
 use crate::safe::width;
-use crate::unit::{Phase, Unit};
 use crate::view::inbox::open_questions;
 use crate::view::pane::sections::{Section, labelled};
 use crate::view::pane::{PaneLine, Scene, SeatNow, SeatStatus, Shade};

@@ -1,5 +1,6 @@
 //! What each part of the view says.
 
+use crate::bubble::{Phase, Stage, StateName, Unit, missing_checks};
 use crate::facts::Place;
 use crate::facts::Seat;
 use crate::facts::{RowState, Severity};
@@ -8,7 +9,6 @@ use crate::log::Kind;
 use crate::rules::DriverKind;
 use crate::safe::width;
 use crate::time::Timestamp;
-use crate::unit::{Phase, Stage, StateName, Unit, missing_checks};
 use crate::view::inbox::{InboxItem, inbox};
 use crate::view::pane::line::wrapped;
 use crate::view::pane::scene::{CLOSE, turn_left};

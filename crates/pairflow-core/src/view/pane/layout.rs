@@ -1,6 +1,6 @@
 //! Where things stand: one column, or two where there is room for them.
 
-use crate::unit::Unit;
+use crate::bubble::Unit;
 use crate::view::pane::sections::{Section, stacked};
 use crate::view::pane::{PaneLine, Scene, Shade, Size, agents, blocks, foreign};
 use crate::view::status::Status;

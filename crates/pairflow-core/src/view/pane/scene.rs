@@ -1,7 +1,7 @@
 //! What there is to show, and how much room there is for it.
 
+use crate::bubble::Unit;
 use crate::time::{Moment, Timestamp};
-use crate::unit::Unit;
 use crate::view::ForeignNotice;
 use crate::view::pane::SeatNow;
 use crate::view::timeline::TimelineRow;

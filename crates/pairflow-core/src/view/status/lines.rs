@@ -1,12 +1,12 @@
 //! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
 
+use crate::bubble::StateName;
 use crate::facts::Place;
 use crate::facts::RowState;
 use crate::ids::Party;
 use crate::progress::Spent;
 use crate::rules::Prd;
 use crate::safe::{safe_line, width};
-use crate::unit::StateName;
 use crate::view::Tone;
 use crate::view::foreign::last_recorded;
 use crate::view::inbox::ItemKind;

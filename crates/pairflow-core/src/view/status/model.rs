@@ -2,6 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
+use crate::bubble::{OpenQuestion, Phase, StateName, Unit};
 use crate::facts::Place;
 use crate::facts::{CleanReview, RowState, Severity};
 use crate::findings::Row;
@@ -10,7 +11,6 @@ use crate::policy::{MAX_LOOKS, Unmet};
 use crate::progress::CheckState;
 use crate::rules::{DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
-use crate::unit::{OpenQuestion, Phase, StateName, Unit};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
 use crate::view::{ForeignNotice, StateFields, TurnState};

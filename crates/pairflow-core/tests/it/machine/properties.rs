@@ -4,11 +4,11 @@
 //! questions, streak, rounds, approvals) are checked by the play after every single fact; see
 //! `pairflow_testkit::script::broken`.
 
+use pairflow_core::bubble::{StateName, Unit, next_deadline, owed};
 use pairflow_core::facts::Seat;
 use pairflow_core::log::{Body, Kind, Lifecycle};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::BubbleKind;
-use pairflow_core::unit::{StateName, Unit, next_deadline, owed};
 use pairflow_testkit::script::{Play, Sent, documented_moves, samples, stuck};
 use proptest::prelude::*;
 

@@ -1,9 +1,9 @@
 //! The task in force is the newest one that was given, with its criteria and its scope.
 
+use pairflow_core::bubble::evolve;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Envelope, Event, Task};
 use pairflow_core::rules::Scope;
-use pairflow_core::unit::evolve;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::play;
 

@@ -1,6 +1,6 @@
 //! Another person adopts a bubble: what only the person before has said does not count.
 
-use pairflow_core::unit::{StateName, owed};
+use pairflow_core::bubble::{StateName, owed};
 use pairflow_testkit::script::{check, play};
 
 #[test]

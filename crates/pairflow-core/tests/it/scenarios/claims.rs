@@ -1,10 +1,10 @@
 //! Claims and what they are worth: one that asks for changes is never a clean review, and a certificate says what
 //! follows from the log, and nothing else.
 
+use pairflow_core::bubble::{Unfounded, VerdictStand, recompute, recompute_verdicts};
 use pairflow_core::facts::{Certificate, CleanReview};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Body, Judged, Next, Verdict};
-use pairflow_core::unit::{Unfounded, VerdictStand, recompute, recompute_verdicts};
 use pairflow_testkit::script::{Play, broken, check, play};
 
 #[test]

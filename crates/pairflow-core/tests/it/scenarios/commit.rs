@@ -1,8 +1,8 @@
 //! The last gate: approval of a tree, scope, one commit, done package.
 
+use pairflow_core::bubble::{Command, Effect, owed};
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, CommitIdentity, Kind, Lifecycle, Person};
-use pairflow_core::unit::{Command, Effect, owed};
 use pairflow_testkit::script::{check, play};
 
 const READY: &str = "start

@@ -1,9 +1,9 @@
 //! A person changes the configuration of a bubble that is under way.
 
+use pairflow_core::bubble::{Command, Refusal, decide};
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Lifecycle};
 use pairflow_core::time::Moment;
-use pairflow_core::unit::{Command, Refusal, decide};
 use pairflow_core::view::timeline::{TimelineState, timeline};
 use pairflow_testkit::script::{check, play};
 

@@ -1,8 +1,8 @@
 //! Whose conversation an agent's program is in, and which one its next turn goes on in.
 
+use pairflow_core::bubble::{AgentSession, evolve};
 use pairflow_core::facts::Seat;
 use pairflow_core::log::{Body, Lifecycle};
-use pairflow_core::unit::{AgentSession, evolve};
 use pairflow_testkit::script::{Play, play};
 
 /// Codex implements in `s1`, reviews twice in `s2` and `s3` while claude implements, and is to implement again.
@@ -121,7 +121,7 @@ fn an_agent_that_keeps_its_context_for_reviews_has_one_conversation() {
 fn records_that_name_no_seat_are_understood_by_their_turn() {
     let mut play = play(THERE_AND_BACK);
     play.line("codex: runs 's1'");
-    let mut unit = pairflow_core::unit::Unit::new(play.unit.id.clone());
+    let mut unit = pairflow_core::bubble::Unit::new(play.unit.id.clone());
     for envelope in &play.log {
         let mut envelope = envelope.clone();
         if let Body::Lifecycle(Lifecycle::AgentSession { seat, .. }) = &mut envelope.event.body {

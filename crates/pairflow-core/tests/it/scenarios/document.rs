@@ -1,7 +1,7 @@
 //! Documents: the implementer's dry run, the steps of their review, and the person's word that they are understood.
 
+use pairflow_core::bubble::owed;
 use pairflow_core::log::{Body, QuestionKind};
-use pairflow_core::unit::owed;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{check, play};
 

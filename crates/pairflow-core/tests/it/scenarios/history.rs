@@ -1,6 +1,6 @@
 //! What is tracked: whose turn, since when, in which seat, and who sat where in every round.
 
-use pairflow_core::unit::StateName;
+use pairflow_core::bubble::StateName;
 use pairflow_core::view::{StateFields, TurnState};
 use pairflow_testkit::script::play;
 

@@ -1,8 +1,8 @@
 //! The person and the questions.
 
+use pairflow_core::bubble::Command;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Kind};
-use pairflow_core::unit::Command;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{check, play};
 

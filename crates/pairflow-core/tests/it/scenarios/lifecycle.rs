@@ -1,7 +1,7 @@
 //! From nothing to a running loop, and the ways in which a bubble ends.
 
+use pairflow_core::bubble::{Effect, StateName, owed};
 use pairflow_core::log::{Body, Lifecycle};
-use pairflow_core::unit::{Effect, StateName, owed};
 use pairflow_testkit::script::{check, play};
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::scenarios::tie_break::looks;
-use pairflow_core::unit::{Unit, evolve};
+use pairflow_core::bubble::{Unit, evolve};
 use pairflow_core::view::package::again;
 use pairflow_testkit::script::{Play, compare_document, play};
 

@@ -1,7 +1,7 @@
 //! What only an agent's pane can answer, what a permission can be answered with, and what the story says of it.
 
+use pairflow_core::bubble::{Caller, Refusal};
 use pairflow_core::log::QuestionKind;
-use pairflow_core::unit::{Caller, Refusal};
 use pairflow_core::view::timeline::TimelineState;
 use pairflow_testkit::script::{Play, play};
 

@@ -1,8 +1,8 @@
 //! Agents as programs in panes: notices, signs of life, reminders, hindrances.
 
+use pairflow_core::bubble::{Effect, next_deadline, owed};
 use pairflow_core::ids::{AgentId, Party};
 use pairflow_core::log::{Body, QuestionKind};
-use pairflow_core::unit::{Effect, next_deadline, owed};
 use pairflow_testkit::script::{Play, check, play};
 
 fn asked(play: &Play) -> Vec<QuestionKind> {

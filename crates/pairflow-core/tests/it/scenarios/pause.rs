@@ -1,6 +1,6 @@
 //! A pause keeps state and turn; only the person ends it.
 
-use pairflow_core::unit::{next_deadline, owed};
+use pairflow_core::bubble::{next_deadline, owed};
 use pairflow_testkit::script::{check, play};
 
 #[test]

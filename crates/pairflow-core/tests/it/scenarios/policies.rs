@@ -1,8 +1,8 @@
 //! Other rules of the loop than those of a bubble, behind the same seam.
 
+use pairflow_core::bubble::{Unit, evolve};
 use pairflow_core::log::{Body, Envelope, Lifecycle};
 use pairflow_core::policy::Unmet;
-use pairflow_core::unit::{Unit, evolve};
 use pairflow_testkit::script::{Play, check, play};
 
 #[test]

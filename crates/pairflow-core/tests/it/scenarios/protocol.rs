@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use pairflow_core::bubble::{Unit, WARNINGS_KEPT, evolve};
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Event, Kind, Warning};
-use pairflow_core::unit::{Unit, WARNINGS_KEPT, evolve};
 use pairflow_testkit::script::{Play, check, play};
 
 fn last(play: &Play, kind: Kind) -> &Event {

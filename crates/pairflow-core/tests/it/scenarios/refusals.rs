@@ -1,10 +1,10 @@
 //! Every refusal says how its caller goes on, and no agent is sent to a verb that is a person's.
 
+use pairflow_core::bubble::{Caller, Refusal, StateName};
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::{BubbleId, FindingId, MsgId};
 use pairflow_core::log::Waivable;
 use pairflow_core::policy::Unmet;
-use pairflow_core::unit::{Caller, Refusal, StateName};
 use pairflow_testkit::script::play;
 
 fn id() -> BubbleId {

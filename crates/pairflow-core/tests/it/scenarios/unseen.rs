@@ -1,6 +1,6 @@
 //! What of a bubble can be shown, and what to say where there is nothing.
 
-use pairflow_core::unit::Phase;
+use pairflow_core::bubble::Phase;
 use pairflow_testkit::script::play;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Silence: counted by the uptime, never by the wall clock, and reported once.
 
-use pairflow_core::unit::next_deadline;
+use pairflow_core::bubble::next_deadline;
 use pairflow_testkit::script::{check, play};
 
 #[test]

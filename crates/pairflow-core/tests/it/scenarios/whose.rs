@@ -1,9 +1,9 @@
 //! Which agent a question is about: who withdraws it, who is asked about twice, and for whom a bubble waits.
 
+use pairflow_core::bubble::{advance, owed};
 use pairflow_core::ids::{AgentId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Kind, QuestionKind, Warning};
 use pairflow_core::time::Timestamp;
-use pairflow_core::unit::{advance, owed};
 use pairflow_core::view::status::{Status, render};
 use pairflow_testkit::script::{Play, play};
 

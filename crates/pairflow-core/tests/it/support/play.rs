@@ -1,5 +1,6 @@
 //! A bubble that is played through command by command, with a clock of its own: what views are shown of.
 
+use pairflow_core::bubble::{Command, HeadSeen, PassCommand, Phase, Refusal, Unit, create, evolve, missing_checks};
 use pairflow_core::facts::{Answers, Explanation, Finding};
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, TreeId};
@@ -7,7 +8,6 @@ use pairflow_core::log::{Decision, Envelope, Event, Ground, Lifecycle, Workspace
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, DriverKind, Rules};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, HeadSeen, PassCommand, Phase, Refusal, Unit, create, evolve, missing_checks};
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 
 /// A bubble that is played through, some seconds for each envelope.

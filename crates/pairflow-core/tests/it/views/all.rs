@@ -1,5 +1,6 @@
 //! What people, agents and programs are shown of a bubble, in every state that matters, and whatever the texts are.
 
+use pairflow_core::bubble::{Command, HeadSeen, PassCommand, Seen, Unit, create, evolve};
 use pairflow_core::facts::{Explanation, Finding};
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
@@ -9,7 +10,6 @@ use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::safe::{steers, width};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{Command, HeadSeen, PassCommand, Seen, Unit, create, evolve};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::{inbox, inbox_ndjson};
 use pairflow_core::view::messages::{MessageFile, message_file};
@@ -108,7 +108,7 @@ impl Play {
     }
 
     fn checked(&mut self, outcome: Outcome) {
-        let missing = pairflow_core::unit::missing_checks(&self.unit);
+        let missing = pairflow_core::bubble::missing_checks(&self.unit);
         let Some(&(_, place)) = missing.first() else { return };
         let tree = self.unit.tree().unwrap().clone();
         let tail = "running 2 tests\ntest save ... FAILED\n".to_owned();

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
+use pairflow_core::bubble::{Command, PassCommand, Refusal, Seen};
 use pairflow_core::facts::{Answers, Dispute, Finding, Step, StepName};
 use pairflow_core::policy::Unmet;
 use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
 use pairflow_core::safe::steers;
-use pairflow_core::unit::{Command, PassCommand, Refusal, Seen};
 use pairflow_core::view::brief::{BriefMaterial, Diff, Slice, Standard, brief, pieces, standby};
 use pairflow_testkit::script::compare_document;
 

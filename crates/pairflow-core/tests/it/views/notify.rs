@@ -1,11 +1,11 @@
 //! Which news of a bubble a person is told, once each, and in which words.
 
+use pairflow_core::bubble::{OpenQuestion, Phase, Stage, Turn, Unit};
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::{MsgId, Party, TreeId};
 use pairflow_core::log::{ApprovalRequest, QuestionKind};
 use pairflow_core::safe::{steers, width};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::{OpenQuestion, Phase, Stage, Turn, Unit};
 use pairflow_core::view::notify::{About, Told, news, rings};
 
 fn unit(phase: Phase) -> Unit {

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
+use pairflow_core::bubble::{Command, Hindrance, Unit};
 use pairflow_core::facts::Finding;
 use pairflow_core::facts::Seat;
 use pairflow_core::safe::{steers, width};
 use pairflow_core::time::Timestamp;
-use pairflow_core::unit::{Command, Hindrance, Unit};
 use pairflow_core::view::pane::{Alarm, PaneLine, Scene, SeatNow, SeatStatus, Shade, Size, render, silence_left};
 use pairflow_testkit::script::compare_document;
 
@@ -275,7 +275,7 @@ fn a_long_title_gives_way_to_how_its_finding_stands() {
     let title = format!("P1:{}", "a rename that fails leaves files behind ".repeat(4));
     play.review("claude", "a problem", vec![finding(title.trim_end(), "src/save.rs", 42)]);
     let answers = pairflow_core::facts::Answers { fixed: ids(&[1]), ..Default::default() };
-    play.run(Command::Pass(pairflow_core::unit::PassCommand {
+    play.run(Command::Pass(pairflow_core::bubble::PassCommand {
         answers,
         ..crate::support::play::pass("codex", "mended")
     }));
@@ -331,7 +331,7 @@ fn every_state_has_a_line_that_says_what_it_is() {
     assert!(!paused.contains("Watchdog"), "nobody is waited for: {paused}");
     play.run(Command::Resume);
     let answers = pairflow_core::facts::Answers { fixed: ids(&[1]), ..Default::default() };
-    play.run(Command::Pass(pairflow_core::unit::PassCommand {
+    play.run(Command::Pass(pairflow_core::bubble::PassCommand {
         answers,
         ..crate::support::play::pass("codex", "mended")
     }));

@@ -1,6 +1,6 @@
 //! What a caller that waits is told: that it is there, that it can still come, or that it never will.
 
-use pairflow_core::unit::{Phase, Refusal, Unit};
+use pairflow_core::bubble::{Phase, Refusal, Unit};
 use pairflow_core::view::waiting::{Reached, ReachedKind, Sight, Wait, WaitFor, line_that_waits};
 use pairflow_testkit::script::play;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pairflow_core::bubble::{Command, Effect, HeadSeen, PassCommand, create, owed};
 use pairflow_core::log::{Body, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Command, Effect, HeadSeen, PassCommand, create, owed};
 use pairflow_engine::engine::{Bubble, Control, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Registry, Storage};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};

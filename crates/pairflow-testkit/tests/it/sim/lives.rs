@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pairflow_core::bubble::{Command, create};
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::{Ground, Key, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
-use pairflow_core::unit::{Command, create};
 use pairflow_engine::clock::Clock;
 use pairflow_engine::engine::{Bubble, Control, Engine, UserDirs};
 use pairflow_engine::store::{Log, Registry, Storage};

@@ -1,6 +1,6 @@
 //! `state.json` can be deleted, old, new, foreign or broken at any moment: the log tells the same state.
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_engine::store::{Source, Storage, StoreError};
 use pairflow_testkit::store::{Counter, NOW, Sample, files, harm_caches, history, log_on, transcript};
 

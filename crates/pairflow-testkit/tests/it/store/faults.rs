@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::log::Envelope;
-use pairflow_core::unit::Unit;
 use pairflow_engine::store::{Appended, Log, StoreError};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::store::{

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::log::Event;
 use pairflow_core::log::seal::{Judged, SealState};
-use pairflow_core::unit::Unit;
 use pairflow_engine::store::{Foreign, Log, LogFiles, RealDisk, Registry, Source, Standing, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
 use pairflow_testkit::store::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::store::{Counter, Sample, goes_on, log_on, lose_power, moment};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_engine::store::storage::LockMode;
 use pairflow_engine::store::{
     ArtifactError, Artifacts, Log, LogFiles, RealDisk, Repaired, Source, Storage, StoreError,

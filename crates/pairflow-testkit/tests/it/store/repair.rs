@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pairflow_core::unit::Unit;
+use pairflow_core::bubble::Unit;
 use pairflow_engine::store::{Storage, StoreError};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::store::{Counter, NOW, Sample, agree, files, goes_on, log_on, prepared, transcript};

@@ -1,8 +1,8 @@
 //! Logs that a crash, a disk or a tool has harmed, as commands meet them.
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::log::Envelope;
 use pairflow_core::log::line::{LineError, MAX_LINE};
-use pairflow_core::unit::Unit;
 use pairflow_engine::store::{Repaired, Source, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
 use pairflow_testkit::store::{

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::Phase;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Envelope, Lifecycle};
 use pairflow_core::safe::width;
 use pairflow_core::time::Timestamp;
-use pairflow_core::unit::Phase;
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_engine::engine::Bubble;
 

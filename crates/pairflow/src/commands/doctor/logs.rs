@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use pairflow_core::bubble::{StateName, Unit};
 use pairflow_core::config::Layer;
 use pairflow_core::counted::counted;
-use pairflow_core::unit::{StateName, Unit};
 use pairflow_engine::engine::{Bubble, EngineError, Listed};
 use pairflow_engine::git::GitError;
 use pairflow_engine::store::{CacheStand, Foreign, Salvage, StoreError};

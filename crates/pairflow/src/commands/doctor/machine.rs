@@ -169,7 +169,7 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
         }
         Health::Absent => {
             let listed = app.found(reach)?.into_iter().filter_map(|found| found.bubbles.ok()).flatten();
-            let owing = |unit: &pairflow_core::unit::Unit| unit.phase.turn().is_some() && !unit.paused;
+            let owing = |unit: &pairflow_core::bubble::Unit| unit.phase.turn().is_some() && !unit.paused;
             let waiting = listed.filter_map(|listed| listed.unit.ok()).filter(owing).count();
             if waiting > 0 {
                 let moves = if waiting == 1 { "does" } else { "do" };

@@ -1,9 +1,9 @@
 //! One key, and what it does. Which keys there are follows from what is asked.
 
+use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::ids::MsgId;
 use pairflow_core::log::Decision;
 use pairflow_core::safe::revealed_bytes;
-use pairflow_core::unit::{Command, Phase};
 use pairflow_core::view::inbox::ItemKind;
 use pairflow_engine::verbs::{DiffOf, diff};
 

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::log::scan::Head;
 use pairflow_core::time::Moment;
-use pairflow_core::unit::Unit;
 use pairflow_core::view::ForeignNotice;
 use pairflow_core::view::pane::{self, Alarm, Scene, SeatNow};
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};

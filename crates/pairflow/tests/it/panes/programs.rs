@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use pairflow_core::unit::Command as Verb;
+use pairflow_core::bubble::Command as Verb;
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Engine, UserDirs};
 use pairflow_engine::store::RealDisk;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::{Body, Event};
 use pairflow_core::time::{Moment, Timestamp};
-use pairflow_core::unit::Unit;
 use pairflow_engine::store::{Log, LogFiles, RealDisk, Registry};
 use pairflow_testkit::home::Home;
 use pairflow_testkit::store::{Dated, dated};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pairflow_core::unit::{Command, Hindrance};
+use pairflow_core::bubble::{Command, Hindrance};
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Engine, UserDirs};
 use pairflow_engine::store::RealDisk;

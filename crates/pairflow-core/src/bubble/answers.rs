@@ -1,0 +1,168 @@
+//! What an agent may say to a row of the ledger, and what the person may live with.
+
+use crate::bubble::Stage;
+use crate::bubble::{Command, Decided, PassCommand, Refusal, Unit, converge, human};
+use crate::facts::Seat;
+use crate::facts::{Answers, RowState};
+use crate::findings::Row;
+use crate::ids::{AgentId, FindingId, Party};
+use crate::log::Reason;
+use crate::log::{Body, Control, ControlAction, Event, Judged, Next, Pass, Verdict, Waivable};
+use crate::policy::Conclusion;
+use crate::policy::Facts;
+use crate::progress::CheckState;
+
+/// Refuses answers that are not this seat's, or that speak of no open row.
+pub(super) fn admit(unit: &Unit, by: &AgentId, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
+    let foreign = match seat {
+        Seat::Producer => answers.of_critic().next(),
+        Seat::Critic => answers.of_producer().next(),
+        Seat::Judge => answers.of_producer().chain(answers.of_critic()).next(),
+    };
+    if foreign.is_some() {
+        return Err(Refusal::AnswersOfOtherSeat { seat });
+    }
+    if answers.disputed.iter().any(|dispute| dispute.reason.trim().is_empty()) {
+        return Err(Refusal::Empty { what: "the reason of a dispute" });
+    }
+    for id in answers.of_producer().chain(answers.confirmed.iter().copied()) {
+        open_row(unit, id)?;
+    }
+    for id in &answers.reopened {
+        match unit.ledger.get(*id) {
+            None => return Err(Refusal::UnknownFinding { id: id.to_string() }),
+            Some(row) if row.state == RowState::Waived => return Err(Refusal::WaivedByPerson { id: *id }),
+            Some(_) => {}
+        }
+    }
+    answers.retracted.iter().try_for_each(|id| retractable(unit, by, *id))?;
+    let disputed = |id: &FindingId| answers.disputed.iter().any(|dispute| dispute.finding == *id);
+    let twice = answers.confirmed.iter().find(|id| answers.reopened.contains(id));
+    if let Some(id) = twice.or_else(|| answers.fixed.iter().find(|id| disputed(id))) {
+        return Err(Refusal::TwoAnswers { id: *id });
+    }
+    let confirmed =
+        |is: fn(&Row) -> bool| answers.confirmed.iter().filter(move |id| unit.ledger.get(**id).is_some_and(is));
+    let proven = confirmed(Row::proven).find(|id| !answers.retracted.contains(id));
+    match (proven, confirmed(Row::unresolved).next()) {
+        (Some(id), _) => Err(Refusal::StillFails { id: *id }),
+        (None, Some(id)) => Err(Refusal::Unresolved { id: *id }),
+        (None, None) => Ok(()),
+    }
+}
+
+/// Whether `by` may take back the reproducer of row `id`: it is the one who brought it.
+fn retractable(unit: &Unit, by: &AgentId, id: FindingId) -> Result<(), Refusal> {
+    let Some(row) = unit.ledger.get(id) else { return Err(Refusal::UnknownFinding { id: id.to_string() }) };
+    match row.reproducer_by() {
+        None => Err(Refusal::NoReproducer { id }),
+        Some(author) if author != by => Err(Refusal::NotItsReproducer { id, author: author.clone() }),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Refuses a review that asks for changes and would count as a clean one all the same, because nothing in it blocks.
+pub(super) fn admit_claim(unit: &Unit, pass: &PassCommand, body: &Pass) -> Result<(), Refusal> {
+    match pass.insists && converge::would_be_clean(unit, &pass.by, body) {
+        true => Err(Refusal::NothingBlocks),
+        false => Ok(()),
+    }
+}
+
+/// The person lives with something, or does so no longer.
+pub(super) fn live_with(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
+    match command {
+        Command::Waive { what, reason } => waive(unit, what, reason),
+        Command::Withdraw { what, reason } => withdraw(unit, what, reason),
+        _ => Err(Refusal::NotOwed),
+    }
+}
+
+/// The person lives with a finding, or with a check that does not pass.
+fn waive(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
+    if reason.trim().is_empty() {
+        return Err(Refusal::Empty { what: "the reason of the waiver" });
+    }
+    if is_waived(unit, what) {
+        return Err(Refusal::WaivedAlready { what: what.clone() });
+    }
+    match what {
+        Waivable::Finding(id) => open_row(unit, *id)?,
+        Waivable::Check(name) if matches!(unit.check(name), CheckState::Passed(_)) => {
+            return Err(Refusal::CheckPasses { name: name.clone() });
+        }
+        Waivable::Check(name) if unit.rules.checks.iter().any(|check| check.name == *name) => {}
+        Waivable::Check(name) => {
+            let known = unit.rules.checks.iter().map(|check| check.name.clone()).collect();
+            return Err(Refusal::UnknownCheck { name: name.clone(), known });
+        }
+    }
+    Ok(decided(unit, ControlAction::Waive, what, reason))
+}
+
+/// The person no longer lives with it: the row is open again, the check is owed again.
+fn withdraw(unit: &Unit, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
+    if !is_waived(unit, what) {
+        return Err(Refusal::NotWaived { what: what.clone() });
+    }
+    Ok(decided(unit, ControlAction::Withdraw, what, reason))
+}
+
+/// The person's decision.
+fn decided(unit: &Unit, action: ControlAction, what: &Waivable, reason: &str) -> Decided {
+    let control = Control { action, reason: reason.to_owned(), waived: Some(what.clone()), until: None };
+    let mut event = Event::own(unit.rounds.round, Body::Control(control));
+    event.sender = Party::Human;
+    event.recipient = Party::Orchestrator;
+    let more = match action {
+        ControlAction::Waive => human::nothing_fails(unit, what),
+        _ => verdict_without_waiver(unit, what)
+            .map(|verdict| Event::own(unit.rounds.round, Body::Verdict(verdict)))
+            .into_iter()
+            .collect(),
+    };
+    Decided::of(std::iter::once(event).chain(more).collect())
+}
+
+/// The verdict on the clean reviews once a waiver is taken back; nothing if they do not need it.
+pub(super) fn verdict_without_waiver(unit: &Unit, what: &Waivable) -> Option<Verdict> {
+    let holds = match what {
+        Waivable::Finding(id) => {
+            let ledger = unit.ledger.without_waiver(*id);
+            Facts { ledger: &ledger, ..unit.facts() }.objections(&[]).is_empty()
+        }
+        Waivable::Check(name) => {
+            let later = [Waivable::Check(name.clone())];
+            unit.facts().objections(&later).is_empty()
+        }
+    };
+    (!holds).then(|| no_longer_clean(unit, Judged::Waiver, Next::Implement))
+}
+
+fn is_waived(unit: &Unit, what: &Waivable) -> bool {
+    match what {
+        Waivable::Finding(id) => unit.ledger.get(*id).is_some_and(|row| row.state == RowState::Waived),
+        Waivable::Check(name) => unit.evidence.waived_checks.contains_key(name),
+    }
+}
+
+fn open_row(unit: &Unit, id: FindingId) -> Result<(), Refusal> {
+    match unit.ledger.get(id) {
+        Some(row) if row.is_open() => Ok(()),
+        _ => Err(Refusal::UnknownFinding { id: id.to_string() }),
+    }
+}
+
+/// Clean reviews no longer hold, because what they rested on was taken back or changed.
+pub(super) fn no_longer_clean(unit: &Unit, on: Judged, next: Next) -> Verdict {
+    let reason = if on == Judged::Waiver { Reason::WaiverWithdrawn } else { Reason::ChecksChanged };
+    let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    let next = if settled { next } else { Next::Stay };
+    ground(unit, on, next, reason)
+}
+
+/// A verdict on work that no review brought about.
+pub(super) fn ground(unit: &Unit, on: Judged, next: Next, reason: Reason) -> Verdict {
+    let seats = unit.rounds.seats.clone();
+    Conclusion { clean: None, next, seats, reasons: vec![reason] }.verdict(unit.policy(), on)
+}

@@ -1,0 +1,492 @@
+//! What can be asked of a bubble: by an agent, a person, the clock, or the result of an effect.
+
+use crate::bubble::{Caller, Hindrance, Unit};
+use crate::facts::Seat;
+use crate::facts::{Answers, Explanation, Finding, Step};
+use crate::facts::{Receipt, Snapshot};
+use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
+use crate::log::{CommitIdentity, Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
+use crate::rules::{BubbleKind, Rules};
+use crate::time::Moment;
+
+/// A request. The sender of an agent's command has been proven before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Prepare the workspace and start the loop.
+    Start {
+        /// The configuration in force from here on.
+        rules: Box<Rules>,
+    },
+    /// The workspace is there.
+    WorkspaceReady {
+        /// Where.
+        workspace: Workspace,
+    },
+    /// The workspace could not be made.
+    StartFailed {
+        /// Why, with the next step.
+        reason: String,
+    },
+    /// An agent hands over.
+    Pass(PassCommand),
+    /// An agent asks the person.
+    AskHuman {
+        /// Who asks.
+        by: AgentId,
+        /// What.
+        question: String,
+        /// Files and artifacts that the question points to.
+        refs: Vec<String>,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// An agent claims that nothing grave is left.
+    Converged {
+        /// Who claims it.
+        by: AgentId,
+        /// In which words.
+        summary: String,
+        /// Files and artifacts that it points to.
+        refs: Vec<String>,
+        /// What the person has to know to decide.
+        explanation: Option<Explanation>,
+        /// The slices of a long change that were read.
+        reviewed: Vec<u32>,
+        /// What the worktree looks like now.
+        seen: Seen,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// The person answers.
+    Reply {
+        /// The answer.
+        message: String,
+        /// Which question; needed when several are open.
+        question: Option<MsgId>,
+        /// The decision, for questions that have one.
+        decision: Option<Decision>,
+        /// Artifacts that the answer points to.
+        refs: Vec<String>,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// The person approves what the package shows.
+    Approve {
+        /// The SHA-256 of the package that was shown.
+        package_sha256: String,
+        /// What the worktree looks like now.
+        seen: Seen,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// The person sends the work back.
+    Rework {
+        /// What to do.
+        message: String,
+        /// Whether the approach as such is rejected.
+        reject: bool,
+        /// Findings that must be dealt with.
+        findings: Vec<FindingId>,
+        /// Artifacts that the message points to.
+        refs: Vec<String>,
+        /// The retry key, if one was given.
+        key: Option<Key>,
+    },
+    /// The person asks for the commit.
+    Commit {
+        /// The message; the suggested one if there is none.
+        message: Option<String>,
+        /// Why files out of scope are committed nevertheless.
+        override_scope: Option<String>,
+        /// Whether the repository's own hooks run.
+        hooks: bool,
+        /// Who commits, if that was not known when the bubble was created.
+        author: Option<Person>,
+    },
+    /// The person adopts what git says now about who commits.
+    SetIdentity {
+        /// What git says.
+        identity: CommitIdentity,
+    },
+    /// The commit was made.
+    CommitMade {
+        /// The commit.
+        commit: CommitId,
+        /// What the branch pointed to before, if agents had committed on it.
+        old_tip: Option<CommitId>,
+    },
+    /// The commit could not be made.
+    CommitFailed {
+        /// Why, with the next step.
+        reason: String,
+    },
+    /// The done package is to be recorded.
+    RecordDone,
+    /// The person asks to merge the base branch into the worktree.
+    Update,
+    /// The person asks for the same merge again, after resolving its conflict in the worktree.
+    UpdateResolved,
+    /// The base branch was merged into the worktree.
+    UpdateMade {
+        /// The new base.
+        base: CommitId,
+        /// Its tree.
+        base_tree: TreeId,
+        /// The tree as the agent left it, if it changed since the newest snapshot; then the merged tree.
+        snapshots: Vec<Snapshot>,
+        /// Whether the work changes the same files from the same content to the same content as before.
+        same_patch: bool,
+    },
+    /// The base branch could not be merged.
+    UpdateFailed {
+        /// Why, with the next step.
+        reason: String,
+        /// What a person has to resolve, if that is why.
+        conflict: Option<Conflict>,
+    },
+    /// The bubble's commit reached the base branch.
+    Merged {
+        /// What the base branch points to now.
+        commit: CommitId,
+    },
+    /// The person changes the configuration of the bubble.
+    Configure {
+        /// The configuration in force from here on.
+        rules: Box<Rules>,
+    },
+    /// The person pauses the loop.
+    Pause {
+        /// Why.
+        reason: String,
+    },
+    /// The person lets the loop go on.
+    Resume,
+    /// The person lives with a finding, or with a check that does not pass.
+    Waive {
+        /// With what.
+        what: Waivable,
+        /// Why.
+        reason: String,
+    },
+    /// The person takes back a waiver.
+    Withdraw {
+        /// Of what.
+        what: Waivable,
+        /// Why, if that was said.
+        reason: String,
+    },
+    /// The person ends the bubble.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+    /// The person wants the agents' programs ended and started again.
+    Restart {
+        /// Why.
+        reason: String,
+    },
+    /// Time went by.
+    Tick {
+        /// When the agent whose turn it is was last seen at work, by its hooks or its files.
+        active: Option<Moment>,
+    },
+    /// An agent's program was started, or its session became known.
+    AgentSession {
+        /// Which agent.
+        agent: AgentId,
+        /// For which turn it was started; 0 before its first one.
+        turn: u32,
+        /// In which seat; nothing before its first turn.
+        seat: Option<Seat>,
+        /// By which name the session can be taken up again.
+        session: Option<String>,
+    },
+    /// A notice is about to be sent.
+    Sent {
+        /// Its number.
+        notice: u64,
+    },
+    /// An agent is known to have a notice.
+    Acknowledged {
+        /// Which agent.
+        agent: AgentId,
+        /// The number of the notice; 0 for an agent without one that has read in its brief why its work came back.
+        notice: u64,
+    },
+    /// A notice was sent in vain as often as makes sense.
+    Undelivered {
+        /// Its number.
+        notice: u64,
+        /// What is known, as part of a sentence.
+        why: String,
+    },
+    /// An agent's program shows a sign of life.
+    Active {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// An agent's program wants to end its turn, and no person had asked it anything meanwhile.
+    Stopped {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// Something keeps an agent's program from going on.
+    Hindered {
+        /// Which agent.
+        agent: AgentId,
+        /// What kind of thing.
+        by: Hindrance,
+        /// What, in its own words.
+        what: String,
+    },
+    /// An agent process is about to be let in.
+    MintToken {
+        /// Which agent.
+        agent: AgentId,
+        /// The SHA-256 of its token.
+        token_sha256: String,
+    },
+    /// A snapshot was taken.
+    SnapshotTaken {
+        /// The snapshot.
+        snapshot: Snapshot,
+    },
+    /// A check was run.
+    Checked {
+        /// Its receipt.
+        receipt: Receipt,
+    },
+    /// The reproducer of a finding was run.
+    Reproduced {
+        /// Which finding.
+        finding: FindingId,
+        /// What came of it.
+        receipt: Receipt,
+    },
+    /// Everything before a turn is done, and the worktree still has the expected tree.
+    TurnReady {
+        /// The number of the turn.
+        turn: u32,
+        /// How many slices the change under review was cut into; none if it stands in the brief as a whole.
+        slices: u32,
+    },
+    /// The process of the agent whose turn it is ended without a hand-over.
+    AgentEnded {
+        /// The number of the turn.
+        turn: u32,
+        /// How it ended, as part of a sentence: "with exit code 3".
+        how: String,
+        /// The end of its output, as it was.
+        output: String,
+    },
+    /// The package of accepted work was rendered.
+    Packaged {
+        /// What became of it.
+        package: Package,
+    },
+    /// An effect failed again and again; a person has to look.
+    Trouble {
+        /// What failed, with the next step.
+        reason: String,
+    },
+    /// Something is lost that the bubble cannot go on without.
+    GiveUp {
+        /// What.
+        reason: String,
+    },
+}
+
+/// An agent's hand-over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassCommand {
+    /// Who hands over.
+    pub by: AgentId,
+    /// What was done.
+    pub summary: String,
+    /// Files and artifacts that it points to.
+    pub refs: Vec<String>,
+    /// What the other side is asked to do; by default it follows from the seat.
+    pub intent: Option<Intent>,
+    /// What was found; nothing if neither findings nor "no findings" was said.
+    pub findings: Option<Vec<Finding>>,
+    /// What is said to rows of the ledger.
+    pub answers: Answers,
+    /// What the person has to know to decide.
+    pub explanation: Option<Explanation>,
+    /// The steps of a document's review, or the implementer's dry run.
+    pub steps: Vec<Step>,
+    /// What the implementer of a document could not resolve in its dry run.
+    pub blockers: Vec<String>,
+    /// Whether the critic wants the person to decide before the loop goes on.
+    pub discuss: bool,
+    /// Whether the critic says in so many words that the work has to change, so that its review cannot be a clean one.
+    pub insists: bool,
+    /// The slices of a long change that were read.
+    pub reviewed: Vec<u32>,
+    /// Which branch the worktree is on.
+    pub head: HeadSeen,
+    /// The tree of the worktree, where it was looked at. It matters only when the same words came back; without a look
+    /// the tree then counts as unchanged.
+    pub tree: Option<TreeId>,
+    /// The retry key, if one was given.
+    pub key: Option<Key>,
+}
+
+impl PassCommand {
+    /// A hand-over that says nothing but its summary.
+    pub fn new(by: AgentId, summary: impl Into<String>, head: HeadSeen) -> Self {
+        Self {
+            by,
+            summary: summary.into(),
+            refs: Vec::new(),
+            intent: None,
+            findings: None,
+            answers: Answers::default(),
+            explanation: None,
+            steps: Vec::new(),
+            blockers: Vec::new(),
+            discuss: false,
+            insists: false,
+            reviewed: Vec::new(),
+            head,
+            tree: None,
+            key: None,
+        }
+    }
+
+    /// Returns what it files: a critic's findings, or a producer's blockers.
+    pub fn filed(&self) -> Option<Vec<Finding>> {
+        match self.blockers.as_slice() {
+            [] => self.findings.clone(),
+            blockers => Some(blockers.iter().map(|blocker| Finding::blocker(blocker.trim())).collect()),
+        }
+    }
+}
+
+/// Which branch a worktree is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeadSeen {
+    /// A branch.
+    Branch(String),
+    /// No branch.
+    Detached,
+    /// The worktree is gone.
+    Missing,
+}
+
+/// What a worktree looks like at this moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Its tree.
+    pub tree: TreeId,
+    /// The files that differ from the newest snapshot.
+    pub differing: Vec<String>,
+}
+
+impl Command {
+    /// Returns the command's name as people write it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "start",
+            Self::WorkspaceReady { .. } => "workspace-ready",
+            Self::StartFailed { .. } => "start-failed",
+            Self::Pass(_) => "pass",
+            Self::AskHuman { .. } => "ask-human",
+            Self::Converged { .. } => "converged",
+            Self::Reply { .. } => "reply",
+            Self::Approve { .. } => "approve",
+            Self::Rework { .. } => "request-rework",
+            Self::Commit { .. } => "commit",
+            Self::SetIdentity { .. } => "config set",
+            Self::CommitMade { .. } => "commit-made",
+            Self::CommitFailed { .. } => "commit-failed",
+            Self::RecordDone => "record-done",
+            Self::Update | Self::UpdateResolved => "update",
+            Self::UpdateMade { .. } => "update-made",
+            Self::UpdateFailed { .. } => "update-failed",
+            Self::Merged { .. } => "merged",
+            Self::Configure { .. } => "config",
+            Self::Pause { .. } => "pause",
+            Self::Resume => "resume",
+            Self::Waive { .. } | Self::Withdraw { .. } => "waive",
+            Self::Stop { .. } => "stop",
+            Self::Restart { .. } => "restart",
+            Self::Tick { .. } => "watchdog",
+            Self::AgentSession { .. } => "agent-session",
+            Self::Sent { .. } => "sent",
+            Self::Acknowledged { .. } => "acknowledged",
+            Self::Undelivered { .. } => "undelivered",
+            Self::Active { .. } => "active",
+            Self::Stopped { .. } => "stopped",
+            Self::Hindered { .. } => "hindered",
+            Self::MintToken { .. } => "env",
+            Self::SnapshotTaken { .. } => "snapshot-taken",
+            Self::Checked { .. } => "checked",
+            Self::Reproduced { .. } => "reproduced",
+            Self::TurnReady { .. } => "turn-ready",
+            Self::AgentEnded { .. } => "agent-ended",
+            Self::Packaged { .. } => "packaged",
+            Self::Trouble { .. } => "trouble",
+            Self::GiveUp { .. } => "give-up",
+        }
+    }
+
+    /// Returns who is told what became of the command.
+    pub fn caller(&self, unit: &Unit) -> Caller {
+        let Some(agent) = self.agent() else { return Caller::Person };
+        let slices = unit.phase.turn().filter(|turn| turn.agent == *agent).map_or(0, |turn| turn.slices);
+        match unit.rules.kind {
+            BubbleKind::Document => Caller::DocumentAgent { slices },
+            _ => Caller::Agent { slices },
+        }
+    }
+
+    /// Returns the agent that sends the command, if one does.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Pass(pass) => Some(&pass.by),
+            Self::AskHuman { by, .. } | Self::Converged { by, .. } => Some(by),
+            _ => None,
+        }
+    }
+
+    /// Whether the command only says what became of an effect; such a command is never a person's or an agent's.
+    pub fn is_result(&self) -> bool {
+        matches!(
+            self,
+            Self::WorkspaceReady { .. }
+                | Self::StartFailed { .. }
+                | Self::CommitMade { .. }
+                | Self::CommitFailed { .. }
+                | Self::RecordDone
+                | Self::UpdateMade { .. }
+                | Self::UpdateFailed { .. }
+                | Self::SnapshotTaken { .. }
+                | Self::Checked { .. }
+                | Self::Reproduced { .. }
+                | Self::TurnReady { .. }
+                | Self::AgentEnded { .. }
+                | Self::AgentSession { .. }
+                | Self::Sent { .. }
+                | Self::Acknowledged { .. }
+                | Self::Undelivered { .. }
+                | Self::Active { .. }
+                | Self::Stopped { .. }
+                | Self::Hindered { .. }
+                | Self::Trouble { .. }
+                | Self::GiveUp { .. }
+                | Self::Packaged { .. }
+        )
+    }
+}
+
+/// A package that was rendered for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Package {
+    /// Its file beneath `artifacts/`.
+    pub name: String,
+    /// The commit message that it suggests.
+    pub commit_message: String,
+    /// The hash of its text.
+    pub sha256: String,
+}

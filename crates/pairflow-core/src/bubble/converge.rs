@@ -1,0 +1,177 @@
+//! The claim that nothing grave is left, and what code says to it.
+
+use crate::bubble::Package;
+use crate::facts::Answers;
+use crate::findings::Ledger;
+use crate::policy::Facts;
+use crate::policy::Unmet;
+use crate::policy::waivers;
+
+use crate::bubble::{Command, Decided, Phase, Refusal, Stage, Turn, Unit, human, key_of, presence, slices, turn};
+use crate::counted::list;
+use crate::facts::Seat;
+use crate::facts::{CleanReview, Explanation};
+use crate::findings::Review;
+use crate::ids::{AgentId, Party};
+use crate::log::{ApprovalRequest, Body, Convergence, Event, Pass, QuestionKind, Warning};
+
+/// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
+pub(super) fn explained(unit: &Unit, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
+    let mut told = unit.gate.explanation.clone();
+    pass.explanation.iter().for_each(|explanation| told.take_over(explanation));
+    let missing = told.missing();
+    if missing.is_empty() || !would_be_clean(unit, by, pass) {
+        return Ok(());
+    }
+    let claimed = Claimed::of(unit, by, pass.explanation.as_ref());
+    let missing_reviews = |criterion: &Unmet| matches!(criterion, Unmet::Reviews { .. });
+    match unit.policy().unmet(claimed.facts(unit)).iter().any(missing_reviews) {
+        true => Ok(()),
+        false => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
+    }
+}
+
+/// Whether a review would be clean if no file changes before its snapshot.
+pub(super) fn would_be_clean(unit: &Unit, by: &AgentId, pass: &Pass) -> bool {
+    let Some(findings) = &pass.findings else { return false };
+    let (answers, risk, discuss) = (&pass.answers, &unit.rules.risk, pass.discuss);
+    let ledger = unit.ledger.reviewed(&Review { by, round: unit.rounds.round, findings, answers, risk, discuss });
+    !discuss && Facts { ledger: &ledger, ..unit.facts() }.objections(&[]).is_empty()
+}
+
+impl Refusal {
+    /// What is written down of a command that was refused.
+    pub fn warning(&self, command: &Command) -> Warning {
+        let unmet = match self {
+            Self::NotConverged { unmet } => unmet.as_slice(),
+            _ => &[],
+        };
+        Warning {
+            command: command.name().to_owned(),
+            reason: self.to_string(),
+            unmet: unmet.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// An agent claims convergence in a running bubble.
+pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> Result<Decided, Refusal> {
+    let Command::Converged { summary, refs, seen, explanation, reviewed, .. } = command else {
+        return Err(Refusal::NotOwed);
+    };
+    if at.agent == *by && at.seat == Seat::Producer {
+        return Err(Refusal::NotReviewer { by: by.clone(), seat: at.seat, round: unit.rounds.round });
+    }
+    turn::may_act(unit, at, by, "converged")?;
+    if summary.trim().is_empty() {
+        return Err(Refusal::Empty { what: "the summary" });
+    }
+    slices::admit(at, reviewed)?;
+    let claimed = Claimed::of(unit, by, explanation.as_ref());
+    let mut unmet = unit.policy().unmet(claimed.facts(unit));
+    // What was asked because nothing was heard of the agent is withdrawn with its claim.
+    unmet.retain(|criterion| !matches!(criterion, Unmet::Questions(_)) || !presence::only_about(unit, by));
+    let unread = slices::missing(at, reviewed);
+    if !unread.is_empty() {
+        unmet.push(Unmet::Slices(unread));
+    }
+    if !seen.differing.is_empty() || unit.tree() != Some(&seen.tree) {
+        unmet.push(Unmet::TreeChanged(seen.differing.clone()));
+    }
+    if !unmet.is_empty() {
+        return Err(Refusal::NotConverged { unmet });
+    }
+    let sender = Party::Agent(by.clone());
+    let mut event = accept(unit, claimed.facts(unit), summary, Vec::new()).ok_or(Refusal::NotOwed)?;
+    event.sender = sender;
+    event.refs.clone_from(refs);
+    event.key = key_of(unit, command);
+    if let Body::Convergence(claim) = &mut event.body {
+        claim.explanation.clone_from(explanation);
+        claim.reviewed.clone_from(reviewed);
+    }
+    Ok(Decided::one(event))
+}
+
+/// By what a claim of convergence is judged: the facts as if the clean review of its sender were recorded.
+pub(super) struct Claimed {
+    ledger: Ledger,
+    streak: Vec<CleanReview>,
+    explanation: Explanation,
+}
+
+impl Claimed {
+    pub(super) fn of(unit: &Unit, by: &AgentId, explanation: Option<&Explanation>) -> Self {
+        let (round, nothing) = (unit.rounds.round, Answers::default());
+        let review = Review { by, round, findings: &[], answers: &nothing, risk: &unit.rules.risk, discuss: false };
+        let mut streak = unit.rounds.streak.clone();
+        streak.push(unit.facts().review_by(by, round));
+        let mut told = unit.gate.explanation.clone();
+        explanation.into_iter().for_each(|newer| told.take_over(newer));
+        Self { ledger: unit.ledger.reviewed(&review), streak, explanation: told }
+    }
+
+    pub(super) fn facts<'a>(&'a self, unit: &'a Unit) -> Facts<'a> {
+        let Self { ledger, streak, explanation } = self;
+        Facts { ledger, streak, explanation, ..unit.facts() }
+    }
+}
+
+/// Accepts work for which every criterion holds, or which a person has accepted at a tie-break.
+pub(super) fn conclude(unit: &Unit) -> Option<Event> {
+    let Phase::Running(turn) = &unit.phase else { return None };
+    let (facts, unmet) = (unit.facts(), unit.unmet());
+    match (&turn.stage, unmet.as_slice()) {
+        (Stage::Accepted, unmet) => accept(unit, facts, "accepted by a person at a tie-break", waivers(facts, unmet)),
+        (Stage::Settled, _) if unit.paused => None,
+        (Stage::Settled, [Unmet::Comprehension]) => Some(comprehension(unit)),
+        (Stage::Settled, []) => {
+            let summary = unit.gate.summaries.back().map(|said| said.summary.clone()).unwrap_or_default();
+            accept(unit, facts, &summary, Vec::new())
+        }
+        _ => None,
+    }
+}
+
+/// The question whether the person has understood the document.
+fn comprehension(unit: &Unit) -> Event {
+    let files = unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.clone());
+    let files: Vec<_> = files.collect();
+    let explained = unit.gate.explanation.parts().into_iter().filter(|(_, text)| !text.is_empty());
+    let explained: Vec<_> = explained.map(|(name, text)| format!("{name}: {text}")).collect();
+    let question = format!(
+        "the document is reviewed ({}). Have you read and understood it? `--decision accept` confirms it; anything else \
+         goes to the implementer. {}",
+        list(&files),
+        explained.join("\n")
+    );
+    human::own_question(unit, QuestionKind::Comprehension, question.trim_end().to_owned())
+}
+
+/// The acceptance of what `facts` say, with what a person `waived`.
+///
+/// Returns nothing while there is no snapshot, or a check has not passed.
+fn accept(unit: &Unit, facts: Facts<'_>, summary: &str, waived: Vec<String>) -> Option<Event> {
+    let certificate = unit.policy().certify(facts, waived)?;
+    let (summary, reviewed) = (summary.to_owned(), Vec::new());
+    let body = Body::Convergence(Convergence { summary, certificate, explanation: None, reviewed });
+    Some(Event { recipient: Party::Orchestrator, ..Event::own(unit.rounds.round, body) })
+}
+
+/// The package of accepted work was rendered: a person decides on it.
+pub(super) fn packaged(unit: &Unit, turn: &Turn, package: &Package) -> Result<Decided, Refusal> {
+    let certificate = unit.gate.certificate.as_ref().filter(|_| turn.stage == Stage::Certified);
+    let Some(certificate) = certificate else { return Err(Refusal::NotOwed) };
+    let Package { name, commit_message, sha256 } = package.clone();
+    let mut event = Event::own(
+        unit.rounds.round,
+        Body::ApprovalRequest(ApprovalRequest {
+            tree: certificate.tree.clone(),
+            commit_message,
+            package: name.clone(),
+            package_sha256: sha256,
+        }),
+    );
+    event.refs.push(format!("artifact://{name}"));
+    Ok(Decided::one(event))
+}

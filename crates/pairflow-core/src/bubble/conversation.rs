@@ -1,0 +1,112 @@
+//! Whose conversation an agent's program is in, and which one a turn goes on in.
+//!
+//! A producer goes on in its own conversation, however many reviews it has made in between; a review begins with a fresh
+//! one, unless it was interrupted. Where reviews need no fresh context, an agent has one conversation for everything.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bubble::{Turn, Unit};
+use crate::facts::Seat;
+use crate::ids::AgentId;
+use crate::rules::ContextMode;
+
+/// The session of an agent's program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSession {
+    /// For which turn the program was started; 0 before the agent's first one.
+    pub turn: u32,
+    /// By which name the session can be taken up again.
+    pub id: Option<String>,
+    /// How often a person had wanted the agents started again by then.
+    pub restarts: u32,
+    /// In which seat the agent has this conversation; nothing before its first turn in it.
+    pub seat: Option<Seat>,
+    /// By which name the conversation can be taken up again in which the agent produces, whatever it reviewed since.
+    pub producer: Option<String>,
+}
+
+/// A program that was started, or has said which session it has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub agent: &'a AgentId,
+    pub turn: u32,
+    pub seat: Option<Seat>,
+    pub id: Option<&'a String>,
+}
+
+impl Unit {
+    /// Whether the program that `turn.agent` has may be told of `turn`, as far as its conversation goes. If not, it is
+    /// to be started anew.
+    pub fn goes_on_here(&self, turn: &Turn) -> bool {
+        let Some(session) =
+            self.presence.sessions.get(&turn.agent).filter(|session| session.restarts == self.presence.restarts)
+        else {
+            return false;
+        };
+        match turn.seat {
+            _ if self.rules.reviewer_context_mode == ContextMode::Persistent => true,
+            // A review that was interrupted goes on; it is still the same review.
+            Seat::Critic | Seat::Judge => session.turn == turn.number,
+            // An agent that has only reviewed so far produces in the conversation of the review, which is its own from then on.
+            Seat::Producer => session.seat != Some(Seat::Critic) || session.producer.is_none(),
+        }
+    }
+
+    /// Returns the name of the conversation that a program for `turn` takes up again; nothing if it begins a fresh one.
+    pub fn conversation_for(&self, turn: &Turn) -> Option<&String> {
+        let session = self.presence.sessions.get(&turn.agent)?;
+        match turn.seat {
+            _ if self.rules.reviewer_context_mode == ContextMode::Persistent => session.id.as_ref(),
+            Seat::Critic | Seat::Judge => session.id.as_ref().filter(|_| session.turn == turn.number),
+            Seat::Producer => session.producer.as_ref().or(session.id.as_ref()),
+        }
+    }
+
+    /// Returns the seat that a program sits in of which this was recorded. Not every record says it.
+    fn seat_of(&self, known: Known<'_>) -> Option<Seat> {
+        let of_turn = || self.phase.turn().filter(|turn| turn.number == known.turn).map(|turn| turn.seat);
+        // A conversation that is named later, or cannot be taken up, is the one that was there.
+        let same = |session: &&AgentSession| session.turn == known.turn || known.turn == 0;
+        let of_program = || self.presence.sessions.get(known.agent).filter(same).and_then(|session| session.seat);
+        known.seat.or_else(of_turn).or_else(of_program)
+    }
+
+    /// Whether all of that is written down already.
+    pub(super) fn knows(&self, known: Known<'_>) -> bool {
+        let as_told = |session: &AgentSession| {
+            (session.turn, session.id.as_ref(), session.restarts) == (known.turn, known.id, self.presence.restarts)
+                && session.seat == self.seat_of(known)
+        };
+        self.presence.sessions.get(known.agent).is_some_and(as_told)
+    }
+
+    /// Takes over what became known of an agent's program.
+    pub(super) fn note_session(&mut self, known: Known<'_>) {
+        let (seat, before) = (self.seat_of(known), self.presence.sessions.get(known.agent));
+        // A program that only now says which conversation it has was started before; it does not say so after each restart.
+        let named = |one: &&AgentSession| one.turn == known.turn && known.id.is_some() && one.id.as_ref() != known.id;
+        let restarts = before.filter(named).map_or(self.presence.restarts, |one| one.restarts);
+        let id = known.id.cloned();
+        let producer = match seat {
+            Some(Seat::Producer) => id.clone(),
+            _ => before.and_then(|one| one.producer.clone()),
+        };
+        self.presence
+            .sessions
+            .insert(known.agent.clone(), AgentSession { turn: known.turn, id, restarts, seat, producer });
+    }
+
+    /// An agent has read that it has the turn: the conversation that it has is the one of its seat.
+    pub(super) fn sits_down(&mut self, agent: &AgentId) {
+        let Some(turn) = self.phase.turn().filter(|turn| turn.agent == *agent && self.goes_on_here(turn)) else {
+            return;
+        };
+        let seat = turn.seat;
+        if let Some(session) = self.presence.sessions.get_mut(agent) {
+            session.seat = Some(seat);
+            if seat == Seat::Producer {
+                session.producer.clone_from(&session.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The life of the bubble itself: starting, updating, stopping, and letting agents in.
+
+use crate::config::{Until, changes, changes_until};
+use crate::log::Reason;
+use std::collections::BTreeSet;
+
+use crate::bubble::{Approval, Command, Decided, Phase, Refusal, Stage, Turn, Unit, answers, decide, human};
+use crate::ids::{AgentId, Party};
+use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Next, Task, Verdict, Workspace};
+use crate::policy::Unmet;
+use crate::progress::CheckState;
+use crate::rules::{Check, Rules};
+use crate::time::Moment;
+
+/// A start is asked for.
+pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
+    checkable(rules)?;
+    Ok(Decided::one(own(unit, Lifecycle::StartRequested { rules: Box::new(rules.clone()) })))
+}
+
+/// Refuses rules by which nothing would be checked.
+fn checkable(rules: &Rules) -> Result<(), Refusal> {
+    if rules.checks.is_empty() && rules.manual_checks.is_empty() {
+        let why = "nothing would be checked: give a test command, or --no-tests with at least one --manual-check";
+        return Err(Refusal::BadRules { why: why.to_owned() });
+    }
+    Ok(())
+}
+
+/// The workspace is there: the task goes out.
+pub(super) fn ready(unit: &Unit, workspace: &Workspace) -> Decided {
+    let task = Task {
+        task: unit.about.task.clone(),
+        acceptance_criteria: unit.about.acceptance_criteria.clone(),
+        scope: unit.rules.scope.clone(),
+    };
+    let mut out = Event::own(1, Body::Task(task));
+    out.recipient = Party::Agent(unit.rules.agents.implementer.clone());
+    Decided::of(vec![own(unit, Lifecycle::WorkspaceReady { workspace: workspace.clone() }), out])
+}
+
+/// The workspace could not be made; the bubble can be started again.
+pub(super) fn start_failed(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own(unit, Lifecycle::StartFailed { reason: reason.to_owned() }))
+}
+
+/// An agent process is about to be let in; its old token is void.
+pub(super) fn mint(unit: &Unit, agent: &AgentId, token_sha256: &str) -> Result<Decided, Refusal> {
+    if !unit.rules.agents.contain(agent) {
+        let known = unit.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
+        return Err(Refusal::NoSeat { agent: agent.clone(), known });
+    }
+    let event = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: token_sha256.to_owned() };
+    Ok(Decided::one(own(unit, event)))
+}
+
+/// The person adopts what git says now about who commits.
+pub(super) fn set_identity(unit: &Unit, identity: &CommitIdentity) -> Decided {
+    if unit.about.identity.as_ref() == Some(identity) {
+        return Decided::default();
+    }
+    Decided::one(own(unit, Lifecycle::IdentitySet { identity: identity.clone() }))
+}
+
+/// The base branch is to be merged while a turn is interrupted.
+pub(super) fn update_paused(unit: &Unit) -> Result<Decided, Refusal> {
+    if unit.paused {
+        return Ok(update(unit));
+    }
+    let why = match unit.phase {
+        Phase::WaitingHuman(_) => "its turn goes on once you have answered, so the bubble has to be paused first",
+        _ => "an agent is at work, and has to be paused first",
+    };
+    Err(Refusal::Untimely { state: unit.phase.name(), command: "update", why, first: "pause" })
+}
+
+/// The base branch is to be merged.
+pub(super) fn update(unit: &Unit) -> Decided {
+    if unit.gate.updating {
+        return Decided::default();
+    }
+    Decided::one(own(unit, Lifecycle::UpdateRequested { resolved: None }))
+}
+
+/// The same merge is to be made again, now that the person has resolved its conflict.
+pub(super) fn update_resolved(unit: &Unit, now: Moment) -> Result<Decided, Refusal> {
+    let mut decided = decide(unit, &Command::Update, now)?;
+    let Some(conflict) = &unit.gate.conflict else {
+        let why = "no update has met a conflict since, so there is none to resolve";
+        return Err(Refusal::Untimely { state: unit.phase.name(), command: "update", why, first: "update" });
+    };
+    for event in &mut decided.events {
+        if let Body::Lifecycle(Lifecycle::UpdateRequested { resolved }) = &mut event.body {
+            *resolved = Some(conflict.clone());
+        }
+    }
+    Ok(decided)
+}
+
+/// The base branch is to be merged although the work is approved.
+pub(super) fn update_approved(unit: &Unit, at: &Approval) -> Result<Decided, Refusal> {
+    if at.commit.is_some() {
+        return Err(Refusal::CommitUnderWay);
+    }
+    Ok(update(unit))
+}
+
+impl Unit {
+    /// Says what a merge of the base branch takes away, as the object of a sentence; nothing if it costs nothing.
+    /// `same_patch` says whether the work stays the same change.
+    pub fn lost_by_update(&self, same_patch: bool) -> Option<String> {
+        let lost = if same_patch { &[] } else { self.rounds.streak.as_slice() };
+        let reviews: Vec<_> = lost.iter().map(|review| format!("{} (round {})", review.agent, review.round)).collect();
+        let reviews = match reviews.len() {
+            0 => None,
+            1 => Some(format!("the clean review of {}", reviews[0])),
+            _ => Some(format!("the clean reviews of {}", reviews.join(" and "))),
+        };
+        let approval = matches!(self.phase, Phase::Approved(_)).then(|| "your approval".to_owned());
+        let lost: Vec<_> = reviews.into_iter().chain(approval).collect();
+        (!lost.is_empty()).then(|| lost.join(", and "))
+    }
+}
+
+/// Refuses what must not happen while the base branch is being merged.
+pub(super) fn not_updating(unit: &Unit, command: &'static str) -> Result<(), Refusal> {
+    if !unit.gate.updating {
+        return Ok(());
+    }
+    let why = Some("the base branch is being merged into the worktree".to_owned());
+    Err(Refusal::WrongState { state: unit.phase.name(), command, why })
+}
+
+/// The base branch was merged.
+pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
+    let Command::UpdateMade { base, base_tree, snapshots, same_patch } = command else {
+        return Err(Refusal::NotOwed);
+    };
+    if unit.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_))) {
+        return Err(Refusal::NotOwed);
+    }
+    // Work that was changed since its review is not what was reviewed.
+    let same_patch = *same_patch && snapshots.len() == 1;
+    let fact = Lifecycle::Updated { base: base.clone(), base_tree: base_tree.clone(), same_patch };
+    let mut events = vec![own(unit, fact)];
+    for snapshot in snapshots {
+        let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
+        events.push(Event::own(unit.rounds.round, Body::Evidence(fact)));
+    }
+    events.extend(
+        verdict_on_merge(unit, same_patch).map(|verdict| Event::own(unit.rounds.round, Body::Verdict(verdict))),
+    );
+    events.extend(human::another_tree(unit));
+    Ok(Decided::of(events))
+}
+
+/// The verdict on a merge of the base; nothing unless the reviews suffice.
+pub(super) fn verdict_on_merge(unit: &Unit, same_patch: bool) -> Option<Verdict> {
+    let settled = |turn: &Turn| matches!(turn.stage, Stage::Settled | Stage::Accepted);
+    let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
+    (accepted || unit.phase.turn().is_some_and(settled)).then(|| after_merge(unit, same_patch))
+}
+
+/// The base branch could not be merged; nothing has changed.
+pub(super) fn update_failed(unit: &Unit, reason: &str, conflict: &Option<Conflict>) -> Decided {
+    let fact = Lifecycle::UpdateFailed { reason: reason.to_owned(), conflict: conflict.clone() };
+    Decided::one(own(unit, fact))
+}
+
+/// The person changes the configuration. What a waiting package was judged by stays as it was.
+pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
+    let changes = changes(&unit.rules, rules);
+    // Before the start nothing but the document that the work follows is settled.
+    let created = unit.phase == Phase::Created;
+    let settled = if created { Until::Creation } else { Until::Start };
+    let is_open = |key: &str| changes_until(key) > settled;
+    let fixed: Vec<_> = changes.iter().map(|one| one.key.clone()).filter(|key| !is_open(key)).collect();
+    if !fixed.is_empty() {
+        return Err(Refusal::FixedKeys { keys: fixed });
+    }
+    checkable(rules)?;
+    let judged = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
+    if judged && changes.iter().any(|one| is_judged_by(&one.key)) {
+        let why = "the work was judged by the present values, and has to be sent back first";
+        return Err(Refusal::Untimely { state: unit.phase.name(), command: "config", why, first: "request-rework" });
+    }
+    if changes.is_empty() {
+        return Ok(Decided::default());
+    }
+    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    let recheck = any_missing(unit, rules) && (set_up_anew || !other.is_empty());
+    let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes, recheck });
+    event.sender = Party::Human;
+    event.recipient = Party::Orchestrator;
+    let verdict = verdict_with_rules(unit, rules).map(|verdict| Event::own(unit.rounds.round, Body::Verdict(verdict)));
+    let answers = human::try_again(unit, |check| set_up_anew || other.contains(check));
+    Ok(Decided::of(std::iter::once(event).chain(verdict).chain(answers).collect()))
+}
+
+/// The verdict on clean reviews that rest on checks which `rules` change; nothing if there are none.
+pub(super) fn verdict_with_rules(unit: &Unit, rules: &Rules) -> Option<Verdict> {
+    let changed = !changed_checks(&unit.rules, rules).is_empty() && any_missing(unit, rules);
+    (changed && !unit.rounds.streak.is_empty()).then(|| answers::no_longer_clean(unit, Judged::Checks, Next::Review))
+}
+
+/// Whether a check has to run once `rules` are in force.
+fn any_missing(unit: &Unit, rules: &Rules) -> bool {
+    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    rules.checks.iter().any(|check| match unit.check(&check.name) {
+        CheckState::Missing => true,
+        // What failed without the right setup command says nothing.
+        CheckState::Failed(_) if set_up_anew => true,
+        _ => other.contains(&check.name),
+    })
+}
+
+/// The names of the checks that are new, gone, or run another command or in another place.
+pub(super) fn changed_checks(before: &Rules, after: &Rules) -> BTreeSet<String> {
+    let elsewhere = before.checks_in != after.checks_in;
+    let changed = |all: &[Check], one: &Check| elsewhere || !all.contains(one);
+    let gone = before.checks.iter().filter(|check| changed(&after.checks, check));
+    let new = after.checks.iter().filter(|check| changed(&before.checks, check));
+    gone.chain(new).map(|check| check.name.clone()).collect()
+}
+
+/// Whether the value of a key has a say in what is accepted.
+fn is_judged_by(key: &str) -> bool {
+    changes_until(key) < Until::End
+}
+
+/// The person ends the bubble.
+pub(super) fn stop(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own(unit, Lifecycle::Cancelled { reason: reason.to_owned() }))
+}
+
+/// Something is lost that the bubble cannot go on without.
+pub(super) fn give_up(unit: &Unit, reason: &str) -> Decided {
+    Decided::one(own(unit, Lifecycle::Failed { reason: reason.to_owned() }))
+}
+
+/// A fact about the bubble itself.
+pub(super) fn own(unit: &Unit, event: Lifecycle) -> Event {
+    Event::own(unit.rounds.round, Body::Lifecycle(event))
+}
+
+/// Says what follows for accepted work from a merge of the base: clean reviews of the same change are kept.
+fn after_merge(unit: &Unit, same_patch: bool) -> Verdict {
+    let kept = same_patch && !unit.unmet().iter().any(|criterion| matches!(criterion, Unmet::Reviews { .. }));
+    let next = if kept { Next::Recheck } else { Next::Review };
+    answers::ground(unit, Judged::Merge, next, Reason::BaseMerged)
+}

@@ -1,0 +1,160 @@
+//! What a restart must do, and when: both follow from the state alone.
+
+use crate::bubble::{CHECK_TRIES, CommitOrder, Notice, Phase, Stage, Turn, Unit};
+use crate::facts::Place;
+use crate::ids::{AgentId, FindingId, Party};
+use crate::progress::CheckState;
+use crate::rules::{Check, ChecksIn, DriverKind};
+use crate::time::Moment;
+
+/// A debt to the world. It is owed until its result is in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Make branch and worktree.
+    PrepareWorkspace,
+    /// Record the tree that a turn left.
+    TakeSnapshot {
+        /// Whose changes it has, if that is known.
+        author: Option<Party>,
+        /// The number of the snapshot.
+        number: u64,
+    },
+    /// Run a check on the newest snapshot, or on the base before there is one.
+    RunCheck {
+        /// Which check.
+        check: Check,
+        /// Where.
+        place: Place,
+    },
+    /// Run the reproducer of a finding on the newest snapshot.
+    RunReproducer {
+        /// Which finding.
+        finding: FindingId,
+        /// The command line.
+        command: String,
+    },
+    /// Write the files that the turn's holder reads, make sure that the tree is the expected one, open the turn.
+    OpenTurn {
+        /// The number of the turn.
+        turn: u32,
+    },
+    /// Keep the agent's process running while its turn is open.
+    RunAgent {
+        /// The number of the turn.
+        turn: u32,
+        /// Which agent.
+        agent: AgentId,
+        /// The number of this turn among those of the agent, from 1.
+        nth: u32,
+    },
+    /// Have an agent know that there is something to read.
+    Deliver {
+        /// The number of the notice.
+        notice: u64,
+        /// Which agent.
+        agent: AgentId,
+        /// The number of the turn.
+        turn: u32,
+    },
+    /// Merge the base branch into the worktree.
+    Update,
+    /// Commit the approved tree.
+    Commit(CommitOrder),
+    /// Record the done package.
+    RecordDone,
+}
+
+/// Returns what is owed, the most urgent first.
+pub fn owed(unit: &Unit) -> Vec<Effect> {
+    // The tree that a hand-over left is recorded before anything is merged into it.
+    let closing = unit.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_)));
+    if unit.gate.updating && !closing && !unit.phase.is_final() {
+        return vec![Effect::Update];
+    }
+    match &unit.phase {
+        Phase::Preparing => vec![Effect::PrepareWorkspace],
+        Phase::Running(turn) => in_turn(unit, turn, !unit.paused),
+        Phase::WaitingHuman(turn) => in_turn(unit, turn, false),
+        Phase::Approved(approval) => approval.commit.iter().cloned().map(Effect::Commit).collect(),
+        Phase::Committed(_) => vec![Effect::RecordDone],
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the checks that have to be run before the next turn may open, and where.
+///
+/// Before the first hand-over that is the base: what fails there is no agent's fault. Once a review of a tree was clean,
+/// what passed in a checkout with caches has to pass in a fresh one.
+pub fn missing_checks(unit: &Unit) -> Vec<(&Check, Place)> {
+    let place = |check| missing(unit, check).map(|place| (check, place));
+    unit.rules.checks.iter().filter_map(place).collect()
+}
+
+/// Where a check has to be run, if it has.
+fn missing(unit: &Unit, check: &Check) -> Option<Place> {
+    let here = if unit.rules.checks_in == ChecksIn::Worktree { Place::Worktree } else { Place::Checkout };
+    let settled =
+        if unit.rounds.streak.is_empty() || check.is_own() || here == Place::Worktree { here } else { Place::Fresh };
+    if unit.evidence.snapshot.is_none() || unit.is_untouched() {
+        return unit.wants_baseline(check).then_some(Place::Base);
+    }
+    match unit.check(&check.name) {
+        CheckState::Missing => Some(settled),
+        CheckState::Passed(receipt) if settled == Place::Fresh && receipt.place != settled => Some(settled),
+        _ => None,
+    }
+}
+
+/// Returns in how many milliseconds, counted from the moment beside it, a [`crate::bubble::Command::Tick`] is due, if the
+/// agent whose turn it is was last `active` then.
+pub fn next_deadline(unit: &Unit, active: Option<Moment>) -> Option<(Moment, u64)> {
+    if let Some(parked) = unit.presence.parked.as_ref().filter(|_| unit.is_at_work()) {
+        return Some((parked.since, parked.lasts()));
+    }
+    let (heard, silence) = unit.silence_ends(active)?;
+    let Some((since, turn)) = unit.turn_ends() else { return Some((heard, silence)) };
+    // Both are counted from different moments: whichever is due first.
+    let ahead = heard.since(since);
+    if turn <= ahead.saturating_add(silence) { Some((since, turn)) } else { Some((heard, silence)) }
+}
+
+fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
+    match &turn.stage {
+        Stage::Closing(handover) => {
+            vec![Effect::TakeSnapshot { author: handover.author(), number: unit.evidence.snapshots + 1 }]
+        }
+        Stage::Opening if unit.paused => Vec::new(),
+        Stage::Opening => {
+            let tried = |check: &Check| unit.evidence.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
+            let missing = missing_checks(unit);
+            let reproducers = unit
+                .facts()
+                .to_reproduce()
+                .map(|(finding, command)| Effect::RunReproducer { finding, command: command.to_owned() });
+            let reproducers: Vec<_> = reproducers.collect();
+            let open = missing.is_empty() && reproducers.is_empty() && going;
+            let run = |(check, place): (&Check, Place)| Effect::RunCheck { check: check.clone(), place };
+            let mut effects: Vec<_> = missing.into_iter().filter(|(check, _)| tried(check)).map(run).collect();
+            effects.extend(reproducers);
+            effects.extend(open.then_some(Effect::OpenTurn { turn: turn.number }));
+            effects
+        }
+        Stage::Open if going && unit.rules.driver == DriverKind::Script => {
+            let nth = unit.rounds.held.get(&turn.agent).map_or(1, |held| held.count);
+            vec![Effect::RunAgent { turn: turn.number, agent: turn.agent.clone(), nth }]
+        }
+        Stage::Open if going && unit.presence.parked.is_none() => {
+            let here = unit.presence.outbox.iter().filter(|notice| notice.turn == turn.number);
+            let deliver = |it: &Notice| Effect::Deliver { notice: it.number, agent: it.agent.clone(), turn: it.turn };
+            here.map(deliver).collect()
+        }
+        Stage::Open | Stage::Settled | Stage::Accepted | Stage::Certified => Vec::new(),
+    }
+}
+
+impl Effect {
+    /// Whether it is a programme to keep up rather than a debt that can be paid at once.
+    pub fn lasts(&self) -> bool {
+        matches!(self, Self::RunAgent { .. } | Self::Deliver { .. })
+    }
+}

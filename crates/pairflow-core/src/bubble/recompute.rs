@@ -1,0 +1,134 @@
+//! Whether verdicts and acceptance follow from what stood in the log before them: anyone who has the log can say so.
+
+use crate::bubble::answers::verdict_without_waiver;
+use crate::bubble::converge::Claimed;
+use crate::bubble::follow::verdict_on_work;
+use crate::bubble::lifecycle::{verdict_on_merge, verdict_with_rules};
+use crate::bubble::work::verdict_on_review;
+use crate::bubble::{Unit, advance};
+use crate::ids::{BubbleId, Party};
+use crate::log::{Body, ControlAction, Convergence, Envelope, Evidence, Judged, Lifecycle, Verdict};
+use crate::policy::{self, Unmet, waivers};
+
+/// What became of a verdict when it was computed again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recomputed {
+    /// The number of its line, or of the line that it should stand after.
+    pub seq: u64,
+    /// Whether it follows from the lines before it.
+    pub stand: VerdictStand,
+}
+
+/// Whether a recorded verdict follows from the lines before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VerdictStand {
+    /// It does.
+    Follows,
+    /// The rules conclude something else.
+    Differs,
+    /// The rules conclude one, and none is recorded.
+    Missing,
+    /// The rules are not known here: it is of another policy, or of another version of its rules.
+    NotRecomputed {
+        /// The policy.
+        policy: String,
+        /// The version of its rules.
+        version: u32,
+    },
+}
+
+/// Recomputes every verdict of a log, each from the state before the facts that led to it.
+pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>) -> Vec<Recomputed> {
+    let mut unit = Unit::new(id.clone());
+    let mut recomputed = Vec::new();
+    // The verdict that the facts of the present append lead to and that has not been met yet.
+    let mut owed: Option<Verdict> = None;
+    for envelope in log {
+        let seq = envelope.seq;
+        if let Body::Verdict(verdict) = &envelope.event.body {
+            let expected = match verdict.on {
+                Judged::Work => verdict_on_work(&unit),
+                _ => owed.take(),
+            };
+            let stand = match expected {
+                _ if policy::recorded(verdict).is_none() => {
+                    let (policy, version) = (verdict.policy.clone(), verdict.version);
+                    VerdictStand::NotRecomputed { policy, version }
+                }
+                Some(expected) if expected == *verdict => VerdictStand::Follows,
+                _ => VerdictStand::Differs,
+            };
+            recomputed.push(Recomputed { seq, stand });
+        }
+        owed = owed.or_else(|| expected(&unit, &envelope.event.body));
+        if envelope.more == 0 && owed.take().is_some_and(|owed| policy::recorded(&owed).is_some()) {
+            recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
+        }
+        advance(&mut unit, envelope);
+    }
+    recomputed
+}
+
+/// The verdict that a fact leads to by itself, in the state before it.
+fn expected(before: &Unit, fact: &Body) -> Option<Verdict> {
+    match fact {
+        Body::Evidence(Evidence::Snapshot { snapshot }) => verdict_on_review(before, snapshot),
+        Body::Control(control) if control.action == ControlAction::Withdraw => {
+            verdict_without_waiver(before, control.waived.as_ref()?)
+        }
+        Body::Lifecycle(Lifecycle::Configured { rules, .. }) => verdict_with_rules(before, rules),
+        Body::Lifecycle(Lifecycle::Updated { same_patch, .. }) => verdict_on_merge(before, *same_patch),
+        _ => None,
+    }
+}
+
+/// Why a certificate does not follow from the log.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfounded {
+    /// A criterion did not hold, and nobody could waive it.
+    #[error("it was given although this is missing: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Missing(Vec<Unmet>),
+    /// It does not name what the person did without.
+    #[error("it does not name what was waived")]
+    Waivers,
+    /// It says something else.
+    #[error("it does not say what the log says")]
+    Differs,
+}
+
+/// Recomputes the newest certificate of a log. Returns nothing if nothing was accepted.
+pub fn recompute<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>) -> Option<Result<(), Unfounded>> {
+    let mut unit = Unit::new(id.clone());
+    let mut newest = None;
+    for envelope in log {
+        if let Body::Convergence(claim) = &envelope.event.body {
+            newest = Some(follows(&unit, &envelope.event.sender, claim));
+        }
+        advance(&mut unit, envelope);
+    }
+    newest
+}
+
+/// Whether the acceptance `claim` follows from the state `before` it.
+fn follows(before: &Unit, sender: &Party, claim: &Convergence) -> Result<(), Unfounded> {
+    let certificate = &claim.certificate;
+    let claimed = match sender {
+        Party::Agent(by) => Some(Claimed::of(before, by, claim.explanation.as_ref())),
+        _ => None,
+    };
+    let facts = claimed.as_ref().map_or(before.facts(), |claimed| claimed.facts(before));
+    let waived = !certificate.waived.is_empty();
+    let mut unmet = before.policy().unmet(facts);
+    let given_up = waivers(facts, &unmet);
+    unmet.retain(|criterion| !(waived && criterion.can_be_waived()));
+    if !unmet.is_empty() {
+        return Err(Unfounded::Missing(unmet));
+    }
+    if waived && certificate.waived != given_up {
+        return Err(Unfounded::Waivers);
+    }
+    match before.policy().certify(facts, certificate.waived.clone()) {
+        Some(expected) if expected == *certificate => Ok(()),
+        _ => Err(Unfounded::Differs),
+    }
+}

@@ -1,0 +1,594 @@
+//! The core saying no: a full sentence, and the one command that goes on.
+
+use crate::bubble::StateName;
+use crate::bubble::next_step::{form, next_in, with_slices, with_steps};
+use crate::counted::list;
+use crate::facts::Seat;
+use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
+use crate::log::Waivable;
+use crate::log::{MAX_QUESTIONS, MAX_TITLE};
+use crate::policy::Unmet;
+
+/// Who is told that a command was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    /// A person.
+    Person,
+    /// An agent, to which most verbs are closed.
+    Agent {
+        /// How many slices the change has that it reviews; 0 if it was not cut, or the agent does not review.
+        slices: u32,
+    },
+    /// An agent of a document bubble: its reviews go through steps.
+    DocumentAgent {
+        /// As for any other agent.
+        slices: u32,
+    },
+}
+
+/// Why a command was refused. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The command is not possible in this state.
+    #[error("cannot {command}: the bubble is {state}{}", .why.as_deref().map(|w| format!("; {w}")).unwrap_or_default())]
+    WrongState {
+        /// The state.
+        state: StateName,
+        /// The command.
+        command: &'static str,
+        /// What the state means for the caller.
+        why: Option<String>,
+    },
+    /// The command is possible after another one.
+    #[error("cannot {command}: the bubble is {state}; {why}")]
+    Untimely {
+        /// The state.
+        state: StateName,
+        /// The command.
+        command: &'static str,
+        /// What stands in its way.
+        why: &'static str,
+        /// The verb that has to come first.
+        first: &'static str,
+    },
+    /// It is the other agent's turn.
+    #[error("round {round} is {holder}'s turn, as {seat}; {by} has nothing to hand over")]
+    NotYourTurn {
+        /// Who called.
+        by: AgentId,
+        /// Whose turn it is.
+        holder: AgentId,
+        /// In which seat.
+        seat: Seat,
+        /// In which round.
+        round: u32,
+    },
+    /// The turn has not begun yet.
+    #[error("{turn} is still opening: {owes}")]
+    StillOpening {
+        /// Which turn: an agent's, or the next one if it is not decided whose that is.
+        turn: String,
+        /// What is owed before it opens.
+        owes: String,
+    },
+    /// The bubble is paused.
+    #[error("the bubble is paused, so '{command}' has to wait")]
+    Paused {
+        /// The command.
+        command: &'static str,
+    },
+    /// A question is open.
+    #[error("a person is asked first: {question}")]
+    QuestionOpen {
+        /// The question.
+        question: String,
+    },
+    /// The agent has no seat here.
+    #[error("{agent} has no seat in this bubble; its agents are {known}")]
+    NoSeat {
+        /// Who called.
+        agent: AgentId,
+        /// Who has one.
+        known: String,
+    },
+    /// A text that is needed is empty.
+    #[error("{what} must not be empty")]
+    Empty {
+        /// Which text.
+        what: &'static str,
+    },
+    /// A line was pasted as it was printed.
+    #[error("{what} is still the placeholder '…'; say it in your own words")]
+    Placeholder {
+        /// Which text.
+        what: &'static str,
+    },
+    /// A text is longer than a line of the log can hold.
+    #[error("{what} has {bytes} bytes, and {limit} are the most; put the rest into a file and point to it")]
+    TooLong {
+        /// Which text.
+        what: &'static str,
+        /// How long it is.
+        bytes: usize,
+        /// How long it may be.
+        limit: usize,
+    },
+    /// A text that git cannot take.
+    #[error("{what} has a NUL byte in it, and git does not take that")]
+    NulByte {
+        /// Which text.
+        what: &'static str,
+    },
+    /// The title of a finding is a text rather than a title.
+    #[error("a finding's title has {chars} characters, and {MAX_TITLE} are the most; put the details into the summary")]
+    LongTitle {
+        /// How many characters it has.
+        chars: usize,
+    },
+    /// The person has enough to answer.
+    #[error("{MAX_QUESTIONS} questions already wait for the person; wait for an answer before you ask another one")]
+    TooManyQuestions,
+    /// There is more of something than one message may have.
+    #[error("{count} {what} are too many for one message, {limit} are the most; name the gravest")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+    /// A reviewer did not say what it found.
+    #[error("a reviewer says what it found: give --finding 'P1:title' for each finding, or --no-findings")]
+    NoDeclaration,
+    /// A reviewer asks for changes, and nothing that it says blocks.
+    #[error(
+        "the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve"
+    )]
+    NothingBlocks,
+    /// An implementer gave findings.
+    #[error("an implementer hands over work, not findings: leave out --finding and --no-findings")]
+    FindingsFromProducer,
+    /// An agent answered as only the other seat may.
+    #[error("{}", other_seat(*.seat))]
+    AnswersOfOtherSeat {
+        /// The caller's seat.
+        seat: Seat,
+    },
+    /// A row is answered in two ways at once.
+    #[error("{id} is answered in two ways at once; give one answer")]
+    TwoAnswers {
+        /// Which row.
+        id: FindingId,
+    },
+    /// Two findings of one review say that they repeat the same row.
+    #[error("two findings repeat {id}; if they are two faults, file the second one without that")]
+    RepeatedTwice {
+        /// Which row.
+        id: FindingId,
+    },
+    /// A row is confirmed although its reproducer still fails.
+    #[error(
+        "{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a \
+         reproducer that is wrong is taken back by its author with --retract {id}"
+    )]
+    StillFails {
+        /// Which row.
+        id: FindingId,
+    },
+    /// A reproducer is taken back where there is none.
+    #[error("{id} has no reproducer that could be taken back")]
+    NoReproducer {
+        /// Which row.
+        id: FindingId,
+    },
+    /// A reproducer is taken back by another agent than its author.
+    #[error("the reproducer of {id} is {author}'s, and only {author} may take it back")]
+    NotItsReproducer {
+        /// Which row.
+        id: FindingId,
+        /// Who brought it.
+        author: AgentId,
+    },
+    /// What is to be waived is waived.
+    #[error("the {what} is waived already")]
+    WaivedAlready {
+        /// What.
+        what: Waivable,
+    },
+    /// A check is to be waived that passes.
+    #[error("the check '{name}' passes on this tree, so there is nothing to waive")]
+    CheckPasses {
+        /// Which check.
+        name: String,
+    },
+    /// A waiver is to be taken back that was not given.
+    #[error("the {what} is not waived")]
+    NotWaived {
+        /// What.
+        what: Waivable,
+    },
+    /// A row is reopened that the person waived.
+    #[error("a person lives with {id}, so no review reopens it; say in the summary what speaks against that")]
+    WaivedByPerson {
+        /// Which row.
+        id: FindingId,
+    },
+    /// The review of a document lacks steps.
+    #[error("a review of a document goes through three steps; give --step NAME=RESULT for: {}", .missing.join(", "))]
+    StepsMissing {
+        /// Which steps.
+        missing: Vec<&'static str>,
+    },
+    /// Steps where none belong.
+    #[error("--step belongs to the review of a document, and this is none")]
+    NoStepsHere,
+    /// The implementer of a document gave no outline.
+    #[error("a document is handed over with an outline of its implementation; give --step dry-run='…'")]
+    NoOutline,
+    /// The implementer of a document gave a step of the review.
+    #[error("the implementer of a document goes through one step, dry-run; {} is the reviewer's", .step)]
+    StepOfReviewer {
+        /// Which step.
+        step: &'static str,
+    },
+    /// Blockers where none belong.
+    #[error("--blocker is for the implementer of a document")]
+    NoBlockersHere {
+        /// The caller's seat.
+        seat: Seat,
+    },
+    /// A judge hands over.
+    #[error("{by} is the judge in round {round}; a judge hands no work over")]
+    NothingToHandOver {
+        /// The caller.
+        by: AgentId,
+        /// The round.
+        round: u32,
+    },
+    /// A row is confirmed that its implementer calls an unresolved blocker.
+    #[error("{id} is a blocker that the implementer has not resolved: no review can confirm it")]
+    Unresolved {
+        /// Which row.
+        id: FindingId,
+    },
+    /// No such check.
+    #[error("there is no check '{name}'{}", if .known.is_empty() { String::new() } else { format!("; there are {}", .known.join(", ")) })]
+    UnknownCheck {
+        /// The name that was given.
+        name: String,
+        /// The checks of this bubble.
+        known: Vec<String>,
+    },
+    /// The worktree is on another branch.
+    #[error("the worktree is {at} instead of on branch {branch}")]
+    WrongBranch {
+        /// Where it is.
+        at: String,
+        /// Where it should be.
+        branch: String,
+        /// The worktree.
+        worktree: String,
+    },
+    /// The worktree was removed by hand.
+    #[error("the worktree {worktree} is gone")]
+    WorktreeGone {
+        /// Where it was.
+        worktree: String,
+    },
+    /// Only the reviewer may declare convergence.
+    #[error("only the reviewer may declare convergence; {by} is the {seat} of round {round}")]
+    NotReviewer {
+        /// Who called.
+        by: AgentId,
+        /// Its seat.
+        seat: Seat,
+        /// The round.
+        round: u32,
+    },
+    /// A review that finds nothing grave left out a part of the change.
+    #[error(
+        "of the {of} slices of this change these are not confirmed: {}; a review that finds nothing grave covers all of them",
+        numbers(.missing)
+    )]
+    SlicesMissing {
+        /// Their numbers.
+        missing: Vec<u32>,
+        /// How many there are.
+        of: u32,
+    },
+    /// There is no such slice.
+    #[error("there is no slice {number}: {}", if *.of == 0 { "this change is not cut into slices".to_owned() } else { format!("this change has {of}") })]
+    NoSuchSlice {
+        /// The number that was given.
+        number: u32,
+        /// How many there are.
+        of: u32,
+    },
+    /// Convergence was claimed too early.
+    #[error("not converged yet: {}", .unmet.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    NotConverged {
+        /// Every unmet criterion.
+        unmet: Vec<Unmet>,
+    },
+    /// There is no open question.
+    #[error("no question is open")]
+    NoQuestion,
+    /// Several questions are open.
+    #[error("{} questions are open; say which one is answered: {}", .open.len(), .open.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", "))]
+    WhichQuestion {
+        /// Their messages.
+        open: Vec<MsgId>,
+    },
+    /// The named question is not open.
+    #[error("{id} is not an open question{}", if .open.is_empty() { String::new() } else { format!("; open: {}", .open.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", ")) })]
+    UnknownQuestion {
+        /// The name that was given.
+        id: MsgId,
+        /// The open ones.
+        open: Vec<MsgId>,
+    },
+    /// The question has no decision.
+    #[error("this question does not take that decision; the inbox lists its answers")]
+    NoDecision,
+    /// A permission is neither given nor refused.
+    #[error("a permission is given with --decision accept and refused with --message; there is no other decision")]
+    PermissionDecision,
+    /// The question waits in the agent's own pane, and words from elsewhere do not reach it.
+    #[error("answer it in its pane: pairflow attach {bubble}")]
+    OnlyInPane {
+        /// The bubble.
+        bubble: BubbleId,
+    },
+    /// A permission is given without naming the request.
+    #[error(
+        "a permission is given to the request that you have read: 'pairflow reply {bubble} --question {question} --decision accept'"
+    )]
+    UnnamedPermission {
+        /// The bubble.
+        bubble: BubbleId,
+        /// The request that is open now.
+        question: MsgId,
+    },
+    /// A tie-break cannot be accepted.
+    #[error("the work cannot be accepted as it is: {why}")]
+    CannotAccept {
+        /// What is missing.
+        why: String,
+    },
+    /// The worktree is not what was reviewed.
+    #[error("the worktree differs from the reviewed tree: {}", list(.files))]
+    WorktreeDiffers {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// What was shown is not what is up for approval now.
+    #[error("another package is up for approval than the one that was shown")]
+    AnotherPackage,
+    /// A finding is not open.
+    #[error("{id} is not an open finding")]
+    UnknownFinding {
+        /// The name that was given.
+        id: String,
+    },
+    /// Files out of scope would be committed.
+    #[error("files outside the bubble's scope would be committed: {}", list(.files))]
+    OutOfScope {
+        /// The files.
+        files: Vec<String>,
+    },
+    /// A commit is already under way.
+    #[error("a commit is already under way")]
+    CommitUnderWay,
+    /// Keys that cannot change any more.
+    #[error("{} cannot be changed any more; put the recorded value back into bubble.toml, or make a new bubble", .keys.join(", "))]
+    FixedKeys {
+        /// The keys.
+        keys: Vec<String>,
+    },
+    /// The rules do not allow a start.
+    #[error("{why}")]
+    BadRules {
+        /// Why.
+        why: String,
+    },
+    /// The rules of the loop are not known to this pairflow.
+    #[error("this pairflow does not know the policy '{name}' of this bubble")]
+    UnknownPolicy {
+        /// What it is called.
+        name: String,
+    },
+    /// The facts of a command lead from one to the next without an end.
+    #[error("'{command}' would go on without an end, which is a fault of pairflow; nothing was recorded")]
+    Endless {
+        /// Which command.
+        command: &'static str,
+    },
+    /// The result of an effect came too late to mean anything.
+    #[error("this is no longer owed")]
+    NotOwed,
+    /// Someone else was faster.
+    #[error("someone else was faster: {0}")]
+    LostRace(Box<Refusal>),
+}
+
+impl Refusal {
+    /// Marks a refusal that comes only from what happened between reading and writing.
+    #[must_use]
+    pub fn lost_race(self) -> Self {
+        match self {
+            Self::LostRace(_) => self,
+            other => Self::LostRace(Box::new(other)),
+        }
+    }
+
+    /// Returns the command line with which `caller` goes on from here, if there is one.
+    ///
+    /// An agent is never sent to a verb that is a person's.
+    pub fn next(&self, id: &BubbleId, caller: Caller) -> Option<String> {
+        match caller {
+            Caller::Person => self.next_of_person(id),
+            Caller::Agent { slices } => self.next_of_agent(id).map(|line| with_slices(line, slices)),
+            Caller::DocumentAgent { slices } => {
+                self.next_of_agent(id).map(with_steps).map(|line| with_slices(line, slices))
+            }
+        }
+    }
+
+    fn next_of_person(&self, id: &BubbleId) -> Option<String> {
+        Some(match self {
+            Self::WrongState { state, .. } => next_in(*state, id),
+            Self::Untimely { first, .. } => format!("pairflow {first} {id}"),
+            Self::StillOpening { .. } => "pairflow supervisor status".to_owned(),
+            Self::Paused { .. } | Self::WorktreeGone { .. } => format!("pairflow resume {id}"),
+            Self::QuestionOpen { .. }
+            | Self::TooManyQuestions
+            | Self::UnknownQuestion { .. }
+            | Self::PermissionDecision
+            | Self::UnnamedPermission { .. } => format!("pairflow inbox {id}"),
+            Self::WhichQuestion { open } => {
+                let first = open.first()?;
+                format!("pairflow reply {id} --question {first} --message '…'")
+            }
+            Self::OnlyInPane { .. } => format!("pairflow attach {id}"),
+            Self::NoDecision => format!("pairflow inbox {id}"),
+            Self::CannotAccept { .. } => format!("pairflow reply {id} --decision continue --message '…'"),
+            Self::WorktreeDiffers { .. } => format!("pairflow request-rework {id} --message '…'"),
+            Self::OutOfScope { .. } => format!("pairflow commit {id} --override-scope --reason '…'"),
+            Self::CommitUnderWay => "pairflow supervise --once".to_owned(),
+            Self::AnotherPackage => format!("pairflow ok {id}"),
+            Self::BadRules { .. } | Self::FixedKeys { .. } => format!("pairflow config explain {id}"),
+            Self::WaivedAlready { what: Waivable::Finding(_) } | Self::NotWaived { what: Waivable::Finding(_) } => {
+                format!("pairflow findings {id} --history")
+            }
+            Self::Empty { what } | Self::Placeholder { what } | Self::TooLong { what, .. } | Self::NulByte { what } => {
+                return form(what, id);
+            }
+            Self::LostRace(inner) => return inner.next_of_person(id),
+            Self::WrongBranch { .. } => return self.next_of_agent(id),
+            Self::NotYourTurn { .. }
+            | Self::NoSeat { .. }
+            | Self::LongTitle { .. }
+            | Self::TooMany { .. }
+            | Self::NoDeclaration
+            | Self::NothingBlocks
+            | Self::FindingsFromProducer
+            | Self::AnswersOfOtherSeat { .. }
+            | Self::TwoAnswers { .. }
+            | Self::RepeatedTwice { .. }
+            | Self::StillFails { .. }
+            | Self::NoReproducer { .. }
+            | Self::NotItsReproducer { .. }
+            | Self::WaivedByPerson { .. }
+            | Self::StepsMissing { .. }
+            | Self::NoStepsHere
+            | Self::NoOutline
+            | Self::StepOfReviewer { .. }
+            | Self::NoBlockersHere { .. }
+            | Self::NothingToHandOver { .. }
+            | Self::Unresolved { .. }
+            | Self::UnknownCheck { .. }
+            | Self::CheckPasses { .. }
+            | Self::NotReviewer { .. }
+            | Self::NotConverged { .. }
+            | Self::SlicesMissing { .. }
+            | Self::NoSuchSlice { .. }
+            | Self::NoQuestion
+            | Self::UnknownFinding { .. }
+            | Self::WaivedAlready { .. }
+            | Self::NotWaived { .. }
+            | Self::UnknownPolicy { .. }
+            | Self::Endless { .. }
+            | Self::NotOwed => format!("pairflow status {id}"),
+        })
+    }
+
+    fn next_of_agent(&self, id: &BubbleId) -> Option<String> {
+        Some(match self {
+            Self::NotConverged { unmet } if unmet.iter().all(|one| matches!(one, Unmet::Slices(_))) => {
+                "pairflow converged --summary '…'".to_owned()
+            }
+            // What a reviewer says is its own: a hint that held an answer would be taken.
+            Self::NoDeclaration
+            | Self::NotConverged { .. }
+            | Self::SlicesMissing { .. }
+            | Self::NoStepsHere
+            | Self::Unresolved { .. }
+            | Self::WaivedByPerson { .. }
+            | Self::StillFails { .. }
+            | Self::NoReproducer { .. }
+            | Self::NotItsReproducer { .. }
+            | Self::TwoAnswers { .. }
+            | Self::RepeatedTwice { .. }
+            | Self::StepsMissing { .. }
+            | Self::AnswersOfOtherSeat { seat: Seat::Critic | Seat::Judge }
+            | Self::NoBlockersHere { seat: Seat::Judge }
+            | Self::NothingToHandOver { .. } => format!("pairflow brief {id}"),
+            Self::AnswersOfOtherSeat { seat: Seat::Producer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
+            Self::NoOutline | Self::StepOfReviewer { .. } => with_steps("pairflow pass --summary '…'".to_owned()),
+            Self::NoBlockersHere { seat: Seat::Producer } => "pairflow ask-human --question '…'".to_owned(),
+            Self::NotReviewer { .. } | Self::FindingsFromProducer => "pairflow pass --summary '…'".to_owned(),
+            Self::NothingBlocks
+            | Self::NoBlockersHere { seat: Seat::Critic }
+            | Self::LongTitle { .. }
+            | Self::TooMany { what: "findings", .. } => "pairflow pass --summary '…' --finding 'P1:title'".to_owned(),
+            Self::WrongBranch { branch, worktree, .. } => format!("git -C '{worktree}' switch {branch}"),
+            Self::WorktreeGone { .. } => "pairflow ask-human --question 'the worktree is gone: …'".to_owned(),
+            Self::Empty { what } | Self::Placeholder { what } | Self::TooLong { what, .. } | Self::NulByte { what } => {
+                return form(what, id).filter(|line| Self::is_of_agent(line));
+            }
+            Self::LostRace(inner) => return inner.next_of_agent(id),
+            Self::WrongState { .. }
+            | Self::Untimely { .. }
+            | Self::NotYourTurn { .. }
+            | Self::StillOpening { .. }
+            | Self::Paused { .. }
+            | Self::QuestionOpen { .. }
+            | Self::TooManyQuestions
+            | Self::NoSeat { .. }
+            | Self::TooMany { .. }
+            | Self::NoQuestion
+            | Self::WhichQuestion { .. }
+            | Self::UnknownQuestion { .. }
+            | Self::NoDecision
+            | Self::PermissionDecision
+            | Self::OnlyInPane { .. }
+            | Self::UnnamedPermission { .. }
+            | Self::CannotAccept { .. }
+            | Self::WorktreeDiffers { .. }
+            | Self::AnotherPackage
+            | Self::UnknownFinding { .. }
+            | Self::NoSuchSlice { .. }
+            | Self::UnknownCheck { .. }
+            | Self::CheckPasses { .. }
+            | Self::WaivedAlready { .. }
+            | Self::NotWaived { .. }
+            | Self::OutOfScope { .. }
+            | Self::CommitUnderWay
+            | Self::BadRules { .. }
+            | Self::FixedKeys { .. }
+            | Self::UnknownPolicy { .. }
+            | Self::Endless { .. }
+            | Self::NotOwed => format!("pairflow status {id}"),
+        })
+    }
+
+    fn is_of_agent(line: &str) -> bool {
+        ["pairflow pass ", "pairflow ask-human ", "pairflow converged "].iter().any(|verb| line.starts_with(verb))
+    }
+}
+
+/// Says which answers belong to the caller's seat.
+fn other_seat(seat: Seat) -> &'static str {
+    match seat {
+        Seat::Producer => {
+            "an implementer answers with --fixed and --dispute; --confirm and --reopen are the reviewer's"
+        }
+        Seat::Critic => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
+        Seat::Judge => "a judge decides the dispute that it is shown, and answers nothing else",
+    }
+}
+
+pub(super) fn numbers(of: &[u32]) -> String {
+    of.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}

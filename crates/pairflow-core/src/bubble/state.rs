@@ -1,0 +1,265 @@
+//! Everything that is known of one bubble, folded from its log.
+
+use crate::rules::BubbleKind;
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::bubble::{AgentSession, Notice, Parked, Phase};
+use crate::facts::{Answers, Certificate, Explanation, Step, StepName};
+use crate::findings::{Ledger, Review};
+use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
+use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning};
+use crate::policy::{self, Facts, Policy, Unmet};
+use crate::progress::{CheckState, Evidence, Reviewed, Rounds, Said, Spent};
+use crate::rules::Rules;
+use crate::time::Timestamp;
+
+/// How many retry keys are remembered.
+pub const KEYS_KEPT: usize = 64;
+/// How many summaries are remembered for the package.
+pub const SUMMARIES_KEPT: usize = 32;
+/// How many of the person's notes are remembered for the next brief.
+pub const NOTES_KEPT: usize = 32;
+/// How many warnings are remembered, so that a few that alternate do not fill the log.
+pub const WARNINGS_KEPT: usize = 8;
+/// How many failed receipts are remembered that were to run again.
+pub const SUPERSEDED_KEPT: usize = 16;
+/// How often a check that could not be run is tried in all before a person is asked.
+pub const CHECK_TRIES: u32 = 3;
+
+/// One bubble.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unit {
+    /// Its name.
+    pub id: BubbleId,
+    /// What a bubble is about, as its first lines say.
+    pub about: About,
+    /// The configuration in force.
+    pub rules: Rules,
+    /// Where it stands.
+    pub phase: Phase,
+    /// Whether a person paused it.
+    pub paused: bool,
+    /// The loop so far: rounds, seats, turns, and the reviews that count.
+    pub rounds: Rounds,
+    /// The findings.
+    pub ledger: Ledger,
+    /// What is known of the work: its trees, and what pairflow ran on them.
+    pub evidence: Evidence,
+    /// The programs of the agents, and what they are told.
+    pub presence: Presence,
+    /// What is between the loop and a person: questions, words, the package, and merges of the base.
+    pub gate: Gate,
+    /// The newest retry keys.
+    pub keys: VecDeque<(Key, MsgId)>,
+    /// The newest warnings since anything else happened: the same one is not written twice.
+    pub warnings: VecDeque<(Party, Warning)>,
+    /// When a command was last accepted.
+    pub last_command_at: Timestamp,
+}
+
+/// What a bubble is about, as its first lines say.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct About {
+    /// The repository's root.
+    pub repo: String,
+    /// The task.
+    pub task: String,
+    /// Its acceptance criteria.
+    pub acceptance_criteria: Vec<String>,
+    /// How the check commands were confirmed.
+    pub confirmed: String,
+    /// Who makes the commit; nothing in bubbles of older versions.
+    pub identity: Option<CommitIdentity>,
+    /// When the bubble was created.
+    pub created_at: Timestamp,
+}
+
+/// The programs of the agents, and what they are told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Presence {
+    /// How many notices were given out.
+    pub notices: u64,
+    /// The notices that their agents are not known to have, at most one an agent.
+    pub outbox: Vec<Notice>,
+    /// The sessions of the agents' programs.
+    pub sessions: BTreeMap<AgentId, AgentSession>,
+    /// How often a person wanted the agents started again.
+    pub restarts: u32,
+    /// An agent of which nothing is expected for a while.
+    pub parked: Option<Parked>,
+    /// The hashes of the agents' tokens.
+    pub tokens: BTreeMap<AgentId, String>,
+}
+
+/// What is between the loop and a person: questions, words, the package, and merges of the base.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Gate {
+    /// The open questions, oldest first.
+    pub questions: Vec<OpenQuestion>,
+    /// Whether a person has answered something since questions are open, of which the turn's holder is to be told.
+    pub untold: bool,
+    /// What the person said since the last producer turn ended, newest last.
+    pub notes: Vec<String>,
+    /// What the person said before that, newest last: it still holds.
+    pub said_before: Vec<String>,
+    /// What the agents said, newest last.
+    pub summaries: VecDeque<Said>,
+    /// What the person has to know to decide, as far as an agent has said it.
+    pub explanation: Explanation,
+    /// The steps of the last document review.
+    pub steps: Vec<Step>,
+    /// How the implementer of a document would implement it, as handed over last.
+    pub outline: String,
+    /// The document of which the person said to have understood it.
+    pub understood: Option<TreeId>,
+    /// Why the last start did not work.
+    pub start_failed: Option<String>,
+    /// What was accepted.
+    pub certificate: Option<Certificate>,
+    /// When the package that is up for approval was put up for it.
+    pub package_at: Timestamp,
+    /// A merge of the base branch that was asked for and is not confirmed yet.
+    pub updating: bool,
+    /// The conflict that the merge under way takes as resolved.
+    pub resolved: Option<Conflict>,
+    /// The conflict that the last merge of the base branch met.
+    pub conflict: Option<Conflict>,
+    /// The commit of the base branch that holds the work.
+    pub merged: Option<crate::ids::CommitId>,
+}
+
+/// A question that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenQuestion {
+    /// The message that asked it.
+    pub id: MsgId,
+    /// Who asked.
+    pub by: Party,
+    /// Why.
+    pub kind: QuestionKind,
+    /// The question.
+    pub question: String,
+    /// Which agent it is about, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<AgentId>,
+    /// What that agent wants to be allowed, if it can be allowed from everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wants: Option<String>,
+    /// The checks that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
+    /// When it was asked.
+    pub at: Timestamp,
+}
+
+impl Unit {
+    /// A bubble of which nothing is known but its name.
+    pub fn new(id: BubbleId) -> Self {
+        Self {
+            id,
+            about: About::default(),
+            rules: Rules::default(),
+            phase: Phase::Created,
+            paused: false,
+            rounds: Rounds::default(),
+            ledger: Ledger::default(),
+            evidence: Evidence::default(),
+            presence: Presence::default(),
+            gate: Gate::default(),
+            keys: VecDeque::new(),
+            warnings: VecDeque::new(),
+            last_command_at: Timestamp::default(),
+        }
+    }
+
+    /// Returns the rules of its loop.
+    pub fn policy(&self) -> &'static dyn Policy {
+        policy::known(&self.rules.policy)
+    }
+
+    /// Returns what its policy is told.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts {
+            id: &self.id,
+            rules: &self.rules,
+            rounds: &self.rounds,
+            streak: &self.rounds.streak,
+            ledger: &self.ledger,
+            evidence: &self.evidence,
+            explanation: &self.gate.explanation,
+            understood: self.is_understood(),
+            questions: self.gate.questions.len(),
+            last_said: self.gate.summaries.back(),
+        }
+    }
+
+    /// Returns every criterion of acceptance that does not hold yet.
+    pub fn unmet(&self) -> Vec<Unmet> {
+        self.policy().unmet(self.facts())
+    }
+
+    /// Whether nobody has to say any more that the document is understood.
+    fn is_understood(&self) -> bool {
+        let understood = &self.gate.understood;
+        self.rules.kind != BubbleKind::Document || (understood.is_some() && understood.as_ref() == self.tree())
+    }
+
+    /// Returns the tree that the next turn is expected to find.
+    pub fn tree(&self) -> Option<&TreeId> {
+        self.evidence.tree()
+    }
+
+    /// Returns what is known of the check called `name` on the newest snapshot.
+    pub fn check(&self, name: &str) -> CheckState<'_> {
+        self.evidence.check(name)
+    }
+
+    /// Takes over a review of the newest snapshot's tree; without a hand-over it is the claim that nothing is left.
+    pub(crate) fn review(&mut self, by: &AgentId, round: u32, pass: Option<&Pass>) {
+        let nothing = Answers::default();
+        let findings = pass.and_then(|pass| pass.findings.as_deref()).unwrap_or_default();
+        let answers = pass.map_or(&nothing, |pass| &pass.answers);
+        let discuss = pass.is_some_and(|pass| pass.discuss);
+        self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk, discuss });
+        self.rounds.reviewed = self.tree().cloned();
+        if let Some(tree) = self.rounds.reviewed.clone() {
+            self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
+        }
+    }
+
+    /// Takes over the dry run of a document's producer: the outline, and what it could not resolve.
+    pub(crate) fn dry_run(&mut self, by: &AgentId, pass: &Pass) {
+        let outline = pass.steps.iter().find(|step| step.step == StepName::DryRun);
+        self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
+        let findings = pass.findings.as_deref().unwrap_or_default();
+        let (round, answers, risk) = (self.rounds.round, &Answers::default(), &[][..]);
+        self.ledger.block(&Review { by, round, findings, answers, risk, discuss: false });
+    }
+
+    /// Returns the turn number that a retry of `agent`'s last command would name.
+    pub fn last_turn_of(&self, agent: &AgentId) -> u32 {
+        self.rounds.held.get(agent).map_or(0, |held| held.last)
+    }
+
+    /// Returns how many of `agent`'s questions were answered.
+    pub fn answered_to(&self, agent: &AgentId) -> u32 {
+        self.rounds.held.get(agent).map_or(0, |held| held.answered)
+    }
+
+    /// Counts rounds and reviews anew: the person wants something else, or the tree is another one.
+    pub(crate) fn renew_budget(&mut self) {
+        self.rounds.spent = Spent::default();
+    }
+}
+
+impl OpenQuestion {
+    /// What it is about: all of an agent's words, the first line of pairflow's own.
+    pub fn in_short(&self) -> &str {
+        match self.by {
+            Party::Agent(_) => &self.question,
+            _ => self.question.lines().next().unwrap_or_default(),
+        }
+    }
+}
