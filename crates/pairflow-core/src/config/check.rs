@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use super::error::Complaint;
 
-/// How many reviews may be asked for before a person decides.
+/// How many rounds there may be before a person decides.
 pub(super) const ROUNDS: RangeInclusive<u64> = 1..=1_000;
 /// How long an agent may be silent: up to a week.
 pub(super) const MINUTES: RangeInclusive<u64> = 1..=10_080;

@@ -113,14 +113,14 @@ keys! {
         effect: "pairflow verbs::terminal::the_watchdog_says_what_it_asks_about_a_turn_that_takes_too_long",
     }
     max_rounds: u32 = "max_rounds" {
-        help: "how many reviews there may be before you are asked",
+        help: "how many rounds there may be before you are asked",
         who: Repository,
         until: Approval,
         form: Number(check::ROUNDS),
         default: Some(8),
         rules: max_rounds,
         flag: "--max-rounds",
-        note: "reviews before a person decides",
+        note: "rounds before a person decides",
         effect: "pairflow faults::cli::max_rounds_is_honoured_with_a_question_to_the_person",
     }
     commit_requires_approval: bool = "commit_requires_approval" {

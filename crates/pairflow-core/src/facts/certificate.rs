@@ -14,7 +14,7 @@ pub struct Certificate {
     pub policy: String,
     /// The version of that policy's rules.
     pub policy_version: u32,
-    /// How many reviews the policy allowed.
+    /// How many rounds the policy allowed without a person.
     pub max_rounds: u32,
     /// The accepted tree.
     pub tree: TreeId,

@@ -190,7 +190,7 @@ fn write_convergence(page: &mut Page, it: &Convergence) {
     page.item(&format!(
         "policy: {}, at most {}",
         one_line(&certificate.policy),
-        count(certificate.max_rounds, "review")
+        count(certificate.max_rounds, "round")
     ));
     page.items(certificate.reviews.iter().map(|review| {
         let asides: String = review.asides().iter().map(|aside| format!(", {aside}")).collect();

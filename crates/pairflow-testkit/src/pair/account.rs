@@ -52,8 +52,8 @@ mod tests {
     /// The log of a story with a kill, as far as it is looked at.
     fn story() -> Vec<Value> {
         let words = Words::of("b");
-        let passes = words.handovers.iter().map(|(who, round, how)| {
-            json!({"type": "PASS", "id": format!("pass-{who}-{round}"), "sender": who, "round": round, "payload": {"summary": how}})
+        let passes = words.handovers.iter().enumerate().map(|(n, (who, round, how))| {
+            json!({"type": "PASS", "id": format!("pass-{n}-{who}-{round}"), "sender": who, "round": round, "payload": {"summary": how}})
         });
         let mut log: Vec<_> = passes.collect();
         log.extend(ONCE.map(|kind| message(kind, "orchestrator", &json!({}))));
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn only_what_an_agent_sent_is_its_message() {
         let log = read(&story());
-        assert!(has_said(&log, "codex", "pass-codex-1") && has_said(&log, "codex", "q1"));
-        assert!(!has_said(&log, "claude", "pass-codex-1") && !has_said(&log, "codex", "pass-codex-9"));
+        assert!(has_said(&log, "codex", "pass-0-codex-1") && has_said(&log, "codex", "q1"));
+        assert!(!has_said(&log, "claude", "pass-0-codex-1") && !has_said(&log, "codex", "pass-codex-9"));
     }
 }

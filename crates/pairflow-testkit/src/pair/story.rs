@@ -49,7 +49,7 @@ fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
         }
         (Kind::Claude, 2, "reviewer") => vec![read(), say(&format!("{well} --no-findings"))],
         // Before the person has answered it asks; the brief that it reads afterwards holds the answer.
-        (Kind::Codex, 3, "reviewer") => vec![
+        (Kind::Codex, 2, "reviewer") => vec![
             read(),
             Reply::shell(format!(
                 "brief=$(pairflow brief) || exit 1; case \"$brief\" in *'{}'*) pairflow {agreed} --no-findings;; \

@@ -36,7 +36,7 @@ impl Words {
                 ("claude", 1, format!("looked at {id}.")),
                 ("codex", 2, format!("rolled back in {id}.")),
                 ("claude", 2, format!("all is well with {id}.")),
-                ("codex", 3, format!("agreed on {id}.")),
+                ("codex", 2, format!("agreed on {id}.")),
             ],
         }
     }

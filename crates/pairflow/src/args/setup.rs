@@ -34,7 +34,7 @@ pub struct SetupArgs {
     /// The rules of the loop
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<PolicyArg>,
-    /// How many reviews may happen before a person decides
+    /// How many rounds there may be before a person decides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_rounds: Option<u32>,
     /// How the bubble is kept apart from the repository

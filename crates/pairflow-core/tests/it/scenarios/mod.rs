@@ -15,6 +15,7 @@ mod explanation;
 mod garbage;
 mod history;
 mod human;
+mod judge;
 mod ledger;
 mod lifecycle;
 mod no_early_question;

@@ -42,7 +42,7 @@ fn proven(n: usize) -> (String, String) {
 }
 
 #[test]
-fn a_new_bubble_has_eight_reviews_and_no_ninth_without_the_person() {
+fn a_new_bubble_has_eight_rounds_and_no_ninth_without_the_person() {
     let rounds = |most: usize| -> String { (1..=most).map(proven).map(|(review, mended)| review + &mended).collect() };
     let start = "start\ncodex edits a.rs\ncodex: pass\n";
     let asked = play(&format!("{start}{}", rounds(8)));

@@ -156,5 +156,5 @@ fn the_log_says_that_a_review_by_someone_who_changed_files_does_not_count() {
 fn a_review_that_ends_in_convergence_is_counted() {
     let home = home();
     ready(&home, "a");
-    assert_eq!(home.status("a")["reviews_used"], 2);
+    assert_eq!(home.status("a")["looks_used"], 2);
 }

@@ -273,7 +273,7 @@ fn max_rounds_is_honoured_with_a_question_to_the_person() {
     started(&home, "b1");
     let (codex, _) = rounds(&home, "b1", 3, "P1:still wrong");
     let status = home.wait_for_state("b1", "WAITING_HUMAN");
-    assert_eq!((&status["reviews_used"], &status["questions"][0]["kind"]), (&json!(3), &json!("tie_break")));
+    assert_eq!((&status["looks_used"], &status["questions"][0]["kind"]), (&json!(3), &json!("tie_break")));
     codex.pairflow(&["pass", "--summary", "one more"]).ends(1).says("a person is asked first");
     home.pairflow(&["reply", "b1", "--decision", "accept"]).ok();
     home.wait_for_state("b1", "READY_FOR_APPROVAL");

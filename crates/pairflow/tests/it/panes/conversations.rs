@@ -59,10 +59,10 @@ const PLAY_THERE_AND_BACK: &str = r#"
 act() {
   case $agent-$seat-$round in
     codex-implementer-1) briefed; echo one >work.txt; pairflow pass --summary 'first cut' ;;
-    codex-reviewer-2) pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
-    claude-implementer-3) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
-    claude-reviewer-4) pairflow pass --summary 'read it' --finding 'P1:too slow' ;;
-    codex-implementer-5) gate go; echo three >work.txt; pairflow pass --summary 'faster' --fixed F2 ;;
+    codex-reviewer-1) pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
+    claude-implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
+    claude-reviewer-2) pairflow pass --summary 'read it' --finding 'P1:too slow' ;;
+    codex-implementer-3) gate go; echo three >work.txt; pairflow pass --summary 'faster' --fixed F2 ;;
     *) explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
   esac
 }

@@ -5,7 +5,7 @@ use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
 
-/// Each turn waits for a file of its own: `implementer-1`, `reviewer-1`, `reviewer-2`.
+/// Each turn waits for the file of its seat and round: `implementer-1`, and `reviewer-1` for both reviews.
 const PLAY_GATED: &str = r#"
 act() {
   gate "$seat-$round"
@@ -29,7 +29,6 @@ fn a_paused_bubble_tells_nobody_anything_until_it_is_resumed() {
     assert_eq!(bubble.notes("claude"), [briefed], "{said}");
     assert_eq!(bubble.status()["round"], 1, "{said}");
     machine.open("reviewer-1");
-    machine.open("reviewer-2");
     bubble.run("resume", &[]).ok();
     bubble.wait_for_state("READY_FOR_APPROVAL");
     assert_eq!(bubble.notes("codex")[0].pid, first.pid);
@@ -118,7 +117,6 @@ fn restart_starts_both_programs_again_in_their_conversations() {
     assert_eq!((review.how.as_str(), &review.session), ("resume", &standby.session));
     assert_ne!(review.pid, standby.pid);
     machine.open("reviewer-1");
-    machine.open("reviewer-2");
     bubble.wait_for_state("READY_FOR_APPROVAL");
     bubble.stop();
 }
@@ -157,7 +155,6 @@ fn panes_outlive_a_supervisor_and_the_next_one_goes_on_with_them() {
     let review = bubble.wait_for_note("claude", 1);
     assert_eq!((review.how.as_str(), review.pid), ("paste", standby.pid));
     machine.open("reviewer-1");
-    machine.open("reviewer-2");
     bubble.wait_for_state("READY_FOR_APPROVAL");
     assert_eq!(panes(), before, "all of it happened in the same programs");
     assert!(bubble.notes("codex").iter().all(|note| note.pid == first.pid), "{:?}", bubble.notes("codex"));
@@ -225,7 +222,7 @@ fn a_tmux_that_was_missing_is_found_when_a_person_goes_on() {
     let question = bubble.wait_for_question("trouble");
     assert!(question.contains("tmux") && question.contains("pairflow resume late"), "{question}");
     bubble.run("resume", &[]).ok();
-    for gate in ["implementer-1", "reviewer-1", "reviewer-2"] {
+    for gate in ["implementer-1", "reviewer-1"] {
         machine.open(gate);
     }
     bubble.wait_for_state("READY_FOR_APPROVAL");

@@ -26,7 +26,7 @@ fn a_bubble_runs_end_to_end_with_a_review_loop() {
     let history = json!([
         {"round": 1, "implementer": "codex", "reviewer": "claude"},
         {"round": 2, "implementer": "codex", "reviewer": "claude"},
-        {"round": 3, "implementer": "claude", "reviewer": "codex"},
+        {"round": 2, "implementer": "claude", "reviewer": "codex"},
     ]);
     assert_eq!(status["round_role_history"], history);
     home.pairflow(&["approve", "b1", "--yes"]).ok();
@@ -222,7 +222,7 @@ fn converged_is_rejected_without_alternation_and_editing_the_history_in_state_js
     };
     edit(json!([
         {"round": 1, "implementer": "codex", "reviewer": "claude"},
-        {"round": 2, "implementer": "claude", "reviewer": "codex"},
+        {"round": 1, "implementer": "claude", "reviewer": "codex"},
     ]));
     claude.pairflow(&["converged", "--summary", "done"]).ends(1).says("has not alternated yet");
     claude.pairflow(&["pass", "--summary", "clean", "--no-findings"]).ok();

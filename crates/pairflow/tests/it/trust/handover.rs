@@ -30,8 +30,8 @@ impl Story {
     fn wait_until_back(&self, times: usize) {
         let home = &self.cast.home;
         home.wait_for("b1", |status| {
-            let back = |record: &&Value| record["payload"]["event"] == "sent_back";
-            let came_back = lines_of(home, "b1", "LIFECYCLE").iter().filter(back).count();
+            let back = |record: &&Value| record["payload"]["on"]["what"] == "work";
+            let came_back = lines_of(home, "b1", "VERDICT").iter().filter(back).count();
             let open = status["active_agent"] == "codex" && status["turn_state"] == "open";
             came_back == times && open && status["state"] == "RUNNING"
         });

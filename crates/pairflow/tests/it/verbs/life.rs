@@ -92,7 +92,7 @@ fn update_merges_the_base_and_clears_the_reviews() {
     home.commit("shared.txt", &lines.replace('1', "one"), "the base moves");
     home.pairflow(&["update", "b1"])
         .ends(1)
-        .says("takes away the clean reviews of claude (round 1) and codex (round 2)");
+        .says("takes away the clean reviews of claude (round 1) and codex (round 1)");
     let shared = || std::fs::read_to_string(codex.worktree.join("shared.txt")).unwrap();
     assert!(shared().starts_with('1'), "nothing happens before the person agrees");
     home.pairflow(&["update", "b1", "--yes"]).ok().says("Merged main at").says("no longer count");
