@@ -35,6 +35,13 @@ fn knows_return(unit: &mut Unit, agent: &AgentId) {
     }
 }
 
+/// The holder of the turn gave a sign of life.
+pub(super) fn heard(unit: &mut Unit, sender: &Party, at: Moment) {
+    if let Some(turn) = unit.phase.turn_mut().filter(|turn| *sender == Party::Agent(turn.agent.clone())) {
+        turn.heard = at;
+    }
+}
+
 pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Moment) {
     if delivery.acknowledged {
         unit.presence.outbox.retain(|notice| notice.number != delivery.notice);
@@ -42,7 +49,7 @@ pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Mo
             knows_return(unit, agent);
             unit.sits_down(agent);
         }
-        super::people::heard(unit, to, at);
+        heard(unit, to, at);
         return;
     }
     if let Some(notice) = unit.presence.outbox.iter_mut().find(|notice| notice.number == delivery.notice) {
