@@ -2,7 +2,8 @@
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{LineHash, MAX_LINE, encode_append};
+use pairflow_core::log::frame::{LineHash, MAX_LINE};
+use pairflow_core::log::line::encode_append;
 use pairflow_core::log::scan::{Head, MAX_APPEND, Torn};
 use pairflow_core::log::seal::Sealer;
 use pairflow_core::log::{Envelope, Event, Machine, Payload};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::LineHash;
+use pairflow_core::log::frame::LineHash;
 use pairflow_core::log::scan::{End, Head, Scan};
 use pairflow_core::log::seal::{SealKey, Sealer};
 use pairflow_core::log::{Envelope, Event, Machine};

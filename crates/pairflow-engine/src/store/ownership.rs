@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::log::Machine;
-use pairflow_core::log::line::{LineHash, MAX_LINE};
+use pairflow_core::log::frame::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::{Head, Scan};
 use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
 

@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{LineError, MAX_LINE};
+use pairflow_core::log::frame::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
 use pairflow_core::log::{Envelope, Machine, Payload};
 
