@@ -156,3 +156,11 @@ pub(super) fn lines(log: &dyn Handle, mut at: u64, each: &mut impl FnMut(&[u8]) 
         }
     }
 }
+
+/// Returns the bytes of a log from `offset` on; fewer than `len` where it ends.
+pub(super) fn copy(handle: &dyn Handle, offset: u64, len: u64) -> Result<Vec<u8>, StorageError> {
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+    let count = handle.read_at(offset, &mut bytes)?;
+    bytes.truncate(count);
+    Ok(bytes)
+}
