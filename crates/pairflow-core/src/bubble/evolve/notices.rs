@@ -1,7 +1,6 @@
 //! What agents are told, and what is known of their programs.
 
 use crate::bubble::conversation::Known;
-use crate::bubble::presence::notified;
 use crate::bubble::{Notice, Parked, Phase, Unit};
 use crate::ids::{AgentId, Party};
 use crate::log::{Control, ControlAction, Delivery, Lifecycle};
@@ -10,7 +9,7 @@ use crate::time::Moment;
 /// The holder of the open turn is to be told; an older notice to the same agent says nothing that this one does not.
 pub(super) fn notify_holder(unit: &mut Unit) {
     let Phase::Running(turn) = &unit.phase else { return };
-    if !turn.is_open() || !notified(unit) {
+    if !turn.is_open() || !unit.notifies() {
         return;
     }
     let (agent, turn) = (turn.agent.clone(), turn.number);

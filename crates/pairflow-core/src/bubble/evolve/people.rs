@@ -3,7 +3,7 @@
 use crate::bubble::evolve::notices::{heard, notify_holder};
 use crate::bubble::evolve::turns::{begin_round, begin_turn, run_again, set_stage};
 use crate::bubble::evolve::waivers::{waived, withdrawn};
-use crate::bubble::{Approval, NOTES_KEPT, OpenQuestion, Phase, Stage, Turn, Unit, WARNINGS_KEPT, presence};
+use crate::bubble::{Approval, NOTES_KEPT, OpenQuestion, Phase, Stage, Turn, Unit, WARNINGS_KEPT, questions};
 use crate::facts::{Seat, Seats};
 use crate::ids::Party;
 use crate::log::{
@@ -19,7 +19,7 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         id: envelope.id.clone(),
         by: sender,
         kind: question.kind,
-        question: presence::shown(unit, question, &envelope.id),
+        question: questions::shown(unit, question, &envelope.id),
         about: question.about.clone(),
         wants: question.wants.clone(),
         checks: question.checks.clone(),
@@ -157,7 +157,7 @@ pub(super) fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Mom
     heard(unit, sender, at);
     // An agent that was told to wait for a person is told when that is over, also if nobody had to answer.
     let sent_away =
-        |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !presence::only_about(unit, &turn.agent);
+        |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !questions::only_about(unit, &turn.agent);
     let sent_away = matches!(&unit.phase, Phase::WaitingHuman(turn) if sent_away(turn));
     unit.gate.untold |= sent_away;
     unit.warnings.push_back((sender.clone(), warning.clone()));
