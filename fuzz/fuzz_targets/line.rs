@@ -8,7 +8,8 @@
 use libfuzzer_sys::fuzz_target;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Body;
-use pairflow_core::log::line::{Expect, LineHash, decode, encode};
+use pairflow_core::log::frame::LineHash;
+use pairflow_core::log::line::{Expect, decode, encode};
 use pairflow_core::log::scan::{Scan, scan};
 
 fuzz_target!(|data: &[u8]| {

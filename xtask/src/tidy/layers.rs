@@ -58,55 +58,20 @@ const ORDER: &[(&str, Layers)] = &[
     ),
 ];
 
-/// What the order does not allow and is there all the same, until it is removed. An entry that is not needed any more
-/// is a problem itself.
-struct Known {
-    /// Edges of top-level modules that point up: crate, from, to.
-    upward: &'static [(&'static str, &'static str, &'static str)],
-    /// Folders whose modules form cycles, with their crate.
-    cycles: &'static [&'static str],
-}
-
-const KNOWN: Known = Known { upward: &[], cycles: &[] };
-
 /// Reports edges against the order of layers, modules without a layer, and cycles among the modules of a folder.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
-    Crate::all(tree).iter().flat_map(|one| judge(one, ORDER, &KNOWN)).collect()
+    Crate::all(tree).iter().flat_map(|one| judge(one, ORDER)).collect()
 }
 
-fn judge(one: &Crate<'_>, order: &[(&str, Layers)], known: &Known) -> Vec<Problem> {
-    let mut graphs = graphs(&one.uses());
+fn judge(one: &Crate<'_>, order: &[(&str, Layers)]) -> Vec<Problem> {
+    let graphs = graphs(&one.uses());
     let mut problems = Vec::new();
     let layers = order.iter().find(|(name, _)| *name == one.name).map(|(_, layers)| *layers);
     problems.extend(layers.iter().flat_map(|layers| unplaced(one, layers)));
-    for (_, from, to) in known.upward.iter().filter(|(name, ..)| *name == one.name) {
-        let top = graphs.entry(Vec::new()).or_default();
-        if top.remove(&((*from).to_owned(), (*to).to_owned())).is_none() {
-            problems.push(not_needed(one, &format!("`{from}` uses `{to}`")));
-        }
-    }
     let top = graphs.get(&Vec::new());
     problems.extend(layers.zip(top).iter().flat_map(|(layers, top)| upward(one, top, layers)));
-    let mut cyclic = BTreeSet::new();
-    for (folder, graph) in &graphs {
-        let (circles, name) = (circles(one, folder, graph), full_name(one, folder));
-        if !known.cycles.contains(&name.as_str()) {
-            problems.extend(circles);
-        } else if !circles.is_empty() {
-            cyclic.insert(name);
-        }
-    }
-    let here = |name: &&&str| name.split("::").next() == Some(one.name.as_str());
-    let gone = known.cycles.iter().filter(here).filter(|name| !cyclic.contains(**name));
-    problems.extend(gone.map(|name| not_needed(one, &format!("modules of {name} form a cycle"))));
+    problems.extend(graphs.iter().flat_map(|(folder, graph)| circles(one, folder, graph)));
     problems
-}
-
-/// The problem of an entry in the list of what is known, though it is not there.
-fn not_needed(one: &Crate<'_>, entry: &str) -> Problem {
-    let sentence = format!("{entry} no more; remove the entry from `KNOWN` in xtask/src/tidy/layers.rs");
-    let root = one.root().map_or("Cargo.toml", |root| root.path.as_str());
-    Problem { path: root.to_owned(), line: 1, sentence }
 }
 
 fn full_name(one: &Crate<'_>, folder: &ModulePath) -> String {
@@ -202,21 +167,19 @@ fn describe(one: &Crate<'_>, folder: &ModulePath, graph: &Graph<'_>, cycle: &[&s
 mod tests {
     use super::*;
 
-    const NONE: Known = Known { upward: &[], cycles: &[] };
-
-    fn problems(files: &[(&str, &str)], order: &[(&str, Layers)], known: &Known) -> Vec<Problem> {
+    fn problems(files: &[(&str, &str)], order: &[(&str, Layers)]) -> Vec<Problem> {
         let files: Vec<_> = files.iter().map(|(path, text)| (format!("crates/x/src/{path}"), *text)).collect();
         let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
         let tree = Tree::of(&files);
-        Crate::all(&tree).iter().flat_map(|one| judge(one, order, known)).collect()
+        Crate::all(&tree).iter().flat_map(|one| judge(one, order)).collect()
     }
 
-    fn found(files: &[(&str, &str)], layers: Layers, known: &Known) -> Vec<String> {
-        problems(files, &[("x", layers)], known).iter().map(ToString::to_string).collect()
+    fn found(files: &[(&str, &str)], layers: Layers) -> Vec<String> {
+        problems(files, &[("x", layers)]).iter().map(ToString::to_string).collect()
     }
 
     fn cycles(files: &[(&str, &str)]) -> Vec<String> {
-        let problems = problems(files, &[], &NONE);
+        let problems = problems(files, &[]);
         problems.into_iter().map(|problem| problem.sentence.replace("crates/x/src/", "")).collect()
     }
 
@@ -229,21 +192,21 @@ mod tests {
             ("high/a.rs", "use crate::low::One; pub struct A;"),
             ("high/b.rs", "use super::A; use std::fmt::{self, Write};"),
         ];
-        assert_eq!(found(&files, &[&["low"], &["high"]], &NONE), [""; 0]);
+        assert_eq!(found(&files, &[&["low"], &["high"]]), [""; 0]);
     }
 
     #[test]
     fn an_edge_upwards_is_reported() {
         let files = [("lib.rs", ""), ("low.rs", "\nfn f() { crate::high::g() }"), ("high.rs", "pub fn g() {}")];
         let expected = "crates/x/src/low.rs:2: x: `low` must not use `high`, which is a layer above it";
-        assert_eq!(found(&files, &[&["low"], &["high"]], &NONE), [expected]);
-        assert_eq!(found(&files, &[&["low", "high"]], &NONE), [""; 0], "modules of one layer may use one another");
+        assert_eq!(found(&files, &[&["low"], &["high"]]), [expected]);
+        assert_eq!(found(&files, &[&["low", "high"]]), [""; 0], "modules of one layer may use one another");
     }
 
     #[test]
     fn a_module_without_a_layer_is_reported() {
         let expected = "crates/x/src/lib.rs:1: `new` has no layer; add it to the order in xtask/src/tidy/layers.rs";
-        assert_eq!(found(&[("lib.rs", ""), ("new/mod.rs", ""), ("old.rs", "")], &[&["old"]], &NONE), [expected]);
+        assert_eq!(found(&[("lib.rs", ""), ("new/mod.rs", ""), ("old.rs", "")], &[&["old"]]), [expected]);
     }
 
     #[test]
@@ -290,6 +253,17 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_a_module_only_uses_itself_is_not_what_a_glob_brings() {
+        let files = [
+            ("lib.rs", ""),
+            ("m/mod.rs", "pub use a::*; pub use b::*;"),
+            ("m/a.rs", "use crate::m::B; pub struct A;"),
+            ("m/b.rs", "use crate::m::A; pub struct B;"),
+        ];
+        assert_eq!(cycles(&files), ["modules of x::m form a cycle: a -> b (m/a.rs:1) -> a (m/b.rs:1)"]);
+    }
+
+    #[test]
     fn tests_comments_and_strings_are_no_use() {
         let files = [
             ("lib.rs", "mod a; #[cfg(test)] mod t;"),
@@ -298,18 +272,5 @@ mod tests {
             ("t.rs", "use crate::b::B; "),
         ];
         assert_eq!(cycles(&files), [""; 0]);
-    }
-
-    #[test]
-    fn what_is_known_is_not_reported_and_what_is_known_in_vain_is() {
-        let files = [("lib.rs", ""), ("low.rs", "use crate::high::H;"), ("high.rs", "use crate::low::L;")];
-        let order: Layers = &[&["low"], &["high"]];
-        assert_eq!(found(&files, order, &Known { upward: &[("x", "low", "high")], cycles: &[] }), [""; 0]);
-        let vain = Known { upward: &[("x", "low", "high")], cycles: &["x::gone"] };
-        let expected = "`low` uses `high` no more; remove the entry from `KNOWN` in xtask/src/tidy/layers.rs";
-        let problems = found(&[("lib.rs", ""), files[2], ("low.rs", "")], order, &vain);
-        assert_eq!(problems.len(), 2, "{problems:?}");
-        assert!(problems[0].ends_with(expected), "{problems:?}");
-        assert!(problems[1].contains("modules of x::gone form a cycle no more"), "{problems:?}");
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use syn::spanned::Spanned;
-use syn::{Item, UseTree};
+use syn::{Item, UseTree, Visibility};
 
 use super::tree::{File, Rust, Tree};
 
@@ -40,6 +40,8 @@ struct Module<'a> {
 struct Import {
     name: Option<String>,
     path: Vec<String>,
+    /// Whether the line has a visibility of its own, so that a glob brings the name to others.
+    passed_on: bool,
 }
 
 impl<'a> Crate<'a> {
@@ -153,16 +155,18 @@ impl<'a> Module<'a> {
         let mut imports = Vec::new();
         for item in &rust.syntax.items {
             if let Item::Use(line) = item {
-                flatten(&line.tree, &[], &mut imports);
+                let passed_on = !matches!(line.vis, Visibility::Inherited);
+                flatten(&line.tree, &[], passed_on, &mut imports);
             }
         }
         Self { file, rust, imports, defined: rust.syntax.items.iter().filter_map(defined_name).collect() }
     }
 
-    /// Whether `name` is defined here, or comes by a `use` line; a glob may bring every name.
+    /// Whether a glob brings `name` from here: it is defined here, or passed on by a `use` line. A glob may bring every name.
     fn offers(&self, name: &str) -> bool {
+        let mut passed_on = self.imports.iter().filter(|import| import.passed_on);
         self.defined.contains(name)
-            || self.imports.iter().any(|import| import.name.as_deref().is_none_or(|imported| imported == name))
+            || passed_on.any(|import| import.name.as_deref().is_none_or(|imported| imported == name))
     }
 }
 
@@ -195,21 +199,16 @@ fn inline_modules(items: &[Item]) -> Vec<(RangeInclusive<usize>, String)> {
     found
 }
 
-fn flatten(tree: &UseTree, prefix: &[String], imports: &mut Vec<Import>) {
+fn flatten(tree: &UseTree, prefix: &[String], passed_on: bool, imports: &mut Vec<Import>) {
     let with = |last: String| prefix.iter().cloned().chain([last]).collect::<Vec<_>>();
+    let mut import = |name, path| imports.push(Import { name, path, passed_on });
     match tree {
-        UseTree::Path(path) => flatten(&path.tree, &with(path.ident.to_string()), imports),
-        UseTree::Name(name) if name.ident == "self" => {
-            imports.push(Import { name: prefix.last().cloned(), path: prefix.to_vec() });
-        }
-        UseTree::Name(name) => {
-            imports.push(Import { name: Some(name.ident.to_string()), path: with(name.ident.to_string()) });
-        }
-        UseTree::Rename(name) => {
-            imports.push(Import { name: Some(name.rename.to_string()), path: with(name.ident.to_string()) });
-        }
-        UseTree::Glob(_) => imports.push(Import { name: None, path: with("self".to_owned()) }),
-        UseTree::Group(group) => group.items.iter().for_each(|tree| flatten(tree, prefix, imports)),
+        UseTree::Path(path) => flatten(&path.tree, &with(path.ident.to_string()), passed_on, imports),
+        UseTree::Name(name) if name.ident == "self" => import(prefix.last().cloned(), prefix.to_vec()),
+        UseTree::Name(name) => import(Some(name.ident.to_string()), with(name.ident.to_string())),
+        UseTree::Rename(name) => import(Some(name.rename.to_string()), with(name.ident.to_string())),
+        UseTree::Glob(_) => import(None, with("self".to_owned())),
+        UseTree::Group(group) => group.items.iter().for_each(|tree| flatten(tree, prefix, passed_on, imports)),
     }
 }
 

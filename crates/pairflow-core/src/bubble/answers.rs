@@ -1,7 +1,7 @@
 //! What an agent may say to a row of the ledger, and what the person may live with.
 
 use crate::bubble::Stage;
-use crate::bubble::{Command, Decided, PassCommand, Refusal, Unit, converge, human};
+use crate::bubble::{Command, Decided, PassCommand, Refusal, Unit, human, preview};
 use crate::facts::Seat;
 use crate::facts::{Answers, RowState};
 use crate::findings::Row;
@@ -63,7 +63,7 @@ fn retractable(unit: &Unit, by: &AgentId, id: FindingId) -> Result<(), Refusal> 
 
 /// Refuses a review that asks for changes and would count as a clean one all the same, because nothing in it blocks.
 pub(super) fn admit_claim(unit: &Unit, pass: &PassCommand, body: &Pass) -> Result<(), Refusal> {
-    match pass.insists && converge::would_be_clean(unit, &pass.by, body) {
+    match pass.insists && preview::would_be_clean(unit, &pass.by, body) {
         true => Err(Refusal::NothingBlocks),
         false => Ok(()),
     }

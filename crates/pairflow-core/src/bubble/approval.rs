@@ -1,6 +1,6 @@
 //! The last gate: a person decides on the package, then one commit of exactly that tree is made.
 
-use crate::bubble::lifecycle::{not_updating, own};
+use crate::bubble::decided::{not_updating, own};
 use crate::bubble::{Approval, Command, Committed, Decided, Refusal, Unit, key_of, lifecycle};
 use crate::ids::{CommitId, Party, TreeId};
 use crate::log::{ApprovalDecision, ApprovalRequest, Body, DonePackage, Event, GateDecision, Lifecycle};

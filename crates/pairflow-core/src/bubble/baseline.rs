@@ -1,6 +1,6 @@
 //! The checks on the base, before there is any work: what fails there is told to the person, not to an agent.
 
-use crate::bubble::human::question_of_checks;
+use crate::bubble::questions::question_of_checks;
 use crate::bubble::{Unit, missing_checks};
 use crate::facts::{Outcome, Receipt};
 use crate::log::{Event, QuestionKind};

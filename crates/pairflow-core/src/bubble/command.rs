@@ -1,13 +1,13 @@
 //! What can be asked of a bubble: by an agent, a person, the clock, or the result of an effect.
 
-use crate::bubble::{Caller, Hindrance, Unit};
+use crate::bubble::{Caller, Unit};
 use crate::facts::Seat;
 use crate::facts::{Answers, Explanation, Finding, Step};
 use crate::facts::{Receipt, Snapshot};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
 use crate::log::{CommitIdentity, Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
 use crate::rules::{BubbleKind, Rules};
-use crate::time::Moment;
+use crate::time::{Moment, Timestamp};
 
 /// A request. The sender of an agent's command has been proven before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -293,6 +293,24 @@ pub enum Command {
     GiveUp {
         /// What.
         reason: String,
+    },
+}
+
+/// What keeps an agent from going on until a person does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hindrance {
+    /// It asks for a permission, in its pane.
+    Permission,
+    /// It asks for a permission, and its hook waits for a person's answer.
+    Permit,
+    /// It shows a dialog.
+    Dialog,
+    /// Its model could not be reached, or something else failed that it does not get over by itself.
+    Failure,
+    /// It has used up what its account allows.
+    Limit {
+        /// Until when, if it says so.
+        until: Option<Timestamp>,
     },
 }
 

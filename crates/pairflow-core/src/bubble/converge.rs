@@ -1,43 +1,12 @@
 //! The claim that nothing grave is left, and what code says to it.
 
-use crate::bubble::Package;
-use crate::facts::Answers;
-use crate::findings::Ledger;
-use crate::policy::Facts;
-use crate::policy::Unmet;
-use crate::policy::waivers;
-
-use crate::bubble::{Command, Decided, Phase, Refusal, Stage, Turn, Unit, human, key_of, presence, slices, turn};
+use crate::bubble::preview::Claimed;
+use crate::bubble::{Command, Decided, Package, Phase, Refusal, Stage, Turn, Unit, key_of, questions, slices, turn};
 use crate::counted::list;
 use crate::facts::Seat;
-use crate::facts::{CleanReview, Explanation};
-use crate::findings::Review;
 use crate::ids::{AgentId, Party};
-use crate::log::{ApprovalRequest, Body, Convergence, Event, Pass, QuestionKind, Warning};
-
-/// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
-pub(super) fn explained(unit: &Unit, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
-    let mut told = unit.gate.explanation.clone();
-    pass.explanation.iter().for_each(|explanation| told.take_over(explanation));
-    let missing = told.missing();
-    if missing.is_empty() || !would_be_clean(unit, by, pass) {
-        return Ok(());
-    }
-    let claimed = Claimed::of(unit, by, pass.explanation.as_ref());
-    let missing_reviews = |criterion: &Unmet| matches!(criterion, Unmet::Reviews { .. });
-    match unit.policy().unmet(claimed.facts(unit)).iter().any(missing_reviews) {
-        true => Ok(()),
-        false => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
-    }
-}
-
-/// Whether a review would be clean if no file changes before its snapshot.
-pub(super) fn would_be_clean(unit: &Unit, by: &AgentId, pass: &Pass) -> bool {
-    let Some(findings) = &pass.findings else { return false };
-    let (answers, risk, discuss) = (&pass.answers, &unit.rules.risk, pass.discuss);
-    let ledger = unit.ledger.reviewed(&Review { by, round: unit.rounds.round, findings, answers, risk, discuss });
-    !discuss && Facts { ledger: &ledger, ..unit.facts() }.objections(&[]).is_empty()
-}
+use crate::log::{ApprovalRequest, Body, Convergence, Event, QuestionKind, Warning};
+use crate::policy::{Facts, Unmet, waivers};
 
 impl Refusal {
     /// What is written down of a command that was refused.
@@ -70,7 +39,7 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
     let claimed = Claimed::of(unit, by, explanation.as_ref());
     let mut unmet = unit.policy().unmet(claimed.facts(unit));
     // What was asked because nothing was heard of the agent is withdrawn with its claim.
-    unmet.retain(|criterion| !matches!(criterion, Unmet::Questions(_)) || !presence::only_about(unit, by));
+    unmet.retain(|criterion| !matches!(criterion, Unmet::Questions(_)) || !questions::only_about(unit, by));
     let unread = slices::missing(at, reviewed);
     if !unread.is_empty() {
         unmet.push(Unmet::Slices(unread));
@@ -91,30 +60,6 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
         claim.reviewed.clone_from(reviewed);
     }
     Ok(Decided::one(event))
-}
-
-/// By what a claim of convergence is judged: the facts as if the clean review of its sender were recorded.
-pub(super) struct Claimed {
-    ledger: Ledger,
-    streak: Vec<CleanReview>,
-    explanation: Explanation,
-}
-
-impl Claimed {
-    pub(super) fn of(unit: &Unit, by: &AgentId, explanation: Option<&Explanation>) -> Self {
-        let (round, nothing) = (unit.rounds.round, Answers::default());
-        let review = Review { by, round, findings: &[], answers: &nothing, risk: &unit.rules.risk, discuss: false };
-        let mut streak = unit.rounds.streak.clone();
-        streak.push(unit.facts().review_by(by, round));
-        let mut told = unit.gate.explanation.clone();
-        explanation.into_iter().for_each(|newer| told.take_over(newer));
-        Self { ledger: unit.ledger.reviewed(&review), streak, explanation: told }
-    }
-
-    pub(super) fn facts<'a>(&'a self, unit: &'a Unit) -> Facts<'a> {
-        let Self { ledger, streak, explanation } = self;
-        Facts { ledger, streak, explanation, ..unit.facts() }
-    }
 }
 
 /// Accepts work for which every criterion holds, or which a person has accepted at a tie-break.
@@ -145,7 +90,7 @@ fn comprehension(unit: &Unit) -> Event {
         list(&files),
         explained.join("\n")
     );
-    human::own_question(unit, QuestionKind::Comprehension, question.trim_end().to_owned())
+    questions::own_question(unit, QuestionKind::Comprehension, question.trim_end().to_owned())
 }
 
 /// The acceptance of what `facts` say, with what a person `waived`.

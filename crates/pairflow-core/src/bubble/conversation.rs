@@ -3,27 +3,10 @@
 //! A producer goes on in its own conversation, however many reviews it has made in between; a review begins with a fresh
 //! one, unless it was interrupted. Where reviews need no fresh context, an agent has one conversation for everything.
 
-use serde::{Deserialize, Serialize};
-
-use crate::bubble::{Turn, Unit};
+use crate::bubble::{AgentSession, Turn, Unit};
 use crate::facts::Seat;
 use crate::ids::AgentId;
 use crate::rules::ContextMode;
-
-/// The session of an agent's program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AgentSession {
-    /// For which turn the program was started; 0 before the agent's first one.
-    pub turn: u32,
-    /// By which name the session can be taken up again.
-    pub id: Option<String>,
-    /// How often a person had wanted the agents started again by then.
-    pub restarts: u32,
-    /// In which seat the agent has this conversation; nothing before its first turn in it.
-    pub seat: Option<Seat>,
-    /// By which name the conversation can be taken up again in which the agent produces, whatever it reviewed since.
-    pub producer: Option<String>,
-}
 
 /// A program that was started, or has said which session it has.
 #[derive(Debug, Clone, Copy)]

@@ -1,33 +1,12 @@
 //! The table: what a command leads to in each state. One arm is one line; the rules stand in the rooms beside.
 
 use crate::bubble::{
-    Command, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, turn, work,
+    Command, Decided, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, turn, work,
 };
 use crate::ids::Party;
 use crate::log::{Body, CommitIdentity, Event, Lifecycle};
 use crate::policy;
 use crate::time::Moment;
-
-/// What a command leads to: facts to record, and files that must be on disk before them.
-///
-/// What the shell owes the world afterwards is asked of [`crate::bubble::owed`], never remembered here.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[must_use = "a decision that is not recorded never happened"]
-pub struct Decided {
-    /// The facts, in order; recorded all or not at all.
-    pub events: Vec<Event>,
-    /// Files beneath `artifacts/` that the facts point to.
-    pub artifacts: Vec<Artifact>,
-}
-
-/// A file beneath `artifacts/`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Artifact {
-    /// Its name, relative to `artifacts/`.
-    pub name: String,
-    /// Its content.
-    pub bytes: Vec<u8>,
-}
 
 /// Says what `command` itself leads to, without doing any of it. [`crate::respond::handle`] adds what follows from that.
 pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
@@ -90,7 +69,7 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
         (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
         (Phase::Approved(at), Command::Update) => lifecycle::update_approved(unit, at),
-        (_, Command::UpdateResolved) => lifecycle::update_resolved(unit, now),
+        (_, Command::UpdateResolved) => lifecycle::update_resolved(unit, decide_command(unit, &Command::Update, now)?),
         (_, Command::UpdateMade { .. }) if unit.gate.updating => lifecycle::updated(unit, command),
         (_, Command::UpdateFailed { reason, conflict }) if unit.gate.updating => {
             Ok(lifecycle::update_failed(unit, reason, conflict))
@@ -137,18 +116,6 @@ pub fn take_up(unit: &Unit, repo: String, reason: String) -> Vec<Event> {
         Event::own(unit.rounds.round, Body::Lifecycle(fact))
     });
     adopt(unit, repo, reason, None).into_iter().chain(tokens).collect()
-}
-
-impl Decided {
-    /// A decision with these facts and no file.
-    pub(crate) fn of(events: Vec<Event>) -> Self {
-        Self { events, artifacts: Vec::new() }
-    }
-
-    /// A decision with one fact.
-    pub(crate) fn one(event: Event) -> Self {
-        Self::of(vec![event])
-    }
 }
 
 fn wrong_state(unit: &Unit, phase: &Phase, command: &Command) -> Refusal {

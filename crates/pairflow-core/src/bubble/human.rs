@@ -1,9 +1,9 @@
 //! The person and the questions: asking, answering, pausing, resuming.
 
-use crate::bubble::lifecycle::not_updating;
-use crate::bubble::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, key_of, presence};
+use crate::bubble::decided::not_updating;
+use crate::bubble::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, key_of, questions};
 use crate::findings::Row;
-use crate::ids::{AgentId, Party};
+use crate::ids::Party;
 use crate::log::MAX_QUESTIONS;
 use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply, Waivable};
 use crate::progress::CheckState;
@@ -23,7 +23,7 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
     if of_agents.count() >= MAX_QUESTIONS {
         return Err(Refusal::TooManyQuestions);
     }
-    let mut events = presence::withdrawals(unit, by, |_| true);
+    let mut events = questions::withdrawals(unit, by, |_| true);
     let body = Question::new(QuestionKind::Question, question.clone());
     let mut event = Event::own(unit.rounds.round, Body::HumanQuestion(body));
     event.sender = Party::Agent(by.clone());
@@ -31,36 +31,6 @@ pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
     event.key = key_of(unit, command);
     events.push(event);
     Ok(Decided::of(events))
-}
-
-/// A question of pairflow's own.
-pub(super) fn own_question(unit: &Unit, kind: QuestionKind, question: String) -> Event {
-    Event::own(unit.rounds.round, Body::HumanQuestion(Question::new(kind, question)))
-}
-
-/// A question of pairflow's own about what these checks say.
-pub(super) fn question_of_checks<'a>(
-    unit: &Unit,
-    kind: QuestionKind,
-    question: String,
-    checks: impl IntoIterator<Item = &'a str>,
-) -> Event {
-    let checks = checks.into_iter().map(str::to_owned).collect();
-    Event::own(unit.rounds.round, Body::HumanQuestion(Question { checks, ..Question::new(kind, question) }))
-}
-
-/// A question of pairflow's own about the presence of `agent`.
-pub(super) fn question_about(unit: &Unit, agent: &AgentId, kind: QuestionKind, question: String) -> Event {
-    let about = Some(agent.clone());
-    Event::own(unit.rounds.round, Body::HumanQuestion(Question { about, ..Question::new(kind, question) }))
-}
-
-/// The question of a critic that wants the person to decide before the loop goes on.
-pub(super) fn discussion(unit: &Unit, by: &AgentId, summary: &str) -> Event {
-    let question = format!("{by} wants to discuss its review before the work goes on: {summary}");
-    let mut event = own_question(unit, QuestionKind::Question, question);
-    event.sender = Party::Agent(by.clone());
-    event
 }
 
 /// No agent moves the loop on while a person is asked.
@@ -179,7 +149,7 @@ fn answer_all(unit: &Unit, turn: &Turn, message: &str) -> Vec<Event> {
 pub(super) fn resume_running(unit: &Unit) -> Result<Decided, Refusal> {
     not_updating(unit, "resume")?;
     // Spec: after working in a pane by hand, the person returns to the loop with `resume`; the agent is told again.
-    if unit.paused || presence::notified(unit) {
+    if unit.paused || unit.notifies() {
         return Ok(Decided::one(control(unit, ControlAction::Resume, "")));
     }
     let why = unit.phase.turn().map(|turn| format!("it is not paused; {} has the turn as {}", turn.agent, turn.seat));
@@ -201,7 +171,7 @@ pub(super) fn pause(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
 pub(super) fn restart(unit: &Unit, turn: &Turn, reason: &str) -> Result<Decided, Refusal> {
     let id = &unit.id;
     let no = |why: String| Err(Refusal::WrongState { state: unit.phase.name(), command: "restart", why: Some(why) });
-    if !presence::notified(unit) {
+    if !unit.notifies() {
         let driver = unit.rules.driver.name();
         return no(format!("pairflow keeps no agents running here (driver = \"{driver}\")"));
     }

@@ -4,13 +4,13 @@ use crate::config::{Until, changes, changes_until};
 use crate::log::Reason;
 use std::collections::BTreeSet;
 
-use crate::bubble::{Approval, Command, Decided, Phase, Refusal, Stage, Turn, Unit, answers, decide, human};
+use crate::bubble::decided::own;
+use crate::bubble::{Approval, Command, Decided, Phase, Refusal, Stage, Turn, Unit, answers, human};
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Next, Task, Verdict, Workspace};
 use crate::policy::Unmet;
 use crate::progress::CheckState;
 use crate::rules::{Check, Rules};
-use crate::time::Moment;
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -82,19 +82,18 @@ pub(super) fn update(unit: &Unit) -> Decided {
     Decided::one(own(unit, Lifecycle::UpdateRequested { resolved: None }))
 }
 
-/// The same merge is to be made again, now that the person has resolved its conflict.
-pub(super) fn update_resolved(unit: &Unit, now: Moment) -> Result<Decided, Refusal> {
-    let mut decided = decide(unit, &Command::Update, now)?;
+/// The merge that `update` asks for is to be made again, now that the person has resolved its conflict.
+pub(super) fn update_resolved(unit: &Unit, mut update: Decided) -> Result<Decided, Refusal> {
     let Some(conflict) = &unit.gate.conflict else {
         let why = "no update has met a conflict since, so there is none to resolve";
         return Err(Refusal::Untimely { state: unit.phase.name(), command: "update", why, first: "update" });
     };
-    for event in &mut decided.events {
+    for event in &mut update.events {
         if let Body::Lifecycle(Lifecycle::UpdateRequested { resolved }) = &mut event.body {
             *resolved = Some(conflict.clone());
         }
     }
-    Ok(decided)
+    Ok(update)
 }
 
 /// The base branch is to be merged although the work is approved.
@@ -120,15 +119,6 @@ impl Unit {
         let lost: Vec<_> = reviews.into_iter().chain(approval).collect();
         (!lost.is_empty()).then(|| lost.join(", and "))
     }
-}
-
-/// Refuses what must not happen while the base branch is being merged.
-pub(super) fn not_updating(unit: &Unit, command: &'static str) -> Result<(), Refusal> {
-    if !unit.gate.updating {
-        return Ok(());
-    }
-    let why = Some("the base branch is being merged into the worktree".to_owned());
-    Err(Refusal::WrongState { state: unit.phase.name(), command, why })
 }
 
 /// The base branch was merged.
@@ -236,11 +226,6 @@ pub(super) fn stop(unit: &Unit, reason: &str) -> Decided {
 /// Something is lost that the bubble cannot go on without.
 pub(super) fn give_up(unit: &Unit, reason: &str) -> Decided {
     Decided::one(own(unit, Lifecycle::Failed { reason: reason.to_owned() }))
-}
-
-/// A fact about the bubble itself.
-pub(super) fn own(unit: &Unit, event: Lifecycle) -> Event {
-    Event::own(unit.rounds.round, Body::Lifecycle(event))
 }
 
 /// Says what follows for accepted work from a merge of the base: clean reviews of the same change are kept.

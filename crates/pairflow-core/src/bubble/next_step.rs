@@ -1,7 +1,6 @@
 //! The command lines with which a refusal goes on.
 
 use crate::bubble::StateName;
-use crate::bubble::refusal::numbers;
 use crate::facts::StepName;
 use crate::ids::BubbleId;
 
@@ -54,4 +53,9 @@ pub(super) fn next_in(state: StateName, id: &BubbleId) -> String {
         StateName::Done => format!("pairflow merge {id}"),
         StateName::Failed | StateName::Cancelled => format!("pairflow log {id}"),
     }
+}
+
+/// Numbers one after the other: `1, 2, 3`.
+pub(super) fn numbers(of: &[u32]) -> String {
+    of.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -118,6 +118,39 @@ pub fn next_deadline(unit: &Unit, active: Option<Moment>) -> Option<(Moment, u64
     if turn <= ahead.saturating_add(silence) { Some((since, turn)) } else { Some((heard, silence)) }
 }
 
+impl Unit {
+    /// Returns when the agent whose turn it is will have been silent for too long, if it was last `active` then.
+    pub fn silence_ends(&self, active: Option<Moment>) -> Option<(Moment, u64)> {
+        let turn = self.watched()?;
+        let heard = later(turn.heard, active);
+        Some((heard, u64::from(self.rules.watchdog_timeout_minutes) * 60_000))
+    }
+
+    /// Returns when the present turn will have taken too long; nothing if a person knows that already.
+    pub fn turn_ends(&self) -> Option<(Moment, u64)> {
+        let turn = self.watched().filter(|turn| !turn.overdue)?;
+        Some((turn.uninterrupted, u64::from(self.rules.max_turn_minutes) * 60_000))
+    }
+
+    /// Whether an agent has an open turn that nobody has interrupted.
+    pub(crate) fn is_at_work(&self) -> bool {
+        matches!(&self.phase, Phase::Running(turn) if turn.is_open()) && !self.paused
+    }
+
+    /// Returns the turn whose holder is expected to be heard of.
+    pub(super) fn watched(&self) -> Option<&Turn> {
+        self.phase.turn().filter(|_| self.is_at_work() && self.presence.parked.is_none())
+    }
+}
+
+fn later(heard: Moment, active: Option<Moment>) -> Moment {
+    match active {
+        // Of two uptimes the larger one is later, unless the machine was started again in between.
+        Some(active) if active.since(heard) > 0 && heard.since(active) == 0 => active,
+        _ => heard,
+    }
+}
+
 fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
     match &turn.stage {
         Stage::Closing(handover) => {

@@ -3,17 +3,14 @@
 //! What a program shows on its screen decides nothing here. Hooks and commands are signs of life; the rules below turn
 //! their absence into one question to a person, and their return into the end of that question.
 
-use serde::{Deserialize, Serialize};
-
 use crate::bubble::conversation::Known;
-use crate::bubble::human::question_about;
-use crate::bubble::lifecycle::own;
-use crate::bubble::{Command, Decided, OpenQuestion, Phase, Refusal, Turn, Unit, converge, turn};
+use crate::bubble::decided::own;
+use crate::bubble::questions::{asked, only_about, question_about, take_back, wanted, withdrawals};
+use crate::bubble::{Command, Decided, Hindrance, Notice, OpenQuestion, Parked, Phase, Refusal, Unit, converge, turn};
 use crate::counted::counted;
 use crate::facts::Seat;
-use crate::ids::{AgentId, MsgId, Party};
-use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind, Reply};
-use crate::rules::DriverKind;
+use crate::ids::{AgentId, Party};
+use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind};
 use crate::time::{Moment, Timestamp};
 
 /// How often an agent is reminded in one turn that it has not handed over.
@@ -24,97 +21,11 @@ pub const ATTEMPTS: u32 = 3;
 /// How long a bubble waits by itself for a used-up account, in milliseconds: longer than any account's week.
 pub const LONGEST_PARK: i64 = 8 * 24 * 3_600_000;
 
-/// A notice to an agent that is not known to have reached it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
-    /// Its number, counted over the whole life of the bubble.
-    pub number: u64,
-    /// To whom.
-    pub agent: AgentId,
-    /// In which turn.
-    pub turn: u32,
-    /// How often it was sent.
-    pub attempts: u32,
-    /// When it was last sent.
-    pub sent: Option<Moment>,
-}
-
-/// An agent of which nothing is expected for a while.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parked {
-    /// Which.
-    pub agent: AgentId,
-    /// Since when.
-    pub since: Moment,
-    /// Until when.
-    pub until: Timestamp,
-}
-
-impl Parked {
-    /// Returns how many milliseconds it lasts.
-    pub fn lasts(&self) -> u64 {
-        u64::try_from(self.until.millis().saturating_sub(self.since.ts.millis())).unwrap_or(0)
-    }
-}
-
-/// What keeps an agent from going on until a person does something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hindrance {
-    /// It asks for a permission, in its pane.
-    Permission,
-    /// It asks for a permission, and its hook waits for a person's answer.
-    Permit,
-    /// It shows a dialog.
-    Dialog,
-    /// Its model could not be reached, or something else failed that it does not get over by itself.
-    Failure,
-    /// It has used up what its account allows.
-    Limit {
-        /// Until when, if it says so.
-        until: Option<Timestamp>,
-    },
-}
-
 impl Unit {
-    /// Returns when the agent whose turn it is will have been silent for too long, if it was last `active` then.
-    pub fn silence_ends(&self, active: Option<Moment>) -> Option<(Moment, u64)> {
-        let turn = self.watched()?;
-        let heard = later(turn.heard, active);
-        Some((heard, u64::from(self.rules.watchdog_timeout_minutes) * 60_000))
-    }
-
-    /// Returns when the present turn will have taken too long; nothing if a person knows that already.
-    pub fn turn_ends(&self) -> Option<(Moment, u64)> {
-        let turn = self.watched().filter(|turn| !turn.overdue)?;
-        Some((turn.uninterrupted, u64::from(self.rules.max_turn_minutes) * 60_000))
-    }
-
-    /// Returns the notice that waits for `agent`.
-    pub fn notice_for(&self, agent: &AgentId) -> Option<&Notice> {
-        self.presence.outbox.iter().find(|notice| notice.agent == *agent)
-    }
-
-    /// Whether an agent has an open turn that nobody has interrupted.
-    pub(crate) fn is_at_work(&self) -> bool {
-        matches!(&self.phase, Phase::Running(turn) if turn.is_open()) && !self.paused
-    }
-
     /// Returns the number of the open review during which `agent` must not be at work, unless it is known that it is.
     pub fn disturbed_by(&self, agent: &AgentId) -> Option<u32> {
         let turn = self.phase.turn().filter(|turn| turn.is_open() && turn.seat == Seat::Critic)?;
         (turn.agent != *agent && !turn.others_at_work).then_some(turn.number)
-    }
-
-    fn watched(&self) -> Option<&Turn> {
-        self.phase.turn().filter(|_| self.is_at_work() && self.presence.parked.is_none())
-    }
-}
-
-fn later(heard: Moment, active: Option<Moment>) -> Moment {
-    match active {
-        // Of two uptimes the larger one is later, unless the machine was started again in between.
-        Some(active) if active.since(heard) > 0 && heard.since(active) == 0 => active,
-        _ => heard,
     }
 }
 
@@ -316,24 +227,6 @@ fn park(unit: &Unit, agent: &AgentId, what: &str, until: Timestamp) -> Decided {
     Decided::one(event)
 }
 
-/// Returns which agent wants a permission that can be given from everywhere, and what for.
-pub(crate) fn wanted(open: &OpenQuestion) -> Option<(&AgentId, &str)> {
-    Some((open.about.as_ref()?, open.wants.as_deref()?))
-}
-
-/// Returns a question as a person reads it: the commands that answer a request for a permission have its name in them,
-/// which it has only once it is recorded.
-pub(super) fn shown(unit: &Unit, asked: &Question, name: &MsgId) -> String {
-    let (id, question) = (&unit.id, &asked.question);
-    if asked.kind != QuestionKind::Permit {
-        return question.clone();
-    }
-    let reply = format!("pairflow reply {id} --question {name}");
-    format!(
-        "{question} Allow it this once with '{reply} --decision accept', refuse it with '{reply} --message …', or answer in its pane: pairflow attach {id}"
-    )
-}
-
 /// An agent's command arrives while only its own silence is asked about: that is withdrawn, and the command is decided
 /// as if nobody had been asked.
 pub(super) fn come_back(unit: &Unit, command: &Command) -> Option<Result<Decided, Refusal>> {
@@ -351,40 +244,6 @@ pub(super) fn come_back(unit: &Unit, command: &Command) -> Option<Result<Decided
         events.append(&mut decided.events);
         Decided { events, artifacts: decided.artifacts }
     }))
-}
-
-/// The answers with which pairflow takes back what it asked about the presence of `agent`, no matter who has the turn.
-pub(super) fn withdrawals(unit: &Unit, agent: &AgentId, which: impl Fn(QuestionKind) -> bool) -> Vec<Event> {
-    let its_own = |open: &&OpenQuestion| open.kind.is_about_presence() && is_about(unit, open, agent);
-    let open = unit.gate.questions.iter().filter(its_own).filter(|open| which(open.kind));
-    open.map(|open| take_back(unit, open, format!("{agent} is at work again"))).collect()
-}
-
-/// The answer with which pairflow takes back a question of its own.
-fn take_back(unit: &Unit, open: &OpenQuestion, message: String) -> Event {
-    let mut event = Event::own(unit.rounds.round, Body::HumanReply(Reply { message, decision: None }));
-    event.in_reply_to = Some(open.id.clone());
-    event
-}
-
-/// Whether agents of this bubble are told by notices.
-pub(crate) fn notified(unit: &Unit) -> bool {
-    unit.rules.driver == DriverKind::Tmux
-}
-
-fn asked(unit: &Unit, agent: &AgentId, kind: QuestionKind) -> bool {
-    unit.gate.questions.iter().any(|open| open.kind == kind && is_about(unit, open, agent))
-}
-
-/// Whether all that is open is about the presence of `agent`, so that its next command answers it.
-pub(super) fn only_about(unit: &Unit, agent: &AgentId) -> bool {
-    unit.gate.questions.iter().all(|open| open.kind.is_about_presence() && is_about(unit, open, agent))
-}
-
-/// Whether a question about presence is about `agent`; one that does not say so is about the turn's holder.
-fn is_about(unit: &Unit, open: &OpenQuestion, agent: &AgentId) -> bool {
-    let holder = || unit.phase.turn().map(|turn| &turn.agent);
-    open.about.as_ref().or_else(holder) == Some(agent)
 }
 
 fn delivery(unit: &Unit, notice: &Notice, attempt: u32, acknowledged: bool) -> Event {

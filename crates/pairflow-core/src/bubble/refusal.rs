@@ -1,7 +1,7 @@
 //! The core saying no: a full sentence, and the one command that goes on.
 
 use crate::bubble::StateName;
-use crate::bubble::next_step::{form, next_in, with_slices, with_steps};
+use crate::bubble::next_step::{form, next_in, numbers, with_slices, with_steps};
 use crate::counted::list;
 use crate::facts::Seat;
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
@@ -587,8 +587,4 @@ fn other_seat(seat: Seat) -> &'static str {
         Seat::Critic => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
         Seat::Judge => "a judge decides the dispute that it is shown, and answers nothing else",
     }
-}
-
-pub(super) fn numbers(of: &[u32]) -> String {
-    of.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

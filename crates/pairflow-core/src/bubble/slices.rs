@@ -1,6 +1,6 @@
 //! A long change is reviewed in slices: which of them a critic says to have read, and what a review without them is worth.
 
-use crate::bubble::{Refusal, Turn, Unit, converge};
+use crate::bubble::{Refusal, Turn, Unit, preview};
 use crate::ids::AgentId;
 use crate::log::Pass;
 
@@ -28,6 +28,6 @@ pub(super) fn read(unit: &Unit, turn: &Turn, by: &AgentId, pass: &Pass) -> Resul
         return Ok(());
     }
     let nothing = pass.findings.as_ref().is_some_and(Vec::is_empty) && pass.answers.reopened.is_empty();
-    let clean = converge::would_be_clean(unit, by, pass);
+    let clean = preview::would_be_clean(unit, by, pass);
     if nothing || clean { Err(Refusal::SlicesMissing { missing, of: turn.slices }) } else { Ok(()) }
 }

@@ -1,19 +1,18 @@
 //! Everything that is known of one bubble, folded from its log.
 
-use crate::rules::BubbleKind;
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bubble::{AgentSession, Notice, Parked, Phase};
-use crate::facts::{Answers, Certificate, Explanation, Step, StepName};
+use crate::bubble::Phase;
+use crate::facts::{Answers, Certificate, Explanation, Seat, Step, StepName};
 use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
 use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning};
 use crate::policy::{self, Facts, Policy, Unmet};
 use crate::progress::{CheckState, Evidence, Reviewed, Rounds, Said, Spent};
-use crate::rules::Rules;
-use crate::time::Timestamp;
+use crate::rules::{BubbleKind, DriverKind, Rules};
+use crate::time::{Moment, Timestamp};
 
 /// How many retry keys are remembered.
 pub const KEYS_KEPT: usize = 64;
@@ -91,6 +90,47 @@ pub struct Presence {
     pub parked: Option<Parked>,
     /// The hashes of the agents' tokens.
     pub tokens: BTreeMap<AgentId, String>,
+}
+
+/// A notice to an agent that is not known to have reached it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// Its number, counted over the whole life of the bubble.
+    pub number: u64,
+    /// To whom.
+    pub agent: AgentId,
+    /// In which turn.
+    pub turn: u32,
+    /// How often it was sent.
+    pub attempts: u32,
+    /// When it was last sent.
+    pub sent: Option<Moment>,
+}
+
+/// An agent of which nothing is expected for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    /// Which.
+    pub agent: AgentId,
+    /// Since when.
+    pub since: Moment,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+/// The session of an agent's program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSession {
+    /// For which turn the program was started; 0 before the agent's first one.
+    pub turn: u32,
+    /// By which name the session can be taken up again.
+    pub id: Option<String>,
+    /// How often a person had wanted the agents started again by then.
+    pub restarts: u32,
+    /// In which seat the agent has this conversation; nothing before its first turn in it.
+    pub seat: Option<Seat>,
+    /// By which name the conversation can be taken up again in which the agent produces, whatever it reviewed since.
+    pub producer: Option<String>,
 }
 
 /// What is between the loop and a person: questions, words, the package, and merges of the base.
@@ -174,6 +214,16 @@ impl Unit {
         }
     }
 
+    /// Returns the notice that waits for `agent`.
+    pub fn notice_for(&self, agent: &AgentId) -> Option<&Notice> {
+        self.presence.outbox.iter().find(|notice| notice.agent == *agent)
+    }
+
+    /// Whether its agents are told by notices.
+    pub(crate) fn notifies(&self) -> bool {
+        self.rules.driver == DriverKind::Tmux
+    }
+
     /// Returns the rules of its loop.
     pub fn policy(&self) -> &'static dyn Policy {
         policy::known(&self.rules.policy)
@@ -251,6 +301,13 @@ impl Unit {
     /// Counts rounds and reviews anew: the person wants something else, or the tree is another one.
     pub(crate) fn renew_budget(&mut self) {
         self.rounds.spent = Spent::default();
+    }
+}
+
+impl Parked {
+    /// Returns how many milliseconds it lasts.
+    pub fn lasts(&self) -> u64 {
+        u64::try_from(self.until.millis().saturating_sub(self.since.ts.millis())).unwrap_or(0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! An agent hands over.
 
 use crate::bubble::{
-    Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, Unit, answers, converge, human, key_of, slices,
+    Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, Unit, answers, key_of, preview, questions, slices,
 };
 use crate::facts::Seat;
 use crate::facts::{Step, StepName};
@@ -45,7 +45,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
     slices::read(unit, turn, &pass.by, &body)?;
     answers::admit_claim(unit, pass, &body)?;
     if turn.seat == Seat::Critic {
-        converge::explained(unit, &pass.by, &body)?;
+        preview::explained(unit, &pass.by, &body)?;
     }
     let event = Event {
         sender: Party::Agent(pass.by.clone()),
@@ -57,7 +57,7 @@ pub(super) fn pass(unit: &Unit, turn: &Turn, pass: &PassCommand) -> Result<Decid
         key: key_of(unit, &Command::Pass(pass.clone())),
     };
     let mut events = vec![event];
-    events.extend(pass.discuss.then(|| human::discussion(unit, &pass.by, &pass.summary)));
+    events.extend(pass.discuss.then(|| questions::discussion(unit, &pass.by, &pass.summary)));
     Ok(Decided::of(events))
 }
 

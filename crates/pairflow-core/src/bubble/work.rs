@@ -1,8 +1,8 @@
 //! What the supervisor reports: snapshots, receipts, opened turns, ended agents, and time.
 
-use crate::bubble::human::{own_question, question_about, question_of_checks};
-use crate::bubble::lifecycle::own;
-use crate::bubble::{CHECK_TRIES, Decided, Refusal, Stage, Turn, Unit, presence};
+use crate::bubble::decided::own;
+use crate::bubble::questions::{own_question, question_about, question_of_checks};
+use crate::bubble::{CHECK_TRIES, Decided, Refusal, Stage, Turn, Unit};
 use crate::facts::Seat;
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{FindingId, Party, TreeId};
@@ -171,7 +171,7 @@ pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, said: (&str, &s
     }
     let (id, agent, round, seat) = (&unit.id, &turn.agent, unit.rounds.round, turn.seat);
     let (how, output) = said;
-    let look = match presence::notified(unit) {
+    let look = match unit.notifies() {
         true => format!("Look at its output with 'pairflow attach {id}'"),
         false => format!("Look at what it did with 'pairflow log {id}'"),
     };

@@ -12,7 +12,7 @@ use serde::{Deserialize, de};
 use serde_json::value::RawValue;
 
 use crate::ids::{MsgId, Party};
-use crate::log::line::LineError;
+use crate::log::frame::LineError;
 use crate::log::{Event, Key, Payload};
 use crate::time::{BadTimestamp, Timestamp};
 

@@ -1,4 +1,4 @@
-//! What a log has to know of the machine whose facts it holds: its payloads, and the state that they lead to.
+//! What a log has to know of the machine whose facts it holds: the state that its payloads lead to.
 //!
 //! The line format, the chain, the seals and the store are the same for every machine. Nothing here knows the rules of one.
 
@@ -6,32 +6,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde::de::{DeserializeOwned, Deserializer};
+use serde::de::DeserializeOwned;
 
 use crate::ids::BubbleId;
-use crate::log::Envelope;
-
-/// What the lines of a log say: one payload for each message type.
-pub trait Payload: Clone + fmt::Debug + PartialEq {
-    /// The message type, as it stands in a line.
-    type Kind: Copy + Serialize + DeserializeOwned;
-
-    /// The number of the format of these logs, which the first line of each names. It rises when lines that were written before
-    /// cannot be read any more, or would be read as something else.
-    const FORMAT: u32;
-
-    /// Returns the message type of this payload.
-    fn kind(&self) -> Self::Kind;
-
-    /// Writes the payload as JSON.
-    fn to_json(&self) -> String;
-
-    /// Reads the payload of a message of type `kind`.
-    fn read<'de, D: Deserializer<'de>>(kind: Self::Kind, json: D) -> Result<Self, D::Error>;
-
-    /// Whether this fact makes the log another user's: their seals begin with it.
-    fn adopts(&self) -> bool;
-}
+use crate::log::{Envelope, Payload};
 
 /// A state that follows from a log alone.
 pub trait Machine: Clone + fmt::Debug + PartialEq + Serialize + DeserializeOwned {

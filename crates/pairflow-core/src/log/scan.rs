@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::BubbleId;
-use crate::log::line::{self, Decoded, Expect, LineError, LineHash, MAX_LINE};
+use crate::log::frame::{LineError, LineHash, MAX_LINE, glued_at};
+use crate::log::line::{self, Decoded, Expect};
 use crate::log::{Body, Envelope, Payload};
 
 /// The most bytes that one append may have.
@@ -202,7 +203,7 @@ impl<'a, B: Payload> Scan<'a, B> {
 /// stands before it was safe; giving it up could lose what was acknowledged.
 fn holds_append<B: Payload>(line: &[u8]) -> bool {
     let plain = line.strip_suffix(b"\r").unwrap_or(line);
-    line::begins_append::<B>(plain) || line::glued_at(plain).is_some_and(|at| line::begins_append::<B>(&plain[at..]))
+    line::begins_append::<B>(plain) || glued_at(plain).is_some_and(|at| line::begins_append::<B>(&plain[at..]))
 }
 
 impl Damaged {

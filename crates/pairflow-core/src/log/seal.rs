@@ -10,7 +10,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::hash::hex;
-use crate::log::line::{self, LineHash};
+use crate::log::frame::{self, LineHash};
 use crate::log::{Body, Payload, fields};
 
 /// How a seal begins; another kind of seal would begin otherwise.
@@ -216,13 +216,13 @@ struct Outline {
 
 /// Reads a line as the log itself is read: what counts there is judged here.
 fn outline<B: Payload>(line: &[u8]) -> Option<Outline> {
-    let fields = if line::is_whole(line) { fields::read::<B>(line).ok()? } else { return None };
+    let fields = if frame::is_whole(line) { fields::read::<B>(line).ok()? } else { return None };
     Some(Outline { more: fields.more, adopts: fields.event.body.adopts() })
 }
 
 /// Divides a line into what a seal covers, the seal, and the hash of the line before.
 fn split(line: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
-    let (body, prev) = line::split_end(line)?;
+    let (body, prev) = frame::split_end(line)?;
     let (content, field) =
         body.split_at_checked(body.len().checked_sub(FIELD.len() + KIND.len() + KEY_ID + CODE + 2)?)?;
     let seal = field.strip_prefix(FIELD)?.strip_suffix(b"\"")?;
@@ -276,7 +276,7 @@ mod tests {
         let text = String::from_utf8(bytes).unwrap().replace("reason 0", "reason 1");
         let body = text.split(",\"crc\"").next().unwrap();
         let line = format!("{body},\"crc\":\"{:08x}\"}}", crc32c::crc32c(body.as_bytes()));
-        assert!(line::is_whole(line.as_bytes()));
+        assert!(frame::is_whole(line.as_bytes()));
         assert_eq!(sealer.judge(line.as_bytes()), SealState::Broken);
     }
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{LineError, MAX_LINE};
+use pairflow_core::log::frame::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, MAX_APPEND};
 
-use super::ownership::Foreign;
+use super::standing::Foreign;
 use super::storage::StorageError;
 
 /// Why the store could not do what was asked.

@@ -1,20 +1,28 @@
-//! The one writer of a log: holds the lock, appends, and answers for what it acknowledges.
+//! The one writer of a log: gets the lock, appends, and answers for what it acknowledges. The kernel frees the lock when
+//! its holder dies.
+
+use std::path::PathBuf;
+use std::time::Duration;
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{LineHash, MAX_LINE, encode_append};
+use pairflow_core::log::frame::{LineHash, MAX_LINE};
+use pairflow_core::log::line::encode_append;
 use pairflow_core::log::scan::{Head, MAX_APPEND, Torn};
 use pairflow_core::log::seal::Sealer;
 use pairflow_core::log::{Envelope, Event, Machine, Payload};
 use pairflow_core::time::Moment;
 
 use super::error::StoreError;
-use super::log::Log;
-use super::mend::Repaired;
+use super::log::{Appended, Log};
 use super::ownership::Owner;
 use super::read::{Loaded, Source};
-use super::storage::{Guard, Handle, StorageError};
-use super::{cache, durable, mend};
+use super::registry::Registry;
+use super::storage::{Guard, Handle, LockMode, StorageError};
+use super::{cache, durable, read};
+
+/// How long the maker of a new log waits for the lock.
+const CREATE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A log that nobody else can write.
 pub struct Locked<M = Unit> {
@@ -27,6 +35,23 @@ pub struct Locked<M = Unit> {
     _guard: Guard,
 }
 
+/// What was mended when a log was locked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repaired {
+    /// The remains of an append that never counted were set aside.
+    SetAside {
+        /// Where they stood.
+        torn: Torn,
+        /// The file that has them now.
+        kept: PathBuf,
+    },
+    /// The newline of the last line was added.
+    Newline {
+        /// Where it stands now.
+        offset: u64,
+    },
+}
+
 /// Events that have become lines.
 pub(super) struct Stamped<B> {
     pub(super) envelopes: Vec<Envelope<B>>,
@@ -34,6 +59,84 @@ pub(super) struct Stamped<B> {
     pub(super) head: Head,
     /// The hash of the first line.
     pub(super) first: LineHash,
+}
+
+impl<M: Machine> Log<M> {
+    /// Makes a new log with its first append, in one step: there is never half of it.
+    pub fn create(&self, events: &[Event<M::Body>], at: Moment) -> Result<(Locked<M>, Appended<M>), StoreError> {
+        self.create_after(events, at, || Ok(()))
+    }
+
+    /// Does the same, and `first` under the lock once it is known that there is no log yet.
+    pub(super) fn create_after(
+        &self,
+        events: &[Event<M::Body>],
+        at: Moment,
+        first: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(Locked<M>, Appended<M>), StoreError> {
+        let disk = &*self.disk;
+        if let Some(why) = self.misplaced()? {
+            return Err(StoreError::Foreign { id: self.id.clone(), why });
+        }
+        durable::make_dirs(disk, &self.files.dir)?;
+        durable::make_dirs(disk, &self.files.artifacts())?;
+        let guard = self.guard(LockMode::Exclusive, CREATE_PATIENCE)?;
+        let path = self.files.transcript();
+        if disk.stat(&path)?.is_some() {
+            return Err(StoreError::Exists { id: self.id.clone(), path });
+        }
+        first()?;
+        let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
+        let beginning = key.clone().map(Sealer::beginning);
+        let stamped = stamp(events, at, &self.id, &Head::default(), beginning.as_ref())?;
+        let owner = self.enter(key, stamped.first, 0)?;
+        let handle = self.first(&stamped.bytes).inspect_err(|_| {
+            // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
+            let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
+        })?;
+        let mut unit = M::new(self.id.clone());
+        stamped.envelopes.iter().for_each(|envelope| unit.advance(envelope));
+        let loaded = Loaded { unit, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
+        let locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
+        locked.save();
+        Ok((locked, stamped.envelopes))
+    }
+
+    /// Puts the first bytes of a log there, durably, and opens it.
+    fn first(&self, bytes: &[u8]) -> Result<Box<dyn Handle>, StoreError> {
+        let path = self.files.transcript();
+        durable::put(&*self.disk, &path, bytes)?;
+        // Others may have made the directories above without making them durable.
+        self.files.dir.ancestors().skip(1).take(3).try_for_each(|dir| self.disk.sync_dir(dir))?;
+        self.disk.open_append(&path)?.ok_or_else(|| self.missing())
+    }
+
+    /// Reads the state, and writes the cache if it is missing or old and nobody is in the way.
+    pub fn refresh(&self) -> Result<Loaded<M>, StoreError> {
+        let loaded = self.load()?;
+        if loaded.from == Source::Cache || loaded.torn.is_some() || loaded.unterminated {
+            return Ok(loaded);
+        }
+        match self.lock(Duration::ZERO) {
+            Ok(locked) => Ok(locked.into_loaded()),
+            // A cache that cannot be written is a slow one, not a wrong one.
+            Err(_) => Ok(loaded),
+        }
+    }
+
+    /// Takes the lock, waiting for it at most as long as `patience`, and mends the end of the log if a crash tore it.
+    pub fn lock(&self, patience: Duration) -> Result<Locked<M>, StoreError> {
+        if self.disk.stat(&self.files.transcript())?.is_none() {
+            return Err(self.missing());
+        }
+        let guard = self.guard(LockMode::Exclusive, patience)?;
+        let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let loaded = self.read(&*handle, self.cache()?)?;
+        let owner = self.standing_of(&*handle)?.map_err(|why| StoreError::Foreign { id: self.id.clone(), why })?;
+        let mut locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
+        locked.settle()?;
+        Ok(locked)
+    }
 }
 
 impl<M: Machine> Locked<M> {
@@ -143,7 +246,7 @@ impl<M: Machine> Locked<M> {
     }
 
     fn set_aside(&self, torn: Torn) -> Result<Repaired, StorageError> {
-        let kept = mend::keep(&self.log, &*self.handle, torn, self.loaded.head.seq + 1)?;
+        let kept = keep(&self.log, &*self.handle, torn, self.loaded.head.seq + 1)?;
         self.handle.truncate(torn.offset)?;
         Ok(Repaired::SetAside { torn, kept })
     }
@@ -180,4 +283,22 @@ pub(super) fn stamp<B: Payload>(
     let offset = head.offset + bytes.len() as u64;
     let head = Head { seq: last.seq, offset, hash, last_len: last_len as u64 };
     Ok(Stamped { envelopes, bytes, head, first })
+}
+
+/// Copies a torn tail into quarantine, durably, and returns where it is.
+fn keep<M: Machine>(log: &Log<M>, handle: &dyn Handle, torn: Torn, seq: u64) -> Result<PathBuf, StorageError> {
+    let bytes = read::copy(handle, torn.offset, torn.len)?;
+    let stem = format!("{seq}-{}", torn.offset);
+    let dir = log.files.quarantine();
+    // A crash between keeping and cutting leaves the bytes in both places.
+    let before = log.disk.list_dir(&dir)?.into_iter().filter(|name| name.starts_with(&stem)).map(|name| dir.join(name));
+    for path in before {
+        if log.disk.read(&path)?.is_some_and(|kept| kept == bytes) {
+            log.disk.sync_dir(&dir)?;
+            return Ok(path);
+        }
+    }
+    let path = log.quarantine(&stem, "bin")?;
+    durable::put(&*log.disk, &path, &bytes)?;
+    Ok(path)
 }

@@ -1,7 +1,7 @@
-//! The log of one machine: reading it, and getting to write it.
+//! The log of one machine: where it is, and reading it.
 //!
 //! Reading needs no lock. A reader that meets a writer sees the log as before the append, as after it, or with a torn
-//! tail, which it takes as before. Writing goes through [`Locked`], which the kernel frees when its holder dies.
+//! tail, which it takes as before.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,17 @@ use std::time::Duration;
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::LineHash;
-use pairflow_core::log::scan::{End, Head, Scan};
-use pairflow_core::log::seal::{SealKey, Sealer};
-use pairflow_core::log::{Envelope, Event, Machine};
-use pairflow_core::time::Moment;
+use pairflow_core::log::frame::LineHash;
+use pairflow_core::log::scan::{End, Scan};
+use pairflow_core::log::{Envelope, Machine};
 
 use super::artifacts::Artifacts;
 use super::cache::{self, By, Cache};
 use super::durable;
 use super::error::StoreError;
 use super::files::LogFiles;
-use super::locked::{Locked, stamp};
-use super::ownership::{Owner, Shown, first_line, places};
-use super::read::{self, Loaded, ReadError, Source};
-use super::registry::{Known, Registered, Registry};
+use super::read::{self, Loaded, ReadError};
+use super::registry::Registry;
 use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
 
 /// How long a reader that found damage waits for the writer that it may have met.
@@ -76,55 +72,6 @@ impl<M: Machine> Log<M> {
         Self { registry: Some(registry.of::<M>()), ..self }
     }
 
-    /// Makes a new log with its first append, in one step: there is never half of it.
-    pub fn create(&self, events: &[Event<M::Body>], at: Moment) -> Result<(Locked<M>, Appended<M>), StoreError> {
-        self.create_after(events, at, || Ok(()))
-    }
-
-    /// Does the same, and `first` under the lock once it is known that there is no log yet.
-    pub(super) fn create_after(
-        &self,
-        events: &[Event<M::Body>],
-        at: Moment,
-        first: impl FnOnce() -> Result<(), StoreError>,
-    ) -> Result<(Locked<M>, Appended<M>), StoreError> {
-        let disk = &*self.disk;
-        if let Some(why) = self.misplaced()? {
-            return Err(StoreError::Foreign { id: self.id.clone(), why });
-        }
-        durable::make_dirs(disk, &self.files.dir)?;
-        durable::make_dirs(disk, &self.files.artifacts())?;
-        let guard = self.guard(LockMode::Exclusive, VERIFY_PATIENCE)?;
-        let path = self.files.transcript();
-        if disk.stat(&path)?.is_some() {
-            return Err(StoreError::Exists { id: self.id.clone(), path });
-        }
-        first()?;
-        let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
-        let beginning = key.clone().map(Sealer::beginning);
-        let stamped = stamp(events, at, &self.id, &Head::default(), beginning.as_ref())?;
-        let owner = self.enter(key, stamped.first, 0)?;
-        let handle = self.first(&stamped.bytes).inspect_err(|_| {
-            // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
-            let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
-        })?;
-        let mut unit = M::new(self.id.clone());
-        stamped.envelopes.iter().for_each(|envelope| unit.advance(envelope));
-        let loaded = Loaded { unit, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
-        let locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
-        locked.save();
-        Ok((locked, stamped.envelopes))
-    }
-
-    /// Puts the first bytes of a log there, durably, and opens it.
-    fn first(&self, bytes: &[u8]) -> Result<Box<dyn Handle>, StoreError> {
-        let path = self.files.transcript();
-        durable::put(&*self.disk, &path, bytes)?;
-        // Others may have made the directories above without making them durable.
-        self.files.dir.ancestors().skip(1).take(3).try_for_each(|dir| self.disk.sync_dir(dir))?;
-        self.disk.open_append(&path)?.ok_or_else(|| self.missing())
-    }
-
     /// Reads the state. Writes nothing and takes no lock.
     pub fn load(&self) -> Result<Loaded<M>, StoreError> {
         let (handle, cache) = self.open()?;
@@ -136,139 +83,6 @@ impl<M: Machine> Log<M> {
         let _guard = self.disk.lock(&self.files.lock, LockMode::Shared, READER_PATIENCE);
         let (handle, cache) = self.open()?;
         self.read(&*handle, cache)
-    }
-
-    /// Reads the state, and writes the cache if it is missing or old and nobody is in the way.
-    pub fn refresh(&self) -> Result<Loaded<M>, StoreError> {
-        let loaded = self.load()?;
-        if loaded.from == Source::Cache || loaded.torn.is_some() || loaded.unterminated {
-            return Ok(loaded);
-        }
-        match self.lock(Duration::ZERO) {
-            Ok(locked) => Ok(locked.into_loaded()),
-            // A cache that cannot be written is a slow one, not a wrong one.
-            Err(_) => Ok(loaded),
-        }
-    }
-
-    /// Takes the lock, waiting for it at most as long as `patience`, and mends the end of the log if a crash tore it.
-    pub fn lock(&self, patience: Duration) -> Result<Locked<M>, StoreError> {
-        if self.disk.stat(&self.files.transcript())?.is_none() {
-            return Err(self.missing());
-        }
-        let guard = self.guard(LockMode::Exclusive, patience)?;
-        let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        let loaded = self.read(&*handle, self.cache()?)?;
-        let owner = self.standing_of(&*handle)?.map_err(|why| StoreError::Foreign { id: self.id.clone(), why })?;
-        let mut locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
-        locked.settle()?;
-        Ok(locked)
-    }
-
-    /// Puts the bubble on record: this user's lines begin at the byte `since` with a line that has the hash `instance`.
-    /// Returns what the writer of the lines after it needs.
-    fn enter(&self, key: Option<SealKey>, instance: LineHash, since: u64) -> Result<Option<Owner>, StoreError> {
-        let Some((registry, key)) = self.registry.as_ref().zip(key) else { return Ok(None) };
-        let first = match self.disk.open(&self.files.transcript())? {
-            Some(handle) => first_line(&*handle)?.unwrap_or(instance),
-            None => instance,
-        };
-        let (repo, id, name) = (self.files.repo().to_owned(), self.id.clone(), key.id().to_owned());
-        let entry = Registered { repo, id, instance, first, since, key: name, moving: Vec::new() };
-        registry.register(&entry, None)?;
-        Ok(Some(Owner { entry, sealer: Sealer::new(key, instance) }))
-    }
-
-    /// Reads a foreign log for the person who may adopt it; nothing if it is this user's.
-    ///
-    /// The state is read from the log itself: what came along with a foreign log has no say. Fails for a log that cannot
-    /// be adopted.
-    pub fn examine(&self) -> Result<Option<Shown<M>>, StoreError> {
-        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        self.insist_on_format(&*handle)?;
-        let Err(why) = self.standing_of(&*handle)? else { return Ok(None) };
-        if !why.is_adoptable() {
-            return Err(StoreError::Foreign { id: self.id.clone(), why });
-        }
-        let Loaded { unit, head, .. } = self.read(&*handle, None)?;
-        Ok(Some(Shown { unit, head, why }))
-    }
-
-    /// Makes a foreign log this user's: `events` are its first lines here. The log has to be as it was shown.
-    ///
-    /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
-    pub fn adopt(&self, shown: &Shown<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
-        self.take_over(self.hold(shown)?, events, at)
-    }
-
-    /// Makes a log this user's anew that has been shortened and else is theirs; nothing if it is not. `events` says what
-    /// its first lines are in the state that is left.
-    pub fn take_up(
-        &self,
-        events: impl FnOnce(&M) -> Vec<Event<M::Body>>,
-        at: Moment,
-    ) -> Result<Option<Locked<M>>, StoreError> {
-        let locked = self.hold_any()?;
-        if !self.is_own_but_shortened(locked.handle())? {
-            return Ok(None);
-        }
-        let events = events(&locked.loaded().unit);
-        self.take_over(locked, &events, at).map(Some)
-    }
-
-    fn take_over(&self, mut locked: Locked<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
-        let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
-        locked.mend()?;
-        let beginning = key.clone().map(Sealer::beginning);
-        let head = locked.loaded().head;
-        let stamped = stamp(events, at, &self.id, &head, beginning.as_ref())?;
-        let owner = self.enter(key, stamped.first, head.offset)?;
-        let mut locked = locked.owned(owner);
-        locked.write(stamped)?;
-        Ok(locked)
-    }
-
-    /// Puts a log on record here that was moved from another repository, after `bring` has brought along what belongs to
-    /// it from the repositories in which it may have been. The log has to be as it was shown.
-    pub fn settle_in<E: From<StoreError>>(
-        &self,
-        shown: &Shown<M>,
-        bring: impl FnOnce(&[PathBuf]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let _locked = self.hold(shown)?;
-        let (registry, records) = self.moved_records()?;
-        let here = self.files.repo();
-        registry.begin_move(&records, here).map_err(StoreError::from)?;
-        bring(&places(&records))?;
-        Ok(registry.end_move(&records, here, &shown.head).map_err(StoreError::from)?)
-    }
-
-    fn moved_records(&self) -> Result<(&Registry, Vec<Known>), StoreError> {
-        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        let changed = || StoreError::Changed { id: self.id.clone() };
-        let registry = self.registry.as_ref().ok_or_else(changed)?;
-        Ok((registry, self.moved(registry, &*handle)?.map_err(|_| changed())?))
-    }
-
-    /// Takes the lock on a foreign log that still is as it was shown.
-    fn hold(&self, shown: &Shown<M>) -> Result<Locked<M>, StoreError> {
-        let locked = self.hold_any()?;
-        let why = self.standing_of(locked.handle())?.err();
-        if locked.loaded().head != shown.head || why.as_ref() != Some(&shown.why) {
-            return Err(StoreError::Changed { id: self.id.clone() });
-        }
-        Ok(locked)
-    }
-
-    /// Takes the lock on a log at its place, whose ever it is.
-    fn hold_any(&self) -> Result<Locked<M>, StoreError> {
-        if let Some(why) = self.misplaced()? {
-            return Err(StoreError::Foreign { id: self.id.clone(), why });
-        }
-        let guard = self.guard(LockMode::Exclusive, VERIFY_PATIENCE)?;
-        let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        let loaded = self.read(&*handle, None)?;
-        Ok(Locked::new(self.clone(), handle, guard, loaded))
     }
 
     /// Returns who knows whose the log is.
@@ -403,7 +217,7 @@ impl<M: Machine> Log<M> {
         Ok(registry.key()?.map_or(By::NoOne, By::Holder))
     }
 
-    fn read(&self, handle: &dyn Handle, cache: Option<Cache<M>>) -> Result<Loaded<M>, StoreError> {
+    pub(super) fn read(&self, handle: &dyn Handle, cache: Option<Cache<M>>) -> Result<Loaded<M>, StoreError> {
         let stat = handle.stat()?;
         let mut loaded = read::load(handle, &stat, &self.id, cache).map_err(|error| self.told(error))?;
         self.place(&mut loaded.unit);

@@ -1,35 +1,18 @@
-//! What is taken out of a log is kept: torn tails by themselves, damage when a person asks for it.
+//! The repair of a damaged log, when a person asks for it. What is taken out of the log is kept.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::log::Machine;
-use pairflow_core::log::scan::{Damaged, Head, Scan, Torn};
+use pairflow_core::log::scan::{Damaged, Head, Scan};
 
 use super::cache::Cache;
 use super::durable;
 use super::error::StoreError;
 use super::log::Log;
 use super::read::{self, Loaded, ReadError};
-use super::storage::{Handle, LockMode, Stat, StorageError};
-
-/// What was mended when a log was locked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Repaired {
-    /// The remains of an append that never counted were set aside.
-    SetAside {
-        /// Where they stood.
-        torn: Torn,
-        /// The file that has them now.
-        kept: PathBuf,
-    },
-    /// The newline of the last line was added.
-    Newline {
-        /// Where it stands now.
-        offset: u64,
-    },
-}
+use super::storage::{Handle, LockMode, Stat};
 
 /// What a repair of a damaged log did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +102,7 @@ impl<M: Machine> Log<M> {
         if len > LARGEST {
             return Err(StoreError::TooLargeToRepair { path: self.files.transcript(), bytes: len });
         }
-        let lines = copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
+        let lines = read::copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
         let known = cache.filter(|cache| cache.is_of(stat)).map_or(0, |cache| cache.head.seq);
         let lost = u64::try_from(lines).unwrap_or(u64::MAX).max(known).saturating_sub(head.seq);
         Ok(Some(Sound { damage, head, lost, state: (head.seq > 0).then(|| Box::new(unit)) }))
@@ -128,7 +111,7 @@ impl<M: Machine> Log<M> {
     /// Copies the log aside, drops the cache that vouches for what is given up, and replaces the log by its good part.
     fn salvage(&self, handle: &dyn Handle, head: &Head, len: u64, moved: &std::path::Path) -> Result<(), StoreError> {
         let (disk, path) = (&*self.disk, self.files.transcript());
-        let mut good = copy(handle, 0, len)?;
+        let mut good = read::copy(handle, 0, len)?;
         durable::put(disk, moved, &good)?;
         disk.remove(&self.files.state())?;
         disk.sync_dir(&self.files.dir)?;
@@ -154,34 +137,4 @@ impl<M> Sound<M> {
         let Self { damage, head, lost, state } = self;
         Salvage { envelopes: head.seq, bytes: head.offset, lost, state, damage: Some(damage), moved: None }
     }
-}
-
-/// Copies a torn tail into quarantine, durably, and returns where it is.
-pub(super) fn keep<M: Machine>(
-    log: &Log<M>,
-    handle: &dyn Handle,
-    torn: Torn,
-    seq: u64,
-) -> Result<PathBuf, StorageError> {
-    let bytes = copy(handle, torn.offset, torn.len)?;
-    let stem = format!("{seq}-{}", torn.offset);
-    let dir = log.files.quarantine();
-    // A crash between keeping and cutting leaves the bytes in both places.
-    let before = log.disk.list_dir(&dir)?.into_iter().filter(|name| name.starts_with(&stem)).map(|name| dir.join(name));
-    for path in before {
-        if log.disk.read(&path)?.is_some_and(|kept| kept == bytes) {
-            log.disk.sync_dir(&dir)?;
-            return Ok(path);
-        }
-    }
-    let path = log.quarantine(&stem, "bin")?;
-    durable::put(&*log.disk, &path, &bytes)?;
-    Ok(path)
-}
-
-fn copy(handle: &dyn Handle, offset: u64, len: u64) -> Result<Vec<u8>, StorageError> {
-    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
-    let count = handle.read_at(offset, &mut bytes)?;
-    bytes.truncate(count);
-    Ok(bytes)
 }

@@ -6,6 +6,7 @@
 //! and everything that was acknowledged survives the death of the process and of the machine. The cache is replaced
 //! after each append and trusted only while it provably fits. Damage is named with its place and never skipped.
 
+mod adopt;
 pub mod artifacts;
 mod cache;
 mod durable;
@@ -20,19 +21,21 @@ mod place;
 mod read;
 mod real;
 mod registry;
+mod standing;
 pub mod storage;
 
+pub use adopt::Shown;
 pub use artifacts::{ArtifactError, Artifacts};
 pub use cache::CacheStand;
 pub use error::StoreError;
 pub use files::LogFiles;
-pub use locked::Locked;
+pub use locked::{Locked, Repaired};
 pub use log::{Appended, Log, Verified};
-pub use mend::{Repaired, Salvage};
-pub use ownership::{Foreign, Shown, Standing, seal_words};
+pub use mend::Salvage;
 pub use read::{Loaded, Source};
 pub use real::RealDisk;
 pub(crate) use real::lock_holders;
 pub(crate) use registry::random;
 pub use registry::{Known, Registered, Registry};
+pub use standing::{Foreign, Standing, seal_words};
 pub use storage::{Storage, StorageError};

@@ -1,4 +1,4 @@
-//! Whose a log is: this user's, or foreign. pairflow acts for its own bubbles only.
+//! How it is decided whose a log is. pairflow acts for its own bubbles only.
 //!
 //! A log is own when it is on record in the user's state directory, does not end before what is known of it there, and
 //! everything that came since is sealed with the user's key. A log that arrived in any other way (a clone, a copy, a
@@ -6,9 +6,8 @@
 
 use std::path::PathBuf;
 
-use pairflow_core::bubble::Unit;
 use pairflow_core::log::Machine;
-use pairflow_core::log::line::{LineHash, MAX_LINE};
+use pairflow_core::log::frame::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::{Head, Scan};
 use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
 
@@ -17,125 +16,14 @@ use super::files::LogFiles;
 use super::log::Log;
 use super::read::{self, ReadError};
 use super::registry::{Known, Registered, Registry};
+use super::standing::{Foreign, Standing};
 use super::storage::{Handle, StorageError};
-
-/// Whose a log is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// This user's.
-    Own,
-    /// Not this user's, or not provably so.
-    Foreign(Foreign),
-}
-
-/// Why a log is foreign.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Foreign {
-    /// It arrived with the repository, or was put there.
-    #[error("it was not created here: no bubble of yours on this machine has this log")]
-    Unknown,
-    /// The repository is a copy of one in which the bubble is.
-    #[error("it is a copy of the bubble in {}", .of.display())]
-    Copy {
-        /// The repository with the original.
-        of: PathBuf,
-    },
-    /// The repository was moved.
-    #[error("it is on record for {}, and is not there any more; the repository seems to have been moved", .from.display())]
-    Moved {
-        /// Where it was.
-        from: PathBuf,
-    },
-    /// It ends earlier than it once did.
-    #[error(
-        "its log ends before line {known}, which this machine has seen; it was rolled back, or restored from a backup"
-    )]
-    RolledBack {
-        /// The last line that is known to have been there.
-        known: u64,
-    },
-    /// Another log stands in its place.
-    #[error("its log is not the one that was written here: line {known} is another one")]
-    Replaced {
-        /// The line that differs.
-        known: u64,
-    },
-    /// Lines were added that this user's pairflow did not write.
-    #[error("lines of its log were not written by your pairflow: {}", seal_words(*.seal))]
-    Forged {
-        /// What their seals are worth.
-        seal: SealState,
-    },
-    /// The key that sealed it is gone.
-    #[error(
-        "the key that sealed its log (`{key}`) is not in your state directory any more; restore the key, or adopt all with 'pairflow adopt --all'"
-    )]
-    KeyLost {
-        /// The name of the key.
-        key: String,
-    },
-    /// Its files are another user's.
-    #[error("{} belongs to another user", .path.display())]
-    OtherUser {
-        /// The file or directory.
-        path: PathBuf,
-    },
-    /// Its files stand elsewhere.
-    #[error("{} is a link, not a directory of this repository", .path.display())]
-    Linked {
-        /// The link.
-        path: PathBuf,
-    },
-}
-
-/// A foreign log as it is shown to the person who may adopt it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Shown<M = Unit> {
-    /// The state that the log itself tells.
-    pub unit: M,
-    /// Where it ends. The hash of its last line stands for all of it.
-    pub head: Head,
-    /// Why it is foreign.
-    pub why: Foreign,
-}
 
 /// What the writer of an own log needs: its record, and what seals it.
 #[derive(Debug, Clone)]
 pub(super) struct Owner {
     pub(super) entry: Registered,
     pub(super) sealer: Sealer,
-}
-
-impl Standing {
-    /// Whether it is this user's.
-    pub fn is_own(&self) -> bool {
-        *self == Self::Own
-    }
-
-    /// Returns why it is foreign, if it is.
-    pub fn foreign(&self) -> Option<&Foreign> {
-        match self {
-            Self::Own => None,
-            Self::Foreign(why) => Some(why),
-        }
-    }
-}
-
-impl Foreign {
-    /// Whether the bubble can be adopted where it is.
-    pub fn is_adoptable(&self) -> bool {
-        !matches!(self, Self::Linked { .. } | Self::OtherUser { .. })
-    }
-}
-
-/// Says what a seal is worth, as part of a sentence.
-pub fn seal_words(seal: SealState) -> &'static str {
-    match seal {
-        SealState::Own => "they are sealed by you",
-        SealState::OtherKey => "they are sealed with another key",
-        SealState::Unsealed => "they are not sealed",
-        SealState::Broken => "their seal is broken",
-    }
 }
 
 impl<M: Machine> Log<M> {
@@ -194,6 +82,25 @@ impl<M: Machine> Log<M> {
             Foreign::Unknown => Foreign::Replaced { known: 1 },
             other => other,
         }))
+    }
+
+    /// Puts the bubble on record: this user's lines begin at the byte `since` with a line that has the hash `instance`.
+    /// Returns what the writer of the lines after it needs.
+    pub(super) fn enter(
+        &self,
+        key: Option<SealKey>,
+        instance: LineHash,
+        since: u64,
+    ) -> Result<Option<Owner>, StoreError> {
+        let Some((registry, key)) = self.registry.as_ref().zip(key) else { return Ok(None) };
+        let first = match self.disk.open(&self.files.transcript())? {
+            Some(handle) => first_line(&*handle)?.unwrap_or(instance),
+            None => instance,
+        };
+        let (repo, id, name) = (self.files.repo().to_owned(), self.id.clone(), key.id().to_owned());
+        let entry = Registered { repo, id, instance, first, since, key: name, moving: Vec::new() };
+        registry.register(&entry, None)?;
+        Ok(Some(Owner { entry, sealer: Sealer::new(key, instance) }))
     }
 
     /// Judges every seal since the log was created or last adopted, and counts the appends before that.

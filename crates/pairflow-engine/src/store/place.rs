@@ -11,8 +11,8 @@ use pairflow_core::log::machine::Places;
 
 use super::error::StoreError;
 use super::log::Log;
-use super::ownership::Foreign;
 use super::registry::Registry;
+use super::standing::Foreign;
 use super::storage::FileKind;
 
 impl Registry {

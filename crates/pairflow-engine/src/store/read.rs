@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{LineError, MAX_LINE};
+use pairflow_core::log::frame::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
 use pairflow_core::log::{Envelope, Machine, Payload};
 
@@ -155,4 +155,12 @@ pub(super) fn lines(log: &dyn Handle, mut at: u64, each: &mut impl FnMut(&[u8]) 
             piece.resize(held + PIECE, 0);
         }
     }
+}
+
+/// Returns the bytes of a log from `offset` on; fewer than `len` where it ends.
+pub(super) fn copy(handle: &dyn Handle, offset: u64, len: u64) -> Result<Vec<u8>, StorageError> {
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+    let count = handle.read_at(offset, &mut bytes)?;
+    bytes.truncate(count);
+    Ok(bytes)
 }

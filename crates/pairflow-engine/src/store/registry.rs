@@ -12,7 +12,7 @@ use pairflow_core::bubble::Unit;
 use pairflow_core::hash::{hex, sha256};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Machine;
-use pairflow_core::log::line::LineHash;
+use pairflow_core::log::frame::LineHash;
 use pairflow_core::log::scan::Head;
 use pairflow_core::log::seal::SealKey;
 use serde::{Deserialize, Serialize};

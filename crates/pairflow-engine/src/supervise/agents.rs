@@ -5,7 +5,7 @@ use std::path::Path;
 use pairflow_core::bubble::{Command, Effect, Phase, Turn, Unit, owed};
 
 use super::entry::Playing;
-use super::run::{Message, Supervisor};
+use super::state::{Message, Supervisor};
 use crate::driver::{Started, TurnStart};
 use crate::engine::{Bubble, EngineError, environment};
 use crate::perform::Settled;

@@ -5,18 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::time::BackOff;
 
 use super::entry::Entry;
-use super::run::{Message, Supervisor};
+use super::state::{Message, Supervisor};
 use super::work::is_for_good;
 use crate::engine::{Bubble, EngineError};
 use crate::perform::Care;
 use crate::stage::Stage;
 use crate::store::StoreError;
-
-/// How long to wait before looking again for bubbles that could not be taken into care.
-pub(super) const SEARCHES: BackOff = BackOff::new(Duration::from_secs(5), Duration::from_secs(600));
 
 impl Supervisor {
     /// Takes every unfinished bubble of every known repository into care, and every one for which anything still runs.

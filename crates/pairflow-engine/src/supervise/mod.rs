@@ -11,11 +11,13 @@ mod once;
 mod run;
 mod sessions;
 mod socket;
+mod state;
 mod wait;
 mod watch;
 mod work;
 
 pub use activity::last_seen;
 pub use once::{Outcome, once};
-pub use run::{Setup, run};
+pub use run::run;
+pub use state::Setup;
 pub use wait::wait_for;

@@ -1,78 +1,19 @@
 //! The supervisor's loop: events in, work out, nothing remembered that the logs do not say.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use pairflow_core::ids::BubbleId;
-use pairflow_core::time::BackOff;
-
 use super::entry::Entry;
-use super::keep::SEARCHES;
-use super::socket::{Asker, listen};
+use super::socket::listen;
+use super::state::{Message, Setup, Supervisor};
 use super::watch::Watch;
 use crate::caller::Namespaces;
-use crate::driver::AgentDriver;
-use crate::engine::{Engine, EngineError};
+use crate::engine::EngineError;
 use crate::local_socket::{Server, private_dir};
-use crate::perform::{Care, Settled};
-use crate::process::Ran;
 use crate::supervisor_client::{Ask, Client, Reply, take_lock};
 
 /// How long it waits at its end for what it has started.
 const LAST_WAIT: Duration = Duration::from_secs(5);
-
-/// What a supervisor is made of.
-pub struct Setup {
-    /// The engine.
-    pub engine: Engine,
-    /// How agents are run.
-    pub driver: Arc<dyn AgentDriver>,
-    /// The pairflow program, as which panes and agents call back.
-    pub program: PathBuf,
-    /// Where it tells what it does, a line at a time.
-    pub say: Arc<dyn Fn(&str) + Send + Sync>,
-    /// The version to report.
-    pub version: String,
-}
-
-/// What reaches the loop.
-pub(super) enum Message {
-    /// A file of a bubble was touched.
-    Touched(PathBuf),
-    /// Someone asks, and waits for one line.
-    Asked(Ask, Asker),
-    /// The work for a bubble is done.
-    Worked(PathBuf, Box<Result<Settled, EngineError>>),
-    /// The agent's process of this start is gone.
-    AgentGone(PathBuf, u64, Box<Ran>),
-    /// Another process has let go of a bubble.
-    Freed((PathBuf, BubbleId), Box<Result<Care, EngineError>>),
-}
-
-/// The loop's own state; all of it can be lost at any moment.
-pub(super) struct Supervisor {
-    pub(super) setup: Setup,
-    pub(super) entries: BTreeMap<PathBuf, Entry>,
-    /// Those that another process has in care.
-    pub(super) elsewhere: BTreeSet<PathBuf>,
-    /// When to look for bubbles once more.
-    pub(super) search: Option<Instant>,
-    /// How long to wait for that, after several in a row.
-    pub(super) searches: BackOff,
-    pub(super) out: Sender<Message>,
-    pub(super) watch: Watch,
-    pub(super) waiting: VecDeque<PathBuf>,
-    pub(super) workers: usize,
-    pub(super) most_workers: usize,
-    /// How many agents were started so far.
-    pub(super) starts: u64,
-    /// Sessions of bubbles that are over and are being closed.
-    pub(super) closing: Vec<JoinHandle<()>>,
-}
 
 /// Runs until told to stop, or until there has been nothing to look after for a while.
 ///
@@ -97,21 +38,7 @@ pub fn run(setup: Setup) -> Result<(), EngineError> {
         let _ = touched.send(Message::Touched(path));
     });
     let watch = watch.map_err(|error| world("cannot watch files")(std::io::Error::other(error)))?;
-    let cores = std::thread::available_parallelism().map_or(2, usize::from);
-    let mut supervisor = Supervisor {
-        setup,
-        entries: BTreeMap::new(),
-        elsewhere: BTreeSet::new(),
-        search: None,
-        searches: SEARCHES,
-        out,
-        watch,
-        waiting: VecDeque::new(),
-        workers: 0,
-        most_workers: (cores * 2).clamp(4, 16),
-        starts: 0,
-        closing: Vec::new(),
-    };
+    let mut supervisor = Supervisor::new(setup, out, watch);
     supervisor.forget_dead_sessions();
     supervisor.find_all();
     supervisor.attend(&messages);

@@ -7,7 +7,7 @@ use pairflow_core::bubble::Unit;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::DriverKind;
 
-use super::run::{Message, Supervisor};
+use super::state::{Message, Supervisor};
 use crate::engine::{Control, EngineError};
 use crate::stage::{Props, Stage, forget_dead};
 

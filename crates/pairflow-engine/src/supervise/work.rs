@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pairflow_core::bubble::{Command, next_deadline};
 
 use super::activity::at_work;
-use super::run::{Message, Supervisor};
+use super::state::{Message, Supervisor};
 use crate::engine::{Bubble, Engine, EngineError};
 use crate::perform::{Settled, settle};
 use crate::process::{Cancel, reap};

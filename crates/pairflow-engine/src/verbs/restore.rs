@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pairflow_core::bubble::{Unit, advance};
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{LineError, LineHash};
+use pairflow_core::log::frame::{LineError, LineHash};
 use pairflow_core::log::scan::{Damaged, Scan};
 use pairflow_core::view::quoted;
 

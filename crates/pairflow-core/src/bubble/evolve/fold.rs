@@ -3,9 +3,9 @@
 use crate::bubble::evolve::adopted::adopted;
 use crate::bubble::evolve::configured::configured;
 use crate::bubble::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
-use crate::bubble::evolve::people::{answered, asked, controlled, decided, said, warned};
+use crate::bubble::evolve::people::{answered, asked, controlled, decided, warned};
 use crate::bubble::evolve::turns::{
-    begin_round, begin_turn, checked, judged, keep_reviews, opened, passed, reproduced, set_stage, snapshot_taken,
+    begin_round, begin_turn, checked, judged, keep_reviews, opened, passed, reproduced, said, set_stage, snapshot_taken,
 };
 use crate::bubble::{CommitOrder, Committed, KEYS_KEPT, Phase, Stage, Unit};
 use crate::facts::{Seat, Seats};

@@ -1,7 +1,6 @@
 //! What agents are told, and what is known of their programs.
 
 use crate::bubble::conversation::Known;
-use crate::bubble::presence::notified;
 use crate::bubble::{Notice, Parked, Phase, Unit};
 use crate::ids::{AgentId, Party};
 use crate::log::{Control, ControlAction, Delivery, Lifecycle};
@@ -10,7 +9,7 @@ use crate::time::Moment;
 /// The holder of the open turn is to be told; an older notice to the same agent says nothing that this one does not.
 pub(super) fn notify_holder(unit: &mut Unit) {
     let Phase::Running(turn) = &unit.phase else { return };
-    if !turn.is_open() || !notified(unit) {
+    if !turn.is_open() || !unit.notifies() {
         return;
     }
     let (agent, turn) = (turn.agent.clone(), turn.number);
@@ -35,6 +34,13 @@ fn knows_return(unit: &mut Unit, agent: &AgentId) {
     }
 }
 
+/// The holder of the turn gave a sign of life.
+pub(super) fn heard(unit: &mut Unit, sender: &Party, at: Moment) {
+    if let Some(turn) = unit.phase.turn_mut().filter(|turn| *sender == Party::Agent(turn.agent.clone())) {
+        turn.heard = at;
+    }
+}
+
 pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Moment) {
     if delivery.acknowledged {
         unit.presence.outbox.retain(|notice| notice.number != delivery.notice);
@@ -42,7 +48,7 @@ pub(super) fn delivered(unit: &mut Unit, to: &Party, delivery: &Delivery, at: Mo
             knows_return(unit, agent);
             unit.sits_down(agent);
         }
-        super::people::heard(unit, to, at);
+        heard(unit, to, at);
         return;
     }
     if let Some(notice) = unit.presence.outbox.iter_mut().find(|notice| notice.number == delivery.notice) {

@@ -1,17 +1,15 @@
-//! People and signs of life: questions, answers, decisions, interventions, warnings.
+//! People: questions, answers, decisions, interventions, warnings.
 
-use crate::bubble::evolve::notices::notify_holder;
+use crate::bubble::evolve::notices::{heard, notify_holder};
 use crate::bubble::evolve::turns::{begin_round, begin_turn, run_again, set_stage};
 use crate::bubble::evolve::waivers::{waived, withdrawn};
-use crate::bubble::{
-    Approval, NOTES_KEPT, OpenQuestion, Phase, SUMMARIES_KEPT, Stage, Turn, Unit, WARNINGS_KEPT, presence,
-};
+use crate::bubble::{Approval, NOTES_KEPT, OpenQuestion, Phase, Stage, Turn, Unit, WARNINGS_KEPT, questions};
 use crate::facts::{Seat, Seats};
-use crate::ids::{AgentId, Party};
+use crate::ids::Party;
 use crate::log::{
     ApprovalDecision, Control, ControlAction, Decision, Envelope, GateDecision, Question, QuestionKind, Reply, Warning,
 };
-use crate::progress::{Said, WentBack};
+use crate::progress::WentBack;
 use crate::time::Moment;
 
 pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
@@ -21,7 +19,7 @@ pub(super) fn asked(unit: &mut Unit, envelope: &Envelope, question: &Question) {
         id: envelope.id.clone(),
         by: sender,
         kind: question.kind,
-        question: presence::shown(unit, question, &envelope.id),
+        question: questions::shown(unit, question, &envelope.id),
         about: question.about.clone(),
         wants: question.wants.clone(),
         checks: question.checks.clone(),
@@ -159,7 +157,7 @@ pub(super) fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Mom
     heard(unit, sender, at);
     // An agent that was told to wait for a person is told when that is over, also if nobody had to answer.
     let sent_away =
-        |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !presence::only_about(unit, &turn.agent);
+        |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !questions::only_about(unit, &turn.agent);
     let sent_away = matches!(&unit.phase, Phase::WaitingHuman(turn) if sent_away(turn));
     unit.gate.untold |= sent_away;
     unit.warnings.push_back((sender.clone(), warning.clone()));
@@ -167,26 +165,9 @@ pub(super) fn warned(unit: &mut Unit, sender: &Party, warning: &Warning, at: Mom
     unit.warnings.drain(..surplus);
 }
 
-pub(super) fn heard(unit: &mut Unit, sender: &Party, at: Moment) {
-    if let Some(turn) = unit.phase.turn_mut().filter(|turn| *sender == Party::Agent(turn.agent.clone())) {
-        turn.heard = at;
-    }
-}
-
 /// Keeps what the person said for the next brief; a state stays small however much is asked.
 pub(super) fn noted(unit: &mut Unit, note: String) {
     unit.gate.notes.push(note);
     let surplus = unit.gate.notes.len().saturating_sub(NOTES_KEPT);
     unit.gate.notes.drain(..surplus);
-}
-
-pub(super) fn said(unit: &mut Unit, by: &AgentId, seat: Seat, summary: &str) {
-    unit.gate.summaries.push_back(Said {
-        round: unit.rounds.round,
-        seat,
-        agent: by.clone(),
-        summary: summary.to_owned(),
-    });
-    let surplus = unit.gate.summaries.len().saturating_sub(SUMMARIES_KEPT);
-    unit.gate.summaries.drain(..surplus);
 }

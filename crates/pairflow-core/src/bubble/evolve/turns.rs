@@ -3,14 +3,13 @@
 use crate::progress::Evidence;
 use std::collections::BTreeSet;
 
-use crate::bubble::evolve::people::said;
-use crate::bubble::{CHECK_TRIES, Handover, NOTES_KEPT, Phase, SUPERSEDED_KEPT, Stage, Turn, Unit};
+use crate::bubble::{CHECK_TRIES, Handover, NOTES_KEPT, Phase, SUMMARIES_KEPT, SUPERSEDED_KEPT, Stage, Turn, Unit};
 use crate::facts::RoundRoles;
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::facts::{Seat, Seats};
 use crate::ids::{AgentId, FindingId, Party};
 use crate::log::{Judged, Next, Pass, Reason, Verdict};
-use crate::progress::{CheckState, Returned, WentBack};
+use crate::progress::{CheckState, Returned, Said, WentBack};
 use crate::time::Moment;
 
 /// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
@@ -107,6 +106,18 @@ pub(super) fn passed(unit: &mut Unit, by: &AgentId, pass: &Pass, at: Moment) {
             }
         }
     }
+}
+
+/// Keeps what an agent said about its turn.
+pub(super) fn said(unit: &mut Unit, by: &AgentId, seat: Seat, summary: &str) {
+    unit.gate.summaries.push_back(Said {
+        round: unit.rounds.round,
+        seat,
+        agent: by.clone(),
+        summary: summary.to_owned(),
+    });
+    let surplus = unit.gate.summaries.len().saturating_sub(SUMMARIES_KEPT);
+    unit.gate.summaries.drain(..surplus);
 }
 
 pub(super) fn snapshot_taken(unit: &mut Unit, snapshot: &Snapshot) {

@@ -1,12 +1,14 @@
 //! Patches: files, hunks and coloured lines, as many as there is room for.
 
 use crate::safe::revealed;
-use crate::view::export::html::Html;
+use crate::view::export::contents::View;
+use crate::view::export::html::{Html, section};
 use crate::view::export::links::{file_anchor, hunk_anchor};
-use crate::view::export::page::{LONGEST, View, section};
 use crate::view::export::patch::{FilePatch, Patch};
 use crate::view::words::count;
 
+/// The longest page, in bytes. What would make it longer is left out with a note.
+const LONGEST: usize = 12 * 1024 * 1024;
 /// How many lines of the whole patch are shown.
 const WHOLE: usize = 12_000;
 /// How many lines of all rounds together are shown.

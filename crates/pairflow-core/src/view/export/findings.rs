@@ -1,9 +1,9 @@
 //! The ledger: every finding, where it stands, and how it came there.
 
 use crate::findings::{Row, Shown};
-use crate::view::export::html::Html;
+use crate::view::export::contents::View;
+use crate::view::export::html::{Html, section};
 use crate::view::export::links::finding_anchor;
-use crate::view::export::page::{View, section};
 use crate::view::export::prose::{blocks, inline};
 use crate::view::words::called;
 

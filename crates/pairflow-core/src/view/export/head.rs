@@ -2,8 +2,8 @@
 
 use crate::bubble::{Phase, StateName, Unit};
 use crate::facts::Snapshot;
+use crate::view::export::contents::View;
 use crate::view::export::html::Html;
-use crate::view::export::page::View;
 use crate::view::export::prose::{blocks, inline};
 use crate::view::words::{changes, one_line, title};
 

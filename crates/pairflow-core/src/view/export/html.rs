@@ -95,6 +95,19 @@ fn escape(into: &mut String, text: &str) {
     into.push_str(rest);
 }
 
+/// Begins a part of the page.
+pub(super) fn section(html: &mut Html, anchor: &'static str, title: &'static str) {
+    html.raw("<section id=\"").raw(anchor).raw("\">\n<h2>").raw(title).raw("</h2>\n");
+}
+
+/// Says how many older entries a list had.
+pub(super) fn dropped(html: &mut Html, count: usize, command: &str) {
+    if count > 0 {
+        html.raw("<p class=\"cut\">").text(&format!("{count} older entries are left out here; "));
+        html.element("code", "", command).raw(" shows them.</p>\n");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

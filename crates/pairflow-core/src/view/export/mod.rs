@@ -4,6 +4,7 @@
 //! into a page. All foreign text goes through `html`, which is the only file that writes a `<`.
 
 mod changes;
+mod contents;
 mod facts;
 mod findings;
 mod head;
@@ -18,5 +19,6 @@ mod rounds;
 mod story;
 mod verdict;
 
+pub use contents::{Checked, Export, Patches};
 pub use facts::{Asked, Decided, Facts, Handed, Ran, RoundTrees, Said};
-pub use page::{Checked, Export, Patches, render};
+pub use page::render;

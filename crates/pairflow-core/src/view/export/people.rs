@@ -3,11 +3,11 @@
 use crate::bubble::{Phase, Unit};
 use crate::log::{Decision, GateDecision, QuestionKind};
 use crate::safe::safe;
+use crate::view::export::contents::View;
 use crate::view::export::facts::{Asked, Decided};
 use crate::view::export::head::moment;
-use crate::view::export::html::Html;
+use crate::view::export::html::{Html, dropped, section};
 use crate::view::export::links::{finding_anchor, message_anchor};
-use crate::view::export::page::{View, dropped, section};
 use crate::view::export::prose::blocks;
 use crate::view::words::called;
 

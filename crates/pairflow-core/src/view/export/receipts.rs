@@ -1,10 +1,10 @@
 //! The receipts: what pairflow ran itself, what came of it, how long it took.
 
 use crate::facts::Outcome;
+use crate::view::export::contents::View;
 use crate::view::export::facts::Ran;
-use crate::view::export::html::Html;
+use crate::view::export::html::{Html, dropped, section};
 use crate::view::export::links::{finding_anchor, receipt_anchor};
-use crate::view::export::page::{View, dropped, section};
 use crate::view::words::{ended, seconds};
 
 /// How many characters of the last lines of an output are shown.

@@ -2,9 +2,9 @@
 
 use crate::ids::Party;
 use crate::view::Tone;
-use crate::view::export::html::Html;
+use crate::view::export::contents::View;
+use crate::view::export::html::{Html, dropped, section};
 use crate::view::export::links::message_anchor;
-use crate::view::export::page::{View, dropped, section};
 use crate::view::export::prose::inline;
 use crate::view::timeline::TimelineRow;
 use crate::view::words::called;

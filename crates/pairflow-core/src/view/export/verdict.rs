@@ -3,9 +3,9 @@
 
 use crate::bubble::{Phase, Unit};
 use crate::facts::Certificate;
-use crate::view::export::html::Html;
+use crate::view::export::contents::{Checked, View};
+use crate::view::export::html::{Html, section};
 use crate::view::export::links::finding_anchor;
-use crate::view::export::page::{Checked, View, section};
 use crate::view::export::prose::inline;
 use crate::view::package::statements::statements;
 use crate::view::words::weakened;

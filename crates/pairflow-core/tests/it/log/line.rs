@@ -2,7 +2,8 @@
 
 use pairflow_core::facts::Answers;
 use pairflow_core::ids::{MsgId, Party};
-use pairflow_core::log::line::{Expect, LineError, LineHash, MAX_LINE, decode, encode};
+use pairflow_core::log::frame::{LineError, LineHash, MAX_LINE};
+use pairflow_core::log::line::{Expect, decode, encode};
 use pairflow_core::log::{
     Body, Control, ControlAction, Delivery, Envelope, Event, Intent, Key, Lifecycle, Pass, Reply,
 };

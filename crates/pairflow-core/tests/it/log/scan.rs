@@ -1,7 +1,8 @@
 //! A whole log: which appends count, where it is torn, and where it is damaged.
 
 use pairflow_core::log::Body;
-use pairflow_core::log::line::{Expect, LineError, LineHash, MAX_LINE, decode};
+use pairflow_core::log::frame::{LineError, LineHash, MAX_LINE};
+use pairflow_core::log::line::{Expect, decode};
 use pairflow_core::log::scan::{Damaged, End, Head, MAX_APPEND, Scan, Torn, scan};
 use proptest::prelude::*;
 

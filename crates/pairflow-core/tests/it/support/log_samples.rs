@@ -1,7 +1,8 @@
 //! Logs to read: small, valid, and made the way the store makes them.
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{LineHash, encode_append};
+use pairflow_core::log::frame::LineHash;
+use pairflow_core::log::line::encode_append;
 use pairflow_core::log::{Body, Envelope, Event, Question, QuestionKind, Warning};
 use pairflow_core::time::{Moment, Timestamp};
 

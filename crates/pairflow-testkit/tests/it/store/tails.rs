@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::Unit;
 use pairflow_core::log::Envelope;
-use pairflow_core::log::line::{LineError, MAX_LINE};
+use pairflow_core::log::frame::{LineError, MAX_LINE};
 use pairflow_engine::store::{Repaired, Source, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
 use pairflow_testkit::store::{

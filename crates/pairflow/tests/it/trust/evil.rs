@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::BubbleId;
-use pairflow_core::log::line::{Expect, LineHash, decode, encode};
+use pairflow_core::log::frame::LineHash;
+use pairflow_core::log::line::{Expect, decode, encode};
 use pairflow_core::log::{Body, Envelope, Lifecycle};
 use pairflow_testkit::home::Home;
 

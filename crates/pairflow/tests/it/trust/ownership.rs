@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, Party};
-use pairflow_core::log::line::{LineHash, encode};
+use pairflow_core::log::frame::LineHash;
+use pairflow_core::log::line::encode;
 use pairflow_core::log::{ApprovalDecision, Body, Envelope, Event, GateDecision};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_testkit::home::{Home, Ran};

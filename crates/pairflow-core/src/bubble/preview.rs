@@ -1,0 +1,56 @@
+//! What a review would come to if it were recorded as it is, so that it can be refused before.
+
+use crate::bubble::{Refusal, Unit};
+use crate::facts::{Answers, CleanReview, Explanation};
+use crate::findings::{Ledger, Review};
+use crate::ids::AgentId;
+use crate::log::Pass;
+use crate::policy::{Facts, Unmet};
+
+/// By what a claim of convergence is judged: the facts as if the clean review of its sender were recorded.
+pub(super) struct Claimed {
+    ledger: Ledger,
+    streak: Vec<CleanReview>,
+    explanation: Explanation,
+}
+
+impl Claimed {
+    pub(super) fn of(unit: &Unit, by: &AgentId, explanation: Option<&Explanation>) -> Self {
+        let (round, nothing) = (unit.rounds.round, Answers::default());
+        let review = Review { by, round, findings: &[], answers: &nothing, risk: &unit.rules.risk, discuss: false };
+        let mut streak = unit.rounds.streak.clone();
+        streak.push(unit.facts().review_by(by, round));
+        let mut told = unit.gate.explanation.clone();
+        explanation.into_iter().for_each(|newer| told.take_over(newer));
+        Self { ledger: unit.ledger.reviewed(&review), streak, explanation: told }
+    }
+
+    pub(super) fn facts<'a>(&'a self, unit: &'a Unit) -> Facts<'a> {
+        let Self { ledger, streak, explanation } = self;
+        Facts { ledger, streak, explanation, ..unit.facts() }
+    }
+}
+
+/// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
+pub(super) fn explained(unit: &Unit, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
+    let mut told = unit.gate.explanation.clone();
+    pass.explanation.iter().for_each(|explanation| told.take_over(explanation));
+    let missing = told.missing();
+    if missing.is_empty() || !would_be_clean(unit, by, pass) {
+        return Ok(());
+    }
+    let claimed = Claimed::of(unit, by, pass.explanation.as_ref());
+    let missing_reviews = |criterion: &Unmet| matches!(criterion, Unmet::Reviews { .. });
+    match unit.policy().unmet(claimed.facts(unit)).iter().any(missing_reviews) {
+        true => Ok(()),
+        false => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
+    }
+}
+
+/// Whether a review would be clean if no file changes before its snapshot.
+pub(super) fn would_be_clean(unit: &Unit, by: &AgentId, pass: &Pass) -> bool {
+    let Some(findings) = &pass.findings else { return false };
+    let (answers, risk, discuss) = (&pass.answers, &unit.rules.risk, pass.discuss);
+    let ledger = unit.ledger.reviewed(&Review { by, round: unit.rounds.round, findings, answers, risk, discuss });
+    !discuss && Facts { ledger: &ledger, ..unit.facts() }.objections(&[]).is_empty()
+}
