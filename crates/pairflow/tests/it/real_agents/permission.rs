@@ -11,13 +11,13 @@ const REFUSAL: &str = "Nein: \"reviews\" leave no files, größer gesagt";
 
 fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
     let hand_over = |words: &str| Reply::shell(format!("pairflow pass --summary {words}"));
-    match (kind, turn.round) {
-        (Kind::Codex, 1) => {
+    match (kind, turn.seat.as_str()) {
+        (Kind::Codex, "implementer") => {
             let explain = "printf '## %s\\nx\\n' 'What changed' Why Risks 'Manual test plan'";
             let first = Reply::shell(format!("{explain} | pairflow pass --summary 'first cut' --explain -"));
             vec![Reply::escalated("echo one > work.txt", "to write it"), first]
         }
-        (Kind::Claude, 1) => vec![Reply::shell("touch looked.txt"), hand_over("'read it' --no-findings")],
+        (Kind::Claude, _) => vec![Reply::shell("touch looked.txt"), hand_over("'read it' --no-findings")],
         _ => vec![hand_over("'read it, too' --no-findings")],
     }
 }
