@@ -8,6 +8,15 @@ pub fn counted<N: Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
     format!("{n} {noun}{plural}")
 }
 
+/// Names at most five files.
+pub(crate) fn list(files: &[String]) -> String {
+    let shown = files.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(5) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -17,14 +26,5 @@ mod tests {
         assert_eq!(counted(0_u32, "minute"), "0 minutes");
         assert_eq!(counted(1_u64, "minute"), "1 minute");
         assert_eq!(counted(2_usize, "minute"), "2 minutes");
-    }
-}
-
-/// Names at most five files.
-pub(crate) fn list(files: &[String]) -> String {
-    let shown = files.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    match files.len().saturating_sub(5) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }

@@ -15,11 +15,11 @@ pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
         return Err(Refusal::UnknownPolicy { name: unit.rules.policy.clone() });
     }
     let reported = presence::decide_presence(unit, command, now);
-    reported.unwrap_or_else(|| decide_command(unit, command, now))
+    reported.unwrap_or_else(|| decide_command(unit, command))
 }
 
 /// The table proper.
-fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
+fn decide_command(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
     match (&unit.phase, command) {
         (Phase::Created, Command::Start { rules }) => lifecycle::start(unit, rules),
         (Phase::Preparing, Command::WorkspaceReady { workspace }) => Ok(lifecycle::ready(unit, workspace)),
@@ -69,7 +69,7 @@ fn decide_command(unit: &Unit, command: &Command, now: Moment) -> Result<Decided
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
         (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
         (Phase::Approved(at), Command::Update) => lifecycle::update_approved(unit, at),
-        (_, Command::UpdateResolved) => lifecycle::update_resolved(unit, decide_command(unit, &Command::Update, now)?),
+        (_, Command::UpdateResolved) => lifecycle::update_resolved(unit, decide_command(unit, &Command::Update)?),
         (_, Command::UpdateMade { .. }) if unit.gate.updating => lifecycle::updated(unit, command),
         (_, Command::UpdateFailed { reason, conflict }) if unit.gate.updating => {
             Ok(lifecycle::update_failed(unit, reason, conflict))
