@@ -176,7 +176,7 @@ act() {
       gate late
       hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"echo late >late.txt"}'
       echo late >late.txt ;;
-    reviewer-1) gate review; pairflow pass --summary 'all is well' --no-findings ;;
+    reviewer-1) gate review; explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
     *) explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
   esac
 }

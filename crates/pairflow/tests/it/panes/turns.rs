@@ -31,7 +31,7 @@ fn one_bubble_briefs_both_panes_and_runs_to_the_approval() {
     let claude = bubble.notes("claude");
     assert_eq!((claude[0].number, claude[0].how.as_str()), (Some(0), "fresh"), "the briefing: {claude:?}");
     assert_eq!(turns(&bubble, "claude"), ["1 reviewer", "2 reviewer"]);
-    assert_eq!(turns(&bubble, "codex"), ["1 implementer", "2 implementer", "3 reviewer"]);
+    assert_eq!(turns(&bubble, "codex"), ["1 implementer", "2 implementer", "2 reviewer"]);
     assert!(bubble.processes().iter().any(|line| line.contains("toy")), "{:?}", bubble.processes());
     let log = std::fs::read_to_string(bubble_dir(&bubble).join("transcript.ndjson")).unwrap();
     assert_eq!(log.matches("\"type\":\"TASK\"").count(), 1, "{log}");
