@@ -3,7 +3,7 @@
 mod agent;
 mod notifications;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -304,6 +304,17 @@ fn strict() -> String {
 
 fn is_strict(policy: &String) -> bool {
     *policy == strict()
+}
+
+impl Rules {
+    /// Returns the names of the checks that are new in `after`, gone, or run another command or in another place.
+    pub fn changed_checks(&self, after: &Self) -> BTreeSet<String> {
+        let elsewhere = self.checks_in != after.checks_in;
+        let changed = |all: &[Check], one: &Check| elsewhere || !all.contains(one);
+        let gone = self.checks.iter().filter(|check| changed(&after.checks, check));
+        let new = after.checks.iter().filter(|check| changed(&self.checks, check));
+        gone.chain(new).map(|check| check.name.clone()).collect()
+    }
 }
 
 impl Default for Rules {

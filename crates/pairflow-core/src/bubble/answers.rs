@@ -6,9 +6,7 @@ use crate::facts::Seat;
 use crate::facts::{Answers, RowState};
 use crate::findings::Row;
 use crate::ids::{AgentId, FindingId, Party};
-use crate::log::Reason;
-use crate::log::{Body, Control, ControlAction, Event, Judged, Next, Pass, Verdict, Waivable};
-use crate::policy::Conclusion;
+use crate::log::{Body, Control, ControlAction, Event, Judged, Pass, Verdict, Waivable};
 use crate::policy::Facts;
 use crate::progress::CheckState;
 
@@ -136,7 +134,7 @@ pub(super) fn verdict_without_waiver(unit: &Unit, what: &Waivable) -> Option<Ver
             unit.facts().objections(&later).is_empty()
         }
     };
-    (!holds).then(|| no_longer_clean(unit, Judged::Waiver, Next::Implement))
+    (!holds).then(|| no_longer_clean(unit, Judged::Waiver))
 }
 
 fn is_waived(unit: &Unit, what: &Waivable) -> bool {
@@ -153,16 +151,8 @@ fn open_row(unit: &Unit, id: FindingId) -> Result<(), Refusal> {
     }
 }
 
-/// Clean reviews no longer hold, because what they rested on was taken back or changed.
-pub(super) fn no_longer_clean(unit: &Unit, on: Judged, next: Next) -> Verdict {
-    let reason = if on == Judged::Waiver { Reason::WaiverWithdrawn } else { Reason::ChecksChanged };
+/// The policy's verdict on clean reviews whose ground was taken back or changed.
+pub(super) fn no_longer_clean(unit: &Unit, on: Judged) -> Verdict {
     let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
-    let next = if settled { next } else { Next::Stay };
-    ground(unit, on, next, reason)
-}
-
-/// A verdict on work that no review brought about.
-pub(super) fn ground(unit: &Unit, on: Judged, next: Next, reason: Reason) -> Verdict {
-    let seats = unit.rounds.seats.clone();
-    Conclusion { clean: None, next, seats, reasons: vec![reason] }.verdict(unit.policy(), on)
+    unit.policy().after_change(unit.facts(), &on, settled).verdict(unit.policy(), on)
 }

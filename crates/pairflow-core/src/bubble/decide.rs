@@ -11,7 +11,8 @@ use crate::time::Moment;
 /// Says what `command` itself leads to, without doing any of it. [`crate::respond::handle`] adds what follows from that.
 pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
     limits::admit(command)?;
-    if policy::named(&unit.rules.policy).is_none() {
+    let ends = matches!(command, Command::Stop { .. } | Command::GiveUp { .. } | Command::Pause { .. });
+    if !ends && policy::named(&unit.rules.policy).is_none() {
         return Err(Refusal::UnknownPolicy { name: unit.rules.policy.clone() });
     }
     let reported = presence::decide_presence(unit, command, now);

@@ -5,8 +5,8 @@
 
 use crate::bubble::{Stage, Unit, baseline, converge, missing_checks, work};
 use crate::facts::{Certificate, Seat};
-use crate::log::{Body, Event, Judged, Verdict};
-use crate::policy::After;
+use crate::log::{Body, Event, Judged, Next, Verdict};
+use crate::policy::{After, Unmet};
 
 /// Returns the next thing that follows from a state by itself, if anything does.
 pub fn follow(unit: &Unit) -> Option<Event> {
@@ -44,6 +44,8 @@ fn after_work(unit: &Unit) -> Option<Event> {
     }
     let body = match judge_work(unit)? {
         After::Review => return None,
+        // What cannot be accepted is for the reviewer to see.
+        After::Concluded(conclusion) if conclusion.next == Next::Accept && !is_acceptable(unit) => return None,
         After::Concluded(conclusion) => Body::Verdict(conclusion.verdict(unit.policy(), Judged::Work)),
         After::Ask(question) => Body::HumanQuestion(question),
     };
@@ -53,6 +55,7 @@ fn after_work(unit: &Unit) -> Option<Event> {
 /// The verdict on the newest work, if there is one.
 pub(super) fn verdict_on_work(unit: &Unit) -> Option<Verdict> {
     match judge_work(unit)? {
+        After::Concluded(conclusion) if conclusion.next == Next::Accept && !is_acceptable(unit) => None,
         After::Concluded(conclusion) => Some(conclusion.verdict(unit.policy(), Judged::Work)),
         After::Review | After::Ask(_) => None,
     }
@@ -63,4 +66,9 @@ fn judge_work(unit: &Unit) -> Option<After> {
     let next = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Opening);
     let evidence = missing_checks(unit).is_empty() && unit.facts().to_reproduce().next().is_none();
     (next && evidence).then(|| unit.policy().after_work(unit.facts()))
+}
+
+/// Whether nothing but a person's word keeps the work from being accepted.
+fn is_acceptable(unit: &Unit) -> bool {
+    unit.unmet().iter().all(|criterion| matches!(criterion, Unmet::Comprehension | Unmet::Questions(_)))
 }

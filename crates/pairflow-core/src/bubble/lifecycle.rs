@@ -1,16 +1,13 @@
 //! The life of the bubble itself: starting, updating, stopping, and letting agents in.
 
 use crate::config::{Until, changes, changes_until};
-use crate::log::Reason;
-use std::collections::BTreeSet;
 
 use crate::bubble::decided::own;
 use crate::bubble::{Approval, Command, Decided, Phase, Refusal, Stage, Turn, Unit, answers, human};
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Next, Task, Verdict, Workspace};
-use crate::policy::Unmet;
+use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Task, Verdict, Workspace};
 use crate::progress::CheckState;
-use crate::rules::{Check, Rules};
+use crate::rules::Rules;
 
 /// A start is asked for.
 pub(super) fn start(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> {
@@ -148,7 +145,10 @@ pub(super) fn updated(unit: &Unit, command: &Command) -> Result<Decided, Refusal
 pub(super) fn verdict_on_merge(unit: &Unit, same_patch: bool) -> Option<Verdict> {
     let settled = |turn: &Turn| matches!(turn.stage, Stage::Settled | Stage::Accepted);
     let accepted = matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
-    (accepted || unit.phase.turn().is_some_and(settled)).then(|| after_merge(unit, same_patch))
+    (accepted || unit.phase.turn().is_some_and(settled)).then(|| {
+        let policy = unit.policy();
+        policy.after_merge(unit.facts(), same_patch).verdict(policy, Judged::Merge)
+    })
 }
 
 /// The base branch could not be merged; nothing has changed.
@@ -177,7 +177,7 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
     if changes.is_empty() {
         return Ok(Decided::default());
     }
-    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    let (other, set_up_anew) = (unit.rules.changed_checks(rules), unit.rules.setup != rules.setup);
     let recheck = any_missing(unit, rules) && (set_up_anew || !other.is_empty());
     let mut event = own(unit, Lifecycle::Configured { rules: Box::new(rules.clone()), changes, recheck });
     event.sender = Party::Human;
@@ -189,28 +189,20 @@ pub(super) fn configure(unit: &Unit, rules: &Rules) -> Result<Decided, Refusal> 
 
 /// The verdict on clean reviews that rest on checks which `rules` change; nothing if there are none.
 pub(super) fn verdict_with_rules(unit: &Unit, rules: &Rules) -> Option<Verdict> {
-    let changed = !changed_checks(&unit.rules, rules).is_empty() && any_missing(unit, rules);
-    (changed && !unit.rounds.streak.is_empty()).then(|| answers::no_longer_clean(unit, Judged::Checks, Next::Review))
+    let changed = !unit.rules.changed_checks(rules).is_empty() && any_missing(unit, rules);
+    let settled = unit.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    (changed && (settled || !unit.rounds.streak.is_empty())).then(|| answers::no_longer_clean(unit, Judged::Checks))
 }
 
 /// Whether a check has to run once `rules` are in force.
 fn any_missing(unit: &Unit, rules: &Rules) -> bool {
-    let (other, set_up_anew) = (changed_checks(&unit.rules, rules), unit.rules.setup != rules.setup);
+    let (other, set_up_anew) = (unit.rules.changed_checks(rules), unit.rules.setup != rules.setup);
     rules.checks.iter().any(|check| match unit.check(&check.name) {
         CheckState::Missing => true,
         // What failed without the right setup command says nothing.
         CheckState::Failed(_) if set_up_anew => true,
         _ => other.contains(&check.name),
     })
-}
-
-/// The names of the checks that are new, gone, or run another command or in another place.
-pub(super) fn changed_checks(before: &Rules, after: &Rules) -> BTreeSet<String> {
-    let elsewhere = before.checks_in != after.checks_in;
-    let changed = |all: &[Check], one: &Check| elsewhere || !all.contains(one);
-    let gone = before.checks.iter().filter(|check| changed(&after.checks, check));
-    let new = after.checks.iter().filter(|check| changed(&before.checks, check));
-    gone.chain(new).map(|check| check.name.clone()).collect()
 }
 
 /// Whether the value of a key has a say in what is accepted.
@@ -226,11 +218,4 @@ pub(super) fn stop(unit: &Unit, reason: &str) -> Decided {
 /// Something is lost that the bubble cannot go on without.
 pub(super) fn give_up(unit: &Unit, reason: &str) -> Decided {
     Decided::one(own(unit, Lifecycle::Failed { reason: reason.to_owned() }))
-}
-
-/// Says what follows for accepted work from a merge of the base: clean reviews of the same change are kept.
-fn after_merge(unit: &Unit, same_patch: bool) -> Verdict {
-    let kept = same_patch && !unit.unmet().iter().any(|criterion| matches!(criterion, Unmet::Reviews { .. }));
-    let next = if kept { Next::Recheck } else { Next::Review };
-    answers::ground(unit, Judged::Merge, next, Reason::BaseMerged)
 }

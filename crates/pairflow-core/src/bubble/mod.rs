@@ -27,6 +27,7 @@ mod refusal;
 mod slices;
 mod state;
 mod state_fields;
+mod told;
 mod turn;
 mod unseen;
 mod work;

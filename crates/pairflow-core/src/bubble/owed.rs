@@ -3,6 +3,7 @@
 use crate::bubble::{CHECK_TRIES, CommitOrder, Notice, Phase, Stage, Turn, Unit};
 use crate::facts::Place;
 use crate::ids::{AgentId, FindingId, Party};
+use crate::policy;
 use crate::progress::CheckState;
 use crate::rules::{Check, ChecksIn, DriverKind};
 use crate::time::Moment;
@@ -66,6 +67,10 @@ pub enum Effect {
 
 /// Returns what is owed, the most urgent first.
 pub fn owed(unit: &Unit) -> Vec<Effect> {
+    if policy::named(&unit.rules.policy).is_none() {
+        // What became of it could not be judged.
+        return Vec::new();
+    }
     // The tree that a hand-over left is recorded before anything is merged into it.
     let closing = unit.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_)));
     if unit.gate.updating && !closing && !unit.phase.is_final() {

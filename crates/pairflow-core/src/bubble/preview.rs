@@ -40,10 +40,9 @@ pub(super) fn explained(unit: &Unit, by: &AgentId, pass: &Pass) -> Result<(), Re
         return Ok(());
     }
     let claimed = Claimed::of(unit, by, pass.explanation.as_ref());
-    let missing_reviews = |criterion: &Unmet| matches!(criterion, Unmet::Reviews { .. });
-    match unit.policy().unmet(claimed.facts(unit)).iter().any(missing_reviews) {
-        true => Ok(()),
-        false => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
+    match unit.policy().reviews_suffice(claimed.facts(unit)) {
+        false => Ok(()),
+        true => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
     }
 }
 

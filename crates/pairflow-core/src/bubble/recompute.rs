@@ -6,6 +6,7 @@ use crate::bubble::lifecycle::{verdict_on_merge, verdict_with_rules};
 use crate::bubble::preview::Claimed;
 use crate::bubble::work::verdict_on_review;
 use crate::bubble::{Unit, advance};
+use crate::facts::Seat;
 use crate::ids::{BubbleId, Party};
 use crate::log::{Body, ControlAction, Convergence, Envelope, Evidence, Judged, Lifecycle, Verdict};
 use crate::policy::{self, Unmet, waivers};
@@ -60,6 +61,10 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
             };
             recomputed.push(Recomputed { seq, stand });
         }
+        let opens = matches!(envelope.event.body, Body::Lifecycle(Lifecycle::TurnOpened { seat: Seat::Critic, .. }));
+        if opens && verdict_on_work(&unit).is_some_and(|verdict| policy::recorded(&verdict).is_some()) {
+            recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
+        }
         owed = owed.or_else(|| expected(&unit, &envelope.event.body));
         if envelope.more == 0 && owed.take().is_some_and(|owed| policy::recorded(&owed).is_some()) {
             recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
@@ -91,6 +96,14 @@ pub enum Unfounded {
     /// It does not name what the person did without.
     #[error("it does not name what was waived")]
     Waivers,
+    /// The rules are not known here, or not in that version.
+    #[error("this pairflow does not know the rules of {policy} version {version}")]
+    NotRecomputed {
+        /// The policy.
+        policy: String,
+        /// The version of its rules.
+        version: u32,
+    },
     /// It says something else.
     #[error("it does not say what the log says")]
     Differs,
@@ -112,6 +125,10 @@ pub fn recompute<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>)
 /// Whether the acceptance `claim` follows from the state `before` it.
 fn follows(before: &Unit, sender: &Party, claim: &Convergence) -> Result<(), Unfounded> {
     let certificate = &claim.certificate;
+    let (policy, version) = (certificate.policy.clone(), certificate.policy_version);
+    if policy::named(&policy).is_none_or(|known| known.version() != version) {
+        return Err(Unfounded::NotRecomputed { policy, version });
+    }
     let claimed = match sender {
         Party::Agent(by) => Some(Claimed::of(before, by, claim.explanation.as_ref())),
         _ => None,

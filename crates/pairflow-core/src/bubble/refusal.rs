@@ -393,7 +393,7 @@ pub enum Refusal {
         why: String,
     },
     /// The rules of the loop are not known to this pairflow.
-    #[error("this pairflow does not know the policy '{name}' of this bubble")]
+    #[error("this pairflow does not know the policy '{name}' of this bubble; a newer one may")]
     UnknownPolicy {
         /// What it is called.
         name: String,

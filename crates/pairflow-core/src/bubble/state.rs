@@ -9,9 +9,8 @@ use crate::facts::{Answers, Certificate, Explanation, Seat, Step, StepName};
 use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
 use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning};
-use crate::policy::{self, Facts, Policy, Unmet};
 use crate::progress::{CheckState, Evidence, Reviewed, Rounds, Said, Spent};
-use crate::rules::{BubbleKind, DriverKind, Rules};
+use crate::rules::{DriverKind, Rules};
 use crate::time::{Moment, Timestamp};
 
 /// How many retry keys are remembered.
@@ -224,38 +223,6 @@ impl Unit {
         self.rules.driver == DriverKind::Tmux
     }
 
-    /// Returns the rules of its loop.
-    pub fn policy(&self) -> &'static dyn Policy {
-        policy::known(&self.rules.policy)
-    }
-
-    /// Returns what its policy is told.
-    pub fn facts(&self) -> Facts<'_> {
-        Facts {
-            id: &self.id,
-            rules: &self.rules,
-            rounds: &self.rounds,
-            streak: &self.rounds.streak,
-            ledger: &self.ledger,
-            evidence: &self.evidence,
-            explanation: &self.gate.explanation,
-            understood: self.is_understood(),
-            questions: self.gate.questions.len(),
-            last_said: self.gate.summaries.back(),
-        }
-    }
-
-    /// Returns every criterion of acceptance that does not hold yet.
-    pub fn unmet(&self) -> Vec<Unmet> {
-        self.policy().unmet(self.facts())
-    }
-
-    /// Whether nobody has to say any more that the document is understood.
-    fn is_understood(&self) -> bool {
-        let understood = &self.gate.understood;
-        self.rules.kind != BubbleKind::Document || (understood.is_some() && understood.as_ref() == self.tree())
-    }
-
     /// Returns the tree that the next turn is expected to find.
     pub fn tree(&self) -> Option<&TreeId> {
         self.evidence.tree()
@@ -298,9 +265,11 @@ impl Unit {
         self.rounds.held.get(agent).map_or(0, |held| held.answered)
     }
 
-    /// Counts rounds and reviews anew: the person wants something else, or the tree is another one.
+    /// Counts rounds and reviews anew: the person wants something else, or the tree is another one. An implementer's turn
+    /// that is under way is the first of the new budget.
     pub(crate) fn renew_budget(&mut self) {
-        self.rounds.spent = Spent::default();
+        let rounds = u32::from(self.phase.turn().is_some_and(|turn| turn.seat == Seat::Producer));
+        self.rounds.spent = Spent { rounds, looks: 0 };
     }
 }
 

@@ -138,6 +138,7 @@ impl Subject<'_> {
     /// What no file says stays as it was.
     fn keep(&self, mut rules: Rules) -> Rules {
         rules.continues.clone_from(&self.rules.continues);
+        rules.policy.clone_from(&self.rules.policy);
         if let (Some(new), Some(old)) = (&mut rules.prd, &self.rules.prd)
             && new.source == old.source
         {

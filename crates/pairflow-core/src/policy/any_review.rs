@@ -19,12 +19,11 @@ impl Policy for AnyReview {
     fn after_review(&self, facts: Facts<'_>, look: &Look<'_>) -> Conclusion {
         let clean = Some(facts.review_by(look.by, look.round));
         let seats = facts.rounds.seats.clone();
-        match facts.checks_not_passed().next() {
-            None => Conclusion { clean, next: Next::Accept, seats, reasons: vec![Reason::ReviewsSuffice] },
-            Some(check) => {
-                let reasons = vec![Reason::CheckFails { check: check.to_owned() }];
-                Conclusion { clean: None, next: Next::Implement, seats, reasons }
+        match facts.failing() {
+            why if why.is_empty() => {
+                Conclusion { clean, next: Next::Accept, seats, reasons: vec![Reason::ReviewsSuffice] }
             }
+            why => Conclusion { clean: None, next: Next::Implement, seats, reasons: why },
         }
     }
 }

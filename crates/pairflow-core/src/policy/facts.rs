@@ -16,7 +16,7 @@ pub struct Facts<'a> {
     pub rules: &'a Rules,
     /// The loop so far.
     pub rounds: &'a Rounds,
-    /// The clean reviews of the newest tree.
+    /// The clean reviews of the newest tree, with the one that is about to be recorded; not always those of `rounds`.
     pub streak: &'a [CleanReview],
     /// The findings.
     pub ledger: &'a Ledger,

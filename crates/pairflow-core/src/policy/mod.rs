@@ -18,5 +18,5 @@ pub use certificate::certify;
 pub use criteria::{Unmet, waivers};
 pub use facts::Facts;
 pub use list::{known, named, recorded};
-pub use questions::{MAX_LOOKS, quoted, told};
+pub use questions::{quoted, told};
 pub use seam::{After, Conclusion, Look, Policy};

@@ -9,7 +9,7 @@ use crate::policy::Facts;
 use crate::progress::Spent;
 
 /// The most reviews of one budget, however many rounds they belong to.
-pub const MAX_LOOKS: u32 = 12;
+pub(super) const MAX_LOOKS: u32 = 12;
 /// How many findings a question tells at length.
 const TOLD: usize = 5;
 /// How much of what one side says a question quotes, in characters.
@@ -29,10 +29,10 @@ pub(super) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Question {
 }
 
 /// The question that stops a loop whose rounds or reviews are used up, if the turn of `seat` were one too many.
-pub(super) fn cap(facts: Facts<'_>, seat: Seat) -> Option<Question> {
+pub(super) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Question> {
     let Spent { rounds, looks } = facts.rounds.spent;
     let used = match rounds.saturating_sub(1) {
-        _ if looks >= MAX_LOOKS => format!("{looks} reviews have"),
+        _ if looks >= max_looks => format!("{looks} reviews have"),
         done if seat != Seat::Producer || done < facts.rules.max_rounds => return None,
         1 => "one round has".to_owned(),
         done => format!("{done} rounds have"),
@@ -67,6 +67,12 @@ pub(super) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
 pub(super) fn fails_again(facts: Facts<'_>, why: &[Reason]) -> Question {
     let producer = &facts.rounds.seats.producer;
     failing(facts, format!("{producer} handed over the same files again, and {}.", told(why).join(", ")))
+}
+
+/// Asks what is to become of work that fails however often it was handed over, where nobody reviews it.
+pub(super) fn fails_still(facts: Facts<'_>, why: &[Reason]) -> Question {
+    let producer = &facts.rounds.seats.producer;
+    failing(facts, format!("{producer} has handed over work that fails, again and again: {}.", told(why).join(", ")))
 }
 
 /// Returns reasons as the ends of sentences about the work.

@@ -26,13 +26,40 @@ pub trait Policy: Sync {
 
     /// The turn of `seat` is next: what a person is asked first if the loop has used up what it may use by itself.
     fn at_cap(&self, facts: Facts<'_>, seat: Seat) -> Option<Question> {
-        questions::cap(facts, seat)
+        questions::cap(facts, seat, self.max_looks())
     }
 
     /// The turn of `seat` is next: what else a person has to decide first.
     fn question(&self, facts: Facts<'_>, seat: Seat) -> Option<Question> {
         let _ = (facts, seat);
         None
+    }
+
+    /// Whether the clean reviews are enough. Without a say of its own a policy needs none.
+    fn reviews_suffice(&self, facts: Facts<'_>) -> bool {
+        let _ = facts;
+        true
+    }
+
+    /// The most reviews of one budget, however many rounds they belong to.
+    fn max_looks(&self) -> u32 {
+        questions::MAX_LOOKS
+    }
+
+    /// The person took back a waiver or changed checks on which clean reviews rest; `settled` work was about to be accepted.
+    fn after_change(&self, facts: Facts<'_>, on: &Judged, settled: bool) -> Conclusion {
+        let (next, reason) = match on {
+            Judged::Waiver => (Next::Implement, Reason::WaiverWithdrawn),
+            _ => (Next::Review, Reason::ChecksChanged),
+        };
+        let next = if settled { next } else { Next::Stay };
+        Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons: vec![reason] }
+    }
+
+    /// The base was merged into accepted work: clean reviews of the same change are kept.
+    fn after_merge(&self, facts: Facts<'_>, same_patch: bool) -> Conclusion {
+        let next = if same_patch && self.reviews_suffice(facts) { Next::Recheck } else { Next::Review };
+        Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons: vec![Reason::BaseMerged] }
     }
 
     /// Returns every criterion of acceptance that does not hold yet.

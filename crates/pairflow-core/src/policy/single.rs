@@ -22,8 +22,9 @@ impl Policy for Single {
             return concluded(facts, Next::Accept, vec![Reason::ChecksSuffice]);
         }
         match send_back(facts, why.clone()) {
-            // There is nobody to look at it all the same.
-            After::Review => After::Ask(questions::fails_again(facts, &why)),
+            // There is nobody to look at it all the same: the person is asked, then it goes back.
+            After::Review if was_asked(facts) => concluded(facts, Next::Implement, why),
+            After::Review => After::Ask(questions::fails_still(facts, &why)),
             after => after,
         }
     }
@@ -34,4 +35,10 @@ impl Policy for Single {
         let next = if reasons.is_empty() { Next::Accept } else { Next::Implement };
         Conclusion { clean: None, next, seats, reasons }
     }
+}
+
+/// Whether a person was asked about the newest tree.
+fn was_asked(facts: Facts<'_>) -> bool {
+    let here = facts.rounds.went_back.as_ref().filter(|last| Some(&last.tree) == facts.evidence.tree());
+    here.is_some_and(|last| last.asked)
 }

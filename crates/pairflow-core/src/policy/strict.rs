@@ -63,7 +63,7 @@ impl Policy for Strict {
     fn at_cap(&self, facts: Facts<'_>, seat: Seat) -> Option<Question> {
         // Reviews that still suffice after a merge need no other.
         let kept = seat == Seat::Critic && suffices(facts.rules, facts.streak);
-        if kept { None } else { questions::cap(facts, seat) }
+        if kept { None } else { questions::cap(facts, seat, self.max_looks()) }
     }
 
     /// A finding that wants an earlier one undone stops the loop before it goes round in circles.
@@ -71,6 +71,10 @@ impl Policy for Strict {
         let reversal = |row: &&Row| row.state == RowState::Reversal && row.severity.blocks();
         let row = facts.ledger.open().find(reversal).filter(|_| seat == Seat::Producer)?;
         Some(questions::reversal(facts, row, seat))
+    }
+
+    fn reviews_suffice(&self, facts: Facts<'_>) -> bool {
+        suffices(facts.rules, facts.streak)
     }
 
     fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {

@@ -49,9 +49,9 @@ impl Bubble {
             before.unit
         } else {
             // Which work goes on here is no configuration: it was settled when the bubble was made.
-            let (continues, prd) = (before.unit.rules.continues.clone(), before.unit.rules.prd.clone());
+            let Rules { continues, prd, policy, .. } = before.unit.rules.clone();
             hands.announce(self);
-            let start = Command::Start { rules: Box::new(Rules { continues, prd, ..rules.clone() }) };
+            let start = Command::Start { rules: Box::new(Rules { continues, prd, policy, ..rules.clone() }) };
             self.apply(&start)?.unit
         };
         // The bubble's own file says what was recorded, also what came from a flag or another file: what differs later

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use pairflow_core::bubble::{Phase, Recomputed, Unit, VerdictStand, evolve, recompute, recompute_verdicts};
+use pairflow_core::bubble::{Phase, Recomputed, Unfounded, Unit, VerdictStand, evolve, recompute, recompute_verdicts};
 use pairflow_core::facts::Certificate;
 use pairflow_core::hash::sha256;
 use pairflow_core::log::seal::SealState;
@@ -321,7 +321,10 @@ fn verdicts(envelopes: &[Envelope], bubble: &Bubble) -> Vec<VerifyRow> {
 /// The certificate follows from what stood in the log before it.
 fn certificate(envelopes: &[Envelope], bubble: &Bubble) -> Option<VerifyRow> {
     let recomputed = recompute(&bubble.id, envelopes)?;
-    Some(row("certificate: follows from the log", recomputed.map_err(|why| why.to_string())))
+    Some(match recomputed {
+        Err(why @ Unfounded::NotRecomputed { .. }) => unchecked(format!("certificate: not recomputed, {why}")),
+        other => row("certificate: follows from the log", other.map_err(|why| why.to_string())),
+    })
 }
 
 /// The package is the one that was put up for approval.

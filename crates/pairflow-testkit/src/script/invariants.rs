@@ -9,7 +9,6 @@ use pairflow_core::bubble::{
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::ids::{AgentId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, GateDecision, Lifecycle};
-use pairflow_core::policy::MAX_LOOKS;
 
 use super::evidence;
 
@@ -64,7 +63,7 @@ fn history_fits(unit: &Unit) -> bool {
 
 fn budget_fits(unit: &Unit) -> bool {
     let open = matches!(&unit.phase, Phase::Running(turn) if turn.is_open());
-    !open || (unit.rounds.spent.rounds <= unit.rules.max_rounds && unit.rounds.spent.looks < MAX_LOOKS)
+    !open || (unit.rounds.spent.rounds <= unit.rules.max_rounds && unit.rounds.spent.looks < unit.policy().max_looks())
 }
 
 fn at_rest(unit: &Unit) -> bool {

@@ -21,6 +21,7 @@ pub(super) fn adopted(unit: &mut Unit, at: Moment) {
         unit.phase = Phase::Created;
     }
     go_back(unit, at);
+    unit.renew_budget();
     unit.paused = unit.phase.turn().is_some();
 }
 
@@ -35,7 +36,6 @@ fn drop_evidence(unit: &mut Unit) {
     unit.rounds.streak.clear();
     unit.rounds.reviewed_by.clear();
     (unit.rounds.reviewed, unit.gate.certificate) = (None, None);
-    unit.renew_budget();
 }
 
 /// Nobody has waived, answered, understood or asked for anything.

@@ -2,7 +2,6 @@
 
 use crate::bubble::evolve::turns::set_stage;
 use crate::bubble::evolve::waivers::closing;
-use crate::bubble::lifecycle::changed_checks;
 use crate::bubble::{Stage, Unit};
 use crate::facts::Seat;
 use crate::rules::Rules;
@@ -14,7 +13,7 @@ pub(super) fn configured(unit: &mut Unit, rules: &Rules, recheck: bool) {
         let paths = snapshot.changed.iter().map(|file| &file.path);
         snapshot.out_of_scope = paths.filter(|path| !rules.scope.admits(path)).cloned().collect();
     }
-    let other = changed_checks(&before, rules);
+    let other = before.changed_checks(rules);
     unit.evidence.receipts.retain(|receipt| !other.contains(&receipt.check));
     unit.evidence.superseded.retain(|receipt| !other.contains(&receipt.check));
     unit.evidence.could_not.retain(|check, _| !other.contains(check));

@@ -49,8 +49,6 @@ pub(super) fn answered(unit: &mut Unit, envelope: &Envelope, reply: &Reply) {
     match asked.kind {
         kind if kind.is_tie_break() => {
             unit.renew_budget();
-            // The implementer's turn that was stopped is the first of the new budget.
-            unit.rounds.spent.rounds = u32::from(unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Producer));
             unit.ledger.admit_reversals(unit.rounds.round);
             if reply.decision == Some(Decision::Accept) {
                 set_stage(unit, Stage::Accepted);
@@ -96,9 +94,9 @@ fn comprehended(unit: &mut Unit, reply: &Reply, at: Moment) {
         return;
     }
     unit.rounds.streak.clear();
-    unit.renew_budget();
     begin_round(unit, Seats::chosen(&unit.rules));
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
+    unit.renew_budget();
 }
 
 pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) {
@@ -126,9 +124,9 @@ pub(super) fn decided(unit: &mut Unit, decision: &ApprovalDecision, at: Moment) 
     unit.gate.understood = None;
     unit.rounds.streak.clear();
     // The person's wish goes to the agent that was chosen to implement, however the seats stand after the reviews.
-    unit.renew_budget();
     begin_round(unit, Seats::chosen(&unit.rules));
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
+    unit.renew_budget();
 }
 
 pub(super) fn controlled(unit: &mut Unit, control: &Control, at: Moment) {

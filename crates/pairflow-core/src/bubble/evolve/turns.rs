@@ -172,15 +172,22 @@ pub(super) fn judged(unit: &mut Unit, verdict: &Verdict, at: Moment) {
             unit.ledger.retract(by, *round)
         }
         Judged::Work if verdict.next == Next::Implement => return sent_back(unit, &verdict.reasons, at),
-        Judged::Work | Judged::Review { .. } | Judged::Checks => {}
-        // The person wants it dealt with, so there is a fresh budget for that.
-        Judged::Waiver => unit.renew_budget(),
-        Judged::Merge => {
-            if unit.gate.certificate.take().is_some() {
-                unit.renew_budget();
-            }
-        }
+        _ => {}
     }
+    let renews = match &verdict.on {
+        // The person wants it dealt with, so there is a fresh budget for that.
+        Judged::Waiver => true,
+        Judged::Merge => unit.gate.certificate.take().is_some(),
+        Judged::Work | Judged::Review { .. } | Judged::Checks => false,
+    };
+    go_on(unit, verdict, at);
+    if renews {
+        unit.renew_budget();
+    }
+}
+
+/// Gives the turn to whom the verdict says.
+fn go_on(unit: &mut Unit, verdict: &Verdict, at: Moment) {
     match &verdict.clean {
         Some(review) => unit.rounds.streak.push(review.clone()),
         None if verdict.next != Next::Recheck && verdict.on != Judged::Work => unit.rounds.streak.clear(),
@@ -237,8 +244,12 @@ pub(super) fn set_stage(unit: &mut Unit, stage: Stage) {
     }
 }
 
-/// The work goes back to its producer, in the same round.
+/// The work goes back to its producer, in the same round unless somebody has looked at it.
 fn sent_back(unit: &mut Unit, why: &[Reason], at: Moment) {
+    let round = unit.rounds.round;
+    if unit.rounds.reviewed_by.values().any(|last| last.round == round) {
+        begin_round(unit, unit.rounds.seats.clone());
+    }
     unit.rounds.sent_back += 1;
     begin_turn(unit, Seat::Producer, Stage::Opening, at);
     let turn = unit.last_turn_of(&unit.rounds.seats.producer);
@@ -277,6 +288,8 @@ pub(super) fn reproduced(unit: &mut Unit, finding: FindingId, receipt: &Receipt)
         if *tries < CHECK_TRIES {
             return;
         }
+    } else {
+        unit.evidence.could_not.remove(&Evidence::tries_of(finding));
     }
     unit.ledger.reproduced(finding, receipt, unit.rounds.round);
 }

@@ -6,7 +6,6 @@ use crate::facts::Seat;
 use crate::findings::{Row, feedback};
 use crate::ids::Party;
 use crate::policy::Facts;
-use crate::policy::Unmet;
 use crate::rules::BubbleKind;
 use crate::view::brief::severity::severities;
 use crate::view::brief::{BriefMaterial, Diff, Slice, Standard, commands, parts};
@@ -233,9 +232,8 @@ fn would_be_last(unit: &Unit, turn: &Turn) -> bool {
     let facts = unit.facts();
     let review = facts.review_by(&turn.agent, unit.rounds.round);
     let streak: Vec<_> = facts.streak.iter().chain([&review]).cloned().collect();
-    let unmet = unit.policy().unmet(Facts { streak: &streak, ..facts });
-    let reviews = |criterion: &Unmet| matches!(criterion, Unmet::Reviews { .. });
-    facts.checks_not_passed().next().is_none() && !unmet.iter().any(reviews)
+    let suffice = unit.policy().reviews_suffice(Facts { streak: &streak, ..facts });
+    suffice && facts.checks_not_passed().next().is_none()
 }
 
 fn report(page: &mut Page, unit: &Unit, last: bool) {

@@ -7,7 +7,7 @@ use crate::facts::Place;
 use crate::facts::{CleanReview, RowState, Severity};
 use crate::findings::Row;
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
-use crate::policy::{MAX_LOOKS, Unmet};
+use crate::policy::Unmet;
 use crate::progress::CheckState;
 use crate::rules::{DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
@@ -316,7 +316,7 @@ impl Status {
             },
             rounds_used: unit.rounds.spent.rounds,
             looks_used: unit.rounds.spent.looks,
-            max_looks: MAX_LOOKS,
+            max_looks: unit.policy().max_looks(),
             max_rounds: unit.rules.max_rounds,
             snapshot: snapshot(unit),
             checks: checks(unit),

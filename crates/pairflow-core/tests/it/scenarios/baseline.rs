@@ -119,10 +119,10 @@ fn what_fails_only_in_a_fresh_checkout_is_one_question_and_keeps_the_work_from_b
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 WAITING_HUMAN codex reviewer round 1 opening clean: claude failing: test asks: orchestrator: the check 'test' passed where build caches and installed packages are kept, and fails in a fresh checkout of the same tree.
-         #4 RUNNING claude implementer round 1 clean: claude failing: test
-         #5 WAITING_HUMAN codex reviewer round 1 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again, and the check 'test' fails.
-         #6 RUNNING claude implementer round 1 clean: claude failing: test
-         #7 RUNNING codex reviewer round 1",
+         #4 RUNNING claude implementer round 2 clean: claude failing: test
+         #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again, and the check 'test' fails.
+         #6 RUNNING claude implementer round 2 clean: claude failing: test
+         #7 RUNNING codex reviewer round 2",
     );
 }
 

@@ -3,8 +3,9 @@
 
 use pairflow_core::bubble::{Unfounded, VerdictStand, recompute, recompute_verdicts};
 use pairflow_core::facts::{Certificate, CleanReview};
+use pairflow_core::facts::{Outcome, Place};
 use pairflow_core::ids::AgentId;
-use pairflow_core::log::{Body, Judged, Next, Verdict};
+use pairflow_core::log::{Body, Evidence, Judged, Next, Verdict};
 use pairflow_testkit::script::{Play, broken, check, play};
 
 #[test]
@@ -164,4 +165,31 @@ fn a_verdict_that_is_missing_after_a_review_is_found() {
     play.log.truncate(at);
     play.log[at - 1].more = 0;
     assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Missing]);
+}
+
+#[test]
+fn failing_work_that_a_reviewer_got_all_the_same_is_found() {
+    let play = play("start\ncodex edits a.rs\ncodex: pass");
+    let mut log = play.log.clone();
+    for envelope in &mut log {
+        if let Body::Evidence(Evidence::Receipt { receipt }) = &mut envelope.event.body
+            && receipt.place != Place::Base
+        {
+            receipt.outcome = Outcome::Failed { exit: Some(1), timed_out: false };
+        }
+    }
+    let stands: Vec<_> = recompute_verdicts(&play.unit.id, &log).into_iter().map(|one| one.stand).collect();
+    assert_eq!(stands, [VerdictStand::Missing]);
+}
+
+#[test]
+fn a_certificate_of_another_version_of_the_rules_is_not_recomputed() {
+    let mut play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean");
+    for envelope in &mut play.log {
+        if let Body::Convergence(claim) = &mut envelope.event.body {
+            claim.certificate.policy_version = 9;
+        }
+    }
+    let other = Unfounded::NotRecomputed { policy: "strict".to_owned(), version: 9 };
+    assert_eq!(recompute(&play.unit.id, &play.log), Some(Err(other)));
 }

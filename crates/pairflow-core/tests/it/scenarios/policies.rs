@@ -1,8 +1,9 @@
 //! Other rules of the loop than those of a bubble, behind the same seam.
 
-use pairflow_core::bubble::{Unit, evolve};
+use pairflow_core::bubble::{Unit, evolve, owed};
 use pairflow_core::log::{Body, Envelope, Lifecycle};
 use pairflow_core::policy::Unmet;
+use pairflow_core::progress::CheckState;
 use pairflow_testkit::script::{Play, check, play};
 
 #[test]
@@ -41,7 +42,26 @@ fn single_never_gives_failing_work_to_a_reviewer() {
         play.line("codex: pass 'try'");
     }
     assert_eq!(play.unit.gate.questions.len(), 1, "{:?}", play.lines);
-    assert_eq!(play.unit.rounds.spent.looks, 0);
+    play.line("human: reply 'look at the fixture'");
+    let turn = play.unit.phase.turn().unwrap();
+    assert_eq!((turn.agent.as_str(), turn.is_open(), play.unit.rounds.spent.looks), ("codex", true, 0));
+    play.line("test passes");
+    play.line("codex edits g.rs");
+    play.line("codex: pass 'now'");
+    assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", play.lines);
+}
+
+#[test]
+fn checks_that_change_before_the_acceptance_of_single_run_before_it() {
+    let mut play = play("given policy single\nstart\ncodex edits a.rs\ncodex: asks 'which format?'");
+    play.line("human: reply 'any'");
+    play.line("codex: pass (hold)");
+    play.line("claude: asks 'may I look?'");
+    play.line("settle");
+    play.line("human: config test 'make test'");
+    play.line("human: reply 'no' ");
+    let checked = |play: &Play| play.unit.check("test") != CheckState::Missing;
+    assert!(checked(&play) && play.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", play.lines);
 }
 
 #[test]
@@ -69,8 +89,9 @@ fn of_another_pairflow() -> Play {
 fn nothing_happens_under_a_policy_that_is_not_known() {
     let mut play = of_another_pairflow();
     play.line("codex: pass");
-    let refused = "refused: this pairflow does not know the policy 'unheard_of' of this bubble";
+    let refused = "refused: this pairflow does not know the policy 'unheard_of' of this bubble; a newer one may";
     assert_eq!(play.lines.last().unwrap(), refused);
+    assert!(owed(&play.unit).is_empty(), "nobody could judge what comes of it");
     assert_eq!(play.unit.unmet(), [Unmet::UnknownPolicy("unheard_of".to_owned())]);
 }
 

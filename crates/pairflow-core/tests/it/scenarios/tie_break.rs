@@ -356,3 +356,15 @@ fn after_an_answer_rounds_and_looks_are_counted_anew() {
     play.line("human: reply continue");
     assert_eq!(round(&play), "2, 1 of 1 since you decided, 0 looks");
 }
+
+#[test]
+fn after_twelve_looks_a_merge_that_keeps_the_reviews_asks_nothing() {
+    let looked = looks(10).replacen("codex: pass", "codex: pass explained", 1);
+    let mut play = play(&format!("{looked}claude: pass clean\ncodex: pass clean (hold)\nhuman: pause"));
+    assert_eq!(play.unit.rounds.spent.looks, 12, "{:?}", play.lines);
+    play.line("base moves README.md");
+    play.line("human: update");
+    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.lines);
+    play.line("human: resume");
+    assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", play.lines);
+}

@@ -85,7 +85,7 @@ fn kept_reviews_do_not_accept_a_merged_tree_on_which_a_check_fails() {
         "{question}"
     );
     play.line("human: reply 'adapt the work'");
-    assert!(play.lines.last().unwrap().contains("RUNNING  claude implementer round 1"), "{:?}", play.lines);
+    assert!(play.lines.last().unwrap().contains("RUNNING  claude implementer round 2"), "{:?}", play.lines);
     let told = brief(&play.unit, &BriefMaterial::default()).unwrap();
     assert!(told.contains("**Since main was merged into the work: the check 'test' fails.**"), "{told}");
     play.line("test passes afresh");
