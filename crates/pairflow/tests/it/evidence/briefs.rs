@@ -145,7 +145,7 @@ fn a_long_change_is_reviewed_in_slices() {
     home.wait_for_turn("b1", "codex");
     let log = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/transcript.ndjson")).unwrap();
     assert!(log.contains("\"slices\":2") && log.contains("\"reviewed\":[1,2]"), "{log}");
-    assert!(brief(&home, "codex").contains("review/2-codex-slice-1.diff"), "the other one gets slices of its own");
+    assert!(brief(&home, "codex").contains("review/1-codex-slice-1.diff"), "the other one gets slices of its own");
 }
 
 #[test]
