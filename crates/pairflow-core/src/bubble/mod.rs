@@ -23,6 +23,7 @@ mod presence;
 mod preview;
 mod questions;
 mod recompute;
+mod recorded_round;
 mod refusal;
 mod slices;
 mod state;

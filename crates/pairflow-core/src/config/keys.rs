@@ -160,7 +160,7 @@ keys! {
         rules: script,
         flag: "--script",
         sample: "\"/path/to/agents.yaml\"",
-        effect: "pairflow verbs::create::a_script_driver_needs_its_script",
+        effect: "pairflow spec::config::scripted_agents_do_what_the_configured_script_says",
     }
     permissions: Permissions = "permissions" {
         help: "what agents in panes may do unasked: \"ask\" nothing, \"edits\" files and checks, \"all\" everything, and only in a sandbox",
@@ -169,7 +169,7 @@ keys! {
         form: OneOf(&[Permissions::Ask, Permissions::Edits, Permissions::All]),
         default: Some(Permissions::default()),
         rules: permissions,
-        effect: "pairflow-agents specs::everything_without_a_question_needs_a_sandbox",
+        effect: "pairflow-agents specs::claude_is_started_with_settings_of_its_bubble",
     }
     capture_output: bool = "capture_output" {
         help: "true: the first 8 MiB that each program shows are kept in files, for diagnostics",
@@ -228,7 +228,7 @@ keys! {
         rules: manual_checks,
         flag: "--manual-check",
         sample: "[\"open the page and log in\"]",
-        effect: "pairflow-core config::layers::going_without_tests_needs_something_to_try_by_hand",
+        effect: "pairflow spec::config::what_has_to_be_tried_by_hand_is_told_to_the_agents_and_to_the_person",
     }
     kind: BubbleKind = "kind" {
         help: "what the bubble makes",
@@ -503,7 +503,9 @@ fn agent(name: &str) -> AgentId {
     name.parse().expect("the default agents have good names")
 }
 
-/// Returns how long a key can change.
+/// Returns how long a key can change, one of an `agent.NAME` included. What is no key is fixed from the start on.
 pub fn changes_until(name: &str) -> Until {
-    KEYS.iter().find(|key| key.name == name).map_or(Until::Start, |key| key.until)
+    let of_agent = name.strip_prefix("agent.").and_then(|rest| rest.split_once('.'));
+    let (keys, name) = of_agent.map_or((KEYS, name), |(_, field)| (CUSTOM_KEYS, field));
+    keys.iter().find(|key| key.name == name).map_or(Until::Creation, |key| key.until)
 }

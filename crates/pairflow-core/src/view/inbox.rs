@@ -256,9 +256,11 @@ fn offer(unit: &Unit) -> String {
         .as_ref()
         .map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
     let certificate = unit.gate.certificate.as_ref();
-    let by = certificate.and_then(reviewers).filter(|_| !certificate.is_some_and(Certificate::by_person));
-    let reviewed =
-        by.map_or_else(|| "accepted by you at a tie-break".to_owned(), |names| format!("reviewed clean by {names}"));
+    let reviewed = match certificate.and_then(reviewers) {
+        _ if certificate.is_some_and(Certificate::by_person) => "accepted by you at a tie-break".to_owned(),
+        Some(names) => format!("reviewed clean by {names}"),
+        None => "reviewed by nobody".to_owned(),
+    };
     let open = match unit.ledger.open().count() {
         0 => String::new(),
         n => format!(", {} open", count(n, "finding")),

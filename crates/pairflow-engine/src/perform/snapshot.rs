@@ -135,7 +135,7 @@ fn agent_head(workspace: &Workspace, unit: &Unit) -> Option<pairflow_core::ids::
 
 /// Writes `artifacts/round-<nnn>.diff`: what this round changed, no matter who changed it.
 fn write_diff(bubble: &Bubble, unit: &Unit, workspace: &Workspace, snapshot: &Snapshot) -> Result<(), EngineError> {
-    let round = round_of(unit);
+    let round = unit.recorded_round();
     let name = format!("round-{round:03}.diff");
     if snapshot.since_last.is_empty() && bubble.dir().join("artifacts").join(&name).exists() {
         return Ok(());
@@ -152,7 +152,7 @@ pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId
     let (mut before, mut after) = (None, None);
     for envelope in bubble.log().envelopes()? {
         if let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body {
-            match round_of(&state).cmp(&round) {
+            match state.recorded_round().cmp(&round) {
                 Ordering::Less => before = Some(snapshot.tree.clone()),
                 Ordering::Equal => after = Some(snapshot.tree.clone()),
                 Ordering::Greater => {}
@@ -161,12 +161,4 @@ pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId
         state = evolve(state, &envelope);
     }
     Ok((before, after))
-}
-
-/// The round in which the work was done that is being recorded now.
-fn round_of(unit: &Unit) -> u32 {
-    match unit.phase.turn().map(|turn| &turn.stage) {
-        Some(pairflow_core::bubble::Stage::Closing(handover)) => handover.round,
-        _ => unit.rounds.round,
-    }
 }

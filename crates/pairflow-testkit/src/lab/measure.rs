@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ran {
     /// How many reviews there were.
-    pub rounds: u32,
+    pub looks: u32,
     /// How many turns agents had.
     pub turns: u32,
     /// How many questions a person was asked before the work was up for approval.
@@ -14,7 +14,7 @@ pub struct Ran {
     /// How many true P0 and P1 were left.
     pub left: u32,
     /// How many reviews brought minor findings and nothing else.
-    pub minor_rounds: u32,
+    pub minor_looks: u32,
     /// How many reviews each reason kept from being clean; only the real core says why.
     pub causes: [u32; Cause::ALL.len()],
     /// Whether it stopped by its own rules.
@@ -65,7 +65,7 @@ impl Cause {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// Reviews.
-    pub rounds: Spread,
+    pub looks: Spread,
     /// Turns.
     pub turns: Spread,
     /// Questions to a person.
@@ -79,7 +79,7 @@ pub struct Summary {
     /// The share of runs that left any.
     pub any_left: f64,
     /// The share of reviews with minor findings and nothing else.
-    pub minor_rounds: f64,
+    pub minor_looks: f64,
     /// The share of reviews that each reason kept from being clean.
     pub causes: [f64; Cause::ALL.len()],
     /// The share of runs that stopped by their own rules.
@@ -169,7 +169,7 @@ impl Summary {
         let left: Vec<_> = runs.iter().map(|run| f64::from(run.left)).collect();
         let total = |of: fn(&Ran) -> u32| f64::from(runs.iter().map(of).sum::<u32>());
         Self {
-            rounds: Spread::of(runs.iter().map(|run| run.rounds)),
+            looks: Spread::of(runs.iter().map(|run| run.looks)),
             turns: Spread::of(runs.iter().map(|run| run.turns)),
             questions: Spread::of(runs.iter().map(|run| run.questions)),
             asked: std::array::from_fn(|many| {
@@ -179,10 +179,10 @@ impl Summary {
             taken: [share(|run| run.taken), share(|run| run.taken && run.one_sided)],
             left: Mean::of(&left),
             any_left: share(|run| run.left > 0),
-            minor_rounds: total(|run| run.minor_rounds) / total(|run| run.rounds).max(1.0),
+            minor_looks: total(|run| run.minor_looks) / total(|run| run.looks).max(1.0),
             causes: std::array::from_fn(|at| {
                 let sum: u32 = runs.iter().map(|run| run.causes[at]).sum();
-                f64::from(sum) / total(|run| run.rounds).max(1.0)
+                f64::from(sum) / total(|run| run.looks).max(1.0)
             }),
             converged: share(|run| run.converged),
             checks_fail: count(runs, |run| run.checks_fail),

@@ -127,7 +127,7 @@ impl<'a> Trial<'a> {
 
     /// A critic looks at the work and at the answers, and says what it saw.
     fn review(&mut self, model: Model) {
-        self.ran.rounds += 1;
+        self.ran.looks += 1;
         self.reviewed = self.code.changes;
         let (settled, mended) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
         let past = Past { settled: &settled, mended: &mended };
@@ -141,7 +141,7 @@ impl<'a> Trial<'a> {
         }
         let findings: Vec<_> = new.iter().map(|claim| self.finding(model, claim)).collect();
         let grave = findings.iter().any(|finding| finding.severity.blocks());
-        self.ran.minor_rounds += u32::from(!findings.is_empty() && !grave);
+        self.ran.minor_looks += u32::from(!findings.is_empty() && !grave);
         self.bubble.pass(|pass| pass_with(pass, Some(findings), answers));
         for (name, claim) in self.bubble.last_names().into_iter().zip(&new) {
             self.about.entry(name).or_insert(claim.subject);

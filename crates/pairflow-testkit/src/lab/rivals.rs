@@ -25,7 +25,7 @@ pub fn single(params: &Params, seed: u64) -> Ran {
 /// A critic and a producer until a review has no findings of any severity, with at most so many turns.
 pub fn naive(params: &Params, seed: u64, turns: u32) -> Ran {
     let mut trial = Trial::begin(params, seed);
-    while trial.ran.turns < turns && trial.ran.rounds < CAP {
+    while trial.ran.turns < turns && trial.ran.looks < CAP {
         let claims = trial.review(Model::Claude);
         if claims.is_empty() {
             return trial.end(true);
@@ -42,7 +42,7 @@ pub fn naive(params: &Params, seed: u64, turns: u32) -> Ran {
 pub fn original(params: &Params, seed: u64) -> Ran {
     let mut trial = Trial::begin(params, seed);
     let mut reworks = 0;
-    while trial.ran.rounds < CAP {
+    while trial.ran.looks < CAP {
         trial.converge();
         let mut grave = trial.review(Model::Codex);
         grave.retain(|claim| trial.is_grave(claim));
@@ -81,8 +81,8 @@ impl<'a> Trial<'a> {
     /// The original's loop of one producer and one critic.
     fn converge(&mut self) {
         let mut clean = 0;
-        while self.ran.rounds < CAP {
-            let gated = self.ran.rounds + 1 >= SEVERITY_GATE;
+        while self.ran.looks < CAP {
+            let gated = self.ran.looks + 1 >= SEVERITY_GATE;
             let mut claims = self.review(Model::Claude);
             claims.retain(|claim| !gated || self.is_grave(claim));
             clean = if claims.is_empty() { clean + 1 } else { 0 };
@@ -97,7 +97,7 @@ impl<'a> Trial<'a> {
     /// One review: a look, the checks, and the answers to the last claims.
     fn review(&mut self, model: Model) -> Vec<Claim> {
         self.ran.turns += 1;
-        self.ran.rounds += 1;
+        self.ran.looks += 1;
         let past = Past { settled: &self.settled, mended: &self.mended };
         let looked = look(&mut self.code, self.params, &mut self.dice, model, past);
         let Some(mut claims) = looked else { return Vec::new() };
@@ -114,7 +114,7 @@ impl<'a> Trial<'a> {
         claims.sort_by_key(|claim| claim.subject);
         claims.dedup_by_key(|claim| claim.subject);
         let minor = !claims.is_empty() && claims.iter().all(|claim| !self.is_grave(claim));
-        self.ran.minor_rounds += u32::from(minor);
+        self.ran.minor_looks += u32::from(minor);
         claims
     }
 

@@ -31,7 +31,7 @@ pub fn measure(params: &Params, seeds: u64) -> Lab {
     let all = run(params, seeds);
     let column = |of: fn(&Five) -> Ran| Summary::of(&all.iter().map(of).collect::<Vec<_>>());
     let apart: Vec<_> = all.iter().map(|five| f64::from(five.ours.left) - f64::from(five.cut.left)).collect();
-    let hard: Vec<_> = all.iter().filter(|five| five.naive.rounds > HARD).map(|five| five.ours.rounds).collect();
+    let hard: Vec<_> = all.iter().filter(|five| five.naive.looks > HARD).map(|five| five.ours.looks).collect();
     Lab {
         seeds,
         single: column(|five| five.single),

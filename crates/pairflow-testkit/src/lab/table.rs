@@ -14,7 +14,7 @@ pub fn render(lab: &Lab) -> String {
         ("pairflow, strict", &lab.ours),
     ];
     let mut text = String::from(
-        "| | rounds: median, p90, worst | P0/P1 left (mean ± 95 %) | runs with any left | agent turns: median, p90 | \
+        "| | looks: median, p90, worst | P0/P1 left (mean ± 95 %) | runs with any left | agent turns: median, p90 | \
          human questions: median, p90 | ended by its rules | with a failing check |\n|---|---|---|---|---|---|---|---|\n",
     );
     for (name, summary) in columns {
@@ -23,16 +23,16 @@ pub fn render(lab: &Lab) -> String {
     if let Some(hard) = lab.hard {
         let _ = writeln!(
             text,
-            "\nOn the tasks on which the naive loop needs more than 10 rounds, ours needs {}.",
+            "\nOn the tasks on which the naive loop needs more than 10 looks, ours needs {}.",
             three(hard)
         );
     }
     let _ = writeln!(
         text,
         "Reviews with minor findings only: naive {:.0} %, original {:.0} %, ours {:.0} %.",
-        lab.naive.minor_rounds * 100.0,
-        lab.original.minor_rounds * 100.0,
-        lab.ours.minor_rounds * 100.0
+        lab.naive.minor_looks * 100.0,
+        lab.original.minor_looks * 100.0,
+        lab.ours.minor_looks * 100.0
     );
     let [none, one, two, more] = lab.ours.asked.map(|share| share * 100.0);
     let _ = writeln!(
@@ -61,7 +61,7 @@ pub fn render_gates(gates: &[Gate]) -> String {
 /// What each figure is worth.
 pub fn render_sensitivity(base: &Lab, tried: &[Tried]) -> String {
     let mut text = String::from(
-        "| figure | x | rounds: median, p90, worst | naive p90 | P0/P1 left | less naive's at equal turns | \
+        "| figure | x | looks: median, p90, worst | naive p90 | P0/P1 left | less naive's at equal turns | \
          questions: median, p90 |\n|---|---|---|---|---|---|---|\n",
     );
     let mut line = |name: &str, factor: f64, lab: &Lab| {
@@ -69,8 +69,8 @@ pub fn render_sensitivity(base: &Lab, tried: &[Tried]) -> String {
         let _ = writeln!(
             text,
             "| {name} | {factor} | {} | {} | {:.3} | {:+.3} ± {:.3} | {}, {} |",
-            three(ours.rounds),
-            lab.naive.rounds.p90,
+            three(ours.looks),
+            lab.naive.looks.p90,
             ours.left.mean,
             lab.difference.mean,
             lab.difference.half,
@@ -87,7 +87,7 @@ fn row(text: &mut String, name: &str, of: &Summary, seeds: u64) {
     let _ = writeln!(
         text,
         "| {name} | {} | {:.3} ± {:.3} | {:.1} % | {}, {} | {}, {} | {:.1} % | {:.1} % |",
-        three(of.rounds),
+        three(of.looks),
         of.left.mean,
         of.left.half,
         of.any_left * 100.0,

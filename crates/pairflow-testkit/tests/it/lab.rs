@@ -37,12 +37,12 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn work_without_defects_and_critics_without_fancies_converge_in_two_rounds() {
+fn work_without_defects_and_critics_without_fancies_converge_after_two_looks() {
     for seed in 0..5 {
         let ran = ours(&perfect(), seed);
-        assert_eq!((ran.rounds, ran.turns, ran.questions, ran.left), (2, 3, 0, 0));
-        assert_eq!(naive(&perfect(), seed, u32::MAX).rounds, 1);
-        assert_eq!(single(&perfect(), seed).rounds, 0);
+        assert_eq!((ran.looks, ran.turns, ran.questions, ran.left), (2, 3, 0, 0));
+        assert_eq!(naive(&perfect(), seed, u32::MAX).looks, 1);
+        assert_eq!(single(&perfect(), seed).looks, 0);
     }
 }
 
@@ -94,7 +94,7 @@ fn the_naive_loop_at_equal_turns_is_the_beginning_of_the_naive_loop() {
     let params = Params::default();
     for seed in 0..40 {
         let (whole, cut) = (naive(&params, seed, u32::MAX), naive(&params, seed, 3));
-        assert!(cut.turns <= 3 && cut.rounds <= whole.rounds);
+        assert!(cut.turns <= 3 && cut.looks <= whole.looks);
         assert_eq!(naive(&params, seed, whole.turns), whole);
     }
 }
@@ -108,7 +108,7 @@ fn nothing_is_accepted_unreviewed_or_with_a_failing_check() {
 
 /// A table in which every promise holds.
 fn good() -> Lab {
-    let runs = |rounds, left| Summary::of(&vec![Ran { rounds, left, converged: true, ..Ran::default() }; 10]);
+    let runs = |looks, left| Summary::of(&vec![Ran { looks, left, converged: true, ..Ran::default() }; 10]);
     Lab {
         seeds: 10,
         single: runs(0, 1),

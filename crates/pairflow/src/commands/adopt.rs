@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{StateName, Unit};
 use pairflow_core::findings::Shown as Shows;
 use pairflow_core::ids::BubbleId;
-use pairflow_core::rules::{DriverKind, Permissions};
+use pairflow_core::rules::{DriverKind, Permissions, Rules};
 use pairflow_core::safe::revealed;
 use pairflow_core::view::title;
 use pairflow_engine::engine::Bubble;
@@ -210,7 +210,7 @@ fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
 /// Lists the commands of a bubble's configuration, each as it would be run.
 fn would_run(unit: &Unit) -> Vec<String> {
     let rules = &unit.rules;
-    let mut lines = Vec::new();
+    let mut lines = unusual_policy(rules);
     lines.extend(rules.setup.iter().map(|command| format!("Setup runs: {command}")));
     lines.extend(rules.checks.iter().map(|check| format!("Check {} runs: {}", check.name, check.command)));
     for agent in rules.agents.all() {
@@ -238,6 +238,12 @@ fn would_run(unit: &Unit) -> Vec<String> {
     lines
 }
 
+/// No configuration key sets the policy, so one that is not the usual comes from the log alone.
+fn unusual_policy(rules: &Rules) -> Vec<String> {
+    let (policy, usual) = (&rules.policy, Rules::default().policy);
+    if *policy == usual { Vec::new() } else { vec![format!("Policy: {policy}, not the usual {usual}")] }
+}
+
 fn tell(id: &BubbleId, unit: &Unit, moved: bool, out: &mut Out) -> Result<(), CommandError> {
     if moved {
         let worktree = if unit.evidence.workspace.is_some() { ", with its worktree" } else { "" };
@@ -253,4 +259,19 @@ fn tell(id: &BubbleId, unit: &Unit, moved: bool, out: &mut Out) -> Result<(), Co
         out.next(format_args!("pairflow start {id}"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_shown_if_it_is_not_the_usual_one() {
+        let mut unit = Unit::new("b1".parse().unwrap());
+        let about =
+            |unit: &Unit| would_run(unit).into_iter().filter(|line| line.starts_with("Policy")).collect::<Vec<_>>();
+        assert_eq!(about(&unit), [""; 0]);
+        unit.rules.policy = "single".to_owned();
+        assert_eq!(about(&unit), ["Policy: single, not the usual strict"]);
+    }
 }

@@ -2,6 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::counted::counted;
+use pairflow_core::facts::Certificate;
 use pairflow_core::safe::safe_line;
 use pairflow_engine::verbs::{Answer, VerifyReport, verify};
 
@@ -86,18 +87,56 @@ fn verdict(report: &VerifyReport) -> String {
         }
         (Answer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
         (Answer::Holds, Some(certificate)) => {
-            let by: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
-            let tree = certificate.tree.short();
-            let how = if by.is_empty() {
-                "was accepted by a person at a tie-break, without a clean review".to_owned()
-            } else {
-                format!("was accepted, reviewed by {}", by.join(" and "))
-            };
+            let (tree, how) = (certificate.tree.short(), accepted(certificate));
             let waived = match &certificate.waived[..] {
                 [] => String::new(),
                 waived => format!("; the person did without: {}", safe_line(&waived.join(", "), 400)),
             };
             format!("Everything holds in {lines} of bubble {id}: tree {tree} {how}{waived}.")
         }
+    }
+}
+
+/// Who accepted the work, and who had reviewed it by then.
+fn accepted(certificate: &Certificate) -> String {
+    let by: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
+    let by = by.join(" and ");
+    match (certificate.by_person(), by.is_empty()) {
+        (true, true) => "was accepted by a person at a tie-break, without a clean review".to_owned(),
+        (true, false) => format!("was accepted by a person at a tie-break, reviewed by {by}"),
+        (false, true) => {
+            format!("was accepted under the policy {}, without a review", safe_line(&certificate.policy, 60))
+        }
+        (false, false) => format!("was accepted, reviewed by {by}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How work was accepted that these agents had reviewed clean, and for which a person did without this.
+    fn told(reviewers: &[&str], waived: &[&str]) -> String {
+        let review = |agent: &&str| serde_json::json!({"agent": agent, "round": 1, "own_work": false});
+        let certificate = serde_json::json!({
+            "policy": "single",
+            "policy_version": 1,
+            "max_rounds": 8,
+            "tree": "aaaa",
+            "reviews": reviewers.iter().map(review).collect::<Vec<_>>(),
+            "checks": [],
+            "open": [],
+            "round_role_history": [],
+            "waived": waived,
+        });
+        accepted(&serde_json::from_value(certificate).unwrap())
+    }
+
+    #[test]
+    fn a_person_is_named_where_a_person_accepted_and_nowhere_else() {
+        assert_eq!(told(&["claude", "codex"], &[]), "was accepted, reviewed by claude and codex");
+        assert_eq!(told(&[], &[]), "was accepted under the policy single, without a review");
+        assert_eq!(told(&["claude"], &["F1"]), "was accepted by a person at a tie-break, reviewed by claude");
+        assert_eq!(told(&[], &["F1"]), "was accepted by a person at a tie-break, without a clean review");
     }
 }

@@ -137,7 +137,7 @@ fn settled_findings(page: &mut Page, unit: &Unit) {
         return;
     }
     page.section("Settled findings");
-    page.line("Closed in earlier rounds. `--reopen F1` opens one again that came back, unless a person waived it.");
+    page.line("Closed by earlier reviews. `--reopen F1` opens one again that came back, unless a person waived it.");
     page.line("");
     page.items(rows.iter().rev().take(SETTLED).rev().map(|row| parts::digest(row)));
     let more = rows.len().saturating_sub(SETTLED);

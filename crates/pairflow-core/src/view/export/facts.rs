@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::bubble::{Stage, Unit};
+use crate::bubble::Unit;
 use crate::facts::Receipt;
 use crate::facts::Seat;
 use crate::facts::{Answers, Finding};
@@ -197,7 +197,7 @@ impl Facts {
                 self.receipts.push(Ran { seq, round, finding: Some(*finding), receipt: receipt.clone() });
             }
             Evidence::Snapshot { snapshot } => {
-                let round = round_of(self.unit());
+                let round = self.unit().recorded_round();
                 let Some(from) = self.unit().tree().cloned() else { return };
                 let to = snapshot.tree.clone();
                 match self.rounds.list.back_mut() {
@@ -257,12 +257,4 @@ fn handed(before: &Unit, envelope: &Envelope) -> Option<Handed> {
         }
         _ => return None,
     })
-}
-
-/// The round in which the work was done that is being recorded now.
-fn round_of(unit: &Unit) -> u32 {
-    match unit.phase.turn().map(|turn| &turn.stage) {
-        Some(Stage::Closing(handover)) => handover.round,
-        _ => unit.rounds.round,
-    }
 }

@@ -1,8 +1,8 @@
 //! Configuration as a person meets it: files and flags in, rules or located mistakes out.
 
 use pairflow_core::config::{
-    CUSTOM_KEYS, ConfigErrors, KEYS, Layer, Layers, Origin, Place, Resolved, Set, Setting, Source, Subject, changes,
-    render_bubble_toml, resolve,
+    CUSTOM_KEYS, ConfigErrors, KEYS, Layer, Layers, Origin, Place, Resolved, Set, Setting, Source, Subject, Until,
+    changes, changes_until, render_bubble_toml, resolve,
 };
 use pairflow_core::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, Permissions, WorkMode};
 use proptest::prelude::*;
@@ -221,6 +221,19 @@ fn every_key_is_explained_with_its_line() {
         serde_json::to_value(&rows[9]).unwrap(),
         json!({"key": "max_rounds", "value": 3, "source": "bubble.toml:10"})
     );
+}
+
+#[test]
+fn how_long_a_key_can_change_is_looked_up_in_both_tables() {
+    for key in KEYS {
+        assert_eq!(changes_until(key.name), key.until, "{}", key.name);
+    }
+    for key in CUSTOM_KEYS {
+        assert_eq!(changes_until(&format!("agent.gemini.{}", key.name)), key.until, "{}", key.name);
+    }
+    for unknown in ["nothing", "agent.gemini", "agent.gemini.nothing", "agent.gemini.max_rounds", "command"] {
+        assert_eq!(changes_until(unknown), Until::Creation, "{unknown}");
+    }
 }
 
 #[test]

@@ -69,3 +69,9 @@ fn people_read_a_criterion_without_the_field_that_programs_look_at() {
     let wanted = json!("the reviewer role has not alternated yet (round_role_history)");
     assert!(programs.as_array().unwrap().contains(&wanted), "{programs}");
 }
+
+#[test]
+fn work_that_was_accepted_without_a_review_says_so() {
+    let play = play("given policy single\nstart\ncodex edits a.rs\ncodex: pass");
+    assert_eq!(inbox(&play.unit)[0].question, "1 file +1 -0, reviewed by nobody: approve?");
+}

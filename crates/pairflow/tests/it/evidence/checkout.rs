@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_testkit::home::Home;
 use pairflow_testkit::swap::swap;
+use pairflow_testkit::wait::wait_until;
 use serde_json::{Value, json};
 
 use crate::evidence::findings::{findings, review};
@@ -79,13 +80,33 @@ fn checks_see_the_tree_alone_and_their_caches_stay() {
 }
 
 #[test]
+fn a_check_reads_the_recorded_tree_and_not_what_the_worktree_holds_by_then() {
+    let home = home();
+    let (begun, go) = (home.root().join("begun"), home.root().join("go"));
+    let held = format!("touch '{}'; until test -e '{}'; do sleep 0.02; done", begun.display(), go.display());
+    let test = format!("test ! -e done.txt || {{ {held}; cat done.txt; git rev-parse 'HEAD^{{tree}}'; pwd; }}");
+    first_cut(&home, &["--test", &test]);
+    wait_until("the check is running", || begun.exists());
+    let codex = home.agent("b1", "codex");
+    codex.write("done.txt", "written while the check ran\n");
+    std::fs::write(&go, "").unwrap();
+    wait_until("the check has ended", || receipts(&home, "b1").len() > 1);
+    let receipt = &receipts(&home, "b1")[1];
+    let recorded = receipt["tree"].as_str().unwrap();
+    let place = checkout(&codex.worktree);
+    let said = format!("done\n{recorded}\n{}", place.display());
+    assert_eq!((receipt["tail"].as_str().unwrap().trim_end(), &receipt["place"]), (&said[..], &json!("checkout")));
+    assert_eq!(home.git(&["show", &format!("{recorded}:done.txt")]), "done");
+}
+
+#[test]
 fn the_checkout_of_a_finished_bubble_is_removed() {
     let home = home();
     let (codex, _) = ready(&home, "b1");
     assert!(checkout(&codex.worktree).is_dir());
     home.pairflow(&["ok", "b1", "--yes"]).ok();
     home.wait_for_state("b1", "DONE");
-    pairflow_testkit::wait::wait_until("the checkout is gone", || !checkout(&codex.worktree).exists());
+    wait_until("the checkout is gone", || !checkout(&codex.worktree).exists());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Every key of a bubble's configuration, by what it changes in the running product.
 
+use std::path::Path;
+
 use pairflow_testkit::home::{Home, write_program};
 use serde_json::json;
 
@@ -281,6 +283,41 @@ fn how_the_commands_were_confirmed_is_on_the_log() {
     assert_eq!(lines(&home, "b1")[0]["payload"]["rules"]["checks"][0]["command"], "make test");
     assert_eq!(confirmed("b2", &["--test", "true"]), "explicit");
     assert_eq!(confirmed("b3", &["--no-tests", "--manual-check", "look at it"]), "no_tests");
+}
+
+#[test]
+fn scripted_agents_do_what_the_configured_script_says() {
+    let home = home();
+    let script = home.root().join("agents.yaml");
+    let steps = "- write: {path: done.txt, text: from the script}\n      - pass: {summary: first cut}";
+    std::fs::write(&script, format!("agents:\n  codex:\n    - {steps}\n  claude:\n    - - misbehave: hang\n")).unwrap();
+    home.configure(&format!("script = \"{}\"\n", script.display()));
+    created(&home, "b1", &["--driver", "script"]);
+    home.pairflow(&["start", "b1"]).ok();
+    let status = home.wait_for_turn("b1", "claude");
+    let worktree = Path::new(status["worktree"].as_str().unwrap());
+    assert_eq!(std::fs::read_to_string(worktree.join("done.txt")).unwrap(), "from the script");
+    assert_eq!(lines_of(&home, "b1", "PASS")[0]["payload"]["summary"], "first cut");
+}
+
+#[test]
+fn what_has_to_be_tried_by_hand_is_told_to_the_agents_and_to_the_person() {
+    let home = home();
+    configured(&home, "manual_checks = [\"open the page and log in\"]\n");
+    home.configure("no_tests = true\n");
+    home.pairflow(&["create", "--id", "b1", "--task", TASK]).ok();
+    let (codex, claude) = joined(&home, "b1");
+    codex.pairflow(&["brief"]).ok().says("open the page and log in");
+    codex.write("done.txt", "done\n");
+    codex.pairflow(&["pass", "--summary", "x"]).ok();
+    home.wait_for_turn("b1", "claude");
+    claude.pairflow(&["brief"]).ok().says("open the page and log in");
+    claude.pairflow(&["pass", "--summary", "fine", "--no-findings"]).ok();
+    home.wait_for_turn("b1", "codex");
+    codex.converged("done").ok();
+    home.pairflow(&["status", "b1"]).ok().says("by hand: open the page and log in");
+    let package = std::fs::read_to_string(dir(&home, "b1").join("artifacts/done-package.md")).unwrap();
+    assert!(package.contains("by hand: open the page and log in"), "{package}");
 }
 
 #[test]
