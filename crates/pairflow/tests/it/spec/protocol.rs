@@ -101,7 +101,7 @@ fn each_command_writes_the_envelope_of_its_type() {
     assert_eq!((&review["payload"]["findings"], &review["payload"]["pass_intent"]), (&findings, &json!("fix_request")));
     assert_eq!(public[6]["payload"]["findings"], json!([]));
     assert_eq!((claim["sender"].as_str(), &claim["payload"]["summary"]), (Some("codex"), &json!("nothing left")));
-    assert_eq!(route(request), ("orchestrator", "human", 3));
+    assert_eq!(route(request), ("orchestrator", "human", 2));
     assert_eq!((&decision["sender"], &decision["payload"]["decision"]), (&json!("human"), &json!("approve")));
     assert_eq!(decision["payload"]["tree"], request["payload"]["tree"]);
     holds_the_final_bundle(&home, done);

@@ -244,7 +244,9 @@ fn nothing_of_one_bubble_is_found_in_another() {
         home.pairflow(&["reply", id, "--message", &format!("answer to {id}")]).ok();
     }
     for id in ids {
-        home.wait_for(id, |status| status["round"] == 2);
+        home.wait_for(id, |status| {
+            status["looks_used"] == 1 && status["active_role"] == "reviewer" && status["active_agent"] == "codex"
+        });
     }
     home.pairflow(&["supervisor", "stop"]).ok();
     for id in ids {

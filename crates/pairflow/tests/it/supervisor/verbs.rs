@@ -98,7 +98,7 @@ fn scripted_agents_play_a_bubble_to_the_package() {
     let agents = script(&home, AGENTS);
     home.pairflow(&["start", "b1", "--driver", "script", "--script", &agents]).ok();
     let status = home.wait_for_state("b1", "READY_FOR_APPROVAL");
-    assert_eq!(status["round"], 3);
+    assert_eq!(status["round"], 2);
     home.pairflow(&["approve", "b1", "--yes"]).ok();
     home.pairflow(&["commit", "b1", "--yes"]).ok();
     assert_eq!(home.git(&["show", "bubble/b1:done.txt"]), "done");
