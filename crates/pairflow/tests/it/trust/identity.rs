@@ -32,7 +32,7 @@ fn verbs_need_no_id(kind: Kind) {
     cast.wait_for_review("b1", "claude", 1);
     // Who is next after a review is known once it is judged.
     claude.pairflow(&["pass", "--summary", "read it", "--no-findings"]).ok().says("in bubble b1");
-    cast.wait_for_review("b1", "codex", 2);
+    cast.wait_for_review("b1", "codex", 1);
     codex.pairflow(&["converged", "--summary", "done"]).ends(1).says("b1");
     let senders = |kind: &str, bubble: &str| -> Vec<Value> {
         lines_of(home, bubble, kind).iter().map(|record| record["sender"].clone()).collect()
