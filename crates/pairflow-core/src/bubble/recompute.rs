@@ -61,8 +61,13 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
             };
             recomputed.push(Recomputed { seq, stand });
         }
-        let opens = matches!(envelope.event.body, Body::Lifecycle(Lifecycle::TurnOpened { seat: Seat::Critic, .. }));
-        if opens && verdict_on_work(&unit).is_some_and(|verdict| policy::recorded(&verdict).is_some()) {
+        // Work is judged before a reviewer gets it, and before it is accepted.
+        let goes_on = match &envelope.event.body {
+            Body::Lifecycle(Lifecycle::TurnOpened { seat, .. }) => *seat == Seat::Critic,
+            Body::Convergence(_) => envelope.event.sender == Party::Orchestrator,
+            _ => false,
+        };
+        if goes_on && verdict_on_work(&unit).is_some_and(|verdict| policy::recorded(&verdict).is_some()) {
             recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
         }
         owed = owed.or_else(|| expected(&unit, &envelope.event.body));

@@ -5,7 +5,7 @@ use pairflow_core::bubble::{Unfounded, VerdictStand, recompute, recompute_verdic
 use pairflow_core::facts::{Certificate, CleanReview};
 use pairflow_core::facts::{Outcome, Place};
 use pairflow_core::ids::AgentId;
-use pairflow_core::log::{Body, Evidence, Judged, Next, Verdict};
+use pairflow_core::log::{Body, Envelope, Evidence, Judged, Next, Verdict};
 use pairflow_testkit::script::{Play, broken, check, play};
 
 #[test]
@@ -192,4 +192,13 @@ fn a_certificate_of_another_version_of_the_rules_is_not_recomputed() {
     }
     let other = Unfounded::NotRecomputed { policy: "strict".to_owned(), version: 9 };
     assert_eq!(recompute(&play.unit.id, &play.log), Some(Err(other)));
+}
+
+#[test]
+fn a_missing_verdict_on_work_that_was_merged_and_accepted_is_found() {
+    let mut play = play(ACCEPTED);
+    let is_last = |one: &Envelope| matches!(&one.event.body, Body::Verdict(verdict) if verdict.on == Judged::Work);
+    let at = play.log.iter().rposition(is_last).unwrap();
+    play.log.remove(at);
+    assert!(verdicts(&play, |_| {}).contains(&VerdictStand::Missing));
 }
