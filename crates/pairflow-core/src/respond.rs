@@ -3,7 +3,7 @@
 //! The machine says what happened and what is to be rendered; the package is made here, outside of it, and its hash goes
 //! back to the machine, all in one append.
 
-use crate::bubble::{Artifact, Command, Decided, Package, Refusal, Unit, decide, evolve, follow, to_package};
+use crate::bubble::{Artifact, BubbleState, Command, Decided, Package, Refusal, decide, evolve, follow, to_package};
 use crate::hash::sha256;
 use crate::log::{Envelope, Event};
 use crate::time::Moment;
@@ -13,12 +13,12 @@ use crate::view::package;
 const MOST_STEPS: usize = 32;
 
 /// Says everything that `command` leads to.
-pub fn handle(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
-    let mut all = decide(unit, command, now)?;
+pub fn handle(state: &BubbleState, command: &Command, now: Moment) -> Result<Decided, Refusal> {
+    let mut all = decide(state, command, now)?;
     if all.events.is_empty() {
         return Ok(all);
     }
-    let mut after = advanced(unit.clone(), &all.events, now);
+    let mut after = advanced(state.clone(), &all.events, now);
     for _ in 0..MOST_STEPS {
         let step = match follow(&after) {
             Some(event) => Decided { events: vec![event], artifacts: Vec::new() },
@@ -35,23 +35,23 @@ pub fn handle(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Re
 }
 
 /// Renders the package of work that has been accepted, and asks the machine what its hash leads to.
-fn packaged(unit: &Unit, now: Moment) -> Result<Option<Decided>, Refusal> {
-    let Some(certificate) = to_package(unit) else { return Ok(None) };
-    let message = package::commit_message(unit);
-    let text = package::render(unit, certificate, &message);
+fn packaged(state: &BubbleState, now: Moment) -> Result<Option<Decided>, Refusal> {
+    let Some(certificate) = to_package(state) else { return Ok(None) };
+    let message = package::commit_message(state);
+    let text = package::render(state, certificate, &message);
     let (name, sha256) = (package::NAME.to_owned(), sha256(text.as_bytes()));
     let rendered = Command::Packaged { package: Package { name: name.clone(), commit_message: message, sha256 } };
-    let mut step = decide(unit, &rendered, now)?;
+    let mut step = decide(state, &rendered, now)?;
     step.artifacts.push(Artifact { name, bytes: text.into_bytes() });
     Ok(Some(step))
 }
 
 /// The state after `events`, had they been recorded now.
-fn advanced(unit: Unit, events: &[Event], now: Moment) -> Unit {
-    events.iter().fold(unit, |unit, event| {
+fn advanced(state: BubbleState, events: &[Event], now: Moment) -> BubbleState {
+    events.iter().fold(state, |state, event| {
         // Names are given when the facts are recorded; here they only have to differ from one another and from recorded ones.
-        let seq = u64::MAX - unit.gate.questions.len() as u64;
-        let (id, bubble_id) = (Envelope::name(seq, now), unit.id.clone());
-        evolve(unit, &Envelope { seq, id, at: now, bubble_id, more: 0, event: event.clone() })
+        let seq = u64::MAX - state.gate.questions.len() as u64;
+        let (id, bubble_id) = (Envelope::name(seq, now), state.id.clone());
+        evolve(state, &Envelope { seq, id, at: now, bubble_id, more: 0, event: event.clone() })
     })
 }

@@ -37,7 +37,7 @@ pub struct Rules {
     /// How long one turn may take, however busy its agent is.
     #[serde(default = "an_hour")]
     pub max_turn_minutes: u32,
-    /// Whether a critic starts with a clean context.
+    /// Whether a reviewer starts with a clean context.
     pub reviewer_context_mode: ContextMode,
     /// How agents are run.
     pub driver: DriverKind,
@@ -97,9 +97,9 @@ fn an_hour() -> u32 {
 /// The agents of the two seats.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agents {
-    /// Starts as producer.
+    /// Starts as implementer.
     pub implementer: AgentId,
-    /// Starts as critic.
+    /// Starts as reviewer.
     pub reviewer: AgentId,
     /// Takes the second review, if there is a third agent; the seats then stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -238,7 +238,7 @@ pub enum ChecksIn {
     Worktree,
 }
 
-/// Whether a critic starts with a clean context.
+/// Whether a reviewer starts with a clean context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextMode {

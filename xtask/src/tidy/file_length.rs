@@ -1,4 +1,4 @@
-//! A Rust file has at most 600 lines; its unit tests and whole files of tests do not count.
+//! A Rust file has at most 600 lines; its state tests and whole files of tests do not count.
 
 use super::tree::{File, Problem, Rust, Tree};
 

@@ -1,7 +1,7 @@
 //! The core has no I/O, clock, environment, threads or randomness.
 //!
 //! Clippy forbids the same by type and method (crates/pairflow-core/clippy.toml); this rule also sees what is only
-//! named, and code behind a `cfg` that clippy did not build. Unit tests of the core are free.
+//! named, and code behind a `cfg` that clippy did not build. BubbleState tests of the core are free.
 
 use super::tokens::PathUse;
 use super::tree::{File, Problem, Rust, Tree};

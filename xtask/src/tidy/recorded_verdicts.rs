@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_fold_in_a_rule_is_reported() {
-        let text = "use crate::bubble::{Unit,\nevolve};\nfn f() {\nadvance(&mut unit, &one);\nlog.fold(unit, evolve);\n}\n\
+        let text = "use crate::bubble::{BubbleState,\nevolve};\nfn f() {\nadvance(&mut state, &one);\nlog.fold(state, evolve);\n}\n\
                     #[cfg(test)]\nmod tests { fn g() { evolve(); } }\n";
         assert_eq!(lines("bubble/work.rs", text), [2, 4, 5]);
         for free in ["bubble/evolve/fold.rs", "bubble/recompute.rs", "bubble/mod.rs", "view/status.rs"] {

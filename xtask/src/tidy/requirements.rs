@@ -161,10 +161,10 @@ mod tests {
     use super::*;
 
     fn tree(table: &str) -> Tree {
-        let unit = "//! A.\nmod tests { #[test]\nfn opens() {}\n#[test]\nfn closes() {} fn idle() {} }";
+        let state = "//! A.\nmod tests { #[test]\nfn opens() {}\n#[test]\nfn closes() {} fn idle() {} }";
         Tree::of(&[
-            ("crates/pairflow-core/src/unit/seat.rs", unit),
-            ("crates/pairflow-core/src/unit/mod.rs", unit),
+            ("crates/pairflow-core/src/state/seat.rs", state),
+            ("crates/pairflow-core/src/state/mod.rs", state),
             ("crates/pairflow/tests/it/demo.rs", "//! A.\n#[test]\nfn runs() {}"),
             ("docs/requirements.toml", table),
         ])
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn rows_whose_tests_exist_pass_and_are_counted() {
-        let rows = "S001-001 = [\"pairflow-core unit::seat::tests::opens\", \"pairflow demo::runs\"]\n\
+        let rows = "S001-001 = [\"pairflow-core state::seat::tests::opens\", \"pairflow demo::runs\"]\n\
                     S001-002 = [\"pairflow runs\", \"pairflow-core seat::tests::closes\", \"pairflow runs\"]\n";
         assert_eq!(sentences(rows), [""; 0]);
         assert_eq!(count(&tree(&format!("[a]\n{rows}"))), "requirements: 2 rows, 4 tests");
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_name_that_two_tests_bear_needs_its_path() {
         let found = sentences("S001-001 = [\"pairflow-core opens\"]\n");
-        assert!(found[0].ends_with("or `unit::tests::opens`; write more of its path"), "{found:?}");
+        assert!(found[0].ends_with("or `state::tests::opens`; write more of its path"), "{found:?}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn misbehave(turn: &Turn<'_>, how: &Misbehaviour, out: &mut dyn io::W
         Misbehaviour::SwitchBranch => turn.run("git checkout -q -B elsewhere", out)?,
         Misbehaviour::Detach => turn.run("git checkout -q --detach", out)?,
         Misbehaviour::CommitSelf => turn.run(COMMIT, out)?,
-        Misbehaviour::EditAsCritic(path) => turn.append(path, "edited by the reviewer\n")?,
+        Misbehaviour::EditAsReviewer(path) => turn.append(path, "edited by the reviewer\n")?,
         Misbehaviour::HumanVerb => human_verb(turn, out)?,
         Misbehaviour::ForgeLine => forge_line(turn, out)?,
     }

@@ -180,8 +180,8 @@ pub enum Misbehaviour {
     Detach,
     /// Commits by itself.
     CommitSelf,
-    /// Changes a file, which a critic must not.
-    EditAsCritic(InnerPath),
+    /// Changes a file, which a reviewer must not.
+    EditAsReviewer(InnerPath),
     /// Calls `pairflow approve`.
     HumanVerb,
     /// Writes a line into the transcript.

@@ -283,14 +283,14 @@ fn an_agent_can_leave_its_branch_and_commit_by_itself() {
 }
 
 #[test]
-fn an_agent_can_edit_as_critic_and_reach_for_what_is_not_its_own() {
+fn an_agent_can_edit_as_reviewer_and_reach_for_what_is_not_its_own() {
     let stage = Stage::new();
     let bubble = stage.at(".pairflow/bubbles/b1");
     fs::create_dir_all(&bubble).unwrap();
     fs::write(bubble.join("transcript.ndjson"), "").unwrap();
     stage.refuse_with("77");
     let (code, out) =
-        stage.play("- misbehave: {edit_as_critic: src/a.rs}\n- misbehave: human_verb\n- misbehave: forge_line");
+        stage.play("- misbehave: {edit_as_reviewer: src/a.rs}\n- misbehave: human_verb\n- misbehave: forge_line");
     assert_eq!(code, 0, "{out}");
     assert_eq!(stage.file("src/a.rs"), "edited by the reviewer\n");
     assert_eq!(stage.calls(), ["approve"]);
@@ -335,7 +335,7 @@ fn turn_start(stage: &Stage) -> TurnStart {
         bubble_id: "b1".parse().unwrap(),
         repo: stage.at("repo"),
         agent: "codex".parse().unwrap(),
-        seat: Seat::Producer,
+        seat: Seat::Implementer,
         turn: 5,
         nth: 3,
         worktree: stage.worktree(),

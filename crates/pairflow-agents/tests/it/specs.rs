@@ -42,7 +42,7 @@ impl Bench {
             bubble_id: "fix-it".parse().unwrap(),
             repo: "/home/ada/repo".into(),
             agent: agent.parse().unwrap(),
-            seat: Seat::Critic,
+            seat: Seat::Reviewer,
             worktree: "/home/ada/work/fix-it".into(),
             runtime_dir: self.path("runtime"),
             artifacts: "/home/ada/repo/.pairflow/bubbles/fix-it/artifacts".into(),

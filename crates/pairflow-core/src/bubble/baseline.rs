@@ -1,14 +1,14 @@
 //! The checks on the base, before there is any work: what fails there is told to the person, not to an agent.
 
 use crate::bubble::questions::question_of_checks;
-use crate::bubble::{Unit, missing_checks};
+use crate::bubble::{BubbleState, missing_checks};
 use crate::facts::{Outcome, Receipt};
 use crate::log::{Event, QuestionKind};
 use crate::policy::quoted;
 use crate::progress::CheckState;
 use crate::rules::Check;
 
-impl Unit {
+impl BubbleState {
     /// Whether the newest tree is the base as it is: nobody has worked on it yet.
     pub fn is_untouched(&self) -> bool {
         let base = self.evidence.workspace.as_ref().map(|workspace| &workspace.base_tree);
@@ -34,7 +34,7 @@ impl Unit {
 }
 
 /// The one question about all checks that do not pass on the base, once all of them have run there.
-pub(super) fn question(after: &Unit) -> Option<Event> {
+pub(super) fn question(after: &BubbleState) -> Option<Event> {
     let asked = after.gate.questions.iter().any(|open| open.kind == QuestionKind::Baseline);
     let known = |receipt: &&Receipt| after.evidence.known_failures.contains(&receipt.check);
     let failing: Vec<_> = after.failing_on_base().filter(|receipt| !known(receipt)).collect();

@@ -1,6 +1,6 @@
 //! What can be asked of a bubble: by an agent, a person, the clock, or the result of an effect.
 
-use crate::bubble::{Caller, Unit};
+use crate::bubble::{BubbleState, Caller};
 use crate::facts::Seat;
 use crate::facts::{Answers, Explanation, Finding, Step};
 use crate::facts::{Receipt, Snapshot};
@@ -335,9 +335,9 @@ pub struct PassCommand {
     pub steps: Vec<Step>,
     /// What the implementer of a document could not resolve in its dry run.
     pub blockers: Vec<String>,
-    /// Whether the critic wants the person to decide before the loop goes on.
+    /// Whether the reviewer wants the person to decide before the loop goes on.
     pub discuss: bool,
-    /// Whether the critic says in so many words that the work has to change, so that its review cannot be a clean one.
+    /// Whether the reviewer says in so many words that the work has to change, so that its review cannot be a clean one.
     pub insists: bool,
     /// The slices of a long change that were read.
     pub reviewed: Vec<u32>,
@@ -372,7 +372,7 @@ impl PassCommand {
         }
     }
 
-    /// Returns what it files: a critic's findings, or a producer's blockers.
+    /// Returns what it files: a reviewer's findings, or an implementer's blockers.
     pub fn filed(&self) -> Option<Vec<Finding>> {
         match self.blockers.as_slice() {
             [] => self.findings.clone(),
@@ -450,10 +450,10 @@ impl Command {
     }
 
     /// Returns who is told what became of the command.
-    pub fn caller(&self, unit: &Unit) -> Caller {
+    pub fn caller(&self, state: &BubbleState) -> Caller {
         let Some(agent) = self.agent() else { return Caller::Person };
-        let slices = unit.phase.turn().filter(|turn| turn.agent == *agent).map_or(0, |turn| turn.slices);
-        match unit.rules.kind {
+        let slices = state.phase.turn().filter(|turn| turn.agent == *agent).map_or(0, |turn| turn.slices);
+        match state.rules.kind {
             BubbleKind::Document => Caller::DocumentAgent { slices },
             _ => Caller::Agent { slices },
         }

@@ -1,7 +1,9 @@
 //! The claim that nothing grave is left, and what code says to it.
 
 use crate::bubble::preview::Claimed;
-use crate::bubble::{Command, Decided, Package, Phase, Refusal, Stage, Turn, Unit, key_of, questions, slices, turn};
+use crate::bubble::{
+    BubbleState, Command, Decided, Package, Phase, Refusal, Stage, Turn, key_of, questions, slices, turn,
+};
 use crate::counted::list;
 use crate::facts::Seat;
 use crate::ids::{AgentId, Party};
@@ -24,37 +26,37 @@ impl Refusal {
 }
 
 /// An agent claims convergence in a running bubble.
-pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> Result<Decided, Refusal> {
+pub(super) fn claim(state: &BubbleState, at: &Turn, by: &AgentId, command: &Command) -> Result<Decided, Refusal> {
     let Command::Converged { summary, refs, seen, explanation, reviewed, .. } = command else {
         return Err(Refusal::NotOwed);
     };
-    if at.agent == *by && at.seat == Seat::Producer {
-        return Err(Refusal::NotReviewer { by: by.clone(), seat: at.seat, round: unit.rounds.round });
+    if at.agent == *by && at.seat == Seat::Implementer {
+        return Err(Refusal::NotReviewer { by: by.clone(), seat: at.seat, round: state.rounds.round });
     }
-    turn::may_act(unit, at, by, "converged")?;
+    turn::may_act(state, at, by, "converged")?;
     if summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
     }
     slices::admit(at, reviewed)?;
-    let claimed = Claimed::of(unit, by, explanation.as_ref());
-    let mut unmet = unit.policy().unmet(claimed.facts(unit));
+    let claimed = Claimed::of(state, by, explanation.as_ref());
+    let mut unmet = state.policy().unmet(claimed.facts(state));
     // What was asked because nothing was heard of the agent is withdrawn with its claim.
-    unmet.retain(|criterion| !matches!(criterion, Unmet::Questions(_)) || !questions::only_about(unit, by));
+    unmet.retain(|criterion| !matches!(criterion, Unmet::Questions(_)) || !questions::only_about(state, by));
     let unread = slices::missing(at, reviewed);
     if !unread.is_empty() {
         unmet.push(Unmet::Slices(unread));
     }
-    if !seen.differing.is_empty() || unit.tree() != Some(&seen.tree) {
+    if !seen.differing.is_empty() || state.tree() != Some(&seen.tree) {
         unmet.push(Unmet::TreeChanged(seen.differing.clone()));
     }
     if !unmet.is_empty() {
         return Err(Refusal::NotConverged { unmet });
     }
     let sender = Party::Agent(by.clone());
-    let mut event = accept(unit, claimed.facts(unit), summary, Vec::new()).ok_or(Refusal::NotOwed)?;
+    let mut event = accept(state, claimed.facts(state), summary, Vec::new()).ok_or(Refusal::NotOwed)?;
     event.sender = sender;
     event.refs.clone_from(refs);
-    event.key = key_of(unit, command);
+    event.key = key_of(state, command);
     if let Body::Convergence(claim) = &mut event.body {
         claim.explanation.clone_from(explanation);
         claim.reviewed.clone_from(reviewed);
@@ -63,26 +65,26 @@ pub(super) fn claim(unit: &Unit, at: &Turn, by: &AgentId, command: &Command) -> 
 }
 
 /// Accepts work for which every criterion holds, or which a person has accepted at a tie-break.
-pub(super) fn conclude(unit: &Unit) -> Option<Event> {
-    let Phase::Running(turn) = &unit.phase else { return None };
-    let (facts, unmet) = (unit.facts(), unit.unmet());
+pub(super) fn conclude(state: &BubbleState) -> Option<Event> {
+    let Phase::Running(turn) = &state.phase else { return None };
+    let (facts, unmet) = (state.facts(), state.unmet());
     match (&turn.stage, unmet.as_slice()) {
-        (Stage::Accepted, unmet) => accept(unit, facts, "accepted by a person at a tie-break", waivers(facts, unmet)),
-        (Stage::Settled, _) if unit.paused => None,
-        (Stage::Settled, [Unmet::Comprehension]) => Some(comprehension(unit)),
+        (Stage::Accepted, unmet) => accept(state, facts, "accepted by a person at a tie-break", waivers(facts, unmet)),
+        (Stage::Settled, _) if state.paused => None,
+        (Stage::Settled, [Unmet::Comprehension]) => Some(comprehension(state)),
         (Stage::Settled, []) => {
-            let summary = unit.gate.summaries.back().map(|said| said.summary.clone()).unwrap_or_default();
-            accept(unit, facts, &summary, Vec::new())
+            let summary = state.gate.summaries.back().map(|said| said.summary.clone()).unwrap_or_default();
+            accept(state, facts, &summary, Vec::new())
         }
         _ => None,
     }
 }
 
 /// The question whether the person has understood the document.
-fn comprehension(unit: &Unit) -> Event {
-    let files = unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.clone());
+fn comprehension(state: &BubbleState) -> Event {
+    let files = state.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.clone());
     let files: Vec<_> = files.collect();
-    let explained = unit.gate.explanation.parts().into_iter().filter(|(_, text)| !text.is_empty());
+    let explained = state.gate.explanation.parts().into_iter().filter(|(_, text)| !text.is_empty());
     let explained: Vec<_> = explained.map(|(name, text)| format!("{name}: {text}")).collect();
     let question = format!(
         "the document is reviewed ({}). Have you read and understood it? `--decision accept` confirms it; anything else \
@@ -90,26 +92,26 @@ fn comprehension(unit: &Unit) -> Event {
         list(&files),
         explained.join("\n")
     );
-    questions::own_question(unit, QuestionKind::Comprehension, question.trim_end().to_owned())
+    questions::own_question(state, QuestionKind::Comprehension, question.trim_end().to_owned())
 }
 
 /// The acceptance of what `facts` say, with what a person `waived`.
 ///
 /// Returns nothing while there is no snapshot, or a check has not passed.
-fn accept(unit: &Unit, facts: Facts<'_>, summary: &str, waived: Vec<String>) -> Option<Event> {
-    let certificate = unit.policy().certify(facts, waived)?;
+fn accept(state: &BubbleState, facts: Facts<'_>, summary: &str, waived: Vec<String>) -> Option<Event> {
+    let certificate = state.policy().certify(facts, waived)?;
     let (summary, reviewed) = (summary.to_owned(), Vec::new());
     let body = Body::Convergence(Convergence { summary, certificate, explanation: None, reviewed });
-    Some(Event { recipient: Party::Orchestrator, ..Event::own(unit.rounds.round, body) })
+    Some(Event { recipient: Party::Orchestrator, ..Event::own(state.rounds.round, body) })
 }
 
 /// The package of accepted work was rendered: a person decides on it.
-pub(super) fn packaged(unit: &Unit, turn: &Turn, package: &Package) -> Result<Decided, Refusal> {
-    let certificate = unit.gate.certificate.as_ref().filter(|_| turn.stage == Stage::Certified);
+pub(super) fn packaged(state: &BubbleState, turn: &Turn, package: &Package) -> Result<Decided, Refusal> {
+    let certificate = state.gate.certificate.as_ref().filter(|_| turn.stage == Stage::Certified);
     let Some(certificate) = certificate else { return Err(Refusal::NotOwed) };
     let Package { name, commit_message, sha256 } = package.clone();
     let mut event = Event::own(
-        unit.rounds.round,
+        state.rounds.round,
         Body::ApprovalRequest(ApprovalRequest {
             tree: certificate.tree.clone(),
             commit_message,

@@ -1,9 +1,9 @@
 //! Whose conversation an agent's program is in, and which one a turn goes on in.
 //!
-//! A producer goes on in its own conversation, however many reviews it has made in between; a review begins with a fresh
+//! An implementer goes on in its own conversation, however many reviews it has made in between; a review begins with a fresh
 //! one, unless it was interrupted. Where reviews need no fresh context, an agent has one conversation for everything.
 
-use crate::bubble::{AgentSession, Turn, Unit};
+use crate::bubble::{AgentSession, BubbleState, Turn};
 use crate::facts::Seat;
 use crate::ids::AgentId;
 use crate::rules::ContextMode;
@@ -17,7 +17,7 @@ pub(super) struct Known<'a> {
     pub id: Option<&'a String>,
 }
 
-impl Unit {
+impl BubbleState {
     /// Whether the program that `turn.agent` has may be told of `turn`, as far as its conversation goes. If not, it is
     /// to be started anew.
     pub fn goes_on_here(&self, turn: &Turn) -> bool {
@@ -29,9 +29,9 @@ impl Unit {
         match turn.seat {
             _ if self.rules.reviewer_context_mode == ContextMode::Persistent => true,
             // A review that was interrupted goes on; it is still the same review.
-            Seat::Critic | Seat::Judge => session.turn == turn.number,
+            Seat::Reviewer | Seat::Judge => session.turn == turn.number,
             // An agent that has only reviewed so far produces in the conversation of the review, which is its own from then on.
-            Seat::Producer => session.seat != Some(Seat::Critic) || session.producer.is_none(),
+            Seat::Implementer => session.seat != Some(Seat::Reviewer) || session.implementer.is_none(),
         }
     }
 
@@ -40,8 +40,8 @@ impl Unit {
         let session = self.presence.sessions.get(&turn.agent)?;
         match turn.seat {
             _ if self.rules.reviewer_context_mode == ContextMode::Persistent => session.id.as_ref(),
-            Seat::Critic | Seat::Judge => session.id.as_ref().filter(|_| session.turn == turn.number),
-            Seat::Producer => session.producer.as_ref().or(session.id.as_ref()),
+            Seat::Reviewer | Seat::Judge => session.id.as_ref().filter(|_| session.turn == turn.number),
+            Seat::Implementer => session.implementer.as_ref().or(session.id.as_ref()),
         }
     }
 
@@ -70,13 +70,13 @@ impl Unit {
         let named = |one: &&AgentSession| one.turn == known.turn && known.id.is_some() && one.id.as_ref() != known.id;
         let restarts = before.filter(named).map_or(self.presence.restarts, |one| one.restarts);
         let id = known.id.cloned();
-        let producer = match seat {
-            Some(Seat::Producer) => id.clone(),
-            _ => before.and_then(|one| one.producer.clone()),
+        let implementer = match seat {
+            Some(Seat::Implementer) => id.clone(),
+            _ => before.and_then(|one| one.implementer.clone()),
         };
         self.presence
             .sessions
-            .insert(known.agent.clone(), AgentSession { turn: known.turn, id, restarts, seat, producer });
+            .insert(known.agent.clone(), AgentSession { turn: known.turn, id, restarts, seat, implementer });
     }
 
     /// An agent has read that it has the turn: the conversation that it has is the one of its seat.
@@ -87,8 +87,8 @@ impl Unit {
         let seat = turn.seat;
         if let Some(session) = self.presence.sessions.get_mut(agent) {
             session.seat = Some(seat);
-            if seat == Seat::Producer {
-                session.producer.clone_from(&session.id);
+            if seat == Seat::Implementer {
+                session.implementer.clone_from(&session.id);
             }
         }
     }

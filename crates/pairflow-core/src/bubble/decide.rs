@@ -1,7 +1,8 @@
 //! The table: what a command leads to in each state. One arm is one line; the rules stand in the rooms beside.
 
 use crate::bubble::{
-    Command, Decided, Phase, Refusal, Unit, answers, approval, converge, human, lifecycle, limits, presence, turn, work,
+    BubbleState, Command, Decided, Phase, Refusal, answers, approval, converge, human, lifecycle, limits, presence,
+    turn, work,
 };
 use crate::ids::Party;
 use crate::log::{Body, CommitIdentity, Event, Lifecycle};
@@ -9,85 +10,93 @@ use crate::policy;
 use crate::time::Moment;
 
 /// Says what `command` itself leads to, without doing any of it. [`crate::respond::handle`] adds what follows from that.
-pub fn decide(unit: &Unit, command: &Command, now: Moment) -> Result<Decided, Refusal> {
+pub fn decide(state: &BubbleState, command: &Command, now: Moment) -> Result<Decided, Refusal> {
     limits::admit(command)?;
     let ends = matches!(command, Command::Stop { .. } | Command::GiveUp { .. } | Command::Pause { .. });
-    if !ends && policy::named(&unit.rules.policy).is_none() {
-        return Err(Refusal::UnknownPolicy { name: unit.rules.policy.clone() });
+    if !ends && policy::named(&state.rules.policy).is_none() {
+        return Err(Refusal::UnknownPolicy { name: state.rules.policy.clone() });
     }
-    let reported = presence::decide_presence(unit, command, now);
-    reported.unwrap_or_else(|| decide_command(unit, command))
+    let reported = presence::decide_presence(state, command, now);
+    reported.unwrap_or_else(|| decide_command(state, command))
 }
 
 /// The table proper.
-fn decide_command(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
-    match (&unit.phase, command) {
-        (Phase::Created, Command::Start { rules }) => lifecycle::start(unit, rules),
-        (Phase::Preparing, Command::WorkspaceReady { workspace }) => Ok(lifecycle::ready(unit, workspace)),
-        (Phase::Preparing, Command::StartFailed { reason }) => Ok(lifecycle::start_failed(unit, reason)),
+fn decide_command(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
+    match (&state.phase, command) {
+        (Phase::Created, Command::Start { rules }) => lifecycle::start(state, rules),
 
-        (Phase::Running(at), Command::Pass(pass)) => turn::pass(unit, at, pass),
-        (Phase::Running(at), Command::Converged { by, .. }) => converge::claim(unit, at, by, command),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::AskHuman { .. }) => human::ask(unit, command),
+        (Phase::Running(at), Command::Pass(pass)) => turn::pass(state, at, pass),
+        (Phase::Running(at), Command::Converged { by, .. }) => converge::claim(state, at, by, command),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::AskHuman { .. }) => human::ask(state, command),
         (Phase::WaitingHuman(_), Command::Pass(_) | Command::Converged { .. }) => {
-            presence::come_back(unit, command).unwrap_or_else(|| human::refuse_agent(unit, command))
+            presence::come_back(state, command).unwrap_or_else(|| human::refuse_agent(state, command))
         }
 
-        (Phase::WaitingHuman(at), Command::Reply { .. }) => human::reply(unit, at, command),
-        (Phase::WaitingHuman(at), Command::Resume) => human::resume_waiting(unit, at),
-        (Phase::Running(_), Command::Resume) => human::resume_running(unit),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Pause { reason }) => human::pause(unit, reason),
+        (Phase::WaitingHuman(at), Command::Reply { .. }) => human::reply(state, at, command),
+        (Phase::WaitingHuman(at), Command::Resume) => human::resume_waiting(state, at),
+        (Phase::Running(_), Command::Resume) => human::resume_running(state),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Pause { reason }) => human::pause(state, reason),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Waive { .. } | Command::Withdraw { .. }) => {
-            answers::live_with(unit, command)
+            answers::live_with(state, command)
         }
-        (_, Command::Reply { .. }) => Err(human::nothing_to_reply(unit)),
-        (phase, Command::Configure { rules }) if phase.takes_rules() => lifecycle::configure(unit, rules),
-        (Phase::ReadyForApproval(package), Command::Approve { .. }) => approval::approve(unit, package, command),
-        (Phase::ReadyForApproval(package), Command::Rework { .. }) => approval::rework(unit, &package.tree, command),
-        (Phase::Approved(at), Command::Rework { .. }) => approval::rework_approved(unit, at, command),
-        (Phase::Approved(at), Command::Commit { .. }) => approval::commit(unit, at, command),
-        (Phase::Approved(at), Command::CommitMade { commit, old_tip }) => approval::made(unit, at, commit, old_tip),
-        (Phase::Approved(at), Command::CommitFailed { reason }) => approval::failed(unit, at, reason),
-        (Phase::Committed(at), Command::RecordDone) => Ok(approval::done(unit, at)),
-        (Phase::Done(_), Command::Merged { commit }) => Ok(approval::merged(unit, commit)),
+        (_, Command::Reply { .. }) => Err(human::nothing_to_reply(state)),
+        (phase, Command::Configure { rules }) if phase.takes_rules() => lifecycle::configure(state, rules),
+        (Phase::ReadyForApproval(package), Command::Approve { .. }) => approval::approve(state, package, command),
+        (Phase::ReadyForApproval(package), Command::Rework { .. }) => approval::rework(state, &package.tree, command),
+        (Phase::Approved(at), Command::Rework { .. }) => approval::rework_approved(state, at, command),
+        (Phase::Approved(at), Command::Commit { .. }) => approval::commit(state, at, command),
+        (Phase::Done(_), Command::Merged { commit }) => Ok(approval::merged(state, commit)),
 
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::SnapshotTaken { snapshot }) => {
-            work::snapshot(unit, snapshot)
-        }
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Checked { receipt }) => work::checked(unit, receipt),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Reproduced { finding, receipt }) => {
-            work::reproduced(unit, *finding, receipt)
-        }
-        (Phase::Running(at), Command::TurnReady { turn: number, slices }) => work::open(unit, at, *number, *slices),
-        (Phase::Running(at), Command::AgentEnded { turn: number, how, output }) => {
-            work::agent_ended(unit, at, *number, (how, output))
-        }
-        (Phase::Running(at), Command::Packaged { package }) => converge::packaged(unit, at, package),
-        (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(unit, reason)),
-        (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
-        (Phase::Running(at) | Phase::WaitingHuman(at), Command::Restart { reason }) => human::restart(unit, at, reason),
-
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(unit),
-        (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(unit)),
-        (Phase::Approved(at), Command::Update) => lifecycle::update_approved(unit, at),
-        (_, Command::UpdateResolved) => lifecycle::update_resolved(unit, decide_command(unit, &Command::Update)?),
-        (_, Command::UpdateMade { .. }) if unit.gate.updating => lifecycle::updated(unit, command),
-        (_, Command::UpdateFailed { reason, conflict }) if unit.gate.updating => {
-            Ok(lifecycle::update_failed(unit, reason, conflict))
+        (Phase::Running(at) | Phase::WaitingHuman(at), Command::Restart { reason }) => {
+            human::restart(state, at, reason)
         }
 
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(state),
+        (Phase::ReadyForApproval(_), Command::Update) => Ok(lifecycle::update(state)),
+        (Phase::Approved(at), Command::Update) => lifecycle::update_approved(state, at),
+        (_, Command::UpdateResolved) => lifecycle::update_resolved(state, decide_command(state, &Command::Update)?),
         (Phase::Approved(at), Command::SetIdentity { .. }) if at.commit.is_some() => Err(Refusal::CommitUnderWay),
-        (phase, Command::SetIdentity { identity }) if !phase.is_final() => Ok(lifecycle::set_identity(unit, identity)),
-        (phase, Command::MintToken { agent, token_sha256 }) if !phase.is_final() => {
-            lifecycle::mint(unit, agent, token_sha256)
+        (phase, Command::SetIdentity { identity }) if !phase.is_final() => Ok(lifecycle::set_identity(state, identity)),
+        (phase, Command::MintToken { agent, token_sha256: hash }) if !phase.is_final() => {
+            lifecycle::mint(state, agent, hash)
         }
-        (Phase::Approved(at), Command::Stop { reason }) => approval::stop(unit, at, reason),
-        (phase, Command::Stop { reason }) if !phase.is_final() => Ok(lifecycle::stop(unit, reason)),
+        (Phase::Approved(at), Command::Stop { reason }) => approval::stop(state, at, reason),
+        (phase, Command::Stop { reason }) if !phase.is_final() => Ok(lifecycle::stop(state, reason)),
         (phase, Command::GiveUp { reason }) if !phase.is_final() && *phase != Phase::Created => {
-            Ok(lifecycle::give_up(unit, reason))
+            Ok(lifecycle::give_up(state, reason))
         }
-        (_, result) if result.is_result() => Err(Refusal::NotOwed),
-        (phase, _) => Err(wrong_state(unit, phase, command)),
+        (_, result) if result.is_result() => decide_result(state, result),
+        (phase, _) => Err(wrong_state(state, phase, command)),
+    }
+}
+
+/// The part of the table that takes in what effects came to. A result that nothing is owed for is refused.
+fn decide_result(state: &BubbleState, result: &Command) -> Result<Decided, Refusal> {
+    match (&state.phase, result) {
+        (Phase::Preparing, Command::WorkspaceReady { workspace }) => Ok(lifecycle::ready(state, workspace)),
+        (Phase::Preparing, Command::StartFailed { reason }) => Ok(lifecycle::start_failed(state, reason)),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::SnapshotTaken { snapshot }) => {
+            work::snapshot(state, snapshot)
+        }
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Checked { receipt }) => work::checked(state, receipt),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Reproduced { finding, receipt }) => {
+            work::reproduced(state, *finding, receipt)
+        }
+        (Phase::Running(at), Command::TurnReady { turn, slices }) => work::open(state, at, *turn, *slices),
+        (Phase::Running(at), Command::AgentEnded { turn, how, output }) => {
+            work::agent_ended(state, at, *turn, (how, output))
+        }
+        (Phase::Running(at), Command::Packaged { package }) => converge::packaged(state, at, package),
+        (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(state, reason)),
+        (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
+        (Phase::Approved(at), Command::CommitMade { commit, old_tip }) => approval::made(state, at, commit, old_tip),
+        (Phase::Approved(at), Command::CommitFailed { reason }) => approval::failed(state, at, reason),
+        (Phase::Committed(at), Command::RecordDone) => Ok(approval::done(state, at)),
+        (_, Command::UpdateMade { .. }) if state.gate.updating => lifecycle::updated(state, result),
+        (_, Command::UpdateFailed { reason, conflict }) if state.gate.updating => {
+            Ok(lifecycle::update_failed(state, reason, conflict))
+        }
+        _ => Err(Refusal::NotOwed),
     }
 }
 
@@ -99,35 +108,35 @@ pub fn create(created: Lifecycle) -> Vec<Event> {
 /// Returns the first facts of a bubble that the person takes over.
 ///
 /// No command leads here: a bubble that is the person's own needs it no more. Commits are made as whom `identity` says.
-pub fn adopt(unit: &Unit, repo: String, reason: String, identity: Option<CommitIdentity>) -> Vec<Event> {
-    let mut event = Event::own(unit.rounds.round, Body::Lifecycle(Lifecycle::Adopted { repo, reason }));
+pub fn adopt(state: &BubbleState, repo: String, reason: String, identity: Option<CommitIdentity>) -> Vec<Event> {
+    let mut event = Event::own(state.rounds.round, Body::Lifecycle(Lifecycle::Adopted { repo, reason }));
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
-    let identity = identity.filter(|_| !unit.phase.is_final()).map(|identity| Lifecycle::IdentitySet { identity });
-    std::iter::once(event).chain(identity.map(|fact| Event::own(unit.rounds.round, Body::Lifecycle(fact)))).collect()
+    let identity = identity.filter(|_| !state.phase.is_final()).map(|identity| Lifecycle::IdentitySet { identity });
+    std::iter::once(event).chain(identity.map(|fact| Event::own(state.rounds.round, Body::Lifecycle(fact)))).collect()
 }
 
 /// Returns the first facts of a bubble that lost lines when its log was repaired: it is taken over as it is left.
 ///
 /// The lost lines may have withdrawn what was checked, reviewed or approved before them. The agents keep the tokens that
 /// are left; one that was made in a lost line does not count any more.
-pub fn take_up(unit: &Unit, repo: String, reason: String) -> Vec<Event> {
-    let tokens = unit.presence.tokens.iter().filter(|_| !unit.phase.is_final()).map(|(agent, hash)| {
+pub fn take_up(state: &BubbleState, repo: String, reason: String) -> Vec<Event> {
+    let tokens = state.presence.tokens.iter().filter(|_| !state.phase.is_final()).map(|(agent, hash)| {
         let fact = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: hash.clone() };
-        Event::own(unit.rounds.round, Body::Lifecycle(fact))
+        Event::own(state.rounds.round, Body::Lifecycle(fact))
     });
-    adopt(unit, repo, reason, None).into_iter().chain(tokens).collect()
+    adopt(state, repo, reason, None).into_iter().chain(tokens).collect()
 }
 
-fn wrong_state(unit: &Unit, phase: &Phase, command: &Command) -> Refusal {
+fn wrong_state(state: &BubbleState, phase: &Phase, command: &Command) -> Refusal {
     let why = match phase {
         Phase::Created => Some("it has not been started".to_owned()),
         Phase::Preparing => Some("its workspace is being prepared".to_owned()),
         Phase::Running(turn) => {
-            Some(format!("round {}, {} has the turn as {}", unit.rounds.round, turn.agent, turn.seat))
+            Some(format!("round {}, {} has the turn as {}", state.rounds.round, turn.agent, turn.seat))
         }
         Phase::WaitingHuman(_) => {
-            unit.gate.questions.first().map(|open| format!("{} asked: {}", open.by, open.in_short()))
+            state.gate.questions.first().map(|open| format!("{} asked: {}", open.by, open.in_short()))
         }
         Phase::ReadyForApproval(_) => Some("the package waits for a person's decision".to_owned()),
         Phase::Approved(_) => Some("it is approved and waits for its commit".to_owned()),

@@ -1,6 +1,6 @@
 //! What a command leads to, and what all rules share to say so.
 
-use crate::bubble::{Refusal, Unit};
+use crate::bubble::{BubbleState, Refusal};
 use crate::log::{Body, Event, Lifecycle};
 
 /// What a command leads to: facts to record, and files that must be on disk before them.
@@ -37,15 +37,15 @@ impl Decided {
 }
 
 /// A fact about the bubble itself.
-pub(super) fn own(unit: &Unit, event: Lifecycle) -> Event {
-    Event::own(unit.rounds.round, Body::Lifecycle(event))
+pub(super) fn own(state: &BubbleState, event: Lifecycle) -> Event {
+    Event::own(state.rounds.round, Body::Lifecycle(event))
 }
 
 /// Refuses what must not happen while the base branch is being merged.
-pub(super) fn not_updating(unit: &Unit, command: &'static str) -> Result<(), Refusal> {
-    if !unit.gate.updating {
+pub(super) fn not_updating(state: &BubbleState, command: &'static str) -> Result<(), Refusal> {
+    if !state.gate.updating {
         return Ok(());
     }
     let why = Some("the base branch is being merged into the worktree".to_owned());
-    Err(Refusal::WrongState { state: unit.phase.name(), command, why })
+    Err(Refusal::WrongState { state: state.phase.name(), command, why })
 }

@@ -1,7 +1,7 @@
 //! The person and the questions: asking, answering, pausing, resuming.
 
 use crate::bubble::decided::not_updating;
-use crate::bubble::{CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, Unit, key_of, questions};
+use crate::bubble::{BubbleState, CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, key_of, questions};
 use crate::findings::Row;
 use crate::ids::Party;
 use crate::log::MAX_QUESTIONS;
@@ -10,35 +10,35 @@ use crate::progress::CheckState;
 use crate::rules::Check;
 
 /// An agent asks; either seat may, at any time.
-pub(super) fn ask(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
+pub(super) fn ask(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
     let Command::AskHuman { by, question, refs, .. } = command else { return Err(Refusal::NotOwed) };
-    if !unit.rules.agents.contain(by) {
-        let known = unit.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
+    if !state.rules.agents.contain(by) {
+        let known = state.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
         return Err(Refusal::NoSeat { agent: by.clone(), known });
     }
     if question.trim().is_empty() {
         return Err(Refusal::Empty { what: "the question" });
     }
-    let of_agents = unit.gate.questions.iter().filter(|open| matches!(open.by, Party::Agent(_)));
+    let of_agents = state.gate.questions.iter().filter(|open| matches!(open.by, Party::Agent(_)));
     if of_agents.count() >= MAX_QUESTIONS {
         return Err(Refusal::TooManyQuestions);
     }
-    let mut events = questions::withdrawals(unit, by, |_| true);
+    let mut events = questions::withdrawals(state, by, |_| true);
     let body = Question::new(QuestionKind::Question, question.clone());
-    let mut event = Event::own(unit.rounds.round, Body::HumanQuestion(body));
+    let mut event = Event::own(state.rounds.round, Body::HumanQuestion(body));
     event.sender = Party::Agent(by.clone());
     event.refs.clone_from(refs);
-    event.key = key_of(unit, command);
+    event.key = key_of(state, command);
     events.push(event);
     Ok(Decided::of(events))
 }
 
 /// No agent moves the loop on while a person is asked.
-pub(super) fn refuse_agent(unit: &Unit, command: &Command) -> Result<Decided, Refusal> {
-    if unit.paused {
+pub(super) fn refuse_agent(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
+    if state.paused {
         return Err(Refusal::Paused { command: command.name() });
     }
-    Err(unit.gate.questions.first().map_or(Refusal::NoQuestion, question_open))
+    Err(state.gate.questions.first().map_or(Refusal::NoQuestion, question_open))
 }
 
 /// The refusal of what has to wait for an answer. The first line of a question of pairflow's own says what it is about.
@@ -47,25 +47,25 @@ fn question_open(open: &OpenQuestion) -> Refusal {
 }
 
 /// The person answers one question.
-pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decided, Refusal> {
+pub(super) fn reply(state: &BubbleState, turn: &Turn, command: &Command) -> Result<Decided, Refusal> {
     let Command::Reply { message, question, decision, refs, .. } = command else { return Err(Refusal::NotOwed) };
     if message.trim().is_empty() && decision.is_none() {
         return Err(Refusal::Empty { what: "the message" });
     }
-    let asked = which(unit, question.as_ref())?;
+    let asked = which(state, question.as_ref())?;
     if matches!(asked.kind, QuestionKind::Permission | QuestionKind::Dialog) {
-        return Err(Refusal::OnlyInPane { bubble: unit.id.clone() });
+        return Err(Refusal::OnlyInPane { bubble: state.id.clone() });
     }
     if asked.kind == QuestionKind::Permit && *decision == Some(Decision::Accept) && question.is_none() {
         // The same words, said twice, would allow the next request, which nobody has read.
-        return Err(Refusal::UnnamedPermission { bubble: unit.id.clone(), question: asked.id.clone() });
+        return Err(Refusal::UnnamedPermission { bubble: state.id.clone(), question: asked.id.clone() });
     }
-    let mut event = answer(unit, turn, asked, Reply { message: message.clone(), decision: *decision });
+    let mut event = answer(state, turn, asked, Reply { message: message.clone(), decision: *decision });
     event.refs.clone_from(refs);
-    event.key = key_of(unit, command);
+    event.key = key_of(state, command);
     match (asked.kind, decision) {
-        (kind, Some(Decision::Accept)) if kind.is_tie_break() => accept_tie(unit, asked, event),
-        (QuestionKind::CouldNotCheck, Some(Decision::Accept)) => Ok(accept_missing_checks(unit, event)),
+        (kind, Some(Decision::Accept)) if kind.is_tie_break() => accept_tie(state, asked, event),
+        (QuestionKind::CouldNotCheck, Some(Decision::Accept)) => Ok(accept_missing_checks(state, event)),
         (QuestionKind::CouldNotCheck | QuestionKind::Comprehension, _)
         | (QuestionKind::Permit, Some(Decision::Accept))
         | (QuestionKind::Baseline | QuestionKind::Differs, Some(Decision::Continue))
@@ -77,125 +77,125 @@ pub(super) fn reply(unit: &Unit, turn: &Turn, command: &Command) -> Result<Decid
 }
 
 /// The refusal of an answer where nothing was asked.
-pub(super) fn nothing_to_reply(_unit: &Unit) -> Refusal {
+pub(super) fn nothing_to_reply(_state: &BubbleState) -> Refusal {
     Refusal::NoQuestion
 }
 
 /// The person goes on after an intervention while questions are open.
 ///
 /// Spec: an agent's question is answered with `reply`; pairflow's own notices are answered by resuming.
-pub(super) fn resume_waiting(unit: &Unit, turn: &Turn) -> Result<Decided, Refusal> {
-    not_updating(unit, "resume")?;
-    if let Some(open) = needs_reply(unit) {
+pub(super) fn resume_waiting(state: &BubbleState, turn: &Turn) -> Result<Decided, Refusal> {
+    not_updating(state, "resume")?;
+    if let Some(open) = needs_reply(state) {
         return Err(question_open(open));
     }
-    let mut events = answer_all(unit, turn, "resumed by the operator");
-    if unit.paused {
-        events.push(control(unit, ControlAction::Resume, ""));
+    let mut events = answer_all(state, turn, "resumed by the operator");
+    if state.paused {
+        events.push(control(state, ControlAction::Resume, ""));
     }
     Ok(Decided::of(events))
 }
 
 /// The first open question that going on does not answer.
-fn needs_reply(unit: &Unit) -> Option<&OpenQuestion> {
-    unit.gate.questions.iter().find(|open| !open.kind.is_answered_by_resume())
+fn needs_reply(state: &BubbleState) -> Option<&OpenQuestion> {
+    state.gate.questions.iter().find(|open| !open.kind.is_answered_by_resume())
 }
 
 /// The person has changed these checks, or the setup command of all, and thereby answers what was asked about them.
-pub(super) fn try_again(unit: &Unit, changed: impl Fn(&str) -> bool) -> Vec<Event> {
+pub(super) fn try_again(state: &BubbleState, changed: impl Fn(&str) -> bool) -> Vec<Event> {
     let asked = |open: &&OpenQuestion| open.kind.is_about_tree() && open.checks.iter().any(|check| changed(check));
-    answer_about_tree(unit, asked, "the command was changed")
+    answer_about_tree(state, asked, "the command was changed")
 }
 
 /// Answers what was asked about a tree that is no longer the newest one.
-pub(super) fn another_tree(unit: &Unit) -> Vec<Event> {
-    answer_about_tree(unit, |open| open.kind.is_about_tree(), "the base was merged, and the checks run again")
+pub(super) fn another_tree(state: &BubbleState) -> Vec<Event> {
+    answer_about_tree(state, |open| open.kind.is_about_tree(), "the base was merged, and the checks run again")
 }
 
-fn answer_about_tree(unit: &Unit, asked: impl Fn(&&OpenQuestion) -> bool, message: &str) -> Vec<Event> {
-    let Some(turn) = unit.phase.turn() else { return Vec::new() };
+fn answer_about_tree(state: &BubbleState, asked: impl Fn(&&OpenQuestion) -> bool, message: &str) -> Vec<Event> {
+    let Some(turn) = state.phase.turn() else { return Vec::new() };
     let reply = |open: &OpenQuestion| {
         let decision = (open.kind != QuestionKind::Failing).then_some(Decision::Continue);
         Reply { message: message.to_owned(), decision }
     };
-    unit.gate.questions.iter().filter(asked).map(|open| answer(unit, turn, open, reply(open))).collect()
+    state.gate.questions.iter().filter(asked).map(|open| answer(state, turn, open, reply(open))).collect()
 }
 
 /// Answers the questions about what fails once the person waives the last of it.
-pub(super) fn nothing_fails(unit: &Unit, waived: &Waivable) -> Vec<Event> {
+pub(super) fn nothing_fails(state: &BubbleState, waived: &Waivable) -> Vec<Event> {
     let check = |name: &str| matches!(waived, Waivable::Check(one) if one == name);
     let row = |row: &Row| matches!(waived, Waivable::Finding(id) if *id == row.id);
-    let on_base = unit.is_untouched() && unit.failing_on_base().any(|receipt| !check(&receipt.check));
-    let on_work = unit.evidence.changes_nothing() && unit.evidence.snapshot.is_some() && !unit.is_untouched();
+    let on_base = state.is_untouched() && state.failing_on_base().any(|receipt| !check(&receipt.check));
+    let on_work = state.evidence.changes_nothing() && state.evidence.snapshot.is_some() && !state.is_untouched();
     let fails =
-        unit.facts().failing_checks().any(|name| !check(name)) || unit.facts().failing_rows().any(|one| !row(one));
-    let Some(turn) = unit.phase.turn().filter(|_| !(on_base || on_work || fails)) else { return Vec::new() };
-    let asked = unit.gate.questions.iter().filter(|open| open.kind.is_about_checks());
+        state.facts().failing_checks().any(|name| !check(name)) || state.facts().failing_rows().any(|one| !row(one));
+    let Some(turn) = state.phase.turn().filter(|_| !(on_base || on_work || fails)) else { return Vec::new() };
+    let asked = state.gate.questions.iter().filter(|open| open.kind.is_about_checks());
     let reply = |decision| Reply { message: "what fails was waived".to_owned(), decision };
     // What could not be run need not be run any more.
-    let waived = |name: &String| check(name) || matches!(unit.check(name), CheckState::Waived(_));
+    let waived = |name: &String| check(name) || matches!(state.check(name), CheckState::Waived(_));
     let could_not = |open: &&OpenQuestion| open.kind == QuestionKind::CouldNotCheck && open.checks.iter().all(waived);
-    let could_not = unit.gate.questions.iter().filter(could_not).map(|open| (open, Some(Decision::Continue)));
+    let could_not = state.gate.questions.iter().filter(could_not).map(|open| (open, Some(Decision::Continue)));
     let all = asked.map(|open| (open, None)).chain(could_not);
-    all.map(|(open, decision)| answer(unit, turn, open, reply(decision))).collect()
+    all.map(|(open, decision)| answer(state, turn, open, reply(decision))).collect()
 }
 
-fn answer_all(unit: &Unit, turn: &Turn, message: &str) -> Vec<Event> {
+fn answer_all(state: &BubbleState, turn: &Turn, message: &str) -> Vec<Event> {
     let reply = || Reply { message: message.to_owned(), decision: None };
-    unit.gate.questions.iter().map(|open| answer(unit, turn, open, reply())).collect()
+    state.gate.questions.iter().map(|open| answer(state, turn, open, reply())).collect()
 }
 
 /// The person goes on after a pause.
-pub(super) fn resume_running(unit: &Unit) -> Result<Decided, Refusal> {
-    not_updating(unit, "resume")?;
+pub(super) fn resume_running(state: &BubbleState) -> Result<Decided, Refusal> {
+    not_updating(state, "resume")?;
     // Spec: after working in a pane by hand, the person returns to the loop with `resume`; the agent is told again.
-    if unit.paused || unit.notifies() {
-        return Ok(Decided::one(control(unit, ControlAction::Resume, "")));
+    if state.paused || state.notifies() {
+        return Ok(Decided::one(control(state, ControlAction::Resume, "")));
     }
-    let why = unit.phase.turn().map(|turn| format!("it is not paused; {} has the turn as {}", turn.agent, turn.seat));
-    Err(Refusal::WrongState { state: unit.phase.name(), command: "resume", why })
+    let why = state.phase.turn().map(|turn| format!("it is not paused; {} has the turn as {}", turn.agent, turn.seat));
+    Err(Refusal::WrongState { state: state.phase.name(), command: "resume", why })
 }
 
 /// The person pauses; state and turn stay.
-pub(super) fn pause(unit: &Unit, reason: &str) -> Result<Decided, Refusal> {
-    if unit.paused {
+pub(super) fn pause(state: &BubbleState, reason: &str) -> Result<Decided, Refusal> {
+    if state.paused {
         let why = Some("it is paused already".to_owned());
-        return Err(Refusal::WrongState { state: unit.phase.name(), command: "pause", why });
+        return Err(Refusal::WrongState { state: state.phase.name(), command: "pause", why });
     }
-    Ok(Decided::one(control(unit, ControlAction::Halt, reason)))
+    Ok(Decided::one(control(state, ControlAction::Halt, reason)))
 }
 
 /// The person wants the agents' programs ended and started again, and thereby answers what `resume` would answer.
 ///
 /// Nothing is started in a pause or while a person is asked, so what else is open comes first.
-pub(super) fn restart(unit: &Unit, turn: &Turn, reason: &str) -> Result<Decided, Refusal> {
-    let id = &unit.id;
-    let no = |why: String| Err(Refusal::WrongState { state: unit.phase.name(), command: "restart", why: Some(why) });
-    if !unit.notifies() {
-        let driver = unit.rules.driver.name();
+pub(super) fn restart(state: &BubbleState, turn: &Turn, reason: &str) -> Result<Decided, Refusal> {
+    let id = &state.id;
+    let no = |why: String| Err(Refusal::WrongState { state: state.phase.name(), command: "restart", why: Some(why) });
+    if !state.notifies() {
+        let driver = state.rules.driver.name();
         return no(format!("pairflow keeps no agents running here (driver = \"{driver}\")"));
     }
-    if let Some(OpenQuestion { id: msg, question, .. }) = needs_reply(unit) {
+    if let Some(OpenQuestion { id: msg, question, .. }) = needs_reply(state) {
         return no(format!("answer first with 'pairflow reply {id} --question {msg} --message …': {question}"));
     }
-    if unit.paused {
+    if state.paused {
         let why = "it is paused, and has to be resumed first";
-        return Err(Refusal::Untimely { state: unit.phase.name(), command: "restart", why, first: "resume" });
+        return Err(Refusal::Untimely { state: state.phase.name(), command: "restart", why, first: "resume" });
     }
-    let mut events = answer_all(unit, turn, "the agents are started again");
-    events.push(control(unit, ControlAction::Restart, reason));
+    let mut events = answer_all(state, turn, "the agents are started again");
+    events.push(control(state, ControlAction::Restart, reason));
     Ok(Decided::of(events))
 }
 
-fn control(unit: &Unit, action: ControlAction, reason: &str) -> Event {
+fn control(state: &BubbleState, action: ControlAction, reason: &str) -> Event {
     Event::own(
-        unit.rounds.round,
+        state.rounds.round,
         Body::Control(Control { action, reason: reason.to_owned(), waived: None, until: None }),
     )
 }
 
-fn answer(unit: &Unit, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event {
-    let mut event = Event::own(unit.rounds.round, Body::HumanReply(reply));
+fn answer(state: &BubbleState, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event {
+    let mut event = Event::own(state.rounds.round, Body::HumanReply(reply));
     event.sender = Party::Human;
     event.recipient = match &asked.by {
         Party::Agent(_) => asked.by.clone(),
@@ -205,9 +205,9 @@ fn answer(unit: &Unit, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event
     event
 }
 
-fn which<'a>(unit: &'a Unit, named: Option<&crate::ids::MsgId>) -> Result<&'a OpenQuestion, Refusal> {
-    let open = || unit.gate.questions.iter().map(|open| open.id.clone()).collect::<Vec<_>>();
-    match (named, unit.gate.questions.as_slice()) {
+fn which<'a>(state: &'a BubbleState, named: Option<&crate::ids::MsgId>) -> Result<&'a OpenQuestion, Refusal> {
+    let open = || state.gate.questions.iter().map(|open| open.id.clone()).collect::<Vec<_>>();
+    match (named, state.gate.questions.as_slice()) {
         (Some(id), all) => all
             .iter()
             .find(|one| one.id == *id)
@@ -219,31 +219,31 @@ fn which<'a>(unit: &'a Unit, named: Option<&crate::ids::MsgId>) -> Result<&'a Op
 }
 
 /// The person takes the work as it is: open findings and a missing second review are waived, nothing else.
-fn accept_tie(unit: &Unit, asked: &OpenQuestion, event: Event) -> Result<Decided, Refusal> {
+fn accept_tie(state: &BubbleState, asked: &OpenQuestion, event: Event) -> Result<Decided, Refusal> {
     let no = |why: String| Err(Refusal::CannotAccept { why });
-    if unit.gate.questions.iter().any(|open| open.id != asked.id) {
+    if state.gate.questions.iter().any(|open| open.id != asked.id) {
         return no("other questions are open".to_owned());
     }
-    if let Some(check) = unit.facts().checks_not_passed().next() {
+    if let Some(check) = state.facts().checks_not_passed().next() {
         return no(format!("the required check '{check}' has not passed on this tree"));
     }
-    if unit.evidence.changes_nothing() {
+    if state.evidence.changes_nothing() {
         return no("the work changes no file".to_owned());
     }
-    if unit.evidence.snapshot.is_none() || unit.rounds.reviewed.as_ref() != unit.tree() {
+    if state.evidence.snapshot.is_none() || state.rounds.reviewed.as_ref() != state.tree() {
         return no("this tree has not been reviewed".to_owned());
     }
     Ok(Decided::one(event))
 }
 
 /// The person says that the checks that could not be run are not available for this tree.
-fn accept_missing_checks(unit: &Unit, event: Event) -> Decided {
+fn accept_missing_checks(state: &BubbleState, event: Event) -> Decided {
     let mut events = vec![event];
-    let Some(tree) = unit.tree() else { return Decided::of(events) };
-    let tries = |check: &Check| unit.evidence.could_not.get(&check.name).copied().unwrap_or(0);
-    for check in unit.rules.checks.iter().filter(|check| tries(check) >= CHECK_TRIES) {
+    let Some(tree) = state.tree() else { return Decided::of(events) };
+    let tries = |check: &Check| state.evidence.could_not.get(&check.name).copied().unwrap_or(0);
+    for check in state.rules.checks.iter().filter(|check| tries(check) >= CHECK_TRIES) {
         let fact = Evidence::NotAvailable { check: check.name.clone(), tree: tree.clone() };
-        events.push(Event::own(unit.rounds.round, Body::Evidence(fact)));
+        events.push(Event::own(state.rounds.round, Body::Evidence(fact)));
     }
     Decided::of(events)
 }

@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::bubble::{Command, PassCommand, Unit};
+use crate::bubble::{BubbleState, Command, PassCommand};
 use crate::facts::Finding;
 use crate::hash::hex;
 use crate::ids::MsgId;
@@ -21,18 +21,20 @@ impl Key {
 }
 
 /// Returns the retry key of `command`: the one that was given, else for agents' verbs one made of its content.
-pub fn key_of(unit: &Unit, command: &Command) -> Option<Key> {
+pub fn key_of(state: &BubbleState, command: &Command) -> Option<Key> {
     match command {
-        Command::Pass(pass) => Some(pass.key.clone().unwrap_or_else(|| key_of_pass(unit.last_turn_of(&pass.by), pass))),
+        Command::Pass(pass) => {
+            Some(pass.key.clone().unwrap_or_else(|| key_of_pass(state.last_turn_of(&pass.by), pass)))
+        }
         Command::AskHuman { by, question, refs, key } => {
-            let turn = unit.last_turn_of(by).to_string();
+            let turn = state.last_turn_of(by).to_string();
             // Asked again after the answer, it is another question.
-            let answered = unit.answered_to(by).to_string();
+            let answered = state.answered_to(by).to_string();
             let made = || Key::of(&[by.as_str(), &turn, &answered, "ask-human", &payload(&(question, refs))]);
             Some(key.clone().unwrap_or_else(made))
         }
         Command::Converged { by, summary, refs, key, explanation, reviewed, .. } => {
-            let turn = unit.last_turn_of(by).to_string();
+            let turn = state.last_turn_of(by).to_string();
             let made =
                 || Key::of(&[by.as_str(), &turn, "converged", &payload(&(summary, refs, explanation, reviewed))]);
             Some(key.clone().unwrap_or_else(made))
@@ -46,18 +48,18 @@ pub fn key_of(unit: &Unit, command: &Command) -> Option<Key> {
 ///
 /// A hand-over that came back is still the same one while its sender has not acknowledged the return, says the same
 /// words and has not changed the tree: the retry key is then made with the turn in which the words were first said.
-pub fn earlier(unit: &Unit, command: &Command) -> Option<MsgId> {
+pub fn earlier(state: &BubbleState, command: &Command) -> Option<MsgId> {
     let key = match command {
-        Command::Pass(pass) if pass.key.is_none() => match unit.returned_to(&pass.by) {
+        Command::Pass(pass) if pass.key.is_none() => match state.returned_to(&pass.by) {
             Some(returned) if pass.tree.as_ref().is_none_or(|tree| *tree == returned.tree) => {
                 key_of_pass(returned.turn, pass)
             }
             Some(_) => return None,
-            None => key_of(unit, command)?,
+            None => key_of(state, command)?,
         },
-        _ => key_of(unit, command)?,
+        _ => key_of(state, command)?,
     };
-    unit.keys.iter().rev().find(|(one, _)| *one == key).map(|(_, id)| id.clone())
+    state.keys.iter().rev().find(|(one, _)| *one == key).map(|(_, id)| id.clone())
 }
 
 fn key_of_pass(turn: u32, pass: &PassCommand) -> Key {

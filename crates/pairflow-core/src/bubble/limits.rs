@@ -63,7 +63,7 @@ fn admit_pass(pass: &PassCommand) -> Result<(), Refusal> {
     at_most("findings", findings.len(), MAX_FINDINGS)?;
     findings.iter().try_for_each(finding)?;
     let answers = &pass.answers;
-    let count = answers.of_producer().count() + answers.of_critic().count() + answers.retracted.len();
+    let count = answers.of_implementer().count() + answers.of_reviewer().count() + answers.retracted.len();
     at_most("answers", count, MAX_FINDINGS)?;
     answers.disputed.iter().try_for_each(|dispute| short("the reason of a dispute", &dispute.reason))?;
     explained(pass.explanation.as_ref())?;

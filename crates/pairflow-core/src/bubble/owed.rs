@@ -1,6 +1,6 @@
 //! What a restart must do, and when: both follow from the state alone.
 
-use crate::bubble::{CHECK_TRIES, CommitOrder, Notice, Phase, Stage, Turn, Unit};
+use crate::bubble::{BubbleState, CHECK_TRIES, CommitOrder, Notice, Phase, Stage, Turn};
 use crate::facts::Place;
 use crate::ids::{AgentId, FindingId, Party};
 use crate::policy;
@@ -66,20 +66,20 @@ pub enum Effect {
 }
 
 /// Returns what is owed, the most urgent first.
-pub fn owed(unit: &Unit) -> Vec<Effect> {
-    if policy::named(&unit.rules.policy).is_none() {
+pub fn owed(state: &BubbleState) -> Vec<Effect> {
+    if policy::named(&state.rules.policy).is_none() {
         // What became of it could not be judged.
         return Vec::new();
     }
     // The tree that a hand-over left is recorded before anything is merged into it.
-    let closing = unit.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_)));
-    if unit.gate.updating && !closing && !unit.phase.is_final() {
+    let closing = state.phase.turn().is_some_and(|turn| matches!(turn.stage, Stage::Closing(_)));
+    if state.gate.updating && !closing && !state.phase.is_final() {
         return vec![Effect::Update];
     }
-    match &unit.phase {
+    match &state.phase {
         Phase::Preparing => vec![Effect::PrepareWorkspace],
-        Phase::Running(turn) => in_turn(unit, turn, !unit.paused),
-        Phase::WaitingHuman(turn) => in_turn(unit, turn, false),
+        Phase::Running(turn) => in_turn(state, turn, !state.paused),
+        Phase::WaitingHuman(turn) => in_turn(state, turn, false),
         Phase::Approved(approval) => approval.commit.iter().cloned().map(Effect::Commit).collect(),
         Phase::Committed(_) => vec![Effect::RecordDone],
         _ => Vec::new(),
@@ -90,20 +90,20 @@ pub fn owed(unit: &Unit) -> Vec<Effect> {
 ///
 /// Before the first hand-over that is the base: what fails there is no agent's fault. Once a review of a tree was clean,
 /// what passed in a checkout with caches has to pass in a fresh one.
-pub fn missing_checks(unit: &Unit) -> Vec<(&Check, Place)> {
-    let place = |check| missing(unit, check).map(|place| (check, place));
-    unit.rules.checks.iter().filter_map(place).collect()
+pub fn missing_checks(state: &BubbleState) -> Vec<(&Check, Place)> {
+    let place = |check| missing(state, check).map(|place| (check, place));
+    state.rules.checks.iter().filter_map(place).collect()
 }
 
 /// Where a check has to be run, if it has.
-fn missing(unit: &Unit, check: &Check) -> Option<Place> {
-    let here = if unit.rules.checks_in == ChecksIn::Worktree { Place::Worktree } else { Place::Checkout };
+fn missing(state: &BubbleState, check: &Check) -> Option<Place> {
+    let here = if state.rules.checks_in == ChecksIn::Worktree { Place::Worktree } else { Place::Checkout };
     let settled =
-        if unit.rounds.streak.is_empty() || check.is_own() || here == Place::Worktree { here } else { Place::Fresh };
-    if unit.evidence.snapshot.is_none() || unit.is_untouched() {
-        return unit.wants_baseline(check).then_some(Place::Base);
+        if state.rounds.streak.is_empty() || check.is_own() || here == Place::Worktree { here } else { Place::Fresh };
+    if state.evidence.snapshot.is_none() || state.is_untouched() {
+        return state.wants_baseline(check).then_some(Place::Base);
     }
-    match unit.check(&check.name) {
+    match state.check(&check.name) {
         CheckState::Missing => Some(settled),
         CheckState::Passed(receipt) if settled == Place::Fresh && receipt.place != settled => Some(settled),
         _ => None,
@@ -112,18 +112,18 @@ fn missing(unit: &Unit, check: &Check) -> Option<Place> {
 
 /// Returns in how many milliseconds, counted from the moment beside it, a [`crate::bubble::Command::Tick`] is due, if the
 /// agent whose turn it is was last `active` then.
-pub fn next_deadline(unit: &Unit, active: Option<Moment>) -> Option<(Moment, u64)> {
-    if let Some(parked) = unit.presence.parked.as_ref().filter(|_| unit.is_at_work()) {
+pub fn next_deadline(state: &BubbleState, active: Option<Moment>) -> Option<(Moment, u64)> {
+    if let Some(parked) = state.presence.parked.as_ref().filter(|_| state.is_at_work()) {
         return Some((parked.since, parked.lasts()));
     }
-    let (heard, silence) = unit.silence_ends(active)?;
-    let Some((since, turn)) = unit.turn_ends() else { return Some((heard, silence)) };
+    let (heard, silence) = state.silence_ends(active)?;
+    let Some((since, turn)) = state.turn_ends() else { return Some((heard, silence)) };
     // Both are counted from different moments: whichever is due first.
     let ahead = heard.since(since);
     if turn <= ahead.saturating_add(silence) { Some((since, turn)) } else { Some((heard, silence)) }
 }
 
-impl Unit {
+impl BubbleState {
     /// Returns when the agent whose turn it is will have been silent for too long, if it was last `active` then.
     pub fn silence_ends(&self, active: Option<Moment>) -> Option<(Moment, u64)> {
         let turn = self.watched()?;
@@ -156,16 +156,16 @@ fn later(heard: Moment, active: Option<Moment>) -> Moment {
     }
 }
 
-fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
+fn in_turn(state: &BubbleState, turn: &Turn, going: bool) -> Vec<Effect> {
     match &turn.stage {
         Stage::Closing(handover) => {
-            vec![Effect::TakeSnapshot { author: handover.author(), number: unit.evidence.snapshots + 1 }]
+            vec![Effect::TakeSnapshot { author: handover.author(), number: state.evidence.snapshots + 1 }]
         }
-        Stage::Opening if unit.paused => Vec::new(),
+        Stage::Opening if state.paused => Vec::new(),
         Stage::Opening => {
-            let tried = |check: &Check| unit.evidence.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
-            let missing = missing_checks(unit);
-            let reproducers = unit
+            let tried = |check: &Check| state.evidence.could_not.get(&check.name).copied().unwrap_or(0) < CHECK_TRIES;
+            let missing = missing_checks(state);
+            let reproducers = state
                 .facts()
                 .to_reproduce()
                 .map(|(finding, command)| Effect::RunReproducer { finding, command: command.to_owned() });
@@ -177,12 +177,12 @@ fn in_turn(unit: &Unit, turn: &Turn, going: bool) -> Vec<Effect> {
             effects.extend(open.then_some(Effect::OpenTurn { turn: turn.number }));
             effects
         }
-        Stage::Open if going && unit.rules.driver == DriverKind::Script => {
-            let nth = unit.rounds.held.get(&turn.agent).map_or(1, |held| held.count);
+        Stage::Open if going && state.rules.driver == DriverKind::Script => {
+            let nth = state.rounds.held.get(&turn.agent).map_or(1, |held| held.count);
             vec![Effect::RunAgent { turn: turn.number, agent: turn.agent.clone(), nth }]
         }
-        Stage::Open if going && unit.presence.parked.is_none() => {
-            let here = unit.presence.outbox.iter().filter(|notice| notice.turn == turn.number);
+        Stage::Open if going && state.presence.parked.is_none() => {
+            let here = state.presence.outbox.iter().filter(|notice| notice.turn == turn.number);
             let deliver = |it: &Notice| Effect::Deliver { notice: it.number, agent: it.agent.clone(), turn: it.turn };
             here.map(deliver).collect()
         }

@@ -123,7 +123,7 @@ pub struct Handover {
     pub seat: Seat,
     /// The round in which it passed.
     pub round: u32,
-    /// Whether a critic wants the person to decide first.
+    /// Whether a reviewer wants the person to decide first.
     #[serde(default)]
     pub discuss: bool,
     /// Whether another agent was seen at work in its turn.
@@ -248,7 +248,7 @@ impl Handover {
 
 /// The holder of a turn, unless it only reviewed while another agent was still at work.
 fn author(agent: &AgentId, seat: Seat, others_at_work: bool) -> Option<Party> {
-    (seat == Seat::Producer || !others_at_work).then(|| Party::Agent(agent.clone()))
+    (seat == Seat::Implementer || !others_at_work).then(|| Party::Agent(agent.clone()))
 }
 
 impl StateName {

@@ -6,7 +6,9 @@
 use crate::bubble::conversation::Known;
 use crate::bubble::decided::own;
 use crate::bubble::questions::{asked, only_about, question_about, take_back, wanted, withdrawals};
-use crate::bubble::{Command, Decided, Hindrance, Notice, OpenQuestion, Parked, Phase, Refusal, Unit, converge, turn};
+use crate::bubble::{
+    BubbleState, Command, Decided, Hindrance, Notice, OpenQuestion, Parked, Phase, Refusal, converge, turn,
+};
 use crate::counted::counted;
 use crate::facts::Seat;
 use crate::ids::{AgentId, Party};
@@ -21,155 +23,156 @@ pub const ATTEMPTS: u32 = 3;
 /// How long a bubble waits by itself for a used-up account, in milliseconds: longer than any account's week.
 pub const LONGEST_PARK: i64 = 8 * 24 * 3_600_000;
 
-impl Unit {
+impl BubbleState {
     /// Returns the number of the open review during which `agent` must not be at work, unless it is known that it is.
     pub fn disturbed_by(&self, agent: &AgentId) -> Option<u32> {
-        let turn = self.phase.turn().filter(|turn| turn.is_open() && turn.seat == Seat::Critic)?;
+        let turn = self.phase.turn().filter(|turn| turn.is_open() && turn.seat == Seat::Reviewer)?;
         (turn.agent != *agent && !turn.others_at_work).then_some(turn.number)
     }
 }
 
 /// The table of what is reported of agents' programs; nothing for any other command.
-pub(super) fn decide_presence(unit: &Unit, command: &Command, now: Moment) -> Option<Result<Decided, Refusal>> {
-    let waiting = matches!(unit.phase, Phase::WaitingHuman(_));
-    let going = waiting || matches!(unit.phase, Phase::Running(_));
+pub(super) fn decide_presence(state: &BubbleState, command: &Command, now: Moment) -> Option<Result<Decided, Refusal>> {
+    let waiting = matches!(state.phase, Phase::WaitingHuman(_));
+    let going = waiting || matches!(state.phase, Phase::Running(_));
     Some(match command {
-        Command::Tick { active } => Ok(tick(unit, *active, now)),
+        Command::Tick { active } => Ok(tick(state, *active, now)),
         Command::AgentSession { agent, turn, seat, session: id } => {
-            session(unit, Known { agent, turn: *turn, seat: *seat, id: id.as_ref() })
+            session(state, Known { agent, turn: *turn, seat: *seat, id: id.as_ref() })
         }
-        Command::Sent { notice } if going => sent(unit, *notice),
-        Command::Acknowledged { agent, notice } if going => acknowledged(unit, agent, *notice),
-        Command::Undelivered { notice, why } if going && !waiting => undelivered(unit, *notice, why),
-        Command::Active { agent } if going => Ok(active(unit, agent)),
-        Command::Stopped { agent } if going && !waiting => Ok(stopped(unit, agent)),
-        Command::Hindered { agent, by, what } if going => Ok(hindered(unit, agent, *by, what, now)),
+        Command::Sent { notice } if going => sent(state, *notice),
+        Command::Acknowledged { agent, notice } if going => acknowledged(state, agent, *notice),
+        Command::Undelivered { notice, why } if going && !waiting => undelivered(state, *notice, why),
+        Command::Active { agent } if going => Ok(active(state, agent)),
+        Command::Stopped { agent } if going && !waiting => Ok(stopped(state, agent)),
+        Command::Hindered { agent, by, what } if going => Ok(hindered(state, agent, *by, what, now)),
         _ => return None,
     })
 }
 
 /// Time went by: an agent that was silent for too long, or has the turn for too long, becomes a question, once.
-fn tick(unit: &Unit, active: Option<Moment>, now: Moment) -> Decided {
+fn tick(state: &BubbleState, active: Option<Moment>, now: Moment) -> Decided {
     if let Some(parked) =
-        unit.presence.parked.as_ref().filter(|parked| unit.is_at_work() && now.since(parked.since) >= parked.lasts())
+        state.presence.parked.as_ref().filter(|parked| state.is_at_work() && now.since(parked.since) >= parked.lasts())
     {
-        return Decided::one(unpark(unit, parked));
+        return Decided::one(unpark(state, parked));
     }
-    let Some(turn) = unit.watched() else { return Decided::default() };
+    let Some(turn) = state.watched() else { return Decided::default() };
     let gone = |limit: Option<(Moment, u64)>| limit.is_some_and(|(since, limit)| now.since(since) >= limit);
-    let (agent, round, seat, id) = (&turn.agent, unit.rounds.round, turn.seat, &unit.id);
-    if gone(unit.silence_ends(active)) {
+    let (agent, round, seat, id) = (&turn.agent, state.rounds.round, turn.seat, &state.id);
+    if gone(state.silence_ends(active)) {
         let question = format!(
             "{agent} has not sent a pairflow command for {} (round {round}, as {seat}). Go on with 'pairflow resume {id}' when it is back at work.",
-            counted(unit.rules.watchdog_timeout_minutes, "minute")
+            counted(state.rules.watchdog_timeout_minutes, "minute")
         );
-        return Decided::one(question_about(unit, agent, QuestionKind::Watchdog, question));
+        return Decided::one(question_about(state, agent, QuestionKind::Watchdog, question));
     }
-    if gone(unit.turn_ends()) {
+    if gone(state.turn_ends()) {
         let question = format!(
             "{agent} has had the turn for {} (round {round}, as {seat}) and is still at work. Let it go on with 'pairflow resume {id}', or stop it with 'pairflow pause {id}'.",
-            counted(unit.rules.max_turn_minutes, "minute")
+            counted(state.rules.max_turn_minutes, "minute")
         );
-        return Decided::one(question_about(unit, agent, QuestionKind::LongTurn, question));
+        return Decided::one(question_about(state, agent, QuestionKind::LongTurn, question));
     }
     Decided::default()
 }
 
 /// A notice is about to be sent.
-fn sent(unit: &Unit, number: u64) -> Result<Decided, Refusal> {
-    let notice = unit.presence.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
+fn sent(state: &BubbleState, number: u64) -> Result<Decided, Refusal> {
+    let notice = state.presence.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
     if notice.attempts >= ATTEMPTS {
         return Err(Refusal::NotOwed);
     }
-    Ok(Decided::one(delivery(unit, notice, notice.attempts + 1, false)))
+    Ok(Decided::one(delivery(state, notice, notice.attempts + 1, false)))
 }
 
 /// An agent is known to have a notice. That it was silent before needs no answer any more.
-fn acknowledged(unit: &Unit, agent: &AgentId, number: u64) -> Result<Decided, Refusal> {
+fn acknowledged(state: &BubbleState, agent: &AgentId, number: u64) -> Result<Decided, Refusal> {
     let mine = |notice: &&Notice| notice.number == number && notice.agent == *agent;
-    let notice = unit.presence.outbox.iter().find(mine).cloned();
-    let known = notice.or_else(|| read_without_notice(unit, agent, number)).ok_or(Refusal::NotOwed)?;
-    let mut events = withdrawals(unit, agent, |_| true);
-    events.push(delivery(unit, &known, 0, true));
+    let notice = state.presence.outbox.iter().find(mine).cloned();
+    let known = notice.or_else(|| read_without_notice(state, agent, number)).ok_or(Refusal::NotOwed)?;
+    let mut events = withdrawals(state, agent, |_| true);
+    events.push(delivery(state, &known, 0, true));
     Ok(Decided::of(events))
 }
 
 /// An agent that gets no notices has read in its brief that its work came back.
-fn read_without_notice(unit: &Unit, agent: &AgentId, number: u64) -> Option<Notice> {
-    let turn = unit.phase.turn().filter(|turn| number == 0 && turn.is_open())?;
-    unit.returned_to(agent)?;
+fn read_without_notice(state: &BubbleState, agent: &AgentId, number: u64) -> Option<Notice> {
+    let turn = state.phase.turn().filter(|turn| number == 0 && turn.is_open())?;
+    state.returned_to(agent)?;
     Some(Notice { number, agent: agent.clone(), turn: turn.number, attempts: 0, sent: None })
 }
 
 /// A notice was sent as often as makes sense.
-fn undelivered(unit: &Unit, number: u64, why: &str) -> Result<Decided, Refusal> {
-    let notice = unit.presence.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
-    if asked(unit, &notice.agent, QuestionKind::Undelivered) {
+fn undelivered(state: &BubbleState, number: u64, why: &str) -> Result<Decided, Refusal> {
+    let notice = state.presence.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
+    if asked(state, &notice.agent, QuestionKind::Undelivered) {
         return Ok(Decided::default());
     }
     let question = format!(
         "notice {number} did not reach {}: {why}. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'.",
         notice.agent,
-        id = unit.id
+        id = state.id
     );
-    Ok(Decided::one(question_about(unit, &notice.agent, QuestionKind::Undelivered, question)))
+    Ok(Decided::one(question_about(state, &notice.agent, QuestionKind::Undelivered, question)))
 }
 
 /// A program was started, or its session became known.
-fn session(unit: &Unit, known: Known<'_>) -> Result<Decided, Refusal> {
-    if !unit.rules.agents.contain(known.agent) || unit.phase.is_final() {
+fn session(state: &BubbleState, known: Known<'_>) -> Result<Decided, Refusal> {
+    if !state.rules.agents.contain(known.agent) || state.phase.is_final() {
         return Err(Refusal::NotOwed);
     }
-    if unit.knows(known) {
+    if state.knows(known) {
         return Ok(Decided::default());
     }
     let Known { agent, turn, seat, id } = known;
     let fact = Lifecycle::AgentSession { agent: agent.clone(), turn, seat, session: id.cloned() };
-    Ok(Decided::one(own(unit, fact)))
+    Ok(Decided::one(own(state, fact)))
 }
 
 /// A sign of life that is no command: what was asked because of its absence is withdrawn.
-fn active(unit: &Unit, agent: &AgentId) -> Decided {
+fn active(state: &BubbleState, agent: &AgentId) -> Decided {
     // Being busy does not make a turn shorter.
-    let mut events = withdrawals(unit, agent, |kind| kind != QuestionKind::LongTurn);
-    if let Some(turn) = unit.disturbed_by(agent) {
-        events.push(own(unit, Lifecycle::AtWorkOutOfTurn { agent: agent.clone(), turn }));
+    let mut events = withdrawals(state, agent, |kind| kind != QuestionKind::LongTurn);
+    if let Some(turn) = state.disturbed_by(agent) {
+        events.push(own(state, Lifecycle::AtWorkOutOfTurn { agent: agent.clone(), turn }));
     }
-    events
-        .extend(unit.presence.parked.iter().filter(|parked| parked.agent == *agent).map(|parked| unpark(unit, parked)));
+    events.extend(
+        state.presence.parked.iter().filter(|parked| parked.agent == *agent).map(|parked| unpark(state, parked)),
+    );
     Decided::of(events)
 }
 
 /// An agent wants to end its turn without a hand-over: it is reminded, and then a person is asked.
-fn stopped(unit: &Unit, agent: &AgentId) -> Decided {
+fn stopped(state: &BubbleState, agent: &AgentId) -> Decided {
     // An agent that has not read the newest notice yet ends what came before it, and that is right.
-    let behind = unit.notice_for(agent).is_some();
-    let Some(turn) = unit.watched().filter(|turn| turn.agent == *agent && !behind) else { return Decided::default() };
+    let behind = state.notice_for(agent).is_some();
+    let Some(turn) = state.watched().filter(|turn| turn.agent == *agent && !behind) else { return Decided::default() };
     if turn.nudges < NUDGES {
         let reason = "it ended its turn without a pairflow command".to_owned();
         let control = Control { action: ControlAction::Nudge, reason, waived: None, until: None };
-        let mut event = Event::own(unit.rounds.round, Body::Control(control));
+        let mut event = Event::own(state.rounds.round, Body::Control(control));
         event.recipient = Party::Agent(agent.clone());
         return Decided::one(event);
     }
     let question = format!(
         "{agent} has stopped without handing over (round {}, as {}), although it was reminded. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'.",
-        unit.rounds.round,
+        state.rounds.round,
         turn.seat,
-        id = unit.id
+        id = state.id
     );
-    Decided::one(question_about(unit, agent, QuestionKind::Idle, question))
+    Decided::one(question_about(state, agent, QuestionKind::Idle, question))
 }
 
 /// Something keeps an agent from going on.
-fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment) -> Decided {
-    let id = &unit.id;
+fn hindered(state: &BubbleState, agent: &AgentId, by: Hindrance, what: &str, now: Moment) -> Decided {
+    let id = &state.id;
     let (kind, question) = match by {
         // Nothing is expected of it now; in its own turn it meets it again.
-        Hindrance::Limit { .. } | Hindrance::Failure if unit.phase.turn().is_none_or(|turn| turn.agent != *agent) => {
+        Hindrance::Limit { .. } | Hindrance::Failure if state.phase.turn().is_none_or(|turn| turn.agent != *agent) => {
             return Decided::default();
         }
-        Hindrance::Limit { until: Some(until) } if is_soon(until, now) => return park(unit, agent, what, until),
+        Hindrance::Limit { until: Some(until) } if is_soon(until, now) => return park(state, agent, what, until),
         Hindrance::Limit { until } => {
             let until = until.filter(|until| *until > now.ts);
             let until = until.map(|until| format!(" until {} UTC", until.date_hms())).unwrap_or_default();
@@ -197,16 +200,16 @@ fn hindered(unit: &Unit, agent: &AgentId, by: Hindrance, what: &str, now: Moment
         ),
     };
     let mut events = Vec::new();
-    if !asked(unit, agent, kind) {
+    if !asked(state, agent, kind) {
         let (about, wants) = (Some(agent.clone()), (kind == QuestionKind::Permit).then(|| what.to_owned()));
         let asked = Question { about, wants, ..Question::new(kind, question) };
-        events.push(Event::own(unit.rounds.round, Body::HumanQuestion(asked)));
+        events.push(Event::own(state.rounds.round, Body::HumanQuestion(asked)));
     }
     if kind == QuestionKind::Permission {
         // No hook waits any more: what a person answered now would reach nobody.
         let is_held = |open: &&OpenQuestion| wanted(open) == Some((agent, what));
-        let held = unit.gate.questions.iter().filter(is_held);
-        events.extend(held.map(|open| take_back(unit, open, "it is asked in its pane now".to_owned())));
+        let held = state.gate.questions.iter().filter(is_held);
+        events.extend(held.map(|open| take_back(state, open, "it is asked in its pane now".to_owned())));
     }
     Decided::of(events)
 }
@@ -217,45 +220,45 @@ fn is_soon(until: Timestamp, now: Moment) -> bool {
 }
 
 /// Nothing is expected of the turn's holder until its account can be used again.
-fn park(unit: &Unit, agent: &AgentId, what: &str, until: Timestamp) -> Decided {
-    if unit.presence.parked.is_some() {
+fn park(state: &BubbleState, agent: &AgentId, what: &str, until: Timestamp) -> Decided {
+    if state.presence.parked.is_some() {
         return Decided::default();
     }
     let control = Control { action: ControlAction::Park, reason: what.to_owned(), waived: None, until: Some(until) };
-    let mut event = Event::own(unit.rounds.round, Body::Control(control));
+    let mut event = Event::own(state.rounds.round, Body::Control(control));
     event.recipient = Party::Agent(agent.clone());
     Decided::one(event)
 }
 
 /// An agent's command arrives while only its own silence is asked about: that is withdrawn, and the command is decided
 /// as if nobody had been asked.
-pub(super) fn come_back(unit: &Unit, command: &Command) -> Option<Result<Decided, Refusal>> {
+pub(super) fn come_back(state: &BubbleState, command: &Command) -> Option<Result<Decided, Refusal>> {
     let agent = command.agent()?;
-    let turn = unit.phase.turn().filter(|turn| turn.agent == *agent)?;
-    if !only_about(unit, agent) || unit.paused {
+    let turn = state.phase.turn().filter(|turn| turn.agent == *agent)?;
+    if !only_about(state, agent) || state.paused {
         return None;
     }
     let decided = match command {
-        Command::Pass(pass) => turn::pass(unit, turn, pass),
-        _ => converge::claim(unit, turn, agent, command),
+        Command::Pass(pass) => turn::pass(state, turn, pass),
+        _ => converge::claim(state, turn, agent, command),
     };
-    let mut events = withdrawals(unit, agent, |_| true);
+    let mut events = withdrawals(state, agent, |_| true);
     Some(decided.map(|mut decided| {
         events.append(&mut decided.events);
         Decided { events, artifacts: decided.artifacts }
     }))
 }
 
-fn delivery(unit: &Unit, notice: &Notice, attempt: u32, acknowledged: bool) -> Event {
+fn delivery(state: &BubbleState, notice: &Notice, attempt: u32, acknowledged: bool) -> Event {
     let mut event =
-        Event::own(unit.rounds.round, Body::Delivery(Delivery { notice: notice.number, attempt, acknowledged }));
+        Event::own(state.rounds.round, Body::Delivery(Delivery { notice: notice.number, attempt, acknowledged }));
     event.recipient = Party::Agent(notice.agent.clone());
     event
 }
 
-fn unpark(unit: &Unit, parked: &Parked) -> Event {
+fn unpark(state: &BubbleState, parked: &Parked) -> Event {
     let control = Control { action: ControlAction::Unpark, reason: String::new(), waived: None, until: None };
-    let mut event = Event::own(unit.rounds.round, Body::Control(control));
+    let mut event = Event::own(state.rounds.round, Body::Control(control));
     event.recipient = Party::Agent(parked.agent.clone());
     event
 }

@@ -1,6 +1,6 @@
 //! What a review would come to if it were recorded as it is, so that it can be refused before.
 
-use crate::bubble::{Refusal, Unit};
+use crate::bubble::{BubbleState, Refusal};
 use crate::facts::{Answers, CleanReview, Explanation};
 use crate::findings::{Ledger, Review};
 use crate::ids::AgentId;
@@ -15,41 +15,41 @@ pub(super) struct Claimed {
 }
 
 impl Claimed {
-    pub(super) fn of(unit: &Unit, by: &AgentId, explanation: Option<&Explanation>) -> Self {
-        let (round, nothing) = (unit.rounds.round, Answers::default());
-        let review = Review { by, round, findings: &[], answers: &nothing, risk: &unit.rules.risk, discuss: false };
-        let mut streak = unit.rounds.streak.clone();
-        streak.push(unit.facts().review_by(by, round));
-        let mut told = unit.gate.explanation.clone();
+    pub(super) fn of(state: &BubbleState, by: &AgentId, explanation: Option<&Explanation>) -> Self {
+        let (round, nothing) = (state.rounds.round, Answers::default());
+        let review = Review { by, round, findings: &[], answers: &nothing, risk: &state.rules.risk, discuss: false };
+        let mut streak = state.rounds.streak.clone();
+        streak.push(state.facts().review_by(by, round));
+        let mut told = state.gate.explanation.clone();
         explanation.into_iter().for_each(|newer| told.take_over(newer));
-        Self { ledger: unit.ledger.reviewed(&review), streak, explanation: told }
+        Self { ledger: state.ledger.reviewed(&review), streak, explanation: told }
     }
 
-    pub(super) fn facts<'a>(&'a self, unit: &'a Unit) -> Facts<'a> {
+    pub(super) fn facts<'a>(&'a self, state: &'a BubbleState) -> Facts<'a> {
         let Self { ledger, streak, explanation } = self;
-        Facts { ledger, streak, explanation, ..unit.facts() }
+        Facts { ledger, streak, explanation, ..state.facts() }
     }
 }
 
 /// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
-pub(super) fn explained(unit: &Unit, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
-    let mut told = unit.gate.explanation.clone();
+pub(super) fn explained(state: &BubbleState, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
+    let mut told = state.gate.explanation.clone();
     pass.explanation.iter().for_each(|explanation| told.take_over(explanation));
     let missing = told.missing();
-    if missing.is_empty() || !would_be_clean(unit, by, pass) {
+    if missing.is_empty() || !would_be_clean(state, by, pass) {
         return Ok(());
     }
-    let claimed = Claimed::of(unit, by, pass.explanation.as_ref());
-    match unit.policy().reviews_suffice(claimed.facts(unit)) {
+    let claimed = Claimed::of(state, by, pass.explanation.as_ref());
+    match state.policy().reviews_suffice(claimed.facts(state)) {
         false => Ok(()),
         true => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
     }
 }
 
 /// Whether a review would be clean if no file changes before its snapshot.
-pub(super) fn would_be_clean(unit: &Unit, by: &AgentId, pass: &Pass) -> bool {
+pub(super) fn would_be_clean(state: &BubbleState, by: &AgentId, pass: &Pass) -> bool {
     let Some(findings) = &pass.findings else { return false };
-    let (answers, risk, discuss) = (&pass.answers, &unit.rules.risk, pass.discuss);
-    let ledger = unit.ledger.reviewed(&Review { by, round: unit.rounds.round, findings, answers, risk, discuss });
-    !discuss && Facts { ledger: &ledger, ..unit.facts() }.objections(&[]).is_empty()
+    let (answers, risk, discuss) = (&pass.answers, &state.rules.risk, pass.discuss);
+    let ledger = state.ledger.reviewed(&Review { by, round: state.rounds.round, findings, answers, risk, discuss });
+    !discuss && Facts { ledger: &ledger, ..state.facts() }.objections(&[]).is_empty()
 }

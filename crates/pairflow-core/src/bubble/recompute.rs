@@ -5,7 +5,7 @@ use crate::bubble::follow::verdict_on_work;
 use crate::bubble::lifecycle::{verdict_on_merge, verdict_with_rules};
 use crate::bubble::preview::Claimed;
 use crate::bubble::work::verdict_on_review;
-use crate::bubble::{Unit, advance};
+use crate::bubble::{BubbleState, advance};
 use crate::facts::Seat;
 use crate::ids::{BubbleId, Party};
 use crate::log::{Body, ControlAction, Convergence, Envelope, Evidence, Judged, Lifecycle, Verdict};
@@ -40,7 +40,7 @@ pub enum VerdictStand {
 
 /// Recomputes every verdict of a log, each from the state before the facts that led to it.
 pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>) -> Vec<Recomputed> {
-    let mut unit = Unit::new(id.clone());
+    let mut state = BubbleState::new(id.clone());
     let mut recomputed = Vec::new();
     // The verdict that the facts of the present append lead to and that has not been met yet.
     let mut owed: Option<Verdict> = None;
@@ -48,7 +48,7 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
         let seq = envelope.seq;
         if let Body::Verdict(verdict) = &envelope.event.body {
             let expected = match verdict.on {
-                Judged::Work => verdict_on_work(&unit),
+                Judged::Work => verdict_on_work(&state),
                 _ => owed.take(),
             };
             let stand = match expected {
@@ -63,24 +63,24 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
         }
         // Work is judged before a reviewer gets it, and before it is accepted.
         let goes_on = match &envelope.event.body {
-            Body::Lifecycle(Lifecycle::TurnOpened { seat, .. }) => *seat == Seat::Critic,
+            Body::Lifecycle(Lifecycle::TurnOpened { seat, .. }) => *seat == Seat::Reviewer,
             Body::Convergence(_) => envelope.event.sender == Party::Orchestrator,
             _ => false,
         };
-        if goes_on && verdict_on_work(&unit).is_some_and(|verdict| policy::recorded(&verdict).is_some()) {
+        if goes_on && verdict_on_work(&state).is_some_and(|verdict| policy::recorded(&verdict).is_some()) {
             recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
         }
-        owed = owed.or_else(|| expected(&unit, &envelope.event.body));
+        owed = owed.or_else(|| expected(&state, &envelope.event.body));
         if envelope.more == 0 && owed.take().is_some_and(|owed| policy::recorded(&owed).is_some()) {
             recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
         }
-        advance(&mut unit, envelope);
+        advance(&mut state, envelope);
     }
     recomputed
 }
 
 /// The verdict that a fact leads to by itself, in the state before it.
-fn expected(before: &Unit, fact: &Body) -> Option<Verdict> {
+fn expected(before: &BubbleState, fact: &Body) -> Option<Verdict> {
     match fact {
         Body::Evidence(Evidence::Snapshot { snapshot }) => verdict_on_review(before, snapshot),
         Body::Control(control) if control.action == ControlAction::Withdraw => {
@@ -116,19 +116,19 @@ pub enum Unfounded {
 
 /// Recomputes the newest certificate of a log. Returns nothing if nothing was accepted.
 pub fn recompute<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a Envelope>) -> Option<Result<(), Unfounded>> {
-    let mut unit = Unit::new(id.clone());
+    let mut state = BubbleState::new(id.clone());
     let mut newest = None;
     for envelope in log {
         if let Body::Convergence(claim) = &envelope.event.body {
-            newest = Some(follows(&unit, &envelope.event.sender, claim));
+            newest = Some(follows(&state, &envelope.event.sender, claim));
         }
-        advance(&mut unit, envelope);
+        advance(&mut state, envelope);
     }
     newest
 }
 
 /// Whether the acceptance `claim` follows from the state `before` it.
-fn follows(before: &Unit, sender: &Party, claim: &Convergence) -> Result<(), Unfounded> {
+fn follows(before: &BubbleState, sender: &Party, claim: &Convergence) -> Result<(), Unfounded> {
     let certificate = &claim.certificate;
     let (policy, version) = (certificate.policy.clone(), certificate.policy_version);
     if policy::named(&policy).is_none_or(|known| known.version() != version) {

@@ -148,7 +148,7 @@ pub enum Refusal {
     NothingBlocks,
     /// An implementer gave findings.
     #[error("an implementer hands over work, not findings: leave out --finding and --no-findings")]
-    FindingsFromProducer,
+    FindingsFromImplementer,
     /// An agent answered as only the other seat may.
     #[error("{}", other_seat(*.seat))]
     AnswersOfOtherSeat {
@@ -472,7 +472,7 @@ impl Refusal {
             | Self::TooMany { .. }
             | Self::NoDeclaration
             | Self::NothingBlocks
-            | Self::FindingsFromProducer
+            | Self::FindingsFromImplementer
             | Self::AnswersOfOtherSeat { .. }
             | Self::TwoAnswers { .. }
             | Self::RepeatedTwice { .. }
@@ -521,15 +521,15 @@ impl Refusal {
             | Self::TwoAnswers { .. }
             | Self::RepeatedTwice { .. }
             | Self::StepsMissing { .. }
-            | Self::AnswersOfOtherSeat { seat: Seat::Critic | Seat::Judge }
+            | Self::AnswersOfOtherSeat { seat: Seat::Reviewer | Seat::Judge }
             | Self::NoBlockersHere { seat: Seat::Judge }
             | Self::NothingToHandOver { .. } => format!("pairflow brief {id}"),
-            Self::AnswersOfOtherSeat { seat: Seat::Producer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
+            Self::AnswersOfOtherSeat { seat: Seat::Implementer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
             Self::NoOutline | Self::StepOfReviewer { .. } => with_steps("pairflow pass --summary '…'".to_owned()),
-            Self::NoBlockersHere { seat: Seat::Producer } => "pairflow ask-human --question '…'".to_owned(),
-            Self::NotReviewer { .. } | Self::FindingsFromProducer => "pairflow pass --summary '…'".to_owned(),
+            Self::NoBlockersHere { seat: Seat::Implementer } => "pairflow ask-human --question '…'".to_owned(),
+            Self::NotReviewer { .. } | Self::FindingsFromImplementer => "pairflow pass --summary '…'".to_owned(),
             Self::NothingBlocks
-            | Self::NoBlockersHere { seat: Seat::Critic }
+            | Self::NoBlockersHere { seat: Seat::Reviewer }
             | Self::LongTitle { .. }
             | Self::TooMany { what: "findings", .. } => "pairflow pass --summary '…' --finding 'P1:title'".to_owned(),
             Self::WrongBranch { branch, worktree, .. } => format!("git -C '{worktree}' switch {branch}"),
@@ -581,10 +581,10 @@ impl Refusal {
 /// Says which answers belong to the caller's seat.
 fn other_seat(seat: Seat) -> &'static str {
     match seat {
-        Seat::Producer => {
+        Seat::Implementer => {
             "an implementer answers with --fixed and --dispute; --confirm and --reopen are the reviewer's"
         }
-        Seat::Critic => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
+        Seat::Reviewer => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
         Seat::Judge => "a judge decides the dispute that it is shown, and answers nothing else",
     }
 }

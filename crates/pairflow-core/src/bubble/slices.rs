@@ -1,6 +1,6 @@
-//! A long change is reviewed in slices: which of them a critic says to have read, and what a review without them is worth.
+//! A long change is reviewed in slices: which of them a reviewer says to have read, and what a review without them is worth.
 
-use crate::bubble::{Refusal, Turn, Unit, preview};
+use crate::bubble::{BubbleState, Refusal, Turn, preview};
 use crate::ids::AgentId;
 use crate::log::Pass;
 
@@ -22,12 +22,12 @@ pub(super) fn missing(turn: &Turn, reviewed: &[u32]) -> Vec<u32> {
 }
 
 /// Refuses a hand-over that would count as clean, or that says to have found nothing, although not all was read.
-pub(super) fn read(unit: &Unit, turn: &Turn, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
+pub(super) fn read(state: &BubbleState, turn: &Turn, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
     let missing = missing(turn, &pass.reviewed);
     if missing.is_empty() {
         return Ok(());
     }
     let nothing = pass.findings.as_ref().is_some_and(Vec::is_empty) && pass.answers.reopened.is_empty();
-    let clean = preview::would_be_clean(unit, by, pass);
+    let clean = preview::would_be_clean(state, by, pass);
     if nothing || clean { Err(Refusal::SlicesMissing { missing, of: turn.slices }) } else { Ok(()) }
 }

@@ -28,7 +28,7 @@ pub const CHECK_TRIES: u32 = 3;
 
 /// One bubble.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unit {
+pub struct BubbleState {
     /// Its name.
     pub id: BubbleId,
     /// What a bubble is about, as its first lines say.
@@ -129,7 +129,7 @@ pub struct AgentSession {
     /// In which seat the agent has this conversation; nothing before its first turn in it.
     pub seat: Option<Seat>,
     /// By which name the conversation can be taken up again in which the agent produces, whatever it reviewed since.
-    pub producer: Option<String>,
+    pub implementer: Option<String>,
 }
 
 /// What is between the loop and a person: questions, words, the package, and merges of the base.
@@ -139,7 +139,7 @@ pub struct Gate {
     pub questions: Vec<OpenQuestion>,
     /// Whether a person has answered something since questions are open, of which the turn's holder is to be told.
     pub untold: bool,
-    /// What the person said since the last producer turn ended, newest last.
+    /// What the person said since the last implementer turn ended, newest last.
     pub notes: Vec<String>,
     /// What the person said before that, newest last: it still holds.
     pub said_before: Vec<String>,
@@ -193,7 +193,7 @@ pub struct OpenQuestion {
     pub at: Timestamp,
 }
 
-impl Unit {
+impl BubbleState {
     /// A bubble of which nothing is known but its name.
     pub fn new(id: BubbleId) -> Self {
         Self {
@@ -246,7 +246,7 @@ impl Unit {
         }
     }
 
-    /// Takes over the dry run of a document's producer: the outline, and what it could not resolve.
+    /// Takes over the dry run of a document's implementer: the outline, and what it could not resolve.
     pub(crate) fn dry_run(&mut self, by: &AgentId, pass: &Pass) {
         let outline = pass.steps.iter().find(|step| step.step == StepName::DryRun);
         self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
@@ -268,7 +268,7 @@ impl Unit {
     /// Counts rounds and reviews anew: the person wants something else, or the tree is another one. An implementer's turn
     /// that is under way is the first of the new budget.
     pub(crate) fn renew_budget(&mut self) {
-        let rounds = u32::from(self.phase.turn().is_some_and(|turn| turn.seat == Seat::Producer));
+        let rounds = u32::from(self.phase.turn().is_some_and(|turn| turn.seat == Seat::Implementer));
         self.rounds.spent = Spent { rounds, looks: 0 };
     }
 }

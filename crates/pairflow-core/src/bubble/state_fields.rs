@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::bubble::{StateName, Unit};
+use crate::bubble::{BubbleState, StateName};
 use crate::facts::RoundRoles;
 use crate::facts::Seat;
 use crate::ids::{AgentId, BubbleId};
@@ -45,20 +45,20 @@ pub enum TurnState {
 
 impl StateFields {
     /// Reads the fields off a state.
-    pub fn of(unit: &Unit) -> Self {
-        let turn = unit.phase.turn();
+    pub fn of(state: &BubbleState) -> Self {
+        let turn = state.phase.turn();
         let open = |open: bool| if open { TurnState::Open } else { TurnState::Opening };
         Self {
-            bubble_id: unit.id.clone(),
-            state: unit.phase.name(),
-            round: unit.rounds.round,
+            bubble_id: state.id.clone(),
+            state: state.phase.name(),
+            round: state.rounds.round,
             active_agent: turn.map(|turn| turn.agent.clone()),
             active_since: turn.map(|turn| turn.since.ts),
             active_role: turn.map(|turn| turn.seat),
             turn_state: turn.map(|turn| open(turn.is_open())),
-            paused: unit.paused,
-            round_role_history: unit.rounds.history.clone(),
-            last_command_at: unit.last_command_at,
+            paused: state.paused,
+            round_role_history: state.rounds.history.clone(),
+            last_command_at: state.last_command_at,
         }
     }
 }

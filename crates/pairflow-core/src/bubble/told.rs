@@ -1,10 +1,10 @@
 //! What a bubble's policy is told, and says.
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::policy::{self, Facts, Policy, Unmet};
 use crate::rules::BubbleKind;
 
-impl Unit {
+impl BubbleState {
     /// Returns the rules of its loop.
     pub fn policy(&self) -> &'static dyn Policy {
         policy::known(&self.rules.policy)

@@ -1,6 +1,6 @@
 //! What of a bubble can be shown: its panes to a person, its brief to the agent that has the turn.
 
-use crate::bubble::{Phase, StateName, Turn, Unit};
+use crate::bubble::{BubbleState, Phase, StateName, Turn};
 use crate::facts::Seat;
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::DriverKind;
@@ -71,7 +71,7 @@ impl Unseen {
     }
 }
 
-impl Unit {
+impl BubbleState {
     /// Returns the line with which an agent joins by itself, from any shell: nothing that it does elsewhere counts.
     pub fn joining(&self, agent: &AgentId) -> String {
         let join = format!("eval \"$(pairflow env {} --agent {agent})\"", self.id);

@@ -2,7 +2,7 @@
 
 use crate::bubble::decided::own;
 use crate::bubble::questions::{own_question, question_about, question_of_checks};
-use crate::bubble::{CHECK_TRIES, Decided, Refusal, Stage, Turn, Unit};
+use crate::bubble::{BubbleState, CHECK_TRIES, Decided, Refusal, Stage, Turn};
 use crate::facts::Seat;
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{FindingId, Party, TreeId};
@@ -16,12 +16,12 @@ use crate::safe::{cut, safe};
 const QUOTED: (usize, usize) = (8, 160);
 
 /// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
-pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refusal> {
-    let stage = unit.phase.turn().map(|turn| &turn.stage);
+pub(super) fn snapshot(state: &BubbleState, snapshot: &Snapshot) -> Result<Decided, Refusal> {
+    let stage = state.phase.turn().map(|turn| &turn.stage);
     let owed = match stage {
         Some(Stage::Closing(handover)) => snapshot.author == handover.author(),
         Some(Stage::Opening) => {
-            snapshot.author == found_author(unit, &snapshot.tree) && unit.tree() != Some(&snapshot.tree)
+            snapshot.author == found_author(state, &snapshot.tree) && state.tree() != Some(&snapshot.tree)
         }
         _ => false,
     };
@@ -29,16 +29,16 @@ pub(super) fn snapshot(unit: &Unit, snapshot: &Snapshot) -> Result<Decided, Refu
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
-    let verdict = verdict_on_review(unit, snapshot).map(Body::Verdict);
+    let verdict = verdict_on_review(state, snapshot).map(Body::Verdict);
     let bodies = std::iter::once(Body::Evidence(fact)).chain(verdict);
-    Ok(Decided::of(bodies.map(|body| Event::own(unit.rounds.round, body)).collect()))
+    Ok(Decided::of(bodies.map(|body| Event::own(state.rounds.round, body)).collect()))
 }
 
 /// The verdict on the review that left `snapshot`; nothing if it was no review that left it.
-pub(super) fn verdict_on_review(unit: &Unit, snapshot: &Snapshot) -> Option<Verdict> {
-    let Stage::Closing(handover) = &unit.phase.turn()?.stage else { return None };
-    let changed = unit.tree() != Some(&snapshot.tree);
-    if handover.seat != Seat::Critic {
+pub(super) fn verdict_on_review(state: &BubbleState, snapshot: &Snapshot) -> Option<Verdict> {
+    let Stage::Closing(handover) = &state.phase.turn()?.stage else { return None };
+    let changed = state.tree() != Some(&snapshot.tree);
+    if handover.seat != Seat::Reviewer {
         return None;
     }
     let look = Look {
@@ -50,59 +50,59 @@ pub(super) fn verdict_on_review(unit: &Unit, snapshot: &Snapshot) -> Option<Verd
         waived_later: &handover.waived,
     };
     let on = Judged::Review { by: handover.by.clone(), round: handover.round };
-    Some(unit.policy().after_review(unit.facts(), &look).verdict(unit.policy(), on))
+    Some(state.policy().after_review(state.facts(), &look).verdict(state.policy(), on))
 }
 
 /// Says whose changes those are that are found before a turn opens, in `tree`.
 ///
 /// Spec: they belong to the person, unless an agent has just handed over: nobody knows whether it is still at work. What
 /// the worktree was made with is pairflow's own.
-pub fn found_author(unit: &Unit, tree: &TreeId) -> Option<Party> {
-    let made = unit.evidence.workspace.as_ref().and_then(|record| record.ground.tree.as_ref());
-    match unit.phase.turn() {
-        _ if unit.evidence.snapshot.is_none() && made == Some(tree) => Some(Party::Orchestrator),
+pub fn found_author(state: &BubbleState, tree: &TreeId) -> Option<Party> {
+    let made = state.evidence.workspace.as_ref().and_then(|record| record.ground.tree.as_ref());
+    match state.phase.turn() {
+        _ if state.evidence.snapshot.is_none() && made == Some(tree) => Some(Party::Orchestrator),
         Some(turn) if turn.follows_handover => None,
         _ => Some(Party::Human),
     }
 }
 
 /// The reproducer of a finding was run on the newest snapshot.
-pub(super) fn reproduced(unit: &Unit, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
-    let here = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
-    let wanted = unit.facts().to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
+pub(super) fn reproduced(state: &BubbleState, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
+    let here = state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
+    let wanted = state.facts().to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
     if !here || !wanted {
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Reproduced { finding, receipt: receipt.clone() };
-    Ok(Decided::one(Event::own(unit.rounds.round, Body::Evidence(fact))))
+    Ok(Decided::one(Event::own(state.rounds.round, Body::Evidence(fact))))
 }
 
 /// A check was run where it was owed.
-pub(super) fn checked(unit: &Unit, receipt: &Receipt) -> Result<Decided, Refusal> {
+pub(super) fn checked(state: &BubbleState, receipt: &Receipt) -> Result<Decided, Refusal> {
     let is_this = |(check, place): &(&Check, Place)| {
         check.name == receipt.check && check.command == receipt.command && *place == receipt.place
     };
-    let wanted = super::missing_checks(unit).iter().any(is_this);
-    if !wanted || unit.tree() != Some(&receipt.tree) || given_up(unit, &receipt.check) {
+    let wanted = super::missing_checks(state).iter().any(is_this);
+    if !wanted || state.tree() != Some(&receipt.tree) || given_up(state, &receipt.check) {
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Receipt { receipt: receipt.clone() };
-    Ok(Decided::one(Event::own(unit.rounds.round, Body::Evidence(fact))))
+    Ok(Decided::one(Event::own(state.rounds.round, Body::Evidence(fact))))
 }
 
 /// The question about a check that passed with caches and fails without.
-pub(super) fn differs(unit: &Unit) -> Option<Event> {
+pub(super) fn differs(state: &BubbleState) -> Option<Event> {
     let asked = |name: &String| {
-        unit.gate.questions.iter().any(|open| open.kind == QuestionKind::Differs && open.checks.contains(name))
+        state.gate.questions.iter().any(|open| open.kind == QuestionKind::Differs && open.checks.contains(name))
     };
-    let passed = |name: &String| unit.evidence.receipts.iter().any(|one| one.check == *name && one.outcome.passed());
+    let passed = |name: &String| state.evidence.receipts.iter().any(|one| one.check == *name && one.outcome.passed());
     let differs = |check: &&Check| {
-        let failed = matches!(unit.check(&check.name), CheckState::Failed(receipt) if receipt.place == Place::Fresh);
+        let failed = matches!(state.check(&check.name), CheckState::Failed(receipt) if receipt.place == Place::Fresh);
         failed && passed(&check.name) && !asked(&check.name)
     };
-    let check = unit.rules.checks.iter().find(differs)?;
-    let receipt = unit.evidence.receipts.iter().rev().find(|receipt| receipt.check == check.name)?;
-    let (id, name, tail) = (&unit.id, &receipt.check, quoted(receipt));
+    let check = state.rules.checks.iter().find(differs)?;
+    let receipt = state.evidence.receipts.iter().rev().find(|receipt| receipt.check == check.name)?;
+    let (id, name, tail) = (&state.id, &receipt.check, quoted(receipt));
     let text = format!(
         "the check '{name}' passed where build caches and installed packages are kept, and fails in a fresh checkout of the \
          same tree.\n'{name}' runs: {}{tail}\n\
@@ -113,11 +113,11 @@ pub(super) fn differs(unit: &Unit) -> Option<Event> {
          A waiver (`pairflow waive {id} {name} --reason '…'`) accepts the work whatever the check says.",
         receipt.command
     );
-    Some(question_of_checks(unit, QuestionKind::Differs, text, [name.as_str()]))
+    Some(question_of_checks(state, QuestionKind::Differs, text, [name.as_str()]))
 }
 
 /// The one question about all checks that could not be run, once nothing else is left to try.
-pub(super) fn could_not_check(after: &Unit) -> Option<Event> {
+pub(super) fn could_not_check(after: &BubbleState) -> Option<Event> {
     let asked = after.gate.questions.iter().any(|open| open.kind == QuestionKind::CouldNotCheck);
     let opening = after.phase.turn().is_some_and(|turn| turn.stage == Stage::Opening);
     if asked || !opening {
@@ -148,30 +148,35 @@ pub(super) fn could_not_check(after: &Unit) -> Option<Event> {
     Some(question_of_checks(after, QuestionKind::CouldNotCheck, question, checks))
 }
 
-fn given_up(unit: &Unit, check: &str) -> bool {
-    unit.evidence.could_not.get(check).is_some_and(|tries| *tries >= CHECK_TRIES)
+fn given_up(state: &BubbleState, check: &str) -> bool {
+    state.evidence.could_not.get(check).is_some_and(|tries| *tries >= CHECK_TRIES)
 }
 
 /// Everything before a turn is done.
-pub(super) fn open(unit: &Unit, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
-    let ready = turn.stage == Stage::Opening && turn.number == number && !unit.paused && !unit.gate.updating;
-    if !ready || !super::missing_checks(unit).is_empty() || unit.facts().to_reproduce().next().is_some() {
+pub(super) fn open(state: &BubbleState, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
+    let ready = turn.stage == Stage::Opening && turn.number == number && !state.paused && !state.gate.updating;
+    if !ready || !super::missing_checks(state).is_empty() || state.facts().to_reproduce().next().is_some() {
         return Err(Refusal::NotOwed);
     }
     let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone(), slices };
-    let mut event = own(unit, fact);
+    let mut event = own(state, fact);
     event.recipient = Party::Agent(turn.agent.clone());
     Ok(Decided::one(event))
 }
 
 /// The process of the agent whose turn it is ended without a hand-over.
-pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, said: (&str, &str)) -> Result<Decided, Refusal> {
-    if !turn.is_open() || turn.number != number || unit.paused {
+pub(super) fn agent_ended(
+    state: &BubbleState,
+    turn: &Turn,
+    number: u32,
+    said: (&str, &str),
+) -> Result<Decided, Refusal> {
+    if !turn.is_open() || turn.number != number || state.paused {
         return Err(Refusal::NotOwed);
     }
-    let (id, agent, round, seat) = (&unit.id, &turn.agent, unit.rounds.round, turn.seat);
+    let (id, agent, round, seat) = (&state.id, &turn.agent, state.rounds.round, turn.seat);
     let (how, output) = said;
-    let look = match unit.notifies() {
+    let look = match state.notifies() {
         true => format!("Look at its output with 'pairflow attach {id}'"),
         false => format!("Look at what it did with 'pairflow log {id}'"),
     };
@@ -179,7 +184,7 @@ pub(super) fn agent_ended(unit: &Unit, turn: &Turn, number: u32, said: (&str, &s
         "{agent} ended {how} without handing over (round {round}, as {seat}).{}{look}, then go on with 'pairflow resume {id}'.",
         last_lines(output)
     );
-    Ok(Decided::one(question_about(unit, &turn.agent, QuestionKind::AgentEnded, question)))
+    Ok(Decided::one(question_about(state, &turn.agent, QuestionKind::AgentEnded, question)))
 }
 
 /// Quotes the end of what a program printed, as a part between two sentences.
@@ -192,6 +197,6 @@ fn last_lines(output: &str) -> String {
 }
 
 /// An effect failed again and again.
-pub(super) fn trouble(unit: &Unit, reason: &str) -> Decided {
-    Decided::one(own_question(unit, QuestionKind::Trouble, reason.to_owned()))
+pub(super) fn trouble(state: &BubbleState, reason: &str) -> Decided {
+    Decided::one(own_question(state, QuestionKind::Trouble, reason.to_owned()))
 }

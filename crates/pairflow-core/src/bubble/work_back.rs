@@ -1,12 +1,12 @@
 //! Work that came back without a review: who has to know of it.
 
-use crate::bubble::{Turn, Unit};
+use crate::bubble::{BubbleState, Turn};
 use crate::facts::Seat;
 use crate::ids::AgentId;
 use crate::policy::told;
 use crate::progress::Returned;
 
-impl Unit {
+impl BubbleState {
     /// Returns what pairflow ran itself and keeps the newest tree from being accepted, each as the end of a sentence.
     pub fn failing(&self) -> Vec<String> {
         told(&self.facts().failing())
@@ -20,8 +20,8 @@ impl Unit {
 
     /// Returns why the work came back to `agent`, if it is its turn for that reason.
     pub fn came_back_to(&self, agent: &AgentId) -> Vec<String> {
-        let producer = |turn: &Turn| turn.agent == *agent && turn.seat == Seat::Producer;
-        let back = self.rounds.sent_back > 0 && self.phase.turn().is_some_and(producer);
+        let implementer = |turn: &Turn| turn.agent == *agent && turn.seat == Seat::Implementer;
+        let back = self.rounds.sent_back > 0 && self.phase.turn().is_some_and(implementer);
         if back { self.failing() } else { Vec::new() }
     }
 }

@@ -4,20 +4,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::FindingId;
 
-/// Answers to rows of the ledger: a producer's first, then a critic's.
+/// Answers to rows of the ledger: an implementer's first, then a reviewer's.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answers {
-    /// Rows that the producer has fixed.
+    /// Rows that the implementer has fixed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<FindingId>,
-    /// Rows that are no faults, says the producer.
+    /// Rows that are no faults, says the implementer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disputed: Vec<Dispute>,
-    /// Rows of which the critic takes the answer.
+    /// Rows of which the reviewer takes the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confirmed: Vec<FindingId>,
-    /// Rows of which the critic does not take the answer.
+    /// Rows of which the reviewer does not take the answer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reopened: Vec<FindingId>,
     /// Rows whose reproducer its author takes back; whichever seat the author has.
@@ -25,7 +25,7 @@ pub struct Answers {
     pub retracted: Vec<FindingId>,
 }
 
-/// A producer's reason why a finding is no fault.
+/// An implementer's reason why a finding is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispute {
     /// Which row.
@@ -37,16 +37,16 @@ pub struct Dispute {
 impl Answers {
     /// Whether nothing is answered.
     pub fn is_empty(&self) -> bool {
-        self.of_producer().next().is_none() && self.of_critic().next().is_none() && self.retracted.is_empty()
+        self.of_implementer().next().is_none() && self.of_reviewer().next().is_none() && self.retracted.is_empty()
     }
 
-    /// The rows that are answered as a producer does.
-    pub fn of_producer(&self) -> impl Iterator<Item = FindingId> {
+    /// The rows that are answered as an implementer does.
+    pub fn of_implementer(&self) -> impl Iterator<Item = FindingId> {
         self.fixed.iter().copied().chain(self.disputed.iter().map(|one| one.finding))
     }
 
-    /// The rows that are answered as a critic does.
-    pub fn of_critic(&self) -> impl Iterator<Item = FindingId> {
+    /// The rows that are answered as a reviewer does.
+    pub fn of_reviewer(&self) -> impl Iterator<Item = FindingId> {
         self.confirmed.iter().chain(&self.reopened).copied()
     }
 }
@@ -145,7 +145,7 @@ fn part_of(heading: &str) -> Option<usize> {
 pub struct Step {
     /// Which one.
     pub step: StepName,
-    /// What came of it, in the critic's words.
+    /// What came of it, in the reviewer's words.
     pub result: String,
 }
 

@@ -117,9 +117,9 @@ pub struct CheckStand {
 pub struct RoundRoles {
     /// The round.
     pub round: u32,
-    /// The producer.
+    /// The implementer.
     pub implementer: AgentId,
-    /// The critic.
+    /// The reviewer.
     pub reviewer: AgentId,
 }
 
@@ -131,7 +131,7 @@ pub enum RowState {
     Open,
     /// Said or proven to be fixed.
     Fixed,
-    /// The producer says that it is no fault.
+    /// The implementer says that it is no fault.
     Disputed,
     /// The person lives with it.
     Waived,

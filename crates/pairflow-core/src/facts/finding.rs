@@ -1,4 +1,4 @@
-//! What a critic claims.
+//! What a reviewer claims.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub enum Severity {
     P3,
 }
 
-/// One claim of a critic.
+/// One claim of a reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// Its name in this bubble, given by pairflow when the pass is recorded.
@@ -42,7 +42,7 @@ pub struct Finding {
     /// What kind of fault it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
-    /// What the critic would do.
+    /// What the reviewer would do.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub suggestion: String,
     /// A command that fails as long as the fault is there.
@@ -54,7 +54,7 @@ pub struct Finding {
     /// The round in which the same agent had reviewed the same lines before, as pairflow found out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u32>,
-    /// The row that it repeats, says its critic.
+    /// The row that it repeats, says its reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<FindingId>,
     /// The row that asked for what this finding wants undone.
@@ -167,7 +167,7 @@ impl Finding {
         Self { blocker: true, ..Self::new(Severity::P1, title) }
     }
 
-    /// The claim as its critic made it, without what pairflow found out about it.
+    /// The claim as its reviewer made it, without what pairflow found out about it.
     #[must_use]
     pub fn as_said(&self) -> Self {
         Self { id: None, anchor: String::new(), seen: None, ..self.clone() }

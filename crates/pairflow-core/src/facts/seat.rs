@@ -12,10 +12,10 @@ use crate::rules::Rules;
 pub enum Seat {
     /// Makes the change.
     #[serde(rename = "implementer")]
-    Producer,
+    Implementer,
     /// Reviews it.
     #[serde(rename = "reviewer")]
-    Critic,
+    Reviewer,
     /// Decides a dispute between the two, in one turn.
     #[serde(rename = "judge")]
     Judge,
@@ -24,8 +24,8 @@ pub enum Seat {
 impl fmt::Display for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Producer => "implementer",
-            Self::Critic => "reviewer",
+            Self::Implementer => "implementer",
+            Self::Reviewer => "reviewer",
             Self::Judge => "judge",
         })
     }
@@ -35,9 +35,9 @@ impl fmt::Display for Seat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seats {
     /// Makes the change.
-    pub producer: AgentId,
+    pub implementer: AgentId,
     /// Reviews it.
-    pub critic: AgentId,
+    pub reviewer: AgentId,
     /// Decides disputes; without one of its own, the reviewer's agent does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<AgentId>,
@@ -52,15 +52,15 @@ impl Default for Seats {
 impl Seats {
     /// Returns the seats that the person chose for the start.
     pub fn chosen(rules: &Rules) -> Self {
-        Self { producer: rules.agents.implementer.clone(), critic: rules.agents.reviewer.clone(), judge: None }
+        Self { implementer: rules.agents.implementer.clone(), reviewer: rules.agents.reviewer.clone(), judge: None }
     }
 
     /// Returns who sits in `seat`.
     pub fn agent(&self, seat: Seat) -> &AgentId {
         match seat {
-            Seat::Producer => &self.producer,
-            Seat::Critic => &self.critic,
-            Seat::Judge => self.judge.as_ref().unwrap_or(&self.critic),
+            Seat::Implementer => &self.implementer,
+            Seat::Reviewer => &self.reviewer,
+            Seat::Judge => self.judge.as_ref().unwrap_or(&self.reviewer),
         }
     }
 }

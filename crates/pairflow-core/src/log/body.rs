@@ -61,7 +61,7 @@ pub struct Pass {
     pub summary: String,
     /// What the other side is asked to do.
     pub pass_intent: Intent,
-    /// What a critic found; absent for a producer, empty for "nothing".
+    /// What a reviewer found; absent for an implementer, empty for "nothing".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<Finding>>,
     /// What is said to rows of the ledger.
@@ -73,10 +73,10 @@ pub struct Pass {
     /// The steps of a document review.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Whether the critic wants the person to decide first; then the review settles nothing and is not clean.
+    /// Whether the reviewer wants the person to decide first; then the review settles nothing and is not clean.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub discuss: bool,
-    /// The slices of a long change that the critic has read.
+    /// The slices of a long change that the reviewer has read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviewed: Vec<u32>,
 }
@@ -231,7 +231,7 @@ pub struct Convergence {
     /// What the person has to know to decide, if the claim brought it along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
-    /// The slices of a long change that the critic has read.
+    /// The slices of a long change that the reviewer has read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviewed: Vec<u32>,
 }

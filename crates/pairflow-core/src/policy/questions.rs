@@ -33,7 +33,7 @@ pub(super) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Questi
     let Spent { rounds, looks } = facts.rounds.spent;
     let used = match rounds.saturating_sub(1) {
         _ if looks >= max_looks => format!("{looks} reviews have"),
-        done if seat != Seat::Producer || done < facts.rules.max_rounds => return None,
+        done if seat != Seat::Implementer || done < facts.rules.max_rounds => return None,
         1 => "one round has".to_owned(),
         done => format!("{done} rounds have"),
     };
@@ -65,14 +65,14 @@ pub(super) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
 
 /// Asks what is to become of files that fail again in the same way.
 pub(super) fn fails_again(facts: Facts<'_>, why: &[Reason]) -> Question {
-    let producer = &facts.rounds.seats.producer;
-    failing(facts, format!("{producer} handed over the same files again, and {}.", told(why).join(", ")))
+    let implementer = &facts.rounds.seats.implementer;
+    failing(facts, format!("{implementer} handed over the same files again, and {}.", told(why).join(", ")))
 }
 
 /// Asks what is to become of work that fails however often it was handed over, where nobody reviews it.
 pub(super) fn fails_still(facts: Facts<'_>, why: &[Reason]) -> Question {
-    let producer = &facts.rounds.seats.producer;
-    failing(facts, format!("{producer} has handed over work that fails, again and again: {}.", told(why).join(", ")))
+    let implementer = &facts.rounds.seats.implementer;
+    failing(facts, format!("{implementer} has handed over work that fails, again and again: {}.", told(why).join(", ")))
 }
 
 /// Returns reasons as the ends of sentences about the work.
@@ -88,7 +88,7 @@ pub fn told(reasons: &[Reason]) -> Vec<String> {
 
 /// The question about what fails on the newest tree: commands, last lines, and what can be done.
 fn failing(facts: Facts<'_>, mut text: String) -> Question {
-    let (agent, id) = (&facts.rounds.seats.producer, facts.id);
+    let (agent, id) = (&facts.rounds.seats.implementer, facts.id);
     for name in facts.failing_checks() {
         let command = facts.rules.checks.iter().find(|check| check.name == name).map(|check| check.command.as_str());
         text.push_str(&format!("\n'{name}' runs: {}", command.unwrap_or_default()));
@@ -140,7 +140,7 @@ fn answers(facts: Facts<'_>, seat: Seat) -> String {
 
 /// Says for each finding that a reproducer shows what can be done if the reproducer itself is wrong.
 fn about_reproducers(facts: Facts<'_>) -> String {
-    let (id, implementer) = (facts.id, &facts.rounds.seats.producer);
+    let (id, implementer) = (facts.id, &facts.rounds.seats.implementer);
     let shown = facts.ledger.blocking().filter(|row| row.proven()).take(TOLD);
     let told = shown.filter_map(|row| {
         let (finding, author) = (row.id, row.reproducer_by()?);

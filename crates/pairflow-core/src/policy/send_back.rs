@@ -13,7 +13,7 @@ const SEND_BACKS: u32 = 3;
 pub(super) fn send_back(facts: Facts<'_>, why: Vec<Reason>) -> After {
     let rounds = facts.rounds;
     let author = facts.evidence.snapshot.as_ref().and_then(|snapshot| snapshot.author.as_ref());
-    let produced = author == Some(&Party::Agent(rounds.seats.producer.clone()));
+    let produced = author == Some(&Party::Agent(rounds.seats.implementer.clone()));
     // What somebody else broke is reviewed first; what a review found nothing in, and fails now, goes back.
     if !produced && facts.streak.is_empty() {
         return After::Review;

@@ -62,14 +62,14 @@ impl Policy for Strict {
 
     fn at_cap(&self, facts: Facts<'_>, seat: Seat) -> Option<Question> {
         // Reviews that still suffice after a merge need no other.
-        let kept = seat == Seat::Critic && suffices(facts.rules, facts.streak);
+        let kept = seat == Seat::Reviewer && suffices(facts.rules, facts.streak);
         if kept { None } else { questions::cap(facts, seat, self.max_looks()) }
     }
 
     /// A finding that wants an earlier one undone stops the loop before it goes round in circles.
     fn question(&self, facts: Facts<'_>, seat: Seat) -> Option<Question> {
         let reversal = |row: &&Row| row.state == RowState::Reversal && row.severity.blocks();
-        let row = facts.ledger.open().find(reversal).filter(|_| seat == Seat::Producer)?;
+        let row = facts.ledger.open().find(reversal).filter(|_| seat == Seat::Implementer)?;
         Some(questions::reversal(facts, row, seat))
     }
 
@@ -106,12 +106,16 @@ fn alternated(facts: Facts<'_>) -> bool {
 fn next_seats(facts: Facts<'_>, reviewed: &AgentId) -> Seats {
     let (agents, seats) = (&facts.rules.agents, &facts.rounds.seats);
     match &agents.second_reviewer {
-        Some(third) if third != reviewed => Seats { critic: third.clone(), ..seats.clone() },
+        Some(third) if third != reviewed => Seats { reviewer: third.clone(), ..seats.clone() },
         Some(_) => {
-            let other = [&agents.reviewer, &agents.implementer].into_iter().find(|agent| **agent != seats.producer);
-            Seats { critic: other.unwrap_or(reviewed).clone(), ..seats.clone() }
+            let other = [&agents.reviewer, &agents.implementer].into_iter().find(|agent| **agent != seats.implementer);
+            Seats { reviewer: other.unwrap_or(reviewed).clone(), ..seats.clone() }
         }
-        None => Seats { producer: seats.critic.clone(), critic: seats.producer.clone(), judge: seats.judge.clone() },
+        None => Seats {
+            implementer: seats.reviewer.clone(),
+            reviewer: seats.implementer.clone(),
+            judge: seats.judge.clone(),
+        },
     }
 }
 

@@ -15,7 +15,7 @@ pub struct Rounds {
     pub round: u32,
     /// What was used of the present budget.
     pub spent: Spent,
-    /// How often work went back to the producer in this round without a review.
+    /// How often work went back to the implementer in this round without a review.
     pub sent_back: u32,
     /// The hand-over that came back, until its sender is known to have learned so.
     pub returned: Option<Returned>,

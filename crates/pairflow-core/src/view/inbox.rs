@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bubble::{Approval, OpenQuestion, Phase, Unit};
+use crate::bubble::{Approval, BubbleState, OpenQuestion, Phase};
 use crate::facts::Certificate;
 use crate::ids::{BubbleId, MsgId, Party};
 use crate::log::QuestionKind;
@@ -98,33 +98,33 @@ pub enum ItemKind {
 }
 
 /// Returns what waits for a person, oldest first.
-pub fn inbox(unit: &Unit) -> Vec<InboxItem> {
-    match &unit.phase {
-        Phase::WaitingHuman(_) => open_questions(unit).iter().map(|open| question(unit, open)).collect(),
+pub fn inbox(state: &BubbleState) -> Vec<InboxItem> {
+    match &state.phase {
+        Phase::WaitingHuman(_) => open_questions(state).iter().map(|open| question(state, open)).collect(),
         // Nothing can be decided on while the base is merged or the commit is under way.
-        Phase::ReadyForApproval(_) | Phase::Approved(_) if unit.gate.updating => Vec::new(),
+        Phase::ReadyForApproval(_) | Phase::Approved(_) if state.gate.updating => Vec::new(),
         Phase::ReadyForApproval(request) => {
             let answer =
-                vec![format!("pairflow ok {}", unit.id), format!("pairflow approve {}", unit.id), rework(unit)];
-            vec![approval(unit, request.tree.short(), offer(unit), answer)]
+                vec![format!("pairflow ok {}", state.id), format!("pairflow approve {}", state.id), rework(state)];
+            vec![approval(state, request.tree.short(), offer(state), answer)]
         }
         Phase::Approved(Approval { request, commit: None, failed, hooks }) => {
             // What failed with the hooks is not done without them behind the person's back.
-            let answer = vec![commit(unit, failed.is_some() && *hooks), rework(unit)];
-            vec![approval(unit, request.tree.short(), approved(failed.as_deref()), answer)]
+            let answer = vec![commit(state, failed.is_some() && *hooks), rework(state)];
+            vec![approval(state, request.tree.short(), approved(failed.as_deref()), answer)]
         }
         _ => Vec::new(),
     }
 }
 
 /// Returns the questions that can be answered now: a bubble that failed leaves its own behind.
-pub(crate) fn open_questions(unit: &Unit) -> &[OpenQuestion] {
-    if matches!(unit.phase, Phase::WaitingHuman(_)) { &unit.gate.questions } else { &[] }
+pub(crate) fn open_questions(state: &BubbleState) -> &[OpenQuestion] {
+    if matches!(state.phase, Phase::WaitingHuman(_)) { &state.gate.questions } else { &[] }
 }
 
 /// Returns the same as NDJSON, one line for each item.
-pub fn inbox_ndjson(unit: &Unit) -> String {
-    inbox(unit).iter().fold(String::new(), |out, item| {
+pub fn inbox_ndjson(state: &BubbleState) -> String {
+    inbox(state).iter().fold(String::new(), |out, item| {
         let line = serde_json::to_string(item).expect("an item has text keys only, so it is always writable as JSON");
         out + &line + "\n"
     })
@@ -152,16 +152,16 @@ impl From<QuestionKind> for ItemKind {
     }
 }
 
-fn question(unit: &Unit, open: &OpenQuestion) -> InboxItem {
+fn question(state: &BubbleState, open: &OpenQuestion) -> InboxItem {
     let MsgId(id) = &open.id;
     InboxItem {
         id: id.clone(),
         kind: open.kind.into(),
-        bubble_id: unit.id.clone(),
+        bubble_id: state.id.clone(),
         by: open.by.clone(),
         question: open.question.clone(),
         since: open.at,
-        answer: answers(unit, open),
+        answer: answers(state, open),
         decisive: (open.kind == QuestionKind::Permit).then(|| request(open)),
     }
 }
@@ -171,30 +171,30 @@ fn request(open: &OpenQuestion) -> String {
     open.wants.as_ref().map_or_else(|| open.question.clone(), |what| format!("{what}."))
 }
 
-fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
-    let named = unit.gate.questions.len() > 1 || open.kind == QuestionKind::Permit;
+fn answers(state: &BubbleState, open: &OpenQuestion) -> Vec<String> {
+    let named = state.gate.questions.len() > 1 || open.kind == QuestionKind::Permit;
     let which = if named { format!(" --question {}", open.id) } else { String::new() };
-    let decide = |decision: &str| format!("pairflow reply {}{which} --decision {decision}", unit.id);
-    let reply = || format!("pairflow reply {}{which} --message '…'", unit.id);
-    let attach = format!("pairflow attach {}", unit.id);
+    let decide = |decision: &str| format!("pairflow reply {}{which} --decision {decision}", state.id);
+    let reply = || format!("pairflow reply {}{which} --message '…'", state.id);
+    let attach = format!("pairflow attach {}", state.id);
     match open.kind {
         QuestionKind::Question => vec![reply()],
         QuestionKind::TieBreak | QuestionKind::Reversal => {
-            let shown = unit.ledger.blocking().filter(|row| row.proven());
-            let waive = shown.map(|row| format!("pairflow waive {} {} --reason '…'", unit.id, row.id));
+            let shown = state.ledger.blocking().filter(|row| row.proven());
+            let waive = shown.map(|row| format!("pairflow waive {} {} --reason '…'", state.id, row.id));
             [format!("{} --message '…'", decide("continue")), decide("accept")].into_iter().chain(waive).collect()
         }
         QuestionKind::Comprehension => vec![decide("accept"), reply()],
         QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],
-        QuestionKind::Failing => [reply()].into_iter().chain(repairs(unit)).collect(),
-        QuestionKind::Differs => [decide("continue"), reply()].into_iter().chain(repairs(unit)).collect(),
+        QuestionKind::Failing => [reply()].into_iter().chain(repairs(state)).collect(),
+        QuestionKind::Differs => [decide("continue"), reply()].into_iter().chain(repairs(state)).collect(),
         QuestionKind::Baseline => {
-            let (correct, others) = (repairs(unit).into_iter().take(1), repairs(unit).into_iter().skip(1));
+            let (correct, others) = (repairs(state).into_iter().take(1), repairs(state).into_iter().skip(1));
             [decide("continue")].into_iter().chain(correct).chain([reply()]).chain(others).collect()
         }
         QuestionKind::Permission => vec![attach],
         QuestionKind::Dialog => {
-            let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
+            let resume = resumable(state).then(|| format!("pairflow resume {}", state.id));
             [attach].into_iter().chain(resume).collect()
         }
         QuestionKind::Permit => vec![decide("accept"), reply(), attach],
@@ -205,63 +205,63 @@ fn answers(unit: &Unit, open: &OpenQuestion) -> Vec<String> {
         | QuestionKind::Idle
         | QuestionKind::Undelivered
         | QuestionKind::Limit => {
-            let resume = resumable(unit).then(|| format!("pairflow resume {}", unit.id));
+            let resume = resumable(state).then(|| format!("pairflow resume {}", state.id));
             resume.into_iter().chain([reply()]).collect()
         }
     }
 }
 
 /// What a person can do about what fails: correct the command of a check, waive it, or stop the bubble.
-fn repairs(unit: &Unit) -> Vec<String> {
-    let id = &unit.id;
-    let on_base = unit.failing_on_base().map(|receipt| receipt.check.as_str()).filter(|_| unit.is_untouched());
-    let correct = |name: &str| match unit.rules.checks.iter().find(|check| check.name == name) {
+fn repairs(state: &BubbleState) -> Vec<String> {
+    let id = &state.id;
+    let on_base = state.failing_on_base().map(|receipt| receipt.check.as_str()).filter(|_| state.is_untouched());
+    let correct = |name: &str| match state.rules.checks.iter().find(|check| check.name == name) {
         Some(check) if check.name == Check::RED_GREEN => {
             Some(format!("pairflow config set {id} evidence.red_green=false"))
         }
         Some(check) if check.is_own() => None,
         _ => Some(format!("pairflow config set {id} commands.{name}='…'")),
     };
-    let checks = unit
+    let checks = state
         .facts()
         .failing_checks()
         .chain(on_base)
         .flat_map(|name| correct(name).into_iter().chain([format!("pairflow waive {id} {name} --reason '…'")]));
-    let rows = unit.facts().failing_rows().map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
+    let rows = state.facts().failing_rows().map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
     checks.chain(rows).chain([format!("pairflow stop {id}")]).collect()
 }
 
 /// Whether `resume` answers everything that is open.
-fn resumable(unit: &Unit) -> bool {
-    unit.gate.questions.iter().all(|open| open.kind.is_answered_by_resume())
+fn resumable(state: &BubbleState) -> bool {
+    state.gate.questions.iter().all(|open| open.kind.is_answered_by_resume())
 }
 
-fn approval(unit: &Unit, tree: &str, question: String, answer: Vec<String>) -> InboxItem {
+fn approval(state: &BubbleState, tree: &str, question: String, answer: Vec<String>) -> InboxItem {
     InboxItem {
         id: tree.to_owned(),
         kind: ItemKind::Approval,
-        bubble_id: unit.id.clone(),
+        bubble_id: state.id.clone(),
         by: Party::Orchestrator,
         question,
-        since: unit.gate.package_at,
+        since: state.gate.package_at,
         answer,
         decisive: None,
     }
 }
 
-fn offer(unit: &Unit) -> String {
-    let changed = unit
+fn offer(state: &BubbleState) -> String {
+    let changed = state
         .evidence
         .snapshot
         .as_ref()
         .map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
-    let certificate = unit.gate.certificate.as_ref();
+    let certificate = state.gate.certificate.as_ref();
     let reviewed = match certificate.and_then(reviewers) {
         _ if certificate.is_some_and(Certificate::by_person) => "accepted by you at a tie-break".to_owned(),
         Some(names) => format!("reviewed clean by {names}"),
         None => "reviewed by nobody".to_owned(),
     };
-    let open = match unit.ledger.open().count() {
+    let open = match state.ledger.open().count() {
         0 => String::new(),
         n => format!(", {} open", count(n, "finding")),
     };
@@ -275,13 +275,13 @@ fn approved(failed: Option<&str>) -> String {
     }
 }
 
-fn commit(unit: &Unit, hooks: bool) -> String {
-    let outside = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| !snapshot.out_of_scope.is_empty());
+fn commit(state: &BubbleState, hooks: bool) -> String {
+    let outside = state.evidence.snapshot.as_ref().is_some_and(|snapshot| !snapshot.out_of_scope.is_empty());
     let scope = if outside { " --override-scope --reason '…'" } else { "" };
     let hooks = if hooks { " --hooks" } else { "" };
-    format!("pairflow commit {}{hooks}{scope}", unit.id)
+    format!("pairflow commit {}{hooks}{scope}", state.id)
 }
 
-fn rework(unit: &Unit) -> String {
-    format!("pairflow request-rework {} --message '…'", unit.id)
+fn rework(state: &BubbleState) -> String {
+    format!("pairflow request-rework {} --message '…'", state.id)
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::findings::Row;
 use crate::ids::BubbleId;
 
@@ -34,9 +34,9 @@ pub struct RowShown {
 
 impl LedgerShown {
     /// Reads the ledger off a state.
-    pub fn of(unit: &Unit) -> Self {
+    pub fn of(state: &BubbleState) -> Self {
         let shown =
             |row: &Row| RowShown { row: row.clone(), open: row.is_open(), blocks: row.blocks(), late: row.late() };
-        Self { bubble_id: unit.id.clone(), findings: unit.ledger.rows.iter().map(shown).collect() }
+        Self { bubble_id: state.id.clone(), findings: state.ledger.rows.iter().map(shown).collect() }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bubble::{Phase, StateName, Unit};
+use crate::bubble::{BubbleState, Phase, StateName};
 use crate::ids::{BubbleId, Party};
 use crate::safe::safe_line;
 use crate::view::inbox::{InboxItem, ItemKind, inbox};
@@ -49,39 +49,39 @@ pub struct Told {
 
 impl Told {
     /// Returns everything that there is to tell of a bubble.
-    pub fn all_of(unit: &Unit) -> Self {
-        let failed = matches!(unit.phase, Phase::Failed { .. }).then(|| "failed".to_owned());
-        Self { of: inbox(unit).iter().map(name).chain(failed).collect() }
+    pub fn all_of(state: &BubbleState) -> Self {
+        let failed = matches!(state.phase, Phase::Failed { .. }).then(|| "failed".to_owned());
+        Self { of: inbox(state).iter().map(name).chain(failed).collect() }
     }
 }
 
 /// Returns what is new since the person was `told`; several new questions are one notification.
-pub fn news(told: &Told, unit: &Unit) -> Option<Notification> {
-    if let Phase::Failed { reason } = &unit.phase {
-        let text = format!("{} has failed: {}", unit.id, safe_line(reason, COLUMNS));
+pub fn news(told: &Told, state: &BubbleState) -> Option<Notification> {
+    if let Phase::Failed { reason } = &state.phase {
+        let text = format!("{} has failed: {}", state.id, safe_line(reason, COLUMNS));
         let notification = Notification {
-            bubble: unit.id.clone(),
+            bubble: state.id.clone(),
             about: About::Failed,
             text,
-            state: unit.phase.name(),
+            state: state.phase.name(),
             question: None,
         };
-        return (Told::all_of(unit) != *told).then_some(notification);
+        return (Told::all_of(state) != *told).then_some(notification);
     }
-    let items = inbox(unit);
+    let items = inbox(state);
     let new: Vec<_> = items.iter().filter(|item| !told.of.contains(&name(item))).collect();
     let (first, more) = new.split_first()?;
-    Some(of(unit, first, more.len()))
+    Some(of(state, first, more.len()))
 }
 
 /// Whether the status view rings the terminal's bell for what has changed from `before` to `after`.
-pub fn rings(before: &Unit, after: &Unit) -> bool {
+pub fn rings(before: &BubbleState, after: &BubbleState) -> bool {
     let wanted = &after.rules.notifications;
     wanted.enabled && wanted.bell && news(&Told::all_of(before), after).is_some()
 }
 
-fn of(unit: &Unit, item: &InboxItem, more: usize) -> Notification {
-    let (id, question) = (&unit.id, safe_line(&item.question, COLUMNS));
+fn of(state: &BubbleState, item: &InboxItem, more: usize) -> Notification {
+    let (id, question) = (&state.id, safe_line(&item.question, COLUMNS));
     let about = if item.kind == ItemKind::Approval { About::Converged } else { About::WaitingHuman };
     let said = match (&item.by, about) {
         (_, About::Converged) => format!("{id} has converged: {question}"),
@@ -89,7 +89,7 @@ fn of(unit: &Unit, item: &InboxItem, more: usize) -> Notification {
         _ => format!("{id} waits for you: {question}"),
     };
     let text = if more == 0 { said } else { format!("{said} (and {more} more)") };
-    Notification { bubble: id.clone(), about, text, state: unit.phase.name(), question: Some(question) }
+    Notification { bubble: id.clone(), about, text, state: state.phase.name(), question: Some(question) }
 }
 
 /// The same tree can be up for approval twice, so its time belongs to the name.

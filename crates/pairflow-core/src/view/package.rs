@@ -9,7 +9,7 @@ mod message;
 pub(crate) mod references;
 pub(crate) mod statements;
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::bubble::evolve;
 use crate::facts::Seat;
 use crate::facts::{Certificate, RowStand};
@@ -27,9 +27,9 @@ pub use message::commit_message;
 pub const NAME: &str = "done-package.md";
 
 /// Renders the package.
-pub fn render(unit: &Unit, certificate: &Certificate, message: &str) -> String {
-    let linked = Linked::of(unit);
-    let mut page = Page::new(&format!("Package of bubble {}", unit.id));
+pub fn render(state: &BubbleState, certificate: &Certificate, message: &str) -> String {
+    let linked = Linked::of(state);
+    let mut page = Page::new(&format!("Package of bubble {}", state.id));
     page.line(&accepted(certificate));
     page.section("What changed");
     what(&mut page, &linked);
@@ -49,10 +49,10 @@ pub fn render(unit: &Unit, certificate: &Certificate, message: &str) -> String {
 /// Renders the package again that an acceptance put up for approval, given the state `before` it.
 ///
 /// Returns nothing if `envelope` is no acceptance.
-pub fn again(before: &Unit, envelope: &Envelope) -> Option<String> {
+pub fn again(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Body::Convergence(claim) = &envelope.event.body else { return None };
-    let unit = evolve(before.clone(), envelope);
-    Some(render(&unit, &claim.certificate, &commit_message(&unit)))
+    let state = evolve(before.clone(), envelope);
+    Some(render(&state, &claim.certificate, &commit_message(&state)))
 }
 
 fn accepted(certificate: &Certificate) -> String {
@@ -76,16 +76,16 @@ fn accepted(certificate: &Certificate) -> String {
     )
 }
 
-fn produced(unit: &Unit) -> impl Iterator<Item = &Said> {
-    unit.gate.summaries.iter().filter(|said| said.seat == Seat::Producer)
+fn produced(state: &BubbleState) -> impl Iterator<Item = &Said> {
+    state.gate.summaries.iter().filter(|said| said.seat == Seat::Implementer)
 }
 
 fn what(page: &mut Page, linked: &Linked<'_>) {
-    let unit = linked.unit;
-    let (files, added, removed) = unit.evidence.snapshot.as_ref().map(Snapshot::against_base).unwrap_or_default();
+    let state = linked.state;
+    let (files, added, removed) = state.evidence.snapshot.as_ref().map(Snapshot::against_base).unwrap_or_default();
     page.line(&format!("{files} file(s) changed, {added} line(s) added, {removed} removed."));
-    explained(page, linked, "what changed", &unit.gate.explanation.what);
-    for said in produced(unit) {
+    explained(page, linked, "what changed", &state.gate.explanation.what);
+    for said in produced(state) {
         let diff = evidence::diff_link("diff", said.round);
         page.line(&format!("\nIn round {} ({diff}), {} said:\n", said.round, said.agent));
         page.quote(&said.summary);
@@ -93,21 +93,21 @@ fn what(page: &mut Page, linked: &Linked<'_>) {
 }
 
 fn why(page: &mut Page, linked: &Linked<'_>) {
-    let unit = linked.unit;
+    let state = linked.state;
     page.line("The task:\n");
-    page.quote(&unit.about.task);
-    if let Some(prd) = &unit.rules.prd {
+    page.quote(&state.about.task);
+    if let Some(prd) = &state.rules.prd {
         let approval = inert(&prd.approval());
         page.line(&format!("\nIt implements this, {approval}:\n"));
         page.items(prd.documents.iter().map(|(path, sha256)| format!("{} (SHA-256 {sha256})", inert(path))));
     }
-    if unit.about.acceptance_criteria.is_empty() {
+    if state.about.acceptance_criteria.is_empty() {
         page.line("\nThe task names no acceptance criteria.");
     } else {
         page.line("\nIts acceptance criteria:\n");
-        page.items(unit.about.acceptance_criteria.iter().map(|criterion| one_line(criterion)));
+        page.items(state.about.acceptance_criteria.iter().map(|criterion| one_line(criterion)));
     }
-    explained(page, linked, "why", &unit.gate.explanation.why);
+    explained(page, linked, "why", &state.gate.explanation.why);
 }
 
 /// Adds one part of the agents' explanation, statement by statement, or says that it is missing.
@@ -131,7 +131,7 @@ fn explained(page: &mut Page, linked: &Linked<'_>, part: &str, text: &str) {
 }
 
 fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
-    let unit = linked.unit;
+    let state = linked.state;
     let mut rows = Vec::new();
     for finding in &certificate.open {
         let id = finding.id.map(|id| format!("{} ", row_link(id))).unwrap_or_default();
@@ -149,7 +149,7 @@ fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
         format!("check '{}': {}{receipt}", inert(&check.check), inert(&check.stand))
     }));
     rows.extend(certificate.notes.iter().map(|note| inert(note)));
-    let last_review = unit.gate.summaries.iter().rev().find(|said| said.seat == Seat::Critic);
+    let last_review = state.gate.summaries.iter().rev().find(|said| said.seat == Seat::Reviewer);
     rows.extend(last_review.map(|said| {
         let (by, round) = (&said.agent, said.round);
         format!("last review, by {by} in round {round}: {}", inert(&safe_line(&said.summary, 400)))
@@ -158,7 +158,7 @@ fn risks(page: &mut Page, linked: &Linked<'_>, certificate: &Certificate) {
         page.line("Nothing is known.");
     }
     page.items(rows);
-    explained(page, linked, "risks", &unit.gate.explanation.risks);
+    explained(page, linked, "risks", &state.gate.explanation.risks);
 }
 
 /// The findings that are closed, in one row.
@@ -171,7 +171,7 @@ fn settled(certificate: &Certificate) -> Option<String> {
 
 /// The tests that the work deletes, skips or weakens.
 fn weaker(linked: &Linked<'_>) -> Vec<String> {
-    let changes = linked.unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.weakened);
+    let changes = linked.state.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.weakened);
     let told = |change: &TestChange| {
         let place = linked.file(&change.path, Some(change.line));
         format!("test {} ({place})", inert(&weakened(change)))
@@ -181,7 +181,7 @@ fn weaker(linked: &Linked<'_>) -> Vec<String> {
 
 /// What the snapshot touches that it should not, or that a reader should look at twice.
 fn outside(linked: &Linked<'_>) -> Vec<String> {
-    let Some(snapshot) = &linked.unit.evidence.snapshot else { return Vec::new() };
+    let Some(snapshot) = &linked.state.evidence.snapshot else { return Vec::new() };
     let mut rows: Vec<_> =
         snapshot.out_of_scope.iter().map(|path| format!("out of scope: {}", linked.file(path, None))).collect();
     let whole = snapshot.whole.as_ref().filter(|whole| whole.out_of_scope > 0);
@@ -192,7 +192,7 @@ fn outside(linked: &Linked<'_>) -> Vec<String> {
 }
 
 fn files(page: &mut Page, linked: &Linked<'_>) {
-    let snapshot = linked.unit.evidence.snapshot.as_ref();
+    let snapshot = linked.state.evidence.snapshot.as_ref();
     let files = snapshot.map_or(&[][..], |snapshot| &snapshot.changed);
     if files.is_empty() {
         page.line("None.");
@@ -211,10 +211,10 @@ fn files(page: &mut Page, linked: &Linked<'_>) {
 }
 
 fn test_plan(page: &mut Page, linked: &Linked<'_>) {
-    let unit = linked.unit;
+    let state = linked.state;
     let mut rows: Vec<String> = Vec::new();
-    for check in &unit.rules.checks {
-        let stand = match (unit.check(&check.name), unit.evidence.flaky(&check.name)) {
+    for check in &state.rules.checks {
+        let stand = match (state.check(&check.name), state.evidence.flaky(&check.name)) {
             (CheckState::Passed(_), Some(failed)) => {
                 format!("{}, then passed when pairflow ran it again on the same tree", ended(failed))
             }
@@ -226,11 +226,11 @@ fn test_plan(page: &mut Page, linked: &Linked<'_>) {
         let receipt = linked.receipt(&check.name).map(|link| format!(" ({link})")).unwrap_or_default();
         rows.push(format!("`{}` ({}): {stand}{receipt}", one_line(&check.command), one_line(&check.name)));
     }
-    rows.extend(unit.rules.manual_checks.iter().map(|check| format!("by hand: {}", one_line(check))));
-    rows.extend(unit.about.acceptance_criteria.iter().map(|line| format!("see that it holds: {}", one_line(line))));
+    rows.extend(state.rules.manual_checks.iter().map(|check| format!("by hand: {}", one_line(check))));
+    rows.extend(state.about.acceptance_criteria.iter().map(|line| format!("see that it holds: {}", one_line(line))));
     if rows.is_empty() {
         rows.push("read the diff and try the changed behaviour".to_owned());
     }
     rows.iter().zip(1..).for_each(|(row, number)| page.line(&format!("{number}. {row}")));
-    explained(page, linked, "manual test plan", &unit.gate.explanation.test_plan);
+    explained(page, linked, "manual test plan", &state.gate.explanation.test_plan);
 }

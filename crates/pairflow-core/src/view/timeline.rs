@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bubble::{Stage, Unit, evolve, wanted};
+use crate::bubble::{BubbleState, Stage, evolve, wanted};
 use crate::facts::Seats;
 use crate::facts::{Answers, Finding};
 use crate::facts::{Outcome, Place, Snapshot};
@@ -58,7 +58,7 @@ pub struct TimelineRow {
 /// A story that is being told: knows the state before each envelope, so that it can tell what the envelope changed.
 #[derive(Debug, Clone)]
 pub struct TimelineState {
-    unit: Unit,
+    state: BubbleState,
 }
 
 /// Returns the line of one envelope; nothing for a verdict, whose turn or acceptance is told, nor for an attempt to deliver
@@ -76,20 +76,20 @@ pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
 impl TimelineState {
     /// Begins the story of a bubble.
     pub fn new(id: BubbleId) -> Self {
-        Self { unit: Unit::new(id) }
+        Self { state: BubbleState::new(id) }
     }
 
     /// Returns the lines of the next envelope: its own, then a new round or other seats if it brought them.
     pub fn step(&mut self, envelope: &Envelope) -> Vec<TimelineRow> {
-        let (round, seats) = (self.unit.rounds.round, self.unit.rounds.seats.clone());
-        let void = void_review(&self.unit, envelope)
+        let (round, seats) = (self.state.rounds.round, self.state.rounds.seats.clone());
+        let void = void_review(&self.state, envelope)
             .map(|what| TimelineRow { kind: None, ..row(envelope, "pairflow".to_owned(), &what, Tone::Warn) });
-        let permission = permission(&self.unit, envelope);
-        let before = std::mem::replace(&mut self.unit, Unit::new(envelope.bubble_id.clone()));
-        self.unit = evolve(before, envelope);
-        let follows = turned(round, &seats, &self.unit).map(|what| {
+        let permission = permission(&self.state, envelope);
+        let before = std::mem::replace(&mut self.state, BubbleState::new(envelope.bubble_id.clone()));
+        self.state = evolve(before, envelope);
+        let follows = turned(round, &seats, &self.state).map(|what| {
             let own = row(envelope, "pairflow".to_owned(), &what, Tone::Plain);
-            TimelineRow { round: self.unit.rounds.round, kind: None, ..own }
+            TimelineRow { round: self.state.rounds.round, kind: None, ..own }
         });
         let own = timeline(envelope).map(|own| match &permission {
             Some(what) => TimelineRow { what: safe_line(what, COLUMNS), ..own },
@@ -99,8 +99,8 @@ impl TimelineState {
     }
 
     /// Returns the state that the envelopes so far have led to.
-    pub fn unit(&self) -> &Unit {
-        &self.unit
+    pub fn state(&self) -> &BubbleState {
+        &self.state
     }
 }
 
@@ -111,7 +111,7 @@ fn row(envelope: &Envelope, who: String, what: &str, tone: Tone) -> TimelineRow 
 }
 
 /// Says what a person has allowed or refused, if an answer does either.
-fn permission(before: &Unit, envelope: &Envelope) -> Option<String> {
+fn permission(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Body::HumanReply(reply) = &envelope.event.body else { return None };
     let open = before.gate.questions.iter().find(|open| Some(&open.id) == envelope.event.in_reply_to.as_ref())?;
     let (agent, what) = wanted(open).filter(|_| envelope.event.sender == Party::Human)?;
@@ -122,7 +122,7 @@ fn permission(before: &Unit, envelope: &Envelope) -> Option<String> {
 }
 
 /// Says that a clean review does not count, because files or checks changed during it.
-fn void_review(before: &Unit, envelope: &Envelope) -> Option<String> {
+fn void_review(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Body::Verdict(verdict) = &envelope.event.body else { return None };
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
     let Judged::Review { by, .. } = &verdict.on else { return None };
@@ -136,14 +136,15 @@ fn void_review(before: &Unit, envelope: &Envelope) -> Option<String> {
 }
 
 /// Says what became of rounds and seats, if anything.
-fn turned(round: u32, before: &Seats, unit: &Unit) -> Option<String> {
-    if unit.rounds.round == 0 {
+fn turned(round: u32, before: &Seats, state: &BubbleState) -> Option<String> {
+    if state.rounds.round == 0 {
         return None;
     }
-    let sit = format!("{} implements, {} reviews", unit.rounds.seats.producer, unit.rounds.seats.critic);
-    let swapped = unit.rounds.seats.producer == before.critic && unit.rounds.seats.critic == before.producer;
-    match unit.rounds.seats != *before {
-        _ if unit.rounds.round != round => Some(format!("round {} begins: {sit}", unit.rounds.round)),
+    let sit = format!("{} implements, {} reviews", state.rounds.seats.implementer, state.rounds.seats.reviewer);
+    let swapped =
+        state.rounds.seats.implementer == before.reviewer && state.rounds.seats.reviewer == before.implementer;
+    match state.rounds.seats != *before {
+        _ if state.rounds.round != round => Some(format!("round {} begins: {sit}", state.rounds.round)),
         true if swapped => Some(format!("seats swap: {sit}")),
         true => Some(sit),
         false => None,
@@ -165,7 +166,7 @@ fn told(envelope: &Envelope) -> Option<(String, Tone)> {
         Body::Lifecycle(fact) => lifecycle(fact),
         Body::Evidence(evidence) => found(evidence),
         Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
-            let (agent, why) = (&verdict.seats.producer, policy::told(&verdict.reasons).join(", "));
+            let (agent, why) = (&verdict.seats.implementer, policy::told(&verdict.reasons).join(", "));
             (format!("sends the work back to {agent} before a review: {why}"), Tone::Bad)
         }
         Body::Verdict(_) => return None,

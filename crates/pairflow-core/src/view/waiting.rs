@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bubble::{Phase, Refusal, Turn, Unit};
+use crate::bubble::{BubbleState, Phase, Refusal, Turn};
 use crate::ids::{AgentId, BubbleId, Party};
 use crate::view::inbox::{ItemKind, inbox};
 
@@ -83,60 +83,60 @@ impl WaitFor {
 
 impl Wait {
     /// Begins to wait in the bubble as it stands. `by` is the agent that waits; nobody is a person.
-    pub fn begin(unit: &Unit, by: Option<AgentId>, goal: Option<WaitFor>) -> Self {
-        let asked = !answered(unit, by.as_ref());
+    pub fn begin(state: &BubbleState, by: Option<AgentId>, goal: Option<WaitFor>) -> Self {
+        let asked = !answered(state, by.as_ref());
         Self { by, goal, asked }
     }
 
     /// Says whether what is waited for is there.
-    pub fn look(&self, unit: &Unit) -> Sight {
+    pub fn look(&self, state: &BubbleState) -> Sight {
         let reached = match (&self.by, self.goal) {
-            (_, Some(WaitFor::Turn)) => self.turn(unit),
-            (_, Some(WaitFor::Answer)) => self.answer(unit),
-            (_, Some(WaitFor::Approval)) => self.approval(unit),
+            (_, Some(WaitFor::Turn)) => self.turn(state),
+            (_, Some(WaitFor::Answer)) => self.answer(state),
+            (_, Some(WaitFor::Approval)) => self.approval(state),
             (Some(_), None) => {
-                let answer = if self.asked { self.answer(unit) } else { None };
-                answer.or_else(|| self.turn(unit)).or_else(|| self.approval(unit))
+                let answer = if self.asked { self.answer(state) } else { None };
+                answer.or_else(|| self.turn(state)).or_else(|| self.approval(state))
             }
-            (None, None) => asked_of_person(unit).or_else(|| self.approval(unit)),
+            (None, None) => asked_of_person(state).or_else(|| self.approval(state)),
         };
         match reached {
             Some(reached) => Sight::Reached(reached),
-            None if unit.phase.is_final() => Sight::Never(self.never(unit)),
-            None => Sight::NotYet(standing(unit)),
+            None if state.phase.is_final() => Sight::Never(self.never(state)),
+            None => Sight::NotYet(standing(state)),
         }
     }
 
-    fn turn(&self, unit: &Unit) -> Option<Reached> {
-        let Phase::Running(turn) = &unit.phase else { return None };
+    fn turn(&self, state: &BubbleState) -> Option<Reached> {
+        let Phase::Running(turn) = &state.phase else { return None };
         let own = self.by.as_ref().is_none_or(|by| *by == turn.agent);
-        if !own || unit.paused || !turn.is_open() {
+        if !own || state.paused || !turn.is_open() {
             return None;
         }
-        let (id, round) = (&unit.id, unit.rounds.round);
+        let (id, round) = (&state.id, state.rounds.round);
         let (sentence, next) = match &self.by {
             Some(_) => {
                 let sentence = format!("It is your turn in bubble {id}, as {} of round {round}.", turn.seat);
                 (sentence, format!("pairflow brief {id}"))
             }
-            None => (holding(unit, turn), format!("pairflow status {id}")),
+            None => (holding(state, turn), format!("pairflow status {id}")),
         };
         Some(Reached { reached: ReachedKind::Turn, sentence, next: Some(next) })
     }
 
-    fn answer(&self, unit: &Unit) -> Option<Reached> {
+    fn answer(&self, state: &BubbleState) -> Option<Reached> {
         // A bubble that is over leaves its questions behind.
-        if unit.phase.is_final() || !answered(unit, self.by.as_ref()) {
+        if state.phase.is_final() || !answered(state, self.by.as_ref()) {
             return None;
         }
-        let id = &unit.id;
+        let id = &state.id;
         let sentence = match (&self.by, self.asked) {
             (_, true) => format!("The question was answered in bubble {id}."),
             (Some(by), false) => format!("No question of {by} is open in bubble {id}."),
             (None, false) => format!("No question is open in bubble {id}."),
         };
         let own = |turn: &Turn| self.by.as_ref().is_some_and(|by| *by == turn.agent);
-        let next = match (&self.by, unit.phase.turn()) {
+        let next = match (&self.by, state.phase.turn()) {
             (Some(_), Some(turn)) if own(turn) && turn.is_open() => format!("pairflow brief {id}"),
             (Some(_), _) => WaitFor::Turn.line(id),
             (None, _) => format!("pairflow status {id}"),
@@ -144,33 +144,33 @@ impl Wait {
         Some(Reached { reached: ReachedKind::Answer, sentence, next: Some(next) })
     }
 
-    fn approval(&self, unit: &Unit) -> Option<Reached> {
-        let id = &unit.id;
-        let (reached, sentence) = match &unit.phase {
-            Phase::ReadyForApproval(_) if unit.gate.updating => return None,
+    fn approval(&self, state: &BubbleState) -> Option<Reached> {
+        let id = &state.id;
+        let (reached, sentence) = match &state.phase {
+            Phase::ReadyForApproval(_) if state.gate.updating => return None,
             Phase::ReadyForApproval(_) => (ReachedKind::Approval, format!("Bubble {id} waits for approval.")),
             Phase::Approved(_) | Phase::Committed(_) => (ReachedKind::Approval, format!("Bubble {id} is approved.")),
             Phase::Done(at) => (ReachedKind::Done, format!("Bubble {id} is DONE, committed as {}.", at.commit.short())),
             _ => return None,
         };
-        let next = match (&self.by, &unit.phase) {
+        let next = match (&self.by, &state.phase) {
             (Some(_), Phase::Done(_)) => None,
             // Only a person goes on from here; if the work is sent back, an agent has a turn again.
             (Some(_), _) => Some(WaitFor::Turn.line(id)),
             (None, _) => {
-                inbox(unit).into_iter().next().and_then(|item| item.answer.into_iter().next()).or(Some(status(id)))
+                inbox(state).into_iter().next().and_then(|item| item.answer.into_iter().next()).or(Some(status(id)))
             }
         };
         Some(Reached { reached, sentence, next })
     }
 
-    fn never(&self, unit: &Unit) -> String {
+    fn never(&self, state: &BubbleState) -> String {
         let what = match (self.goal, &self.by) {
             (Some(WaitFor::Answer), _) => "no question is open any more",
             (Some(WaitFor::Approval), _) | (None, None) => "it never waits for approval",
             (Some(WaitFor::Turn), _) | (None, Some(_)) => "there is no further turn",
         };
-        format!("bubble {} is {}: {what}.", unit.id, unit.phase.name())
+        format!("bubble {} is {}: {what}.", state.id, state.phase.name())
     }
 }
 
@@ -189,34 +189,34 @@ pub fn line_that_waits(refusal: &Refusal, id: &BubbleId) -> Option<String> {
 }
 
 /// Whether no question of the caller's is open.
-fn answered(unit: &Unit, by: Option<&AgentId>) -> bool {
+fn answered(state: &BubbleState, by: Option<&AgentId>) -> bool {
     let own = |party: &Party| match by {
         Some(by) => *party == Party::Agent(by.clone()),
         None => true,
     };
-    !unit.gate.questions.iter().any(|open| own(&open.by))
+    !state.gate.questions.iter().any(|open| own(&open.by))
 }
 
-fn asked_of_person(unit: &Unit) -> Option<Reached> {
-    let item = inbox(unit).into_iter().find(|item| item.kind != ItemKind::Approval)?;
-    let sentence = format!("Bubble {} has a question for you: {}", unit.id, item.question);
+fn asked_of_person(state: &BubbleState) -> Option<Reached> {
+    let item = inbox(state).into_iter().find(|item| item.kind != ItemKind::Approval)?;
+    let sentence = format!("Bubble {} has a question for you: {}", state.id, item.question);
     Some(Reached { reached: ReachedKind::Question, sentence, next: Some(item.reading()) })
 }
 
 /// How a bubble stands that nobody can go on with yet.
-fn standing(unit: &Unit) -> String {
-    let (id, state) = (&unit.id, unit.phase.name());
-    match &unit.phase {
-        Phase::Running(_) | Phase::WaitingHuman(_) if unit.paused => format!("Bubble {id} is paused."),
-        Phase::Running(turn) if turn.is_open() => holding(unit, turn),
+fn standing(state: &BubbleState) -> String {
+    let (id, phase) = (&state.id, state.phase.name());
+    match &state.phase {
+        Phase::Running(_) | Phase::WaitingHuman(_) if state.paused => format!("Bubble {id} is paused."),
+        Phase::Running(turn) if turn.is_open() => holding(state, turn),
         Phase::Running(turn) => format!("The turn of {} in bubble {id} is opening.", turn.agent),
-        Phase::WaitingHuman(_) => format!("Bubble {id} is {state}: a person has to answer first."),
-        _ => format!("Bubble {id} is {state}."),
+        Phase::WaitingHuman(_) => format!("Bubble {id} is {phase}: a person has to answer first."),
+        _ => format!("Bubble {id} is {phase}."),
     }
 }
 
-fn holding(unit: &Unit, turn: &Turn) -> String {
-    format!("{} has the turn in bubble {}, as {} of round {}.", turn.agent, unit.id, turn.seat, unit.rounds.round)
+fn holding(state: &BubbleState, turn: &Turn) -> String {
+    format!("{} has the turn in bubble {}, as {} of round {}.", turn.agent, state.id, turn.seat, state.rounds.round)
 }
 
 fn status(id: &BubbleId) -> String {

@@ -98,8 +98,8 @@ impl Caller {
             return None;
         }
         let proven = token.is_some_and(|token| {
-            let own = engine.bubble(&repo, &bubble).and_then(|own| own.load().map(|seen| (own, seen.unit)));
-            own.is_ok_and(|(own, unit)| own.prove(&unit, &agent, &Token::shown(token)).is_ok())
+            let own = engine.bubble(&repo, &bubble).and_then(|own| own.load().map(|seen| (own, seen.state)));
+            own.is_ok_and(|(own, state)| own.prove(&state, &agent, &Token::shown(token)).is_ok())
         });
         Some(Owner { repo, bubble, started: Started::Agent(agent), proven })
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::{Command, Decided, Refusal, Unit, decide, earlier};
+use pairflow_core::bubble::{BubbleState, Command, Decided, Refusal, decide, earlier};
 use pairflow_core::counted::counted;
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
@@ -26,7 +26,7 @@ pub struct Applied {
     /// The record that stands for it; nothing if there was nothing to record.
     pub id: Option<MsgId>,
     /// The state afterwards.
-    pub unit: Unit,
+    pub state: BubbleState,
     /// Whether an earlier attempt had recorded it already.
     pub repeated: bool,
     /// What was repaired at the log's end first, if anything.
@@ -37,31 +37,31 @@ impl Bubble {
     /// Records what `command` leads to. Effects are left to the supervisor.
     pub fn apply(&self, command: &Command) -> Result<Applied, EngineError> {
         let seen = self.log.load()?;
-        let earlier = repeated(&seen.unit, command);
+        let earlier = repeated(&seen.state, command);
         self.insist_same(earlier.as_ref().and_then(|applied| applied.id.as_ref()), command)?;
         if let Some(applied) = earlier.clone().filter(|_| seen.from == Source::Cache) {
             return Ok(applied);
         }
-        let mut decided = handle(&seen.unit, command, self.engine.clock.now());
+        let mut decided = handle(&seen.state, command, self.engine.clock.now());
         if let Some(applied) = nothing_to_record(&seen, command, &decided).filter(|_| earlier.is_none()) {
-            return applied.map_err(|refusal| self.refused(command, &seen.unit, refusal));
+            return applied.map_err(|refusal| self.refused(command, &seen.state, refusal));
         }
         let mut log = self.locked()?;
         // The writer of the earlier record may have died before its sync; under the lock it is durable.
-        if let Some(applied) = repeated(&log.loaded().unit, command) {
+        if let Some(applied) = repeated(&log.loaded().state, command) {
             self.insist_same(applied.id.as_ref(), command)?;
             return Ok(applied);
         }
         if log.loaded().head.seq != seen.head.seq {
             // Someone was faster: what was right a moment ago is decided again on what is true now.
-            let again = handle(&log.loaded().unit, command, self.engine.clock.now());
+            let again = handle(&log.loaded().state, command, self.engine.clock.now());
             decided = if decided.is_ok() { again.map_err(Refusal::lost_race) } else { again };
         }
         match decided {
             Ok(decided) => self.record(&mut log, &decided),
             Err(refusal) => {
                 self.warn(&mut log, command, &refusal)?;
-                Err(self.refused(command, &seen.unit, refusal))
+                Err(self.refused(command, &seen.state, refusal))
             }
         }
     }
@@ -80,9 +80,9 @@ impl Bubble {
         while attended && Instant::now() < until {
             let seen = self.log.load()?;
             let opening =
-                matches!(decide(&seen.unit, command, self.engine.clock.now()), Err(Refusal::StillOpening { .. }));
+                matches!(decide(&seen.state, command, self.engine.clock.now()), Err(Refusal::StillOpening { .. }));
             // What was recorded already is answered at once.
-            if !opening || repeated(&seen.unit, command).is_some() {
+            if !opening || repeated(&seen.state, command).is_some() {
                 break;
             }
             self.log.wait_past(&seen.head, LOOK);
@@ -126,24 +126,24 @@ impl Bubble {
             if decided.events.is_empty() { Vec::new() } else { log.append(&decided.events, self.engine.clock.now())? };
         let id = written.first().map(|envelope| envelope.id.clone());
         if decided.events.iter().any(|event| asks_or_answers(&event.body)) {
-            self.show_person(&log.loaded().unit, &written);
+            self.show_person(&log.loaded().state, &written);
         }
         if decided.events.iter().any(|event| matches!(event.body, Body::HumanReply(_) | Body::Control(_))) {
             // The turn stayed open while the person was asked; its holder finds the answer in the brief.
-            let _ = self.renew_brief(&log.loaded().unit);
+            let _ = self.renew_brief(&log.loaded().state);
         }
         if decided.events.iter().any(|event| matches!(event.body, Body::DonePackage(_))) {
             // Somebody may have deleted it since it was shown.
-            let _ = log.loaded().unit.phase.request().map(|request| self.package(request));
+            let _ = log.loaded().state.phase.request().map(|request| self.package(request));
         }
-        Ok(Applied { id, unit: log.loaded().unit.clone(), repeated: false, repaired })
+        Ok(Applied { id, state: log.loaded().state.clone(), repeated: false, repaired })
     }
 
     /// Writes what a person reads: the inbox, and the new messages as files.
     ///
     /// Both are derived; a disk that is full now gets them with the next question or the next turn.
-    fn show_person(&self, unit: &Unit, written: &[Envelope]) {
-        let _ = self.log.project("inbox.ndjson", inbox_ndjson(unit).as_bytes());
+    fn show_person(&self, state: &BubbleState, written: &[Envelope]) {
+        let _ = self.log.project("inbox.ndjson", inbox_ndjson(state).as_bytes());
         for file in written.iter().filter_map(message_file) {
             let _ = self.log.project_artifact(&format!("messages/{}", file.name), file.text.as_bytes());
         }
@@ -157,19 +157,19 @@ impl Bubble {
     }
 
     fn append_warning(&self, log: &mut Locked, sender: Party, warning: Warning) -> Result<(), EngineError> {
-        let unit = &log.loaded().unit;
-        let again = unit.warnings.iter().any(|(one, known)| *one == sender && *known == warning);
-        if again || unit.phase.is_final() {
+        let state = &log.loaded().state;
+        let again = state.warnings.iter().any(|(one, known)| *one == sender && *known == warning);
+        if again || state.phase.is_final() {
             return Ok(());
         }
-        let mut event = Event::own(unit.rounds.round, Body::ProtocolWarning(warning));
+        let mut event = Event::own(state.rounds.round, Body::ProtocolWarning(warning));
         event.recipient = sender;
         log.append(&[event], self.engine.clock.now())?;
         Ok(())
     }
 
-    fn refused(&self, command: &Command, unit: &Unit, refusal: Refusal) -> EngineError {
-        let caller = command.caller(unit);
+    fn refused(&self, command: &Command, state: &BubbleState, refusal: Refusal) -> EngineError {
+        let caller = command.caller(state);
         EngineError::Refused { id: self.id.clone(), caller, refusal: Box::new(refusal) }
     }
 }
@@ -197,9 +197,9 @@ fn asks_or_answers(body: &Body) -> bool {
 }
 
 /// The earlier attempt of the same command, if there was one.
-fn repeated(unit: &Unit, command: &Command) -> Option<Applied> {
-    let id = earlier(unit, command)?;
-    Some(Applied { id: Some(id), unit: unit.clone(), repeated: true, repaired: None })
+fn repeated(state: &BubbleState, command: &Command) -> Option<Applied> {
+    let id = earlier(state, command)?;
+    Some(Applied { id: Some(id), state: state.clone(), repeated: true, repaired: None })
 }
 
 /// A decision that needs no lock: nothing happened, or a person (who is told, not recorded) was refused.
@@ -210,7 +210,7 @@ fn nothing_to_record(
 ) -> Option<Result<Applied, Refusal>> {
     match decided {
         Ok(decided) if decided.events.is_empty() => {
-            Some(Ok(Applied { id: None, unit: seen.unit.clone(), repeated: false, repaired: None }))
+            Some(Ok(Applied { id: None, state: seen.state.clone(), repeated: false, repaired: None }))
         }
         Err(refusal) if command.agent().is_none() => Some(Err(refusal.clone())),
         _ => None,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 
 use crate::clock::Clock;
@@ -141,8 +141,8 @@ impl Bubble {
     }
 
     /// Returns the workspace of a bubble that has one.
-    pub(crate) fn workspace(&self, unit: &Unit) -> Result<Workspace, EngineError> {
-        let record = unit.evidence.workspace.as_ref().ok_or_else(|| {
+    pub(crate) fn workspace(&self, state: &BubbleState) -> Result<Workspace, EngineError> {
+        let record = state.evidence.workspace.as_ref().ok_or_else(|| {
             EngineError::BadInput(format!(
                 "bubble {} has no workspace yet; start it: pairflow start {}",
                 self.id, self.id

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Refusal, Unit};
+use pairflow_core::bubble::{BubbleState, Refusal};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::DriverKind;
 use pairflow_core::view::quoted;
@@ -96,27 +96,27 @@ impl From<&EngineError> for Denial {
 impl Bubble {
     /// Says why an agent of this bubble may not speak from `cwd`: that is the worktree of another bubble, or the
     /// person's own checkout, in which nothing that it did would count.
-    pub fn misplaced(&self, unit: &Unit, cwd: &Path) -> Option<Denial> {
-        if unit.evidence.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
+    pub fn misplaced(&self, state: &BubbleState, cwd: &Path) -> Option<Denial> {
+        if state.evidence.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
             return None;
         }
         let Ok(Place { repo, bubble }) = locate(cwd) else { return None };
         let here = repo.root == self.control.repo();
         match bubble {
             Some(other) if other == self.id && here => None,
-            Some(other) => Some(elsewhere(&self.id, unit, cwd, &format!("bubble {other}"))),
+            Some(other) => Some(elsewhere(&self.id, state, cwd, &format!("bubble {other}"))),
             // Where there is no worktree to go to, its absence is what has to be told.
-            None if here && unit.evidence.workspace.as_ref().is_some_and(|own| Path::new(&own.path).is_dir()) => {
-                Some(elsewhere(&self.id, unit, cwd, "the person's own checkout"))
+            None if here && state.evidence.workspace.as_ref().is_some_and(|own| Path::new(&own.path).is_dir()) => {
+                Some(elsewhere(&self.id, state, cwd, "the person's own checkout"))
             }
             None => None,
         }
     }
 }
 
-fn elsewhere(id: &BubbleId, unit: &Unit, cwd: &Path, other: &str) -> Denial {
+fn elsewhere(id: &BubbleId, state: &BubbleState, cwd: &Path, other: &str) -> Denial {
     let message = format!("this agent works in bubble {id}, and {} belongs to {other}", cwd.display());
-    let own = unit.evidence.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
+    let own = state.evidence.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
     Denial::refused(message).next(format!("cd '{}'", own.replace('\'', "'\\''")))
 }
 

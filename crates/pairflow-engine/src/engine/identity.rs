@@ -1,6 +1,6 @@
 //! Who is calling: tokens that agents prove themselves with.
 
-use pairflow_core::bubble::{Command, Unit};
+use pairflow_core::bubble::{BubbleState, Command};
 use pairflow_core::hash::{hex, sha256};
 use pairflow_core::ids::AgentId;
 
@@ -38,15 +38,15 @@ impl Bubble {
     /// Lets `agent` in with a new token; the old one is void.
     ///
     /// Returns the token with the state that it was recorded in.
-    pub fn mint(&self, agent: &AgentId) -> Result<(Token, Unit), EngineError> {
+    pub fn mint(&self, agent: &AgentId) -> Result<(Token, BubbleState), EngineError> {
         let token = Token::draw()?;
         let applied = self.apply(&Command::MintToken { agent: agent.clone(), token_sha256: token.hash() })?;
-        Ok((token, applied.unit))
+        Ok((token, applied.state))
     }
 
     /// Whether `token` proves that the caller is `agent`.
-    pub fn prove(&self, unit: &Unit, agent: &AgentId, token: &Token) -> Result<(), EngineError> {
-        let proven = unit.presence.tokens.get(agent).is_some_and(|hash| *hash == token.hash());
+    pub fn prove(&self, state: &BubbleState, agent: &AgentId, token: &Token) -> Result<(), EngineError> {
+        let proven = state.presence.tokens.get(agent).is_some_and(|hash| *hash == token.hash());
         if proven {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl Bubble {
 }
 
 /// What an agent process needs to join a bubble.
-pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token) -> Vec<(String, String)> {
+pub fn environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId, token: &Token) -> Vec<(String, String)> {
     let mut env = vec![
         ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
         ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),
@@ -73,14 +73,14 @@ pub fn environment(bubble: &Bubble, unit: &Unit, agent: &AgentId, token: &Token)
         ("PAIRFLOW_TOKEN".to_owned(), token.reveal().to_owned()),
         ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
     ];
-    if let Some(workspace) = &unit.evidence.workspace {
+    if let Some(workspace) = &state.evidence.workspace {
         env.extend(port_variables(workspace.port, workspace.ports));
     }
     env
 }
 
 /// What an agent process needs that pairflow starts itself: its socket proves who it is, so it holds no secret.
-pub(crate) fn interactive_environment(bubble: &Bubble, unit: &Unit, agent: &AgentId) -> Vec<(String, String)> {
+pub(crate) fn interactive_environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId) -> Vec<(String, String)> {
     let socket = bubble.control.seat_socket(&bubble.id, agent);
     let mut env = vec![
         ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
@@ -89,7 +89,7 @@ pub(crate) fn interactive_environment(bubble: &Bubble, unit: &Unit, agent: &Agen
         ("PAIRFLOW_SOCKET".to_owned(), socket.display().to_string()),
         ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
     ];
-    env.extend(unit.evidence.workspace.iter().flat_map(|place| port_variables(place.port, place.ports)));
+    env.extend(state.evidence.workspace.iter().flat_map(|place| port_variables(place.port, place.ports)));
     env
 }
 

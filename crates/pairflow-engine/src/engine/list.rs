@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 
 use crate::engine::{Bubble, Control, Engine, EngineError};
@@ -15,7 +15,7 @@ pub struct Listed {
     /// Why it is foreign, if it is.
     pub foreign: Option<Foreign>,
     /// Its state, or why it cannot be read.
-    pub unit: Result<Unit, EngineError>,
+    pub state: Result<BubbleState, EngineError>,
 }
 
 impl Engine {
@@ -63,16 +63,16 @@ impl Engine {
 
 impl Listed {
     fn of(bubble: Bubble) -> Self {
-        let unit = bubble.load().map(|loaded| loaded.unit);
+        let state = bubble.load().map(|loaded| loaded.state);
         match bubble.log.standing() {
-            Ok(standing) => Self { unit, foreign: standing.foreign().cloned(), bubble },
+            Ok(standing) => Self { state, foreign: standing.foreign().cloned(), bubble },
             // Nobody acts for a bubble of which it cannot be told whose it is.
-            Err(error) => Self { unit: unit.and_then(|_| Err(error.into())), foreign: None, bubble },
+            Err(error) => Self { state: state.and_then(|_| Err(error.into())), foreign: None, bubble },
         }
     }
 
     /// Returns the state of a bubble that is this user's.
-    pub fn own(&self) -> Option<&Unit> {
-        self.unit.as_ref().ok().filter(|_| self.foreign.is_none())
+    pub fn own(&self) -> Option<&BubbleState> {
+        self.state.as_ref().ok().filter(|_| self.foreign.is_none())
     }
 }

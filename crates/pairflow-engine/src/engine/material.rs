@@ -1,9 +1,9 @@
-//! What a critic's brief shows of the repository: the project's standards as the base has them, and the differences, long
+//! What a reviewer's brief shows of the repository: the project's standards as the base has them, and the differences, long
 //! ones cut into files of their own.
 
 use std::collections::BTreeMap;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::{AgentId, TreeId};
 use pairflow_core::view::brief::{BriefMaterial, Diff, SLICE_LINES, Slice, Standard, changed_lines, pieces};
@@ -25,14 +25,14 @@ const LINK: &str = "120000";
 
 impl Bubble {
     /// Gathers what the brief of the present turn needs, and writes the slices of a long difference.
-    pub(super) fn material(&self, unit: &Unit) -> Result<BriefMaterial, EngineError> {
-        let turn = unit.phase.turn().filter(|turn| turn.seat == Seat::Critic);
-        let (Some(turn), Some(record), Some(tree)) = (turn, &unit.evidence.workspace, unit.tree()) else {
+    pub(super) fn material(&self, state: &BubbleState) -> Result<BriefMaterial, EngineError> {
+        let turn = state.phase.turn().filter(|turn| turn.seat == Seat::Reviewer);
+        let (Some(turn), Some(record), Some(tree)) = (turn, &state.evidence.workspace, state.tree()) else {
             return Ok(BriefMaterial::default());
         };
-        let git = self.workspace(unit)?.git();
-        let place = |what: &str| format!("review/{}-{}-{what}", unit.rounds.round, turn.agent);
-        let since_last = match seen_before(unit, &turn.agent) {
+        let git = self.workspace(state)?.git();
+        let place = |what: &str| format!("review/{}-{}-{what}", state.rounds.round, turn.agent);
+        let since_last = match seen_before(state, &turn.agent) {
             Some(seen) if seen == tree => Some(Diff::Inline(String::new())),
             Some(seen) => Some(self.laid_out(&patch(&git, seen, tree)?, &place("since"))?),
             None => None,
@@ -61,8 +61,8 @@ impl Bubble {
 }
 
 /// The tree that an agent reviewed last.
-fn seen_before<'a>(unit: &'a Unit, agent: &AgentId) -> Option<&'a TreeId> {
-    unit.rounds.reviewed_by.get(agent).map(|reviewed| &reviewed.tree)
+fn seen_before<'a>(state: &'a BubbleState, agent: &AgentId) -> Option<&'a TreeId> {
+    state.rounds.reviewed_by.get(agent).map(|reviewed| &reviewed.tree)
 }
 
 /// The difference between two trees as text. A file that only an attribute calls binary is shown all the same: nothing

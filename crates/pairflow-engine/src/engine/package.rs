@@ -1,6 +1,6 @@
 //! The approval package as a file of the bubble. It is derived: what the log says of an acceptance is all there is in it.
 
-use pairflow_core::bubble::{Unit, advance};
+use pairflow_core::bubble::{BubbleState, advance};
 use pairflow_core::hash::sha256;
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::view::package::again;
@@ -25,12 +25,12 @@ impl Bubble {
 
     /// Renders the package of the acceptance that led to `request`, as it was then.
     fn package_of_log(&self, request: &ApprovalRequest) -> Result<Vec<u8>, EngineError> {
-        let mut unit = Unit::new(self.id.clone());
+        let mut state = BubbleState::new(self.id.clone());
         let mut found = None;
         self.log().visit(&mut |envelope| {
-            let text = again(&unit, &envelope).filter(|text| sha256(text.as_bytes()) == request.package_sha256);
+            let text = again(&state, &envelope).filter(|text| sha256(text.as_bytes()) == request.package_sha256);
             found = text.or_else(|| found.take());
-            advance(&mut unit, &envelope);
+            advance(&mut state, &envelope);
         })?;
         found.map(String::into_bytes).ok_or_else(|| {
             let (id, name) = (&self.id, &request.package);

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{AgentId, BubbleId};
 
@@ -44,7 +44,7 @@ impl Control {
 
     /// Returns the files of one bubble.
     pub fn files(&self, id: &BubbleId) -> LogFiles {
-        LogFiles::of::<Unit>(&self.dir(), id)
+        LogFiles::of::<BubbleState>(&self.dir(), id)
     }
 
     /// Returns the directory for sockets, process records and logs of one bubble's agents.

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::safe::{safe_line, steers};
 
 use crate::engine::{Bubble, EngineError};
@@ -12,7 +12,7 @@ const SHOWN: usize = 80;
 
 impl Bubble {
     /// Returns `given` as it stands in `refs`; refuses what is not there and what lies outside.
-    pub fn reference(&self, unit: &Unit, given: &str) -> Result<String, EngineError> {
+    pub fn reference(&self, state: &BubbleState, given: &str) -> Result<String, EngineError> {
         // A name that steers a terminal, or breaks a line, could pass for something else wherever it is shown.
         if given.contains(|c: char| c == '\n' || c == '\t' || steers(c)) {
             let shown = safe_line(given, SHOWN);
@@ -24,10 +24,10 @@ impl Bubble {
             let found = self.artifacts().resolve(given).map_err(|error| EngineError::BadInput(error.to_string()))?;
             return if found.is_file() { Ok(given.to_owned()) } else { Err(missing(given)) };
         }
-        if unit.evidence.workspace.is_none() {
+        if state.evidence.workspace.is_none() {
             return Err(missing(given));
         }
-        let workspace = self.workspace(unit)?;
+        let workspace = self.workspace(state)?;
         workspace.connected()?;
         let root = workspace.path.canonicalize().map_err(|_| missing(given))?;
         let artifacts = self.dir().join("artifacts");

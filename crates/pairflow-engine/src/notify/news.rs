@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::view::notify::{Told, news};
 
 use super::channel::{Channels, Say};
@@ -22,14 +22,14 @@ pub(crate) struct News {
 
 impl News {
     /// Tells `person` what is new in the bubble, if its rules say so. Returns at once.
-    pub(crate) fn look(&mut self, bubble: &Arc<Bubble>, unit: &Unit, person: Person<'_>, say: &Say) {
-        let now = Told::all_of(unit);
+    pub(crate) fn look(&mut self, bubble: &Arc<Bubble>, state: &BubbleState, person: Person<'_>, say: &Say) {
+        let now = Told::all_of(state);
         let told = self.told.get_or_insert_with(|| read(bubble));
         if *told == now {
             return;
         }
-        if let Some(notification) = news(told, unit).filter(|_| unit.rules.notifications.enabled) {
-            self.channels.tell(&Order::new(bubble, notification, &unit.rules.notifications, person), say);
+        if let Some(notification) = news(told, state).filter(|_| state.rules.notifications.enabled) {
+            self.channels.tell(&Order::new(bubble, notification, &state.rules.notifications, person), say);
         }
         if let Err(error) = write(bubble, &now) {
             say(&format!("{}: cannot note what its person was told: {error}", bubble.id));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::rules::Notifications;
 use pairflow_core::view::notify::{About, Told, news, rings};
 
@@ -20,12 +20,12 @@ const PLAYERS: [(&str, &[&str]); 5] = [
 
 /// Whether the status view rings the terminal's bell for what has changed from `before` to `after`: something new
 /// waits for the person, and no sound tells of it.
-pub fn bell(before: &Unit, after: &Unit) -> bool {
+pub fn bell(before: &BubbleState, after: &BubbleState) -> bool {
     rings(before, after) && !sounds(before, after, &|name| std::env::var(name).ok())
 }
 
 /// Whether a sound tells of what is new; `var` looks up the person's variables.
-fn sounds(before: &Unit, after: &Unit, var: &dyn Fn(&str) -> Option<String>) -> bool {
+fn sounds(before: &BubbleState, after: &BubbleState, var: &dyn Fn(&str) -> Option<String>) -> bool {
     let about = news(&Told::all_of(before), after).map(|notification| notification.about);
     let file = about.and_then(|about| sound_of(&after.rules.notifications, about));
     let file = file.map(|file| located(file, var("HOME").as_deref(), Path::new(&after.about.repo)));
@@ -97,11 +97,12 @@ mod tests {
     #[test]
     fn the_bell_is_for_those_who_hear_no_sound() {
         let dir = tempfile::tempdir().unwrap();
-        let before = Unit::new("b1".parse().unwrap());
+        let before = BubbleState::new("b1".parse().unwrap());
         let mut after = before.clone();
         after.about.repo = dir.path().display().to_string();
         after.phase = Phase::Failed { reason: "the disk is full".to_owned() };
-        let sounds = |after: &Unit| sounds(&before, after, &|name| (name == "PATH").then(|| after.about.repo.clone()));
+        let sounds =
+            |after: &BubbleState| sounds(&before, after, &|name| (name == "PATH").then(|| after.about.repo.clone()));
         assert!(bell(&before, &after) && !sounds(&after), "nothing is configured");
         after.rules.notifications.waiting_human_sound = Some("q.wav".to_owned());
         assert!(bell(&before, &after) && !sounds(&after), "the file is not there");

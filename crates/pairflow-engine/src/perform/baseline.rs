@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::hash::sha256;
 
@@ -22,8 +22,8 @@ pub(super) struct Known {
 
 impl Known {
     /// The note about this command on this tree, after this setup command.
-    pub(super) fn of(bubble: &Bubble, unit: &Unit, errand: Errand<'_>) -> Self {
-        let (setup, place) = (unit.rules.setup.as_deref().unwrap_or_default(), unit.rules.checks_in);
+    pub(super) fn of(bubble: &Bubble, state: &BubbleState, errand: Errand<'_>) -> Self {
+        let (setup, place) = (state.rules.setup.as_deref().unwrap_or_default(), state.rules.checks_in);
         let what = format!("{}\0{}\0{setup}\0{place:?}", errand.tree, errand.command);
         Self { note: bubble.engine.dirs.state.join("baselines").join(sha256(what.as_bytes())) }
     }

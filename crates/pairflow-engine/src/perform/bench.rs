@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::rules::ChecksIn;
@@ -51,7 +51,7 @@ pub(super) struct Site<'a> {
     /// The bubble.
     pub(super) bubble: &'a Bubble,
     /// Its state.
-    pub(super) unit: &'a Unit,
+    pub(super) state: &'a BubbleState,
     /// Ends what runs.
     pub(super) cancel: &'a Cancel,
     /// Whether nobody else works for the bubble meanwhile, so that what runs can be recorded and ended after a crash.
@@ -69,9 +69,9 @@ pub(super) enum Unready {
 impl Bench {
     /// Brings a checkout to `commit` and sets it up. The setup command runs again where what it reads has changed.
     pub(super) fn open(site: Site<'_>, commit: &CommitId, place: Place) -> Result<Result<Self, Unready>, EngineError> {
-        let Site { bubble, unit, cancel, .. } = site;
+        let Site { bubble, state, cancel, .. } = site;
         let repo = Repo::discover(bubble.control.repo())?;
-        let like = bubble.workspace(unit)?;
+        let like = bubble.workspace(state)?;
         let checkout = match place {
             Place::Checkout | Place::Base => Checkout::warm(&repo, &like, commit)?,
             // Where the worktree is the place of checks, there is no second checkout that stays.
@@ -79,8 +79,8 @@ impl Bench {
         };
         let ports = lease(&bubble.engine.dirs.state, checkout.path(), DEFAULT_COUNT)?;
         let mut bench = Self {
-            setup: unit.rules.setup.clone(),
-            timeout: Duration::from_secs(unit.rules.check_timeout_secs),
+            setup: state.rules.setup.clone(),
+            timeout: Duration::from_secs(state.rules.check_timeout_secs),
             env: bubble.check_env(port_variables(ports.first, ports.count))?,
             registry: site.attended.then(|| bubble.registry()),
             ready: checkout.tree().clone(),
@@ -226,8 +226,8 @@ impl Bubble {
 }
 
 /// Where reproducers run.
-pub(super) fn place(unit: &Unit) -> Place {
-    match unit.rules.checks_in {
+pub(super) fn place(state: &BubbleState) -> Place {
+    match state.rules.checks_in {
         ChecksIn::Checkout => Place::Checkout,
         ChecksIn::Worktree => Place::Worktree,
     }

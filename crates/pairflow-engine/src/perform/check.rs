@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pairflow_core::bubble::{Command, Unit};
+use pairflow_core::bubble::{BubbleState, Command};
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::ids::CommitId;
 use pairflow_core::rules::{Check, ChecksIn};
@@ -28,24 +28,24 @@ pub(super) fn perform(
     wanted: &Wanted<'_>,
     bench: &mut Option<Bench>,
 ) -> Result<Option<Command>, EngineError> {
-    let Site { bubble, unit, .. } = site;
+    let Site { bubble, state, .. } = site;
     let (check, place) = (wanted.check, wanted.place);
-    let Some(workspace) = &unit.evidence.workspace else { return Ok(None) };
-    let (tree, commit) = match &unit.evidence.snapshot {
+    let Some(workspace) = &state.evidence.workspace else { return Ok(None) };
+    let (tree, commit) = match &state.evidence.snapshot {
         Some(snapshot) if place != Place::Base => (&snapshot.tree, &snapshot.commit),
         _ => (&workspace.base_tree, &workspace.base),
     };
     let errand = Errand { name: &check.name, command: &check.command, tree };
-    let known = Known::of(bubble, unit, errand);
+    let known = Known::of(bubble, state, errand);
     let checked = match check {
-        check if check.command == Check::BUILT_IN => Some(documents::check(bubble, unit, check, tree)?),
+        check if check.command == Check::BUILT_IN => Some(documents::check(bubble, state, check, tree)?),
         check if check.name == Check::RED_GREEN => {
             // It takes the same checkout to the base and sets it up there.
             *bench = None;
             red_green::check(site, check)?
         }
         _ if place == Place::Base && known.passed() => Some(passed_before(errand)),
-        _ if unit.rules.checks_in == ChecksIn::Worktree => in_worktree(site, errand, place)?,
+        _ if state.rules.checks_in == ChecksIn::Worktree => in_worktree(site, errand, place)?,
         _ => run(site, errand, (commit, place), bench)?,
     };
     let Some(checked) = checked else { return Ok(None) };
@@ -54,7 +54,7 @@ pub(super) fn perform(
     if place == Place::Base {
         known.note(&receipt);
     } else {
-        write_output(bubble, unit, &receipt)?;
+        write_output(bubble, state, &receipt)?;
     }
     Ok(Some(Command::Checked { receipt }))
 }
@@ -78,12 +78,12 @@ fn run(
 
 /// Runs a command where the agents work, and sees whether the files changed in the meantime.
 fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Option<Checked>, EngineError> {
-    let Site { bubble, unit, cancel, .. } = site;
-    let workspace = bubble.workspace(unit)?;
+    let Site { bubble, state, cancel, .. } = site;
+    let workspace = bubble.workspace(state)?;
     workspace.connected()?;
     // Before the first turn there may be files that the setup command made.
     let ready = if place == Place::Base { observe(&workspace)? } else { errand.tree.clone() };
-    let ports = unit.evidence.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
+    let ports = state.evidence.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
     let now = || match observe(&workspace) {
         Ok(now) if now == ready => Ok(errand.tree.clone()),
         other => other.map_err(|error| error.to_string()),
@@ -94,7 +94,7 @@ fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Optio
         workspace: &workspace.path,
         place,
         tree: errand.tree,
-        timeout: Duration::from_secs(unit.rules.check_timeout_secs),
+        timeout: Duration::from_secs(state.rules.check_timeout_secs),
         max_output: OUTPUT_LIMIT,
         env: &bubble.check_env(ports.unwrap_or_default())?,
         registry: Some(bubble.registry()),
@@ -111,9 +111,9 @@ pub(super) fn keep(bubble: &Bubble, checked: Checked) -> Result<Receipt, EngineE
 }
 
 /// Adds the result to `artifacts/round-<nnn>.tests.txt`.
-fn write_output(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> Result<(), EngineError> {
-    let name = format!("round-{:03}.tests.txt", unit.rounds.round);
-    let mut text = unit.evidence.superseded.iter().chain(&unit.evidence.receipts).map(paragraph).collect::<String>();
+fn write_output(bubble: &Bubble, state: &BubbleState, receipt: &Receipt) -> Result<(), EngineError> {
+    let name = format!("round-{:03}.tests.txt", state.rounds.round);
+    let mut text = state.evidence.superseded.iter().chain(&state.evidence.receipts).map(paragraph).collect::<String>();
     text.push_str(&paragraph(receipt));
     Ok(bubble.log().project_artifact(&name, text.as_bytes())?)
 }

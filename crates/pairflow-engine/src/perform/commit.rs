@@ -1,6 +1,6 @@
 //! One commit of exactly the approved tree.
 
-use pairflow_core::bubble::{Command, CommitOrder, Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Command, CommitOrder, Phase};
 use pairflow_core::log::{CommitIdentity, Person};
 
 use crate::engine::{Bubble, EngineError, sentence};
@@ -8,39 +8,43 @@ use crate::git::{CommitRequest, GitError, Workspace, commit, commit_identity};
 
 /// Makes the commit that the log orders, and records what came of it. For a caller that holds the lock of the verb.
 pub(crate) fn commit_now(bubble: &Bubble) -> Result<(), EngineError> {
-    let unit = bubble.durable()?.unit;
-    let Phase::Approved(approval) = &unit.phase else { return Ok(()) };
+    let state = bubble.durable()?.state;
+    let Phase::Approved(approval) = &state.phase else { return Ok(()) };
     let Some(order) = &approval.commit else { return Ok(()) };
-    bubble.apply(&make(bubble, &unit, order)).map(drop)
+    bubble.apply(&make(bubble, &state, order)).map(drop)
 }
 
 /// Makes the commit, unless the person who asked for it is at it: signatures need that person's environment.
-pub(super) fn perform(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Result<Option<Command>, EngineError> {
+pub(super) fn perform(
+    bubble: &Bubble,
+    state: &BubbleState,
+    order: &CommitOrder,
+) -> Result<Option<Command>, EngineError> {
     let committing = bubble.exclusively("commit")?;
-    Ok(committing.map(|_held| make(bubble, unit, order)))
+    Ok(committing.map(|_held| make(bubble, state, order)))
 }
 
 /// Makes the commit. A failure is a fact of its own: it can be asked for again.
-fn make(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Command {
-    match attempt(bubble, unit, order) {
+fn make(bubble: &Bubble, state: &BubbleState, order: &CommitOrder) -> Command {
+    match attempt(bubble, state, order) {
         Ok(command) => command,
         Err(error) => Command::CommitFailed { reason: sentence(&error) },
     }
 }
 
-fn attempt(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Result<Command, EngineError> {
-    let Phase::Approved(approval) = &unit.phase else {
+fn attempt(bubble: &Bubble, state: &BubbleState, order: &CommitOrder) -> Result<Command, EngineError> {
+    let Phase::Approved(approval) = &state.phase else {
         return Err(EngineError::BadInput("nothing is approved".to_owned()));
     };
-    let workspace = bubble.workspace(unit)?;
-    if order.hooks && unit.about.identity.is_none() {
+    let workspace = bubble.workspace(state)?;
+    if order.hooks && state.about.identity.is_none() {
         return Err(GitError::HooksUnknown { id: bubble.id.clone() }.into());
     }
-    let identity = identity(unit, order, &workspace)?;
+    let identity = identity(state, order, &workspace)?;
     let made = commit(&CommitRequest {
         workspace: &workspace,
         tree: &approval.request.tree,
-        branch: &unit.rules.bubble_branch,
+        branch: &state.rules.bubble_branch,
         message: &order.message,
         hooks: order.hooks,
         identity: identity.as_ref(),
@@ -49,9 +53,13 @@ fn attempt(bubble: &Bubble, unit: &Unit, order: &CommitOrder) -> Result<Command,
 }
 
 /// Returns who commits: as recorded, else as it was when the commit was asked for; nothing for what git says now.
-fn identity(unit: &Unit, order: &CommitOrder, workspace: &Workspace) -> Result<Option<CommitIdentity>, EngineError> {
-    let Some(author) = &order.author else { return Ok(unit.about.identity.clone()) };
-    let identity = match &unit.about.identity {
+fn identity(
+    state: &BubbleState,
+    order: &CommitOrder,
+    workspace: &Workspace,
+) -> Result<Option<CommitIdentity>, EngineError> {
+    let Some(author) = &order.author else { return Ok(state.about.identity.clone()) };
+    let identity = match &state.about.identity {
         Some(recorded) => recorded.clone(),
         None => CommitIdentity { author: None, committer: None, ..commit_identity(&workspace.repo()?)? },
     };

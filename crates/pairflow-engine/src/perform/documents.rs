@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::gates::document::{DocumentCheck, examine, report};
 use pairflow_core::ids::TreeId;
@@ -19,15 +19,20 @@ const LONGEST: usize = 4 * 1024 * 1024;
 const TAIL: (usize, usize) = (20, 2000);
 
 /// Runs one of the checks of a document.
-pub(super) fn check(bubble: &Bubble, unit: &Unit, check: &Check, tree: &TreeId) -> Result<Checked, EngineError> {
+pub(super) fn check(
+    bubble: &Bubble,
+    state: &BubbleState,
+    check: &Check,
+    tree: &TreeId,
+) -> Result<Checked, EngineError> {
     let began = Instant::now();
-    let paths = paths(unit);
+    let paths = paths(state);
     let (outcome, output) = match DocumentCheck::ALL.into_iter().find(|one| one.name() == check.name) {
         None => {
             let why = format!("this pairflow knows no check '{}'", check.name);
             (Outcome::CouldNotCheck { why: why.clone() }, why)
         }
-        Some(_) if listed_in_part(unit) => {
+        Some(_) if listed_in_part(state) => {
             let why = "too many files changed to tell which are the documents; name them with `--document PATH`";
             (Outcome::CouldNotCheck { why: why.to_owned() }, why.to_owned())
         }
@@ -35,7 +40,7 @@ pub(super) fn check(bubble: &Bubble, unit: &Unit, check: &Check, tree: &TreeId) 
             let why = "no Markdown file was changed; name the document with `--document PATH`".to_owned();
             (failed(), why)
         }
-        Some(gate) => match read(bubble, unit, tree, &paths)? {
+        Some(gate) => match read(bubble, state, tree, &paths)? {
             Ok(documents) => judged(gate, &documents),
             Err(why) => (Outcome::CouldNotCheck { why: why.clone() }, why),
         },
@@ -54,12 +59,12 @@ pub(super) fn check(bubble: &Bubble, unit: &Unit, check: &Check, tree: &TreeId) 
 }
 
 /// The documents: those that were named, else the Markdown files that the bubble changed.
-pub(crate) fn paths(unit: &Unit) -> Vec<String> {
-    if !unit.rules.documents.is_empty() {
-        return unit.rules.documents.clone();
+pub(crate) fn paths(state: &BubbleState) -> Vec<String> {
+    if !state.rules.documents.is_empty() {
+        return state.rules.documents.clone();
     }
     let changed =
-        unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).filter(|change| change.status != 'D');
+        state.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).filter(|change| change.status != 'D');
     let markdown = |path: &&String| [".md", ".markdown"].iter().any(|end| path.to_lowercase().ends_with(end));
     changed.map(|change| &change.path).filter(markdown).cloned().collect()
 }
@@ -75,16 +80,17 @@ fn failed() -> Outcome {
 }
 
 /// Whether the list of changed files was cut, so that a document may be missing in it.
-fn listed_in_part(unit: &Unit) -> bool {
-    unit.rules.documents.is_empty() && unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole.is_some())
+fn listed_in_part(state: &BubbleState) -> bool {
+    state.rules.documents.is_empty()
+        && state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole.is_some())
 }
 
 /// The documents with their texts, or why they cannot be judged.
 type Documents = Result<Vec<(String, String)>, String>;
 
 /// Reads the documents as `tree` has them; one that is not there is an empty one, which no check takes for good.
-fn read(bubble: &Bubble, unit: &Unit, tree: &TreeId, paths: &[String]) -> Result<Documents, EngineError> {
-    let git = bubble.workspace(unit)?.git();
+fn read(bubble: &Bubble, state: &BubbleState, tree: &TreeId, paths: &[String]) -> Result<Documents, EngineError> {
+    let git = bubble.workspace(state)?.git();
     let mut documents = Vec::with_capacity(paths.len());
     for path in paths {
         let call = Call::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST);

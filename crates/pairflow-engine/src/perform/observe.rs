@@ -1,15 +1,15 @@
 //! What a worktree looks like at this moment.
 
-use pairflow_core::bubble::{HeadSeen, Seen, Unit};
+use pairflow_core::bubble::{BubbleState, HeadSeen, Seen};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{GitError, Head, changes, head, observe};
 
 /// Compares the worktree with the newest snapshot.
-pub fn seen(bubble: &Bubble, unit: &Unit) -> Result<Seen, EngineError> {
-    let workspace = bubble.workspace(unit)?;
+pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<Seen, EngineError> {
+    let workspace = bubble.workspace(state)?;
     let tree = observe(&workspace)?;
-    let differing = match unit.tree() {
+    let differing = match state.tree() {
         Some(expected) if *expected != tree => {
             changes(&workspace.git(), expected, &tree)?.into_iter().map(|change| change.path).collect()
         }
@@ -19,11 +19,11 @@ pub fn seen(bubble: &Bubble, unit: &Unit) -> Result<Seen, EngineError> {
 }
 
 /// Says which branch the worktree is on; fails if something else lies in its place.
-pub fn head_seen(bubble: &Bubble, unit: &Unit) -> Result<HeadSeen, EngineError> {
-    if unit.evidence.workspace.is_none() {
+pub fn head_seen(bubble: &Bubble, state: &BubbleState) -> Result<HeadSeen, EngineError> {
+    if state.evidence.workspace.is_none() {
         return Ok(HeadSeen::Missing);
     }
-    let workspace = bubble.workspace(unit)?;
+    let workspace = bubble.workspace(state)?;
     let found = match head(&workspace.git_dir) {
         Head::Branch(name) => HeadSeen::Branch(name),
         Head::Detached(_) => HeadSeen::Detached,

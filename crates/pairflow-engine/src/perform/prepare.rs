@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pairflow_core::bubble::{Command, Unit};
+use pairflow_core::bubble::{BubbleState, Command};
 use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::log::Workspace as Record;
 
@@ -16,22 +16,22 @@ use crate::process::Cancel;
 use crate::workspace::{DEFAULT_COUNT, Request, discard, lease, prepare};
 
 /// Prepares the workspace. Whatever goes wrong leaves the bubble startable again.
-pub(super) fn perform(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Option<Command> {
-    match attempt(bubble, unit, cancel) {
+pub(super) fn perform(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Option<Command> {
+    match attempt(bubble, state, cancel) {
         Ok(workspace) => workspace.map(|workspace| Command::WorkspaceReady { workspace }),
         Err(error) => Some(Command::StartFailed { reason: sentence(&error) }),
     }
 }
 
-fn attempt(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Result<Option<Record>, EngineError> {
+fn attempt(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Result<Option<Record>, EngineError> {
     let repo = Repo::discover(bubble.control.repo())?;
     let prepared = prepare(&Request {
         repo: &repo,
         id: &bubble.id,
-        mode: unit.rules.work_mode,
-        base_branch: &unit.rules.base_branch,
-        continues: unit.rules.continues.as_ref(),
-        bubble_branch: &unit.rules.bubble_branch,
+        mode: state.rules.work_mode,
+        base_branch: &state.rules.base_branch,
+        continues: state.rules.continues.as_ref(),
+        bubble_branch: &state.rules.bubble_branch,
     })?;
     let ports = lease(&bubble.engine.dirs.state, &bubble.dir(), DEFAULT_COUNT)?;
     let mut record = Record {
@@ -46,8 +46,8 @@ fn attempt(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Result<Option<Recor
         included: prepared.included,
         ground: prepared.ground,
     };
-    let Some(command) = &unit.rules.setup else { return Ok(Some(record)) };
-    match set_up(bubble, unit, &record, command, cancel) {
+    let Some(command) = &state.rules.setup else { return Ok(Some(record)) };
+    match set_up(bubble, state, &record, command, cancel) {
         Ok(Some(receipt)) => {
             record.setup = Some(receipt);
             let tree = observe(&Workspace::recorded(bubble.control.repo(), &bubble.id, &record))?;
@@ -67,7 +67,7 @@ fn attempt(bubble: &Bubble, unit: &Unit, cancel: &Cancel) -> Result<Option<Recor
 /// Runs the setup command once, with its own receipt; nothing comes of it when it is cancelled.
 pub(crate) fn set_up(
     bubble: &Bubble,
-    unit: &Unit,
+    state: &BubbleState,
     record: &Record,
     command: &str,
     cancel: &Cancel,
@@ -80,7 +80,7 @@ pub(crate) fn set_up(
         workspace: Path::new(&record.path),
         place: Place::Worktree,
         tree: &record.base_tree,
-        timeout: Duration::from_secs(unit.rules.check_timeout_secs),
+        timeout: Duration::from_secs(state.rules.check_timeout_secs),
         max_output: OUTPUT_LIMIT,
         env: &bubble.check_env(port_variables(record.port, record.ports))?,
         registry: Some(bubble.control.runtime(&bubble.id).join("processes")),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::view::messages::{message_file, message_name};
 
 use crate::engine::{Bubble, EngineError};
@@ -11,7 +11,7 @@ use crate::store::StoreError;
 /// Writes the message files that are missing, the brief of the agent that has the turn, and what the others are told.
 ///
 /// Returns how many slices of the change the holder of the turn has to confirm.
-pub fn write_projections(bubble: &Bubble, unit: &Unit) -> Result<u32, EngineError> {
+pub fn write_projections(bubble: &Bubble, state: &BubbleState) -> Result<u32, EngineError> {
     let dir = bubble.dir().join("artifacts/messages");
     let there: BTreeSet<String> = bubble.engine.disk.list_dir(&dir).map_err(StoreError::from)?.into_iter().collect();
     let mut written = Ok(());
@@ -22,6 +22,6 @@ pub fn write_projections(bubble: &Bubble, unit: &Unit) -> Result<u32, EngineErro
         }
     })?;
     written?;
-    bubble.write_briefings(unit)?;
-    bubble.write_brief(unit)
+    bubble.write_briefings(state)?;
+    bubble.write_brief(state)
 }

@@ -1,6 +1,6 @@
 //! Red, then green: the tests that the work brought along have to fail on the tree that the bubble was cut from.
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::gates::is_test_file;
 use pairflow_core::rules::Check;
@@ -12,8 +12,8 @@ use crate::git::Call;
 
 /// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
 pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
-    let Site { bubble, unit, cancel, .. } = site;
-    let (Some(snapshot), Some(workspace)) = (&unit.evidence.snapshot, &unit.evidence.workspace) else {
+    let Site { bubble, state, cancel, .. } = site;
+    let (Some(snapshot), Some(workspace)) = (&state.evidence.snapshot, &state.evidence.workspace) else {
         return Ok(None);
     };
     if snapshot.whole.is_some() {
@@ -26,7 +26,7 @@ pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, En
         return Ok(Some(said(check, snapshot, Outcome::Failed { exit: None, timed_out: false }, why)));
     }
     let errand = Errand { name: &check.name, command: &check.command, tree: &snapshot.tree };
-    let mut bench = match Bench::open(site, &workspace.base, place(unit))? {
+    let mut bench = match Bench::open(site, &workspace.base, place(state))? {
         Ok(bench) => bench,
         Err(unready) => return Ok(unready.receipt(errand)),
     };
@@ -37,10 +37,10 @@ pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, En
         let outcome = Outcome::CouldNotCheck { why: why.to_owned() };
         return Ok(Some(Checked { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
     }
-    bring(bubble, unit, &bench, &tests)?;
+    bring(bubble, state, &bench, &tests)?;
     // The setup command may have to do with the tests, too, and puts back what is not the base's.
     let ready = bench.set_up(cancel)?;
-    bring(bubble, unit, &bench, &tests)?;
+    bring(bubble, state, &bench, &tests)?;
     let ran = match ready {
         Ok(()) => bench.run_freely(errand, cancel).map(|ran| judged(ran, &tests)),
         Err(unready) => unready.receipt(errand),
@@ -64,9 +64,9 @@ fn is_test_data(path: &str) -> bool {
 }
 
 /// Writes the test files of the newest snapshot into the checkout of the base.
-fn bring(bubble: &Bubble, unit: &Unit, bench: &Bench, tests: &[String]) -> Result<(), EngineError> {
-    let workspace = bubble.workspace(unit)?;
-    let Some(snapshot) = &unit.evidence.snapshot else { return Ok(()) };
+fn bring(bubble: &Bubble, state: &BubbleState, bench: &Bench, tests: &[String]) -> Result<(), EngineError> {
+    let workspace = bubble.workspace(state)?;
+    let Some(snapshot) = &state.evidence.snapshot else { return Ok(()) };
     for path in tests {
         let blob = workspace.git().run(Call::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
         let to = bench.path().join(path);

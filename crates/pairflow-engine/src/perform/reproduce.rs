@@ -26,10 +26,10 @@ pub(super) fn perform(
     reproducer: &Reproducer<'_>,
     bench: &mut Option<Bench>,
 ) -> Result<Option<Command>, EngineError> {
-    let Some(snapshot) = &site.unit.evidence.snapshot else { return Ok(None) };
+    let Some(snapshot) = &site.state.evidence.snapshot else { return Ok(None) };
     let name = format!("reproducer of {}", reproducer.finding);
     let errand = Errand { name: &name, command: reproducer.command, tree: &snapshot.tree };
-    let mut ready = match Bench::again(bench.take(), site, &snapshot.commit, place(site.unit))? {
+    let mut ready = match Bench::again(bench.take(), site, &snapshot.commit, place(site.state))? {
         Ok(ready) => ready,
         Err(unready) => return reproduced(site.bubble, reproducer, unready.receipt(errand)),
     };

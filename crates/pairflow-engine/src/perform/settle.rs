@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pairflow_core::bubble::{Command, Effect, Refusal, Unit, owed};
+use pairflow_core::bubble::{BubbleState, Command, Effect, Refusal, owed};
 use pairflow_core::time::BackOff;
 
 use super::bench::{Bench, Site};
@@ -23,7 +23,7 @@ const PAUSES: BackOff = BackOff::new(Duration::from_millis(50), Duration::from_s
 #[derive(Debug, Clone)]
 pub struct Settled {
     /// The state afterwards.
-    pub unit: Unit,
+    pub state: BubbleState,
     /// What is still owed: agents to be kept running, or nothing.
     pub left: Vec<Effect>,
 }
@@ -34,37 +34,37 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
     let mut bench = None;
     let mut paid = None;
     loop {
-        let unit = bubble.durable()?.unit;
-        if paid.take().is_some_and(|before| before == unit) {
+        let state = bubble.durable()?.state;
+        if paid.take().is_some_and(|before| before == state) {
             // What is refused although it is owed would be done for ever.
             let why = "what was done for it is refused, although it is owed".to_owned();
             report(bubble, &EngineError::Effect(why))?;
-            return Ok(Settled { left: owed(&unit), unit });
+            return Ok(Settled { left: owed(&state), state });
         }
-        let debts = owed(&unit);
+        let debts = owed(&state);
         let payable = debts.iter().find(|effect| !effect.lasts());
         let Some(effect) = payable.filter(|_| !cancel.is_cancelled()) else {
-            if unit.phase.is_final() {
+            if state.phase.is_final() {
                 // What stays behind goes with the bubble itself.
                 let _ = remove_checkout(bubble.control.repo(), &bubble.id);
             }
-            return Ok(Settled { unit, left: debts });
+            return Ok(Settled { state, left: debts });
         };
         // It is there for the commands that follow one another, and for nothing else.
         bench = bench.filter(|_| matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. }));
-        match pay(bubble, &unit, effect, &mut bench, cancel) {
+        match pay(bubble, &state, effect, &mut bench, cancel) {
             Ok(true) => {
                 pauses.reset();
-                paid = Some(unit);
+                paid = Some(state);
             }
-            Ok(false) => return Ok(Settled { left: owed(&unit), unit }),
+            Ok(false) => return Ok(Settled { left: owed(&state), state }),
             Err(error) if is_of_the_log(&error) => return Err(error),
             Err(error) => {
                 let pause = pauses.pause();
                 if pauses.attempts() >= TRIES {
                     if !report(bubble, &error)? {
                         // A person is asked already; the next command of theirs brings the next attempt.
-                        return Ok(Settled { left: owed(&unit), unit });
+                        return Ok(Settled { left: owed(&state), state });
                     }
                     pauses.reset();
                 } else {
@@ -78,22 +78,22 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
 /// Performs one effect and returns the command that reports it; nothing if it was cancelled.
 fn perform(
     bubble: &Bubble,
-    unit: &Unit,
+    state: &BubbleState,
     effect: &Effect,
     bench: &mut Option<Bench>,
     cancel: &Cancel,
 ) -> Result<Option<Command>, EngineError> {
-    let site = Site { bubble, unit, cancel, attended: true };
+    let site = Site { bubble, state, cancel, attended: true };
     match effect {
-        Effect::PrepareWorkspace => Ok(prepare::perform(bubble, unit, cancel)),
-        Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, unit, author.clone(), *number).map(Some),
+        Effect::PrepareWorkspace => Ok(prepare::perform(bubble, state, cancel)),
+        Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, state, author.clone(), *number).map(Some),
         Effect::RunCheck { check, place } => check::perform(site, &Wanted { check, place: *place }, bench),
         Effect::RunReproducer { finding, command } => {
             reproduce::perform(site, &Reproducer { finding: *finding, command }, bench)
         }
-        Effect::OpenTurn { turn } => open::perform(bubble, unit, *turn).map(Some),
-        Effect::Update => Ok(Some(update::perform(bubble, unit))),
-        Effect::Commit(order) => commit::perform(bubble, unit, order),
+        Effect::OpenTurn { turn } => open::perform(bubble, state, *turn).map(Some),
+        Effect::Update => Ok(Some(update::perform(bubble, state))),
+        Effect::Commit(order) => commit::perform(bubble, state, order),
         Effect::RecordDone => Ok(Some(Command::RecordDone)),
         Effect::RunAgent { .. } | Effect::Deliver { .. } => Ok(None),
     }
@@ -102,12 +102,12 @@ fn perform(
 /// Pays one debt. Returns whether there was anything to report.
 fn pay(
     bubble: &Bubble,
-    unit: &Unit,
+    state: &BubbleState,
     effect: &Effect,
     bench: &mut Option<Bench>,
     cancel: &Cancel,
 ) -> Result<bool, EngineError> {
-    let Some(command) = perform(bubble, unit, effect, bench, cancel)? else { return Ok(false) };
+    let Some(command) = perform(bubble, state, effect, bench, cancel)? else { return Ok(false) };
     match bubble.apply(&command) {
         Ok(_) => Ok(true),
         // Someone else reported it first, or a person has decided otherwise in the meantime: look again.

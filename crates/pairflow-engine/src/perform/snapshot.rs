@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use pairflow_core::bubble::{Command, Unit, evolve};
+use pairflow_core::bubble::{BubbleState, Command, evolve};
 use pairflow_core::facts::{Counted, FileChange, Snapshot, Whole};
 use pairflow_core::ids::{Party, TreeId};
 use pairflow_core::log::{Body, Evidence};
@@ -21,37 +21,37 @@ const IGNORE_FILES: usize = 100;
 /// Records the present tree as `author`'s; nobody's if it is not known whose.
 pub(super) fn perform(
     bubble: &Bubble,
-    unit: &Unit,
+    state: &BubbleState,
     author: Option<Party>,
     number: u64,
 ) -> Result<Command, EngineError> {
-    let workspace = bubble.workspace(unit)?;
-    let snapshot = record(bubble, unit, author, take(&workspace, number)?)?;
-    write_diff(bubble, unit, &workspace, &snapshot)?;
+    let workspace = bubble.workspace(state)?;
+    let snapshot = record(bubble, state, author, take(&workspace, number)?)?;
+    write_diff(bubble, state, &workspace, &snapshot)?;
     Ok(Command::SnapshotTaken { snapshot })
 }
 
 /// Compares a tree that was taken with the base and with the snapshot before.
 pub(super) fn record(
     bubble: &Bubble,
-    unit: &Unit,
+    state: &BubbleState,
     author: Option<Party>,
     taken: Taken,
 ) -> Result<Snapshot, EngineError> {
-    let workspace = bubble.workspace(unit)?;
+    let workspace = bubble.workspace(state)?;
     let git = workspace.git();
-    let base_tree = match &unit.evidence.workspace {
+    let base_tree = match &state.evidence.workspace {
         Some(record) => record.base_tree.clone(),
         None => taken.tree.clone(),
     };
     let changed = changes(&git, &base_tree, &taken.tree)?;
-    let since_last = match unit.tree() {
+    let since_last = match state.tree() {
         Some(last) if *last != base_tree => changes(&git, last, &taken.tree)?,
         _ => changed.clone(),
     };
-    let scope = &unit.rules.scope;
+    let scope = &state.rules.scope;
     // The document that an implementation follows is not its to change.
-    let pinned = |path: &String| unit.rules.prd.iter().flat_map(|prd| &prd.documents).any(|(one, _)| one == path);
+    let pinned = |path: &String| state.rules.prd.iter().flat_map(|prd| &prd.documents).any(|(one, _)| one == path);
     let outside = changed.iter().map(|change| &change.path).filter(|path| !scope.admits(path) || pinned(path));
     let out_of_scope = outside.cloned().collect();
     let mut ignore_changes = ignore_changes(&workspace, &changed);
@@ -67,7 +67,7 @@ pub(super) fn record(
             changed,
             since_last,
             out_of_scope,
-            agent_head: agent_head(&workspace, unit),
+            agent_head: agent_head(&workspace, state),
             ignore_changes,
             weakened,
             whole: None,
@@ -121,7 +121,7 @@ fn counted(bubble: &Bubble, list: &[FileChange]) -> Result<Counted, EngineError>
 }
 
 /// The branch tip, if agents committed on it. Such commits are recorded; they are not the product.
-fn agent_head(workspace: &Workspace, unit: &Unit) -> Option<pairflow_core::ids::CommitId> {
+fn agent_head(workspace: &Workspace, state: &BubbleState) -> Option<pairflow_core::ids::CommitId> {
     let Head::Branch(branch) = head(&workspace.git_dir) else { return None };
     let tip = workspace
         .git()
@@ -129,18 +129,23 @@ fn agent_head(workspace: &Workspace, unit: &Unit) -> Option<pairflow_core::ids::
         .ok()?
         .commit()
         .ok()?;
-    let base = unit.evidence.workspace.as_ref().map(|record| &record.base);
+    let base = state.evidence.workspace.as_ref().map(|record| &record.base);
     (Some(&tip) != base).then_some(tip)
 }
 
 /// Writes `artifacts/round-<nnn>.diff`: what this round changed, no matter who changed it.
-fn write_diff(bubble: &Bubble, unit: &Unit, workspace: &Workspace, snapshot: &Snapshot) -> Result<(), EngineError> {
-    let round = unit.recorded_round();
+fn write_diff(
+    bubble: &Bubble,
+    state: &BubbleState,
+    workspace: &Workspace,
+    snapshot: &Snapshot,
+) -> Result<(), EngineError> {
+    let round = state.recorded_round();
     let name = format!("round-{round:03}.diff");
     if snapshot.since_last.is_empty() && bubble.dir().join("artifacts").join(&name).exists() {
         return Ok(());
     }
-    let base = unit.evidence.workspace.as_ref().map(|record| record.base_tree.clone());
+    let base = state.evidence.workspace.as_ref().map(|record| record.base_tree.clone());
     let Some(before) = trees_around(bubble, round)?.0.or(base) else { return Ok(()) };
     let diff = diff_text(&workspace.git(), &before, &snapshot.tree, DIFF_LIMIT)?;
     Ok(bubble.log().project_artifact(&name, &diff)?)
@@ -148,7 +153,7 @@ fn write_diff(bubble: &Bubble, unit: &Unit, workspace: &Workspace, snapshot: &Sn
 
 /// The newest trees that the log has of the rounds before `round`, and of that round itself.
 pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId>, Option<TreeId>), EngineError> {
-    let mut state = Unit::new(bubble.id.clone());
+    let mut state = BubbleState::new(bubble.id.clone());
     let (mut before, mut after) = (None, None);
     for envelope in bubble.log().envelopes()? {
         if let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body {

@@ -103,7 +103,7 @@ impl Seat {
         }
         let denial = |error: EngineError| Denial::from(&error);
         let seen = self.bubble.load().map_err(denial)?;
-        let place = about.cwd.as_ref().and_then(|cwd| self.bubble.misplaced(&seen.unit, Path::new(cwd)));
+        let place = about.cwd.as_ref().and_then(|cwd| self.bubble.misplaced(&seen.state, Path::new(cwd)));
         if let Some(denial) = place {
             return Err(denial);
         }
@@ -116,7 +116,7 @@ impl Seat {
         if write(stream, &Reply::Taken { since }).is_err() {
             return Ok(None);
         }
-        let driver = seen.unit.rules.driver;
+        let driver = seen.state.rules.driver;
         self.bubble.hear(&self.agent, said, true).map(Some).map_err(|error| Denial::to_agent(driver, &error))
     }
 

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use pairflow_core::bubble::{Turn, Unit};
+use pairflow_core::bubble::{BubbleState, Turn};
 use pairflow_core::ids::AgentId;
 
 use super::error::StageError;
@@ -21,8 +21,8 @@ pub(super) const BRIEFING: u64 = 0;
 
 impl Play {
     /// Brings the briefing to the agents that wait for their first turn; no other notice is on its way to them.
-    pub(super) fn brief(&mut self, unit: &Unit, turn: &Turn) -> Result<(), StageError> {
-        let others = unit.rules.agents.all().filter(|agent| **agent != turn.agent);
+    pub(super) fn brief(&mut self, state: &BubbleState, turn: &Turn) -> Result<(), StageError> {
+        let others = state.rules.agents.all().filter(|agent| **agent != turn.agent);
         let limits = self.limits();
         for agent in others {
             let pane = self.living(agent);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::{Command, Turn, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Turn};
 use pairflow_core::ids::AgentId;
 
 use super::play::Play;
@@ -28,17 +28,17 @@ impl Play {
         (seat.telling, seat.waiting, seat.held_back) = (None, None, false);
         if seat.kept.hooks && std::mem::take(&mut seat.resumed) {
             // Its earlier conversation cannot be taken up; the next start is a fresh one.
-            let seat = self.unit.as_ref().and_then(|unit| unit.presence.sessions.get(agent)?.seat);
+            let seat = self.state.as_ref().and_then(|state| state.presence.sessions.get(agent)?.seat);
             self.report(&Command::AgentSession { agent: agent.clone(), turn: 0, seat, session: None });
         }
     }
 
     /// Says whether the program of the agent that has the turn has ended in it, seen or not, and has a person
     /// asked then. One that ended before its turn, or is to be started again, has not.
-    pub(super) fn has_died(&mut self, unit: &Unit, turn: &Turn) -> bool {
+    pub(super) fn has_died(&mut self, state: &BubbleState, turn: &Turn) -> bool {
         let agent = &turn.agent;
-        let session = unit.presence.sessions.get(agent).filter(|session| session.restarts == unit.presence.restarts);
-        let in_this_turn = match unit.notice_for(agent) {
+        let session = state.presence.sessions.get(agent).filter(|session| session.restarts == state.presence.restarts);
+        let in_this_turn = match state.notice_for(agent) {
             None => true,
             Some(notice) => notice.attempts > 0 && session.is_some_and(|session| session.turn == turn.number),
         };
@@ -46,10 +46,10 @@ impl Play {
             return false;
         }
         let how = self.how(agent);
-        if unit.notice_for(agent).is_some() && self.gets_a_second_start(agent, turn.number) {
+        if state.notice_for(agent).is_some() && self.gets_a_second_start(agent, turn.number) {
             (self.props.say)(&format!(
                 "{}: {agent} ended {how} before it said anything; it is started once more",
-                unit.id
+                state.id
             ));
             return false;
         }

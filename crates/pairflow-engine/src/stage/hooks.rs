@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use pairflow_core::bubble::{Command, Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::ids::AgentId;
 
 use super::held::Waiter;
@@ -79,7 +79,7 @@ impl Play {
         if let Some(transcript) = &call.transcript {
             self.seat(agent).kept.transcript = Some(transcript.clone());
         }
-        let known = self.unit.as_ref().and_then(|unit| unit.presence.sessions.get(agent));
+        let known = self.state.as_ref().and_then(|state| state.presence.sessions.get(agent));
         // Before the first prompt there is no conversation that could be taken up again.
         let spoken = call.event != HookName::SessionStart;
         let (Some(session), Some(known)) = (call.session.as_ref().filter(|_| spoken), known) else { return };
@@ -104,9 +104,11 @@ impl Play {
 
     /// A sign of life withdraws what was asked because there was none; that of an agent without the turn is recorded.
     fn is_active(&mut self, agent: &AgentId, begins: bool) {
-        let disturbs = |unit: &Unit| begins && unit.disturbed_by(agent).is_some();
-        let asked = |unit: &Unit| !unit.gate.questions.is_empty() || unit.presence.parked.is_some() || disturbs(unit);
-        if self.unit.as_ref().is_some_and(asked) {
+        let disturbs = |state: &BubbleState| begins && state.disturbed_by(agent).is_some();
+        let asked = |state: &BubbleState| {
+            !state.gate.questions.is_empty() || state.presence.parked.is_some() || disturbs(state)
+        };
+        if self.state.as_ref().is_some_and(asked) {
             self.report(&Command::Active { agent: agent.clone() });
         }
     }
@@ -121,18 +123,18 @@ impl Play {
         if seat.kept.prompted != Prompted::Pairflow {
             return HookAnswer::Nothing;
         }
-        let before = self.bubble().load().map_or(0, |loaded| nudges(&loaded.unit));
-        let unit = self.report(&Command::Stopped { agent: agent.clone() });
-        let Some(unit) = unit.filter(|unit| nudges(unit) > before) else { return HookAnswer::Nothing };
+        let before = self.bubble().load().map_or(0, |loaded| nudges(&loaded.state));
+        let state = self.report(&Command::Stopped { agent: agent.clone() });
+        let Some(state) = state.filter(|state| nudges(state) > before) else { return HookAnswer::Nothing };
         self.seat(agent).becomes(Status::Busy, now);
-        let seat = unit.phase.turn().map_or(String::new(), |turn| turn.seat.to_string());
+        let seat = state.phase.turn().map_or(String::new(), |turn| turn.seat.to_string());
         HookAnswer::Block {
             reason: format!(
                 "You have the turn in pairflow bubble {} (round {}, {seat}) and have not handed over. Run `pairflow brief` \
                  again, which prints {}, and end your turn with the pairflow command that it names. If you cannot go on without a person, run: \
                  pairflow ask-human --question \"...\"",
-                unit.id,
-                unit.rounds.round,
+                state.id,
+                state.rounds.round,
                 self.bubble().brief(agent).display()
             ),
         }
@@ -142,14 +144,14 @@ impl Play {
     fn failed(&mut self, agent: &AgentId, call: &HookCall) {
         let said = [call.error.as_deref(), call.message.as_deref()].into_iter().flatten().collect::<Vec<_>>();
         let said = if said.is_empty() { "its model did not answer".to_owned() } else { said.join(": ") };
-        if let Some(unit) = self.unit.clone() {
-            self.why_it_failed(&unit, agent, &said);
+        if let Some(state) = self.state.clone() {
+            self.why_it_failed(&state, agent, &said);
         }
     }
 }
 
-fn nudges(unit: &Unit) -> u32 {
-    match &unit.phase {
+fn nudges(state: &BubbleState) -> u32 {
+    match &state.phase {
         Phase::Running(turn) => turn.nudges,
         _ => 0,
     }

@@ -2,7 +2,7 @@
 //!
 //! What a person has told it goes on: a pause is also the time for work by hand.
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::AgentId;
 
 use super::error::StageError;
@@ -24,8 +24,8 @@ impl SeatNow {
 
 impl Play {
     /// Interrupts each program that is at work. Nothing is pressed unless the program says that Esc interrupts it.
-    pub(super) fn interrupt(&mut self, unit: &Unit) -> Result<(), StageError> {
-        let agents: Vec<AgentId> = unit.rules.agents.all().cloned().collect();
+    pub(super) fn interrupt(&mut self, state: &BubbleState) -> Result<(), StageError> {
+        let agents: Vec<AgentId> = state.rules.agents.all().cloned().collect();
         for agent in agents {
             self.seat(&agent).strange = None;
             let pane = self.living(&agent).filter(|_| self.seat(&agent).works_for_us());

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn a_notice_is_found_again_in_what_was_submitted() {
         let bubble = "b1".parse().unwrap();
-        let text = text(&notice(), &bubble, (2, Seat::Critic), Path::new("/r/brief-claude.md"));
+        let text = text(&notice(), &bubble, (2, Seat::Reviewer), Path::new("/r/brief-claude.md"));
         assert!(text.starts_with("[pairflow 7] Round 2: you are the reviewer of bubble b1. Run `pairflow brief`"));
         assert!(text.contains("/r/brief-claude.md"));
         assert_eq!(numbers_in(&text), [7]);
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn hostile_paths_bring_no_keys_into_a_pane() {
         let bubble = "b1".parse().unwrap();
-        let text = text(&notice(), &bubble, (2, Seat::Critic), Path::new("/r\n; rm -rf /\u{1b}[A/x.md"));
+        let text = text(&notice(), &bubble, (2, Seat::Reviewer), Path::new("/r\n; rm -rf /\u{1b}[A/x.md"));
         assert!(!text.contains(char::is_control), "{text:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -59,9 +59,9 @@ pub(super) fn read(control: &Control, id: &BubbleId) -> Vec<Shown> {
 }
 
 /// Returns the agent for which a notice is kept back, and the number of the notice.
-pub fn held_notice(control: &Control, unit: &Unit) -> Option<(AgentId, u64)> {
-    let held = read(control, &unit.id).into_iter().find(|shown| shown.held_back)?;
-    let notice = unit.notice_for(&held.agent)?.number;
+pub fn held_notice(control: &Control, state: &BubbleState) -> Option<(AgentId, u64)> {
+    let held = read(control, &state.id).into_iter().find(|shown| shown.held_back)?;
+    let notice = state.notice_for(&held.agent)?.number;
     Some((held.agent, notice))
 }
 

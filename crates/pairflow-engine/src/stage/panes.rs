@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::{Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::ids::AgentId;
 
 use super::error::StageError;
@@ -20,7 +20,7 @@ const SIZE: (u16, u16) = (200, 50);
 
 impl Play {
     /// Makes sure that the session is there, with a pane for the status view and one for each agent.
-    pub(super) fn enter(&mut self, unit: &Unit) -> Result<(), StageError> {
+    pub(super) fn enter(&mut self, state: &BubbleState) -> Result<(), StageError> {
         let bubble = self.bubble().clone();
         if self.room.is_none() {
             let runtime = bubble.control.runtime(&bubble.id);
@@ -32,9 +32,10 @@ impl Play {
             self.room = Some(Room::of(&bubble, &self.person));
             self.remember();
         }
-        let worktree = PathBuf::from(unit.evidence.workspace.as_ref().map_or("/", |workspace| workspace.path.as_str()));
+        let worktree =
+            PathBuf::from(state.evidence.workspace.as_ref().map_or("/", |workspace| workspace.path.as_str()));
         let panes = self.panes(&worktree)?;
-        let mut agents: Vec<_> = unit.rules.agents.all().cloned().collect();
+        let mut agents: Vec<_> = state.rules.agents.all().cloned().collect();
         agents.sort();
         let (mut changed, mut found) = (false, Vec::new());
         for agent in &agents {
@@ -54,7 +55,7 @@ impl Play {
             let order = std::iter::once(STATUS).chain(agents.iter().map(AgentId::as_str)).filter_map(tagged);
             room.tmux.layout(&order.collect::<Vec<_>>())?;
         }
-        let going = matches!(unit.phase, Phase::Running(_) | Phase::WaitingHuman(_));
+        let going = matches!(state.phase, Phase::Running(_) | Phase::WaitingHuman(_));
         found.into_iter().filter(|_| going).try_for_each(|agent| self.look_for_dialog(agent))
     }
 

@@ -109,7 +109,7 @@ impl Play {
 
     fn fate(&self, held: &Held, watched: bool, now: Instant) -> Fate {
         let open = |id: &MsgId| {
-            self.unit.as_ref().is_some_and(|unit| unit.gate.questions.iter().any(|question| question.id == *id))
+            self.state.as_ref().is_some_and(|state| state.gate.questions.iter().any(|question| question.id == *id))
         };
         match held.question.as_ref().filter(|id| !open(id)) {
             Some(id) => match self.reply_to(id) {
@@ -157,9 +157,9 @@ impl Play {
     fn ask_next(&mut self) {
         while !self.held.is_empty() && self.held.iter().all(|held| held.question.is_none()) {
             let (agent, what) = (self.held[0].agent.clone(), self.held[0].what.clone());
-            let unit = self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Permit, what });
+            let state = self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Permit, what });
             let its_own = |one: &OpenQuestion| one.kind == QuestionKind::Permit && one.about.as_ref() == Some(&agent);
-            let asked = unit.and_then(|unit| unit.gate.questions.into_iter().rfind(its_own));
+            let asked = state.and_then(|state| state.gate.questions.into_iter().rfind(its_own));
             match asked {
                 Some(question) => self.held[0].question = Some(question.id),
                 None => {
@@ -178,7 +178,7 @@ impl Play {
         };
         let mut orphans: Vec<_> = self.seats.iter().filter_map(left).collect();
         let held = |open: &OpenQuestion| self.held.iter().any(|held| held.question.as_ref() == Some(&open.id));
-        let asked = self.unit.iter().flat_map(|unit| &unit.gate.questions);
+        let asked = self.state.iter().flat_map(|state| &state.gate.questions);
         let asked = asked.filter(|open| open.kind == QuestionKind::Permit && !held(open));
         orphans.extend(asked.filter_map(|open| open.about.clone().zip(open.wants.clone())));
         orphans.sort();

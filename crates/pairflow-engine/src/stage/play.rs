@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::{Command, Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::DriverKind;
 use pairflow_core::time::BackOff;
@@ -69,7 +69,7 @@ pub(super) struct Play {
     pub props: Props,
     pub cues: Sender<Cue>,
     /// What the log said last.
-    pub unit: Option<Unit>,
+    pub state: Option<BubbleState>,
     pub room: Option<Room>,
     pub seats: BTreeMap<AgentId, SeatNow>,
     pub sockets: BTreeMap<AgentId, SeatSocket>,
@@ -100,7 +100,7 @@ impl Play {
         Self {
             props,
             cues,
-            unit: None,
+            state: None,
             room: None,
             seats: BTreeMap::new(),
             sockets: BTreeMap::new(),
@@ -136,7 +136,7 @@ impl Play {
                 Ok(Cue::Leave) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            if self.unit.as_ref().is_some_and(|unit| unit.phase.is_final()) {
+            if self.state.as_ref().is_some_and(|state| state.phase.is_final()) {
                 return self.close();
             }
             self.bring_in_line();
@@ -155,15 +155,15 @@ impl Play {
     /// Reads what the log says now. What cannot be read just now is as it was; what somebody else wrote says nothing.
     pub(super) fn refresh(&mut self) {
         match self.bubble().insist_own().and_then(|()| self.bubble().load()) {
-            Ok(loaded) => self.unit = Some(loaded.unit),
-            Err(EngineError::Store(StoreError::Foreign { .. })) => self.unit = None,
+            Ok(loaded) => self.state = Some(loaded.state),
+            Err(EngineError::Store(StoreError::Foreign { .. })) => self.state = None,
             Err(_) => {}
         }
     }
 
     /// Does what is to be done now; what fails is tried again, and then a person is asked.
     fn bring_in_line(&mut self) {
-        let asked = self.unit.as_ref().is_some_and(|unit| matches!(unit.phase, Phase::WaitingHuman(_)));
+        let asked = self.state.as_ref().is_some_and(|state| matches!(state.phase, Phase::WaitingHuman(_)));
         if std::mem::replace(&mut self.asked, asked) && !asked {
             // A person says that all is well now: whatever fails from here on is asked about anew.
             self.recovered();
@@ -209,42 +209,42 @@ impl Play {
         self.refresh();
         // After the log was read: a command that has agents started comes before that is recorded.
         self.welcome();
-        let Some(unit) = self.unit.clone() else { return Ok(()) };
-        let begun = !matches!(unit.phase, Phase::Created | Phase::Preparing) && unit.evidence.workspace.is_some();
-        if unit.rules.driver != DriverKind::Tmux || !begun {
+        let Some(state) = self.state.clone() else { return Ok(()) };
+        let begun = !matches!(state.phase, Phase::Created | Phase::Preparing) && state.evidence.workspace.is_some();
+        if state.rules.driver != DriverKind::Tmux || !begun {
             return Ok(());
         }
-        self.listen(&unit)?;
+        self.listen(&state)?;
         if self.stirred || self.room.is_none() {
-            self.enter(&unit)?;
+            self.enter(&state)?;
             self.stirred = false;
         }
-        if unit.paused {
-            return self.interrupt(&unit);
+        if state.paused {
+            return self.interrupt(&state);
         }
         self.goes_on();
-        let Phase::Running(turn) = &unit.phase else { return self.keep_vigil(&unit) };
-        if unit.presence.parked.is_some() || !turn.is_open() {
+        let Phase::Running(turn) = &state.phase else { return self.keep_vigil(&state) };
+        if state.presence.parked.is_some() || !turn.is_open() {
             return Ok(());
         }
-        if self.has_died(&unit, turn) {
+        if self.has_died(&state, turn) {
             return Ok(());
         }
         self.stepped.1 = true;
-        match unit.notice_for(&turn.agent) {
-            Some(notice) => self.tell(&unit, turn, notice)?,
+        match state.notice_for(&turn.agent) {
+            Some(notice) => self.tell(&state, turn, notice)?,
             None => {
                 self.told(&turn.agent);
-                self.look_for_failure(&unit, &turn.agent);
+                self.look_for_failure(&state, &turn.agent);
             }
         }
-        self.stand_by(&unit, turn)?;
-        self.brief(&unit, turn)
+        self.stand_by(&state, turn)?;
+        self.brief(&state, turn)
     }
 
     /// Opens the sockets through which the agents speak.
-    fn listen(&mut self, unit: &Unit) -> Result<(), StageError> {
-        for agent in unit.rules.agents.all() {
+    fn listen(&mut self, state: &BubbleState) -> Result<(), StageError> {
+        for agent in state.rules.agents.all() {
             if self.sockets.contains_key(agent) {
                 continue;
             }
@@ -297,11 +297,11 @@ impl Play {
     }
 
     /// Records what was seen; what the log does not want to know any more is no failure.
-    pub(super) fn report(&mut self, command: &Command) -> Option<Unit> {
+    pub(super) fn report(&mut self, command: &Command) -> Option<BubbleState> {
         match self.bubble().apply(command) {
             Ok(applied) => {
-                self.unit = Some(applied.unit.clone());
-                applied.id.map(|_| applied.unit)
+                self.state = Some(applied.state.clone());
+                applied.id.map(|_| applied.state)
             }
             Err(EngineError::Refused { .. }) => None,
             Err(error) => {
@@ -328,8 +328,8 @@ impl Play {
         if self.room.is_some() {
             self.keep()?;
         }
-        let Some(unit) = self.unit.as_ref().filter(|_| self.room.is_some()) else { return Ok(()) };
-        let shown: Vec<_> = self.seats.iter().map(|(agent, seat)| self.shown_of(unit, agent, seat)).collect();
+        let Some(state) = self.state.as_ref().filter(|_| self.room.is_some()) else { return Ok(()) };
+        let shown: Vec<_> = self.seats.iter().map(|(agent, seat)| self.shown_of(state, agent, seat)).collect();
         if shown == self.shown {
             return Ok(());
         }
@@ -338,7 +338,7 @@ impl Play {
         Ok(())
     }
 
-    fn shown_of(&self, unit: &Unit, agent: &AgentId, seat: &SeatNow) -> Shown {
+    fn shown_of(&self, state: &BubbleState, agent: &AgentId, seat: &SeatNow) -> Shown {
         let status = match seat.status {
             Status::Unknown => "unknown",
             Status::Starting => "starting",
@@ -354,10 +354,10 @@ impl Play {
             agent: agent.clone(),
             status: status.to_owned(),
             since: seat.since,
-            session: unit.presence.sessions.get(agent).and_then(|session| session.id.clone()),
+            session: state.presence.sessions.get(agent).and_then(|session| session.id.clone()),
             pane: seat.pane.as_ref().map(ToString::to_string),
             pid: seat.pid,
-            notice: unit.notice_for(agent).map(|notice| notice.number),
+            notice: state.notice_for(agent).map(|notice| notice.number),
             held_back: seat.held_back,
             active,
         }

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::{Command, Hindrance, Notice, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Hindrance, Notice};
 use pairflow_core::ids::AgentId;
 use pairflow_core::safe::safe_line;
 
@@ -36,19 +36,19 @@ impl Play {
     }
 
     /// Looks whether the program of the agent that has the turn has failed without a word.
-    pub(super) fn look_for_failure(&mut self, unit: &Unit, agent: &AgentId) {
+    pub(super) fn look_for_failure(&mut self, state: &BubbleState, agent: &AgentId) {
         let now = Instant::now();
         let seat = self.seat(agent);
         if seat.record_due().is_none_or(|at| at > now) {
             return;
         }
         seat.read = Some(now);
-        self.why_it_failed(unit, agent, "");
+        self.why_it_failed(state, agent, "");
     }
 
     /// Tells a person why a turn failed: out of the record, or else in the words of `otherwise`, if there are any.
-    pub(super) fn why_it_failed(&mut self, unit: &Unit, agent: &AgentId, otherwise: &str) {
-        let spec = unit.rules.agents_custom.get(agent);
+    pub(super) fn why_it_failed(&mut self, state: &BubbleState, agent: &AgentId, otherwise: &str) {
+        let spec = state.rules.agents_custom.get(agent);
         let record = self.record(agent).unwrap_or_default();
         let (by, what) = match self.props.driver.trouble(agent, spec, &record) {
             Some(trouble) if trouble.kind == TroubleKind::Limit => {

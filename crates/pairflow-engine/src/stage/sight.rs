@@ -161,7 +161,7 @@ impl Play {
         let seat = self.seat(agent);
         seat.becomes(Status::Dialog, now);
         seat.strange = None;
-        let mut open = self.unit.iter().flat_map(|unit| &unit.gate.questions);
+        let mut open = self.state.iter().flat_map(|state| &state.gate.questions);
         if !open.any(|open| open.kind == QuestionKind::Dialog && open.about.as_ref() == Some(agent)) {
             self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Dialog, what });
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Command, Notice, Turn, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Notice, Turn};
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::AgentId;
 use pairflow_core::time::Moment;
@@ -32,38 +32,38 @@ pub(super) struct Wanted<'a> {
 
 impl Play {
     /// Starts the program of the agent that has the turn, with the notice as its first prompt. Says whether it takes one so.
-    pub(super) fn start_for(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<bool, StageError> {
+    pub(super) fn start_for(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> Result<bool, StageError> {
         let brief = self.bubble().brief(&turn.agent);
-        let prompt = notice::text(notice, &self.bubble().id, (unit.rounds.round, turn.seat), &brief);
-        let session = match unit.conversation_for(turn) {
+        let prompt = notice::text(notice, &self.bubble().id, (state.rounds.round, turn.seat), &brief);
+        let session = match state.conversation_for(turn) {
             Some(id) => Session::Resume(id.clone()),
             None => Session::Fresh(uuid()?),
         };
         let notice = notice.number;
-        self.start(unit, &Wanted { agent: &turn.agent, seat: turn.seat, turn: turn.number, session, prompt, notice })
+        self.start(state, &Wanted { agent: &turn.agent, seat: turn.seat, turn: turn.number, session, prompt, notice })
     }
 
     /// Starts the agents whose first turn is still to come, each with a briefing.
     ///
     /// Spec: the start of a bubble briefs both panes.
-    pub(super) fn stand_by(&mut self, unit: &Unit, turn: &Turn) -> Result<(), StageError> {
-        let others = unit.rules.agents.all().filter(|agent| **agent != turn.agent);
-        let others: Vec<_> = others.filter(|agent| !unit.presence.sessions.contains_key(*agent)).cloned().collect();
+    pub(super) fn stand_by(&mut self, state: &BubbleState, turn: &Turn) -> Result<(), StageError> {
+        let others = state.rules.agents.all().filter(|agent| **agent != turn.agent);
+        let others: Vec<_> = others.filter(|agent| !state.presence.sessions.contains_key(*agent)).cloned().collect();
         for agent in others {
             let prompt = notice::standby(&self.bubble().id, &self.bubble().briefing(&agent));
             let (session, notice) = (Session::Fresh(uuid()?), BRIEFING);
-            self.start(unit, &Wanted { agent: &agent, seat: Seat::Critic, turn: 0, session, prompt, notice })?;
+            self.start(state, &Wanted { agent: &agent, seat: Seat::Reviewer, turn: 0, session, prompt, notice })?;
         }
         Ok(())
     }
 
-    fn start(&mut self, unit: &Unit, wanted: &Wanted<'_>) -> Result<bool, StageError> {
+    fn start(&mut self, state: &BubbleState, wanted: &Wanted<'_>) -> Result<bool, StageError> {
         let bubble = self.bubble().clone();
         let runtime = bubble.control.runtime(&bubble.id);
         let records = records_of(&runtime, wanted.agent);
         reap(&records).map_err(|error| StageError::world("cannot end an agent")(std::io::Error::other(error)))?;
         let mark = fresh_mark();
-        let launch = self.launch(unit, wanted, &mark)?;
+        let launch = self.launch(state, wanted, &mark)?;
         // Whatever the program before it still says is heard after this.
         self.seat(wanted.agent).kept.mark = Some(mark.clone());
         let file = runtime.join(format!("{}.launch", wanted.agent));
@@ -79,7 +79,7 @@ impl Play {
         }
         let (Some(pane), Some(room)) = (placed?, &self.room) else { return Ok(true) };
         // For diagnosis only: nothing ever reads it to decide anything, and a program that is gone already has none.
-        if unit.rules.capture_output
+        if state.rules.capture_output
             && let Err(error) = room.tmux.pipe(&pane, Some(&runtime.join(format!("{}.pane.log", wanted.agent))))
         {
             (self.props.say)(&format!("{}: no copy of what {} shows: {error}", bubble.id, wanted.agent));
@@ -137,11 +137,11 @@ impl Play {
         self.report(&Command::AgentSession { agent: agent.clone(), turn: wanted.turn, seat, session });
     }
 
-    fn launch(&self, unit: &Unit, wanted: &Wanted<'_>, mark: &str) -> Result<Launch, StageError> {
+    fn launch(&self, state: &BubbleState, wanted: &Wanted<'_>, mark: &str) -> Result<Launch, StageError> {
         let bubble = self.bubble();
-        let mut env = interactive_environment(bubble, unit, wanted.agent);
+        let mut env = interactive_environment(bubble, state, wanted.agent);
         env.push((MARK.to_owned(), mark.to_owned()));
-        let workspace = bubble.workspace(unit)?;
+        let workspace = bubble.workspace(state)?;
         workspace.connected().map_err(EngineError::from)?;
         let start = SeatStart {
             bubble_id: bubble.id.clone(),
@@ -155,10 +155,10 @@ impl Play {
             person: self.person.clone(),
             session: wanted.session.clone(),
             prompt: wanted.prompt.clone(),
-            permissions: unit.rules.permissions,
-            allowed: unit.rules.checks.iter().map(|check| check.command.clone()).collect(),
+            permissions: state.rules.permissions,
+            allowed: state.rules.checks.iter().map(|check| check.command.clone()).collect(),
             program: self.props.program.clone(),
-            spec: unit.rules.agents_custom.get(wanted.agent).cloned(),
+            spec: state.rules.agents_custom.get(wanted.agent).cloned(),
         };
         let launch = self.props.driver.launch(&start);
         Ok(launch.map_err(|error| EngineError::Effect(error.to_string()))?)

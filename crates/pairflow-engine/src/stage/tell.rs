@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::{ATTEMPTS, Command, Notice, Turn, Unit};
+use pairflow_core::bubble::{ATTEMPTS, BubbleState, Command, Notice, Turn};
 use pairflow_core::ids::AgentId;
 
 use super::error::StageError;
@@ -45,17 +45,17 @@ impl Telling {
 
 impl Play {
     /// Does the next thing that brings `notice` to the holder of the turn.
-    pub(super) fn tell(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
+    pub(super) fn tell(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
         let agent = &turn.agent;
-        let Some(pane) = self.living(agent).filter(|_| unit.goes_on_here(turn)) else {
-            return self.with_start(unit, turn, notice);
+        let Some(pane) = self.living(agent).filter(|_| state.goes_on_here(turn)) else {
+            return self.with_start(state, turn, notice);
         };
         let telling = self.seat(agent).telling.clone().filter(|telling| telling.notice == notice.number);
         match telling {
-            Some(telling) if telling.by == Way::Type => self.type_first(unit, turn, notice, &pane),
-            Some(telling) => self.follow(unit, notice, &pane, &telling),
+            Some(telling) if telling.by == Way::Type => self.type_first(state, turn, notice, &pane),
+            Some(telling) => self.follow(state, notice, &pane, &telling),
             None if self.seat(agent).kept.untyped.is_some() => self.first_of_all(notice),
-            None if notice.attempts == 0 => self.paste(unit, turn, notice, &pane),
+            None if notice.attempts == 0 => self.paste(state, turn, notice, &pane),
             None => {
                 // An earlier supervisor sent it; the agent may have it for long.
                 let now = Instant::now();
@@ -73,11 +73,11 @@ impl Play {
         (seat.telling, seat.waiting, seat.strange, seat.held_back) = (None, None, None, false);
     }
 
-    fn with_start(&mut self, unit: &Unit, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
+    fn with_start(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> Result<(), StageError> {
         if notice.attempts < ATTEMPTS && self.report(&Command::Sent { notice: notice.number }).is_none() {
             return Ok(());
         }
-        let by = if self.start_for(unit, turn, notice)? { Way::Start } else { Way::Type };
+        let by = if self.start_for(state, turn, notice)? { Way::Start } else { Way::Type };
         let now = Instant::now();
         let telling = Telling { notice: notice.number, by, at: now, entered: 0, look: now + self.limits().screen_look };
         let seat = self.seat(&turn.agent);
@@ -106,7 +106,13 @@ impl Play {
     }
 
     /// Types the first prompt of a program that took none with its start, once it says that it is there, or after a while.
-    fn type_first(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
+    fn type_first(
+        &mut self,
+        state: &BubbleState,
+        turn: &Turn,
+        notice: &Notice,
+        pane: &PaneId,
+    ) -> Result<(), StageError> {
         let (now, limits) = (Instant::now(), self.limits());
         let seat = self.seat(&turn.agent);
         let Some(telling) = seat.telling.as_mut().filter(|telling| now >= telling.look) else { return Ok(()) };
@@ -115,10 +121,10 @@ impl Play {
         if seat.still_starts(&telling, limits) || !self.is_free_for(notice, pane)? {
             return Ok(());
         }
-        self.put_in(unit, turn, notice, pane)
+        self.put_in(state, turn, notice, pane)
     }
 
-    fn paste(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
+    fn paste(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
         let (now, limits) = (Instant::now(), self.limits());
         let seat = self.seat(&turn.agent);
         let since = *seat.waiting.get_or_insert(now);
@@ -137,7 +143,7 @@ impl Play {
         if self.report(&Command::Sent { notice: notice.number }).is_none() {
             return Ok(());
         }
-        self.put_in(unit, turn, notice, pane)
+        self.put_in(state, turn, notice, pane)
     }
 
     /// Whether nothing in the pane is in the way of a notice. What a person has begun to type there is theirs to finish.
@@ -148,9 +154,9 @@ impl Play {
         Ok(free.is_some() && !seat.held_back)
     }
 
-    fn put_in(&mut self, unit: &Unit, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
+    fn put_in(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
         let brief = self.bubble().brief(&turn.agent);
-        let text = notice::text(notice, &self.bubble().id, (unit.rounds.round, turn.seat), &brief);
+        let text = notice::text(notice, &self.bubble().id, (state.rounds.round, turn.seat), &brief);
         let Some(entered) = self.type_in(&turn.agent, pane, (notice.number, &text))? else { return Ok(()) };
         let now = Instant::now();
         let look = now + self.limits().screen_look;
@@ -199,7 +205,13 @@ impl Play {
     }
 
     /// Waits for the acknowledgement, and helps it along.
-    fn follow(&mut self, unit: &Unit, notice: &Notice, pane: &PaneId, telling: &Telling) -> Result<(), StageError> {
+    fn follow(
+        &mut self,
+        state: &BubbleState,
+        notice: &Notice,
+        pane: &PaneId,
+        telling: &Telling,
+    ) -> Result<(), StageError> {
         let (now, agent) = (Instant::now(), &notice.agent);
         // Without hooks only the agent's next command tells; the watchdog counts meanwhile.
         let hooks = self.seat(agent).kept.hooks;
@@ -224,17 +236,17 @@ impl Play {
         if telling.by == Way::Paste && free.holds(notice.number) && telling.entered < ENTERS {
             next.entered += u32::from(self.press(agent, pane, notice.number)?);
         } else if (hooks || telling.is_unsent()) && now - telling.at >= patience {
-            return self.again(unit, notice, pane);
+            return self.again(state, notice, pane);
         }
         self.seat(agent).telling = Some(next);
         Ok(())
     }
 
-    fn again(&mut self, unit: &Unit, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
-        let Some(turn) = unit.phase.turn() else { return Ok(()) };
+    fn again(&mut self, state: &BubbleState, notice: &Notice, pane: &PaneId) -> Result<(), StageError> {
+        let Some(turn) = state.phase.turn() else { return Ok(()) };
         if notice.attempts < ATTEMPTS {
-            self.seat(&notice.agent).becomes(Status::Unknown, unit.last_command_at);
-            return self.paste(unit, turn, notice, pane);
+            self.seat(&notice.agent).becomes(Status::Unknown, state.last_command_at);
+            return self.paste(state, turn, notice, pane);
         }
         self.seat(&notice.agent).telling = None;
         let why = "it was sent three times, and the agent did not take it".to_owned();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::scan::Head;
 use pairflow_core::log::seal::Sealer;
 use pairflow_core::log::{Event, Machine};
@@ -23,9 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A foreign log as it is shown to the person who may adopt it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown<M = Unit> {
+pub struct Shown<M = BubbleState> {
     /// The state that the log itself tells.
-    pub unit: M,
+    pub state: M,
     /// Where it ends. The hash of its last line stands for all of it.
     pub head: Head,
     /// Why it is foreign.
@@ -44,8 +44,8 @@ impl<M: Machine> Log<M> {
         if !why.is_adoptable() {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
-        let Loaded { unit, head, .. } = self.read(&*handle, None)?;
-        Ok(Some(Shown { unit, head, why }))
+        let Loaded { state, head, .. } = self.read(&*handle, None)?;
+        Ok(Some(Shown { state, head, why }))
     }
 
     /// Makes a foreign log this user's: `events` are its first lines here. The log has to be as it was shown.
@@ -66,7 +66,7 @@ impl<M: Machine> Log<M> {
         if !self.is_own_but_shortened(locked.handle())? {
             return Ok(None);
         }
-        let events = events(&locked.loaded().unit);
+        let events = events(&locked.loaded().state);
         self.take_over(locked, &events, at).map(Some)
     }
 

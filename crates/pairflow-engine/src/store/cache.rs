@@ -4,7 +4,7 @@
 //! user's key, and whatever is wrong with it, the log is read instead. It is written only when the log is known to be
 //! durable up to its head, so its offset also says how much of the log was acknowledged.
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Machine;
 use pairflow_core::log::frame::LineHash;
@@ -17,7 +17,7 @@ use super::storage::Stat;
 /// What a cache says of a log.
 #[derive(Clone)]
 pub(super) struct Cache<M> {
-    pub(super) unit: M,
+    pub(super) state: M,
     pub(super) head: Head,
     ino: u64,
     mtime_ns: i64,
@@ -52,7 +52,7 @@ struct Stored<U> {
     ino: u64,
     mtime_ns: i64,
     ctime_ns: i64,
-    unit: U,
+    state: U,
 }
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ struct StateFile<M> {
 
 /// Writes the content of `state.json`; `stat` is the log's, taken when it ended at `head`. Without a key it has no code.
 pub(super) fn encode<M: Machine>(
-    unit: &M,
+    state: &M,
     head: &Head,
     stat: &Stat,
     key: Option<&SealKey>,
@@ -70,8 +70,8 @@ pub(super) fn encode<M: Machine>(
     let Head { seq, offset, hash, last_len } = *head;
     let Stat { ino, mtime_ns, ctime_ns, .. } = *stat;
     let by = WRITER.to_owned();
-    let stored = Stored { v: M::CACHE_FORMAT, by, seq, offset, head: hash, last_len, ino, mtime_ns, ctime_ns, unit };
-    let mut bytes = serde_json::to_vec(&unit.shown())?;
+    let stored = Stored { v: M::CACHE_FORMAT, by, seq, offset, head: hash, last_len, ino, mtime_ns, ctime_ns, state };
+    let mut bytes = serde_json::to_vec(&state.shown())?;
     bytes.pop();
     bytes.extend_from_slice(b",\"cache\":");
     serde_json::to_writer(&mut bytes, &stored)?;
@@ -89,15 +89,15 @@ pub(super) fn decode<M: Machine>(bytes: &[u8], id: &BubbleId, by: &By) -> Option
         return None;
     }
     let StateFile::<M> { cache } = serde_json::from_slice(bytes).ok()?;
-    let ours = cache.v == M::CACHE_FORMAT && cache.by == WRITER && cache.unit.id() == id;
+    let ours = cache.v == M::CACHE_FORMAT && cache.by == WRITER && cache.state.id() == id;
     let head = Head { seq: cache.seq, offset: cache.offset, hash: cache.head, last_len: cache.last_len };
-    let Stored { unit, ino, mtime_ns, ctime_ns, .. } = cache;
-    ours.then_some(Cache { unit, head, ino, mtime_ns, ctime_ns })
+    let Stored { state, ino, mtime_ns, ctime_ns, .. } = cache;
+    ours.then_some(Cache { state, head, ino, mtime_ns, ctime_ns })
 }
 
 /// What is to be said of a `state.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CacheStand<M = Unit> {
+pub enum CacheStand<M = BubbleState> {
     /// There is none; it is made again from the log.
     Absent,
     /// Another version of pairflow wrote it; it is made again from the log.
@@ -107,7 +107,7 @@ pub enum CacheStand<M = Unit> {
         /// The number of the last line that it knows.
         seq: u64,
         /// The state that it tells.
-        unit: Box<M>,
+        state: Box<M>,
     },
     /// It was not written with this user's key; it is made again from the log.
     NotYours,
@@ -131,7 +131,7 @@ pub(super) fn judge<M: Machine>(bytes: &[u8], id: &BubbleId, by: &By) -> CacheSt
         Err(_) => return CacheStand::Wrong("it is no state of this log"),
     }
     match decode(bytes, id, by) {
-        Some(Cache { unit, head, .. }) => CacheStand::Says { seq: head.seq, unit: Box::new(unit) },
+        Some(Cache { state, head, .. }) => CacheStand::Says { seq: head.seq, state: Box::new(state) },
         None => CacheStand::Wrong("it is the state of another bubble"),
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::frame::{LineHash, MAX_LINE};
 use pairflow_core::log::line::encode_append;
@@ -25,7 +25,7 @@ use super::{cache, durable, read};
 const CREATE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A log that nobody else can write.
-pub struct Locked<M = Unit> {
+pub struct Locked<M = BubbleState> {
     log: Log<M>,
     handle: Box<dyn Handle>,
     loaded: Loaded<M>,
@@ -94,9 +94,9 @@ impl<M: Machine> Log<M> {
             // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
             let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
         })?;
-        let mut unit = M::new(self.id.clone());
-        stamped.envelopes.iter().for_each(|envelope| unit.advance(envelope));
-        let loaded = Loaded { unit, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
+        let mut state = M::new(self.id.clone());
+        stamped.envelopes.iter().for_each(|envelope| state.advance(envelope));
+        let loaded = Loaded { state, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
         let locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
         locked.save();
         Ok((locked, stamped.envelopes))
@@ -188,7 +188,7 @@ impl<M: Machine> Locked<M> {
             return Err(StoreError::NotAppended { undone: self.undo(), source });
         }
         for envelope in &stamped.envelopes {
-            self.loaded.unit.advance(envelope);
+            self.loaded.state.advance(envelope);
         }
         self.loaded.head = stamped.head;
         self.save();
@@ -206,11 +206,11 @@ impl<M: Machine> Locked<M> {
 
     /// Writes the cache. The log must be durable up to its head. A cache that cannot be written is a slow one only.
     pub(super) fn save(&self) {
-        let Loaded { unit, head, .. } = &self.loaded;
+        let Loaded { state, head, .. } = &self.loaded;
         let save = || {
             let stat = self.handle.stat().ok().filter(|stat| stat.len == head.offset)?;
             let key = self.owner.as_ref().map(|owner| owner.sealer.key());
-            let bytes = cache::encode(unit, head, &stat, key).ok()?;
+            let bytes = cache::encode(state, head, &stat, key).ok()?;
             durable::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
         };
         let _ = save();

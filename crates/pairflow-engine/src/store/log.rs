@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::frame::LineHash;
 use pairflow_core::log::scan::{End, Scan};
@@ -29,7 +29,7 @@ const VERIFY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The log of one machine; of a bubble where nothing else is said.
 #[derive(Clone)]
-pub struct Log<M = Unit> {
+pub struct Log<M = BubbleState> {
     pub(super) disk: Arc<dyn Storage>,
     pub(super) files: LogFiles,
     pub(super) id: BubbleId,
@@ -40,7 +40,7 @@ pub struct Log<M = Unit> {
 }
 
 /// What a log holds, or was added to it.
-pub type Appended<M = Unit> = Vec<Envelope<<M as Machine>::Body>>;
+pub type Appended<M = BubbleState> = Vec<Envelope<<M as Machine>::Body>>;
 
 /// A cache, with what was known of its file when it was read.
 type ReadCache<M> = Option<(Stat, Cache<M>)>;
@@ -50,7 +50,7 @@ type Opened<M> = (Box<dyn Handle>, Option<Cache<M>>);
 
 /// A log of which every byte was checked.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verified<M = Unit> {
+pub struct Verified<M = BubbleState> {
     /// How many envelopes it has.
     pub envelopes: u64,
     /// How many bytes.
@@ -58,7 +58,7 @@ pub struct Verified<M = Unit> {
     /// The hash of its last line, which stands for all of it.
     pub hash: LineHash,
     /// The state that it tells.
-    pub unit: M,
+    pub state: M,
 }
 
 impl<M: Machine> Log<M> {
@@ -122,8 +122,8 @@ impl<M: Machine> Log<M> {
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
         let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
-        let mut unit = M::new(self.id.clone());
-        let mut each = |envelope| unit.advance(&envelope);
+        let mut state = M::new(self.id.clone());
+        let mut each = |envelope| state.advance(&envelope);
         let scanned = read::run(&*handle, stat.len, scan, &mut each).map_err(|error| self.told(error))?;
         let path = self.files.transcript();
         match scanned.end {
@@ -131,7 +131,7 @@ impl<M: Machine> Log<M> {
             End::Unterminated => return Err(StoreError::Unterminated { path, offset: stat.len }),
             End::Torn(torn) => return Err(StoreError::Torn { path, offset: torn.offset, len: torn.len }),
         }
-        Ok(Verified { envelopes: scanned.head.seq, bytes: stat.len, hash: scanned.head.hash, unit })
+        Ok(Verified { envelopes: scanned.head.seq, bytes: stat.len, hash: scanned.head.hash, state })
     }
 
     /// Replaces a file that is derived from the log, in one step. It is not durable: it can be derived again.
@@ -220,7 +220,7 @@ impl<M: Machine> Log<M> {
     pub(super) fn read(&self, handle: &dyn Handle, cache: Option<Cache<M>>) -> Result<Loaded<M>, StoreError> {
         let stat = handle.stat()?;
         let mut loaded = read::load(handle, &stat, &self.id, cache).map_err(|error| self.told(error))?;
-        self.place(&mut loaded.unit);
+        self.place(&mut loaded.state);
         Ok(loaded)
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Machine;
 use pairflow_core::log::scan::{Damaged, Head, Scan};
 
@@ -16,7 +16,7 @@ use super::storage::{Handle, LockMode, Stat};
 
 /// What a repair of a damaged log did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Salvage<M = Unit> {
+pub struct Salvage<M = BubbleState> {
     /// How many envelopes are left; with none the log is gone.
     pub envelopes: u64,
     /// How many bytes are left.
@@ -55,8 +55,8 @@ impl<M: Machine> Log<M> {
             drop(guard);
             // Nothing that needs a decision; what a crash left is mended by taking the lock.
             let locked = self.lock(PATIENCE)?;
-            let Loaded { unit, head, .. } = locked.into_loaded();
-            let (envelopes, bytes, state) = (head.seq, head.offset, Some(Box::new(unit)));
+            let Loaded { state, head, .. } = locked.into_loaded();
+            let (envelopes, bytes, state) = (head.seq, head.offset, Some(Box::new(state)));
             return Ok(Salvage { envelopes, bytes, lost: 0, state, damage: None, moved: None });
         };
         let moved = self.quarantine(&format!("{SET_ASIDE}{}", sound.damage.offset), "ndjson")?;
@@ -96,8 +96,8 @@ impl<M: Machine> Log<M> {
         };
         // Up to the damaged line every line is sound, so this much is read without complaint.
         let sound = Scan::new(&self.id, 0);
-        let mut unit = M::new(self.id.clone());
-        let mut each = |envelope| unit.advance(&envelope);
+        let mut state = M::new(self.id.clone());
+        let mut each = |envelope| state.advance(&envelope);
         let head = read::run(handle, damage.offset.min(len), sound, &mut each).map_err(|error| self.told(error))?.head;
         if len > LARGEST {
             return Err(StoreError::TooLargeToRepair { path: self.files.transcript(), bytes: len });
@@ -105,7 +105,7 @@ impl<M: Machine> Log<M> {
         let lines = read::copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
         let known = cache.filter(|cache| cache.is_of(stat)).map_or(0, |cache| cache.head.seq);
         let lost = u64::try_from(lines).unwrap_or(u64::MAX).max(known).saturating_sub(head.seq);
-        Ok(Some(Sound { damage, head, lost, state: (head.seq > 0).then(|| Box::new(unit)) }))
+        Ok(Some(Sound { damage, head, lost, state: (head.seq > 0).then(|| Box::new(state)) }))
     }
 
     /// Copies the log aside, drops the cache that vouches for what is given up, and replaces the log by its good part.

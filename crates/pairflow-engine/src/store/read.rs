@@ -1,6 +1,6 @@
 //! Reading a log from disk: as little of it as the cache allows, and in pieces.
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::frame::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
@@ -11,9 +11,9 @@ use super::storage::{Handle, Stat, StorageError};
 
 /// A state as its log tells it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded<M = Unit> {
+pub struct Loaded<M = BubbleState> {
     /// The state.
-    pub unit: M,
+    pub state: M,
     /// After the last whole append.
     pub head: Head,
     /// The remains of an append that never counted, if there are any.
@@ -71,20 +71,20 @@ pub(super) fn load<M: Machine>(
     cache: Option<Cache<M>>,
 ) -> Result<Loaded<M>, ReadError> {
     let acknowledged_to = acknowledged_to(cache.as_ref(), stat);
-    let (head, mut unit, from) = match cache {
+    let (head, mut state, from) = match cache {
         Some(cache) if cache.is_exact(stat) => {
-            let Cache { unit, head, .. } = cache;
-            return Ok(Loaded { unit, head, torn: None, unterminated: false, from: Source::Cache });
+            let Cache { state, head, .. } = cache;
+            return Ok(Loaded { state, head, torn: None, unterminated: false, from: Source::Cache });
         }
         Some(cache) if cache.is_of(stat) && stat.len > cache.head.offset && ends_at(log, &cache.head)? => {
-            (cache.head, cache.unit, Source::Tail)
+            (cache.head, cache.state, Source::Tail)
         }
         _ => (Head::default(), M::new(id.clone()), Source::Log),
     };
     let scan = Scan::resume(id, head, acknowledged_to);
-    let Scanned { head, end } = run(log, stat.len, scan, &mut |envelope| unit.advance(&envelope))?;
+    let Scanned { head, end } = run(log, stat.len, scan, &mut |envelope| state.advance(&envelope))?;
     let torn = if let End::Torn(torn) = end { Some(torn) } else { None };
-    Ok(Loaded { unit, head, torn, unterminated: end == End::Unterminated, from })
+    Ok(Loaded { state, head, torn, unterminated: end == End::Unterminated, from })
 }
 
 /// Returns how much of a log is known to have been acknowledged.

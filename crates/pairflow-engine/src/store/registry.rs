@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::hash::{hex, sha256};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Machine;
@@ -70,7 +70,7 @@ pub struct Known {
 impl Registry {
     /// Names the registry of bubbles in the state directory `state`.
     pub fn new(disk: Arc<dyn Storage>, state: PathBuf) -> Self {
-        Self { disk, state, records: Unit::DIR, known: Arc::default() }
+        Self { disk, state, records: BubbleState::DIR, known: Arc::default() }
     }
 
     /// Names the registry of another machine's logs in the same state directory.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::time::{Moment, Timestamp};
 
 use crate::engine::Bubble;
@@ -13,10 +13,10 @@ use crate::stage::Activity;
 const MOST: usize = 200_000;
 
 /// Returns when the agent whose turn it is was last seen at work, and notes it.
-pub(super) fn at_work(bubble: &Bubble, unit: &Unit, activity: &Activity) -> Option<Moment> {
-    let agent = &unit.phase.turn()?.agent;
+pub(super) fn at_work(bubble: &Bubble, state: &BubbleState, activity: &Activity) -> Option<Moment> {
+    let agent = &state.phase.turn()?.agent;
     let clock = &bubble.engine.clock;
-    let worktree = unit.evidence.workspace.as_ref().map(|workspace| Path::new(&workspace.path))?;
+    let worktree = state.evidence.workspace.as_ref().map(|workspace| Path::new(&workspace.path))?;
     // The agent goes on while its files are looked at, so each is judged by the time at which it was.
     let touched = newest(worktree, MOST, || wall(clock.now())).and_then(|at| moment(at, clock.now()));
     let hooks = activity.of(agent);
@@ -26,8 +26,8 @@ pub(super) fn at_work(bubble: &Bubble, unit: &Unit, activity: &Activity) -> Opti
 }
 
 /// Returns when the agent whose turn it is was last seen at work, as far as anyone can tell who is not its supervisor.
-pub fn last_seen(bubble: &Bubble, unit: &Unit) -> Option<Moment> {
-    at_work(bubble, unit, &Activity::shown(&bubble.control, &bubble.id, bubble.engine.clock.now()))
+pub fn last_seen(bubble: &Bubble, state: &BubbleState) -> Option<Moment> {
+    at_work(bubble, state, &Activity::shown(&bubble.control, &bubble.id, bubble.engine.clock.now()))
 }
 
 /// When anything in the worktree was last changed, its git data left aside. A time to come says nothing: any archive or

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Command, Effect, Phase, Turn, Unit, owed};
+use pairflow_core::bubble::{BubbleState, Command, Effect, Phase, Turn, owed};
 
 use super::entry::Playing;
 use super::state::{Message, Supervisor};
@@ -21,7 +21,7 @@ impl Supervisor {
         let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
         let Some((number, nth)) = wanted else {
             // An agent that has just handed over ends by itself; one that is not wanted any more is ended.
-            if settled.unit.paused || settled.unit.phase.is_final() {
+            if settled.state.paused || settled.state.phase.is_final() {
                 entry.end_agent();
             }
             return Ok(());
@@ -36,12 +36,12 @@ impl Supervisor {
         let bubble = entry.bubble.clone();
         // What the worker saw may be over by now: an agent that ended since then was reported, and is not started again
         // in that turn. Whatever changed the log brings the next look.
-        let unit = bubble.durable()?.unit;
-        let Phase::Running(turn) = &unit.phase else { return Ok(()) };
-        if agent_owed(&owed(&unit)) != wanted {
+        let state = bubble.durable()?.state;
+        let Phase::Running(turn) = &state.phase else { return Ok(()) };
+        if agent_owed(&owed(&state)) != wanted {
             return Ok(());
         }
-        match self.start(&bubble, &unit, turn, nth) {
+        match self.start(&bubble, &state, turn, nth) {
             Ok(playing) => {
                 if let Some(entry) = self.entries.get_mut(key) {
                     entry.agent = playing;
@@ -53,15 +53,21 @@ impl Supervisor {
         }
     }
 
-    fn start(&mut self, bubble: &Bubble, unit: &Unit, turn: &Turn, nth: u32) -> Result<Option<Playing>, EngineError> {
+    fn start(
+        &mut self,
+        bubble: &Bubble,
+        state: &BubbleState,
+        turn: &Turn,
+        nth: u32,
+    ) -> Result<Option<Playing>, EngineError> {
         // Between the answer of a person and this start, the brief may not have been written yet.
-        bubble.write_brief(unit)?;
+        bubble.write_brief(state)?;
         let (token, _) = bubble.mint(&turn.agent)?;
         let runtime_dir = bubble.control.runtime(&bubble.id);
         std::fs::create_dir_all(&runtime_dir)
             .map_err(|error| EngineError::world(format!("cannot make {}", runtime_dir.display()), error))?;
-        let worktree = unit.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()).unwrap_or_default();
-        let env = environment(bubble, unit, &turn.agent, &token);
+        let worktree = state.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()).unwrap_or_default();
+        let env = environment(bubble, state, &turn.agent, &token);
         let start = TurnStart {
             bubble_id: bubble.id.clone(),
             repo: bubble.control.repo().to_owned(),
@@ -73,13 +79,13 @@ impl Supervisor {
             log: runtime_dir.join(format!("{}.log", turn.agent)),
             runtime_dir,
             env,
-            script: unit.rules.script.as_ref().map(Into::into),
+            script: state.rules.script.as_ref().map(Into::into),
         };
         let started = self.setup.driver.start(&start).map_err(|error| EngineError::Effect(error.to_string()))?;
         let Started::Runs(running) = started else { return Ok(None) };
         self.starts += 1;
         let (start, cancel) = (self.starts, running.cancel());
-        let answered = unit.answered_to(&turn.agent);
+        let answered = state.answered_to(&turn.agent);
         let playing = Playing { start, turn: turn.number, answered, cancel: cancel.clone(), ended: false };
         let (out, key) = (self.out.clone(), bubble.dir());
         let wait = move || {
@@ -103,15 +109,15 @@ impl Supervisor {
             return self.leave(key);
         }
         let bubble = entry.bubble.clone();
-        let unit = match bubble.load() {
-            Ok(loaded) => loaded.unit,
+        let state = match bubble.load() {
+            Ok(loaded) => loaded.state,
             Err(error) => return self.set_back(key, &error),
         };
         let turn = playing.turn;
-        let stuck = matches!(&unit.phase, Phase::Running(at)
-            if at.number == turn && at.is_open() && unit.answered_to(&at.agent) == playing.answered);
-        if stuck && !playing.ended && !unit.paused {
-            let agent = unit.phase.turn().map_or("", |at| at.agent.as_str());
+        let stuck = matches!(&state.phase, Phase::Running(at)
+            if at.number == turn && at.is_open() && state.answered_to(&at.agent) == playing.answered);
+        if stuck && !playing.ended && !state.paused {
+            let agent = state.phase.turn().map_or("", |at| at.agent.as_str());
             let output = bubble.control.runtime(&bubble.id).join(format!("{agent}.log"));
             let how = format!("{} (its output: {})", how(ran), output.display());
             if let Err(error) = report(&bubble, turn, how, tail(&ran.output, LAST.0, LAST.1)) {

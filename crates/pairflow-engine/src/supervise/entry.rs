@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::time::BackOff;
 
 use crate::engine::Bubble;
@@ -100,8 +100,8 @@ impl Entry {
     }
 
     /// Tells the person what is new in the bubble.
-    pub(super) fn tell(&mut self, unit: &Unit, say: &Arc<dyn Fn(&str) + Send + Sync>) {
-        self.news.look(&self.bubble, unit, self.person.as_deref(), say);
+    pub(super) fn tell(&mut self, state: &BubbleState, say: &Arc<dyn Fn(&str) + Send + Sync>) {
+        self.news.look(&self.bubble, state, self.person.as_deref(), say);
     }
 
     /// Whether nothing runs for the bubble.

@@ -30,9 +30,9 @@ impl Supervisor {
                 if entry.foreign.is_some() {
                     continue;
                 }
-                let unfinished = match &entry.unit {
+                let unfinished = match &entry.state {
                     // The process that recorded its end may not have lived to end its agents.
-                    Ok(unit) => !unit.phase.is_final() || entry.bubble.has_left(),
+                    Ok(state) => !state.phase.is_final() || entry.bubble.has_left(),
                     Err(error) => !is_for_good(error),
                 };
                 if unfinished && !self.entries.contains_key(&entry.bubble.dir()) {

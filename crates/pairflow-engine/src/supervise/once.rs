@@ -25,8 +25,8 @@ pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<Outcome>, EngineError> {
             results.push((id, Err(foreign.into())));
             continue;
         }
-        match listed.unit {
-            Ok(unit) if unit.phase.is_final() => {}
+        match listed.state {
+            Ok(state) if state.phase.is_final() => {}
             Ok(_) => results.push((id, in_care(&listed.bubble, &cancel))),
             Err(error) => results.push((id, Err(error))),
         }
@@ -36,7 +36,7 @@ pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<Outcome>, EngineError> {
 
 fn in_care(bubble: &Bubble, cancel: &Cancel) -> Result<Option<Settled>, EngineError> {
     let Some(_care) = Care::take(bubble, Duration::ZERO)? else { return Ok(None) };
-    let active = last_seen(bubble, &bubble.load()?.unit);
+    let active = last_seen(bubble, &bubble.load()?.state);
     bubble.apply(&Command::Tick { active })?;
     settle(bubble, cancel).map(Some)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::DriverKind;
 
@@ -16,12 +16,12 @@ const AGAIN: Duration = Duration::from_secs(10);
 
 impl Supervisor {
     /// Tells the stage of a bubble what its log says; one is begun where there is none.
-    pub(super) fn keep_stage(&mut self, key: &Path, unit: &Unit) -> Result<(), EngineError> {
+    pub(super) fn keep_stage(&mut self, key: &Path, state: &BubbleState) -> Result<(), EngineError> {
         let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
-        if unit.rules.driver != DriverKind::Tmux || (entry.stage.is_none() && unit.evidence.workspace.is_none()) {
+        if state.rules.driver != DriverKind::Tmux || (entry.stage.is_none() && state.evidence.workspace.is_none()) {
             return Ok(());
         }
-        if entry.stage.as_ref().is_some_and(|stage| stage.is_over() && !unit.phase.is_final()) {
+        if entry.stage.as_ref().is_some_and(|stage| stage.is_over() && !state.phase.is_final()) {
             // A stage does not end before its bubble; whatever ended this one may end the next one as well.
             if entry.stage.as_ref().is_some_and(|stage| stage.age() < AGAIN) {
                 return Err(EngineError::Effect("what looks after the session has ended too early".to_owned()));

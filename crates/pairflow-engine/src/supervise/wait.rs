@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 
 use super::watch::Watch;
 use crate::engine::{Bubble, EngineError};
@@ -19,7 +19,7 @@ const UNWATCHED: Duration = Duration::from_secs(1);
 pub fn wait_for<T>(
     bubble: &Bubble,
     patience: Option<Duration>,
-    mut done: impl FnMut(&Unit) -> Option<T>,
+    mut done: impl FnMut(&BubbleState) -> Option<T>,
 ) -> Result<Option<T>, EngineError> {
     let until = patience.and_then(|patience| Instant::now().checked_add(patience));
     let (out, touched) = channel();
@@ -33,8 +33,8 @@ pub fn wait_for<T>(
     loop {
         bubble.insist_own()?;
         // What is told is durable, and the files that go with it are there.
-        if done(&bubble.load()?.unit).is_some()
-            && let Some(result) = done(&bubble.settled()?.unit)
+        if done(&bubble.load()?.state).is_some()
+            && let Some(result) = done(&bubble.settled()?.state)
         {
             return Ok(Some(result));
         }

@@ -34,8 +34,8 @@ impl Work {
             (self.say)(&format!("{}: {error}", self.bubble.id));
         }
         if self.tick {
-            let unit = self.bubble.load()?.unit;
-            self.bubble.apply(&Command::Tick { active: at_work(&self.bubble, &unit, &self.activity) })?;
+            let state = self.bubble.load()?.state;
+            self.bubble.apply(&Command::Tick { active: at_work(&self.bubble, &state, &self.activity) })?;
         }
         settle(&self.bubble, &self.cancel)
     }
@@ -50,9 +50,9 @@ impl Supervisor {
             entry.again = true;
             let Ok(loaded) = entry.bubble.load() else { return };
             // A check can take long; a question that is asked meanwhile is told at once.
-            entry.tell(&loaded.unit, &self.setup.say);
+            entry.tell(&loaded.state, &self.setup.say);
             // A check of a bubble that has been stopped is of no use to anyone.
-            if loaded.unit.phase.is_final() {
+            if loaded.state.phase.is_final() {
                 cancel.cancel();
             }
             return;
@@ -107,12 +107,12 @@ impl Supervisor {
             Ok(settled) => {
                 let activity = self.entries.get(key).map(|entry| entry.activity.clone()).unwrap_or_default();
                 let deadline = deadline_of(&self.setup.engine, &settled, &activity);
-                let kept = self.keep_agent(key, &settled).and_then(|()| self.keep_stage(key, &settled.unit));
+                let kept = self.keep_agent(key, &settled).and_then(|()| self.keep_stage(key, &settled.state));
                 let Some(entry) = self.entries.get_mut(key) else { return };
                 entry.deadline = deadline;
-                entry.tell(&settled.unit, &self.setup.say);
+                entry.tell(&settled.state, &self.setup.say);
                 match kept {
-                    _ if settled.unit.phase.is_final() => self.release(key),
+                    _ if settled.state.phase.is_final() => self.release(key),
                     Err(error) => self.set_back(key, &error),
                     Ok(()) => {
                         entry.recovered();
@@ -169,8 +169,8 @@ pub(super) fn is_for_good(error: &EngineError) -> bool {
 
 /// When the agent whose turn it is will have been silent for too long, or the turn will have taken too long.
 fn deadline_of(engine: &Engine, settled: &Settled, activity: &Activity) -> Option<Instant> {
-    let active = settled.unit.phase.turn().and_then(|turn| activity.of(&turn.agent));
-    let (heard, limit) = next_deadline(&settled.unit, active)?;
+    let active = settled.state.phase.turn().and_then(|turn| activity.of(&turn.agent));
+    let (heard, limit) = next_deadline(&settled.state, active)?;
     let gone = engine.clock.now().since(heard);
     Some(Instant::now() + Duration::from_millis(limit.saturating_sub(gone)))
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::{Unit, adopt};
+use pairflow_core::bubble::{BubbleState, adopt};
 
 use crate::engine::{Bubble, Control, EngineError};
 use crate::git::{Repo, commit_identity};
@@ -13,7 +13,7 @@ use crate::workspace::{Former, move_here};
 #[derive(Debug, Clone)]
 pub struct Adopted {
     /// The state afterwards.
-    pub unit: Unit,
+    pub state: BubbleState,
     /// Where the repository was, if the bubble only was on record for another place.
     pub moved_from: Option<PathBuf>,
 }
@@ -37,27 +37,27 @@ impl Bubble {
             return self.settle_in(shown, from);
         }
         let here = self.control.repo().display().to_string();
-        let events = adopt(&shown.unit, here, shown.why.to_string(), Some(commit_identity(&repo)?));
-        let unit = self.log.adopt(shown, &events, self.engine.clock.now())?.into_loaded().unit;
+        let events = adopt(&shown.state, here, shown.why.to_string(), Some(commit_identity(&repo)?));
+        let state = self.log.adopt(shown, &events, self.engine.clock.now())?.into_loaded().state;
         // What was shown is what runs: a file that came with the log says nothing.
-        self.write_config(&unit)?;
-        Ok(Adopted { unit, moved_from: None })
+        self.write_config(&state)?;
+        Ok(Adopted { state, moved_from: None })
     }
 
     /// Puts the bubble on record where it is now. Its worktree comes along first: a record without it would have it made
     /// anew, and the old one would be lost from sight.
     fn settle_in(&self, shown: &Shown, from: &Path) -> Result<Adopted, EngineError> {
-        let unit = &shown.unit;
+        let state = &shown.state;
         self.log.settle_in(shown, |places| {
-            if unit.evidence.workspace.is_some() {
-                let workspace = self.workspace(unit)?;
+            if state.evidence.workspace.is_some() {
+                let workspace = self.workspace(state)?;
                 let former = |root: &PathBuf| Former { worktree: self.worktree_for(root), root: root.clone() };
                 move_here(&workspace, &places.iter().map(former).collect::<Vec<_>>())?;
-                self.reconnect(&workspace, unit)?;
+                self.reconnect(&workspace, state)?;
             }
-            self.write_config(unit)
+            self.write_config(state)
         })?;
-        Ok(Adopted { unit: unit.clone(), moved_from: Some(from.to_owned()) })
+        Ok(Adopted { state: state.clone(), moved_from: Some(from.to_owned()) })
     }
 
     /// Returns where the worktree is, or was, if the repository lies at `root`.

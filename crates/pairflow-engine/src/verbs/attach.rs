@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 
 use crate::engine::{Bubble, EngineError};
 use crate::tmux::Tmux;
@@ -13,17 +13,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 impl Bubble {
     /// Returns the words of the command that shows the bubble's session, if that is there now. Needs no tmux itself.
-    pub fn session(&self, unit: &Unit) -> Result<Vec<OsString>, EngineError> {
-        unit.has_panes()?;
+    pub fn session(&self, state: &BubbleState) -> Result<Vec<OsString>, EngineError> {
+        state.has_panes()?;
         let (tmux, name) = self.terminal();
-        if tmux.is_there() { Ok(tmux.attach_argv(&name)) } else { Err(unit.no_session().into()) }
+        if tmux.is_there() { Ok(tmux.attach_argv(&name)) } else { Err(state.no_session().into()) }
     }
 
     /// Returns the words of the command that shows the bubble's session, once it is there.
     ///
     /// Fails for bubbles without a session, and when none appears within `patience`.
-    pub fn attachable(&self, unit: &Unit, patience: Duration) -> Result<Vec<OsString>, EngineError> {
-        unit.has_panes()?;
+    pub fn attachable(&self, state: &BubbleState, patience: Duration) -> Result<Vec<OsString>, EngineError> {
+        state.has_panes()?;
         let (tmux, name) = self.terminal();
         let until = Instant::now() + patience;
         loop {
@@ -32,7 +32,7 @@ impl Bubble {
                 return Ok(tmux.attach_argv(&name));
             }
             if Instant::now() >= until {
-                return Err(unit.no_session().into());
+                return Err(state.no_session().into());
             }
             std::thread::sleep(PAUSE);
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::perform::{Care, settle};
@@ -76,7 +76,7 @@ impl Hands {
         &self,
         bubble: &Bubble,
         extra: Duration,
-        mut done: impl FnMut(&Unit) -> Option<T>,
+        mut done: impl FnMut(&BubbleState) -> Option<T>,
     ) -> Result<T, EngineError> {
         self.wake(bubble)?;
         let result = wait_until(bubble, PATIENCE + extra, &mut done)?;
@@ -108,13 +108,13 @@ fn recorded_but(bubble: &Bubble, why: &str) -> EngineError {
 fn wait_until<T>(
     bubble: &Bubble,
     patience: Duration,
-    mut done: impl FnMut(&Unit) -> Option<T>,
+    mut done: impl FnMut(&BubbleState) -> Option<T>,
 ) -> Result<Option<T>, EngineError> {
     let until = Instant::now() + patience;
     loop {
         let seen = bubble.load()?;
-        if done(&seen.unit).is_some()
-            && let Some(result) = done(&bubble.settled()?.unit)
+        if done(&seen.state).is_some()
+            && let Some(result) = done(&bubble.settled()?.state)
         {
             return Ok(Some(result));
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pairflow_core::bubble::{Command, Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::config::{Edit, Layer, Layers, Recorded, Resolved, Subject, changes, render_bubble_toml};
 use pairflow_core::log::{Body, Lifecycle};
 use pairflow_core::rules::Rules;
@@ -27,31 +27,31 @@ impl Bubble {
     /// Puts `rules` in force, if the configuration is still the one of `seen`.
     ///
     /// A `bubble.toml` that said what the log says, says it again afterwards; one that was edited is left alone.
-    pub fn configure(&self, seen: &Unit, rules: &Rules) -> Result<Unit, EngineError> {
+    pub fn configure(&self, seen: &BubbleState, rules: &Rules) -> Result<BubbleState, EngineError> {
         let busy = || self.outrun("config", "another process is changing its configuration");
         let _changing = self.exclusively("config")?.ok_or_else(busy)?;
-        let before = self.load()?.unit;
+        let before = self.load()?.state;
         if before.rules != seen.rules {
             return Err(self.outrun("config", "its configuration was changed a moment ago"));
         }
-        let state = self.file_state(&before)?;
-        let unit = self.apply(&Command::Configure { rules: Box::new(rules.clone()) })?.unit;
-        let follows = match state {
+        let file = self.file_state(&before)?;
+        let state = self.apply(&Command::Configure { rules: Box::new(rules.clone()) })?.state;
+        let follows = match file {
             FileState::Same | FileState::Gone => true,
-            FileState::Edited(edit) => edit.rules == unit.rules,
+            FileState::Edited(edit) => edit.rules == state.rules,
             FileState::Unusable(_) => false,
         };
         if follows {
-            self.write_config(&unit)?;
+            self.write_config(&state)?;
         }
-        Ok(unit)
+        Ok(state)
     }
 
     /// Compares the bubble's own file with the log.
-    pub fn file_state(&self, unit: &Unit) -> Result<FileState, EngineError> {
+    pub fn file_state(&self, state: &BubbleState) -> Result<FileState, EngineError> {
         let repo = self.control.repo();
         let path = bubble_file(repo, &self.id);
-        let text = self.rendered(unit);
+        let text = self.rendered(state);
         match crate::regular::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::Gone),
             // The usual case costs no parsing.
@@ -60,11 +60,11 @@ impl Bubble {
         }
         let files = ConfigFiles { repo, user: Some(&self.engine.dirs.config), bubble: Some(&self.id) };
         // Before the start the other files still count; afterwards everything that they said is recorded.
-        let read = match unit.phase {
+        let read = match state.phase {
             Phase::Created => files.load(Layer::default()),
             _ => files.load_bubble().map(|bubble| Layers { bubble, ..Layers::default() }),
         };
-        Ok(match read.and_then(|layers| Ok(self.subject(unit).edited(&layers)?)) {
+        Ok(match read.and_then(|layers| Ok(self.subject(state).edited(&layers)?)) {
             Ok(edit) if edit.changes.is_empty() => FileState::Same,
             Ok(edit) => FileState::Edited(Box::new(edit)),
             Err(error) => FileState::Unusable(error),
@@ -72,12 +72,12 @@ impl Bubble {
     }
 
     /// Says in one sentence how the bubble's own file differs from what is in force, if that matters.
-    pub fn config_differs(&self, unit: &Unit) -> Option<String> {
-        if unit.phase.is_final() || unit.phase == Phase::Preparing {
+    pub fn config_differs(&self, state: &BubbleState) -> Option<String> {
+        if state.phase.is_final() || state.phase == Phase::Preparing {
             return None;
         }
-        let what = if unit.phase == Phase::Created { "recorded" } else { "in force" };
-        match self.file_state(unit).ok()? {
+        let what = if state.phase == Phase::Created { "recorded" } else { "in force" };
+        match self.file_state(state).ok()? {
             FileState::Same | FileState::Gone => None,
             FileState::Edited(edit) => {
                 let keys: Vec<_> = edit.changes.iter().map(|change| change.key.as_str()).collect();
@@ -88,8 +88,8 @@ impl Bubble {
     }
 
     /// The bubble's recorded configuration.
-    pub fn subject<'a>(&'a self, unit: &'a Unit) -> Subject<'a> {
-        Subject { id: &self.id, repo: &unit.about.repo, rules: &unit.rules }
+    pub fn subject<'a>(&'a self, state: &'a BubbleState) -> Subject<'a> {
+        Subject { id: &self.id, repo: &state.about.repo, rules: &state.rules }
     }
 
     /// Returns the line of the log that gave each key its value in force.
@@ -120,13 +120,13 @@ impl Bubble {
     }
 
     /// Writes `bubble.toml` again as the log has it.
-    pub(crate) fn write_config(&self, unit: &Unit) -> Result<(), EngineError> {
-        Ok(self.log().put_config(&self.rendered(unit))?)
+    pub(crate) fn write_config(&self, state: &BubbleState) -> Result<(), EngineError> {
+        Ok(self.log().put_config(&self.rendered(state))?)
     }
 
-    fn rendered(&self, unit: &Unit) -> String {
-        let no_tests = unit.rules.checks.is_empty();
-        let resolved = Resolved { rules: unit.rules.clone(), no_tests, explained: Vec::new() };
-        render_bubble_toml(&resolved, &self.id, &unit.about.repo)
+    fn rendered(&self, state: &BubbleState) -> String {
+        let no_tests = state.rules.checks.is_empty();
+        let resolved = Resolved { rules: state.rules.clone(), no_tests, explained: Vec::new() };
+        render_bubble_toml(&resolved, &self.id, &state.about.repo)
     }
 }

@@ -1,6 +1,6 @@
 //! A new bubble: its configuration and its first line. No worktree, no agent yet.
 
-use pairflow_core::bubble::{Unit, create};
+use pairflow_core::bubble::{BubbleState, create};
 use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::MAX_TEXT;
@@ -64,7 +64,7 @@ impl Confirmed {
 
 impl Engine {
     /// Makes a bubble. Refuses an id that is taken, an empty task, and a base branch that is not there.
-    pub fn create(&self, mut new: NewBubble<'_>) -> Result<(Bubble, Unit), EngineError> {
+    pub fn create(&self, mut new: NewBubble<'_>) -> Result<(Bubble, BubbleState), EngineError> {
         if new.id.as_str() == RESERVED {
             return Err(EngineError::BadInput(format!("the id '{RESERVED}' is reserved; choose another one")));
         }
@@ -91,7 +91,7 @@ impl Engine {
         created[0].refs = refs;
         let now = self.clock.now();
         match bubble.log.create_configured(&toml, &created, now) {
-            Ok((log, _)) => Ok((bubble, log.into_loaded().unit)),
+            Ok((log, _)) => Ok((bubble, log.into_loaded().state)),
             // A moment ago it was not there.
             Err(StoreError::Exists { .. }) => {
                 Err(EngineError::Exists { id: new.id, repo: new.repo.root.clone(), raced: true })

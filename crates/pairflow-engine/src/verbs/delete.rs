@@ -10,11 +10,11 @@ use crate::workspace::{Archived, DeleteRequest, delete, release};
 impl Bubble {
     /// Stops the bubble if it is still going, archives it, and removes worktree, branch and directory.
     pub fn delete(&self, hands: &Hands) -> Result<Archived, EngineError> {
-        let unit = self.durable()?.unit;
-        let workspace = unit.evidence.workspace.is_some().then(|| self.workspace(&unit)).transpose()?;
+        let state = self.durable()?.state;
+        let workspace = state.evidence.workspace.is_some().then(|| self.workspace(&state)).transpose()?;
         // Before the bubble is stopped for good.
         workspace.as_ref().map_or(Ok(()), Workspace::removable)?;
-        if !unit.phase.is_final() {
+        if !state.phase.is_final() {
             self.stop("deleted".to_owned(), hands)?;
         }
         self.nothing_runs(hands)?;
@@ -23,7 +23,7 @@ impl Bubble {
             repo: &repo,
             id: &self.id,
             workspace: workspace.as_ref(),
-            branch: &unit.rules.bubble_branch,
+            branch: &state.rules.bubble_branch,
             now: self.engine.clock.now().ts,
         })?;
         release(&self.engine.dirs.state, &self.dir())?;

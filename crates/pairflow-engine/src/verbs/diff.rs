@@ -1,6 +1,6 @@
 //! What a bubble changed, as a patch or as numbers.
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
 
@@ -34,53 +34,53 @@ pub struct Diff {
 }
 
 /// Returns what the bubble changed, to be read.
-pub fn diff(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<Diff, EngineError> {
-    let (git, from, to) = ends(bubble, unit, of)?;
+pub fn diff(bubble: &Bubble, state: &BubbleState, of: DiffOf) -> Result<Diff, EngineError> {
+    let (git, from, to) = ends(bubble, state, of)?;
     let patch = diff_text(&git, &from, &to, LIMIT)?;
     Ok(Diff { patch, stat: diff_stat(&git, &from, &to)?, files: changes(&git, &from, &to)? })
 }
 
 /// Returns what the bubble changed as a patch for `git apply`, binary files included.
-pub fn patch(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<Vec<u8>, EngineError> {
-    let (git, from, to) = ends(bubble, unit, of)?;
+pub fn patch(bubble: &Bubble, state: &BubbleState, of: DiffOf) -> Result<Vec<u8>, EngineError> {
+    let (git, from, to) = ends(bubble, state, of)?;
     Ok(exact_patch(&git, &from, &to, LIMIT)?)
 }
 
 /// The trees at both ends of a difference, and the git that has them.
-fn ends(bubble: &Bubble, unit: &Unit, of: DiffOf) -> Result<(Git, TreeId, TreeId), EngineError> {
-    let workspace = bubble.workspace(unit)?;
+fn ends(bubble: &Bubble, state: &BubbleState, of: DiffOf) -> Result<(Git, TreeId, TreeId), EngineError> {
+    let workspace = bubble.workspace(state)?;
     let (from, to) = match of {
-        DiffOf::Round(round) => around(bubble, unit, round)?,
-        DiffOf::Everything => (base(unit)?, present(&workspace, unit)?),
-        DiffOf::Recorded => (base(unit)?, unit.tree().cloned().map_or_else(|| base(unit), Ok)?),
+        DiffOf::Round(round) => around(bubble, state, round)?,
+        DiffOf::Everything => (base(state)?, present(&workspace, state)?),
+        DiffOf::Recorded => (base(state)?, state.tree().cloned().map_or_else(|| base(state), Ok)?),
     };
     // The repository has every snapshot, also those of a clone.
     let git = if workspace.connected().is_ok() { workspace.git() } else { workspace.repo()?.git() };
     Ok((git, from, to))
 }
 
-fn base(unit: &Unit) -> Result<TreeId, EngineError> {
-    let record = unit.evidence.workspace.as_ref().map(|record| record.base_tree.clone());
-    record.ok_or_else(|| EngineError::BadInput(format!("bubble {} has not been started", unit.id)))
+fn base(state: &BubbleState) -> Result<TreeId, EngineError> {
+    let record = state.evidence.workspace.as_ref().map(|record| record.base_tree.clone());
+    record.ok_or_else(|| EngineError::BadInput(format!("bubble {} has not been started", state.id)))
 }
 
 /// The tree as it is now; of a worktree that is gone, the newest that was recorded.
-fn present(workspace: &Workspace, unit: &Unit) -> Result<TreeId, EngineError> {
-    match unit.tree() {
+fn present(workspace: &Workspace, state: &BubbleState) -> Result<TreeId, EngineError> {
+    match state.tree() {
         Some(tree) if std::fs::symlink_metadata(&workspace.path).is_err() => Ok(tree.clone()),
         _ => Ok(observe(workspace)?),
     }
 }
 
 /// The trees before and after a round, as the log recorded them.
-fn around(bubble: &Bubble, unit: &Unit, wanted: u32) -> Result<(TreeId, TreeId), EngineError> {
+fn around(bubble: &Bubble, state: &BubbleState, wanted: u32) -> Result<(TreeId, TreeId), EngineError> {
     let (before, after) = trees_around(bubble, wanted)?;
-    let from = before.map_or_else(|| base(unit), Ok)?;
-    if wanted > unit.rounds.round {
-        let so_far = unit.rounds.round;
+    let from = before.map_or_else(|| base(state), Ok)?;
+    if wanted > state.rounds.round {
+        let so_far = state.rounds.round;
         return Err(EngineError::BadInput(format!(
             "there is no round {wanted} yet; bubble {} is in round {so_far}",
-            unit.id
+            state.id
         )));
     }
     Ok((from.clone(), after.unwrap_or(from)))

@@ -30,12 +30,12 @@ pub fn export(bubble: &Bubble) -> Result<Export, EngineError> {
 
 /// The changes; why they cannot be shown is part of the page.
 fn patches(bubble: &Bubble, facts: &Facts) -> Patches {
-    let unit = facts.unit();
-    let (Some(record), Some(snapshot)) = (&unit.evidence.workspace, &unit.evidence.snapshot) else {
+    let state = facts.state();
+    let (Some(record), Some(snapshot)) = (&state.evidence.workspace, &state.evidence.snapshot) else {
         return Patches::default();
     };
     let missing = |error: EngineError| Patches { missing: Some(error.to_string()), ..Patches::default() };
-    let git = match bubble.workspace(unit).and_then(|workspace| Ok(workspace.repo()?.git())) {
+    let git = match bubble.workspace(state).and_then(|workspace| Ok(workspace.repo()?.git())) {
         Ok(git) => git,
         Err(error) => return missing(error),
     };

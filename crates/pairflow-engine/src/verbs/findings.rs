@@ -1,11 +1,11 @@
-//! What pairflow finds out about a critic's findings before they are recorded: the text of the line that each is about,
-//! and whether the same critic had reviewed that line before.
+//! What pairflow finds out about a reviewer's findings before they are recorded: the text of the line that each is about,
+//! and whether the same reviewer had reviewed that line before.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::Finding;
 use pairflow_core::gates::diff::HunkHeader;
 use pairflow_core::ids::{AgentId, TreeId};
@@ -22,15 +22,20 @@ const DIFF: usize = 4 * 1024 * 1024;
 
 impl Bubble {
     /// Completes the findings of `by` with what the worktree and the earlier reviews say about them.
-    pub fn locate(&self, unit: &Unit, by: &AgentId, findings: Vec<Finding>) -> Result<Vec<Finding>, EngineError> {
-        if findings.is_empty() || unit.evidence.workspace.is_none() {
+    pub fn locate(
+        &self,
+        state: &BubbleState,
+        by: &AgentId,
+        findings: Vec<Finding>,
+    ) -> Result<Vec<Finding>, EngineError> {
+        if findings.is_empty() || state.evidence.workspace.is_none() {
             return Ok(findings);
         }
-        let workspace = self.workspace(unit)?;
+        let workspace = self.workspace(state)?;
         // Whether the worktree can be handed over is decided elsewhere; here nothing is read from another one.
         let ours = workspace.connected().is_ok();
         let git = workspace.git();
-        let before = Before { unit, by, git: &git, diffs: RefCell::default() };
+        let before = Before { state, by, git: &git, diffs: RefCell::default() };
         let located = findings.into_iter().map(|finding| Finding {
             anchor: ours.then(|| anchor(&workspace.path, &finding)).flatten().unwrap_or_default(),
             seen: before.saw(&finding),
@@ -53,7 +58,7 @@ fn anchor(root: &Path, finding: &Finding) -> Option<String> {
 
 /// What an agent has reviewed before.
 struct Before<'a> {
-    unit: &'a Unit,
+    state: &'a BubbleState,
     by: &'a AgentId,
     git: &'a Git,
     /// What changed in each file since; nothing where that cannot be told. A review names few files, often.
@@ -63,8 +68,8 @@ struct Before<'a> {
 impl Before<'_> {
     /// The round in which this agent had reviewed what `finding` is about, if it is unchanged since.
     fn saw(&self, finding: &Finding) -> Option<u32> {
-        let last = self.unit.rounds.reviewed_by.get(self.by)?;
-        let now = self.unit.tree()?;
+        let last = self.state.rounds.reviewed_by.get(self.by)?;
+        let now = self.state.tree()?;
         let unchanged = last.tree == *now || self.unchanged(&last.tree, now, finding);
         unchanged.then_some(last.round)
     }

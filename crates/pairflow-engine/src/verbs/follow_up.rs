@@ -1,6 +1,6 @@
 //! Work that goes on after the end: a new bubble for the same task, which begins with the work of a finished one.
 
-use pairflow_core::bubble::{Caller, Phase, Refusal, Unit};
+use pairflow_core::bubble::{BubbleState, Caller, Phase, Refusal};
 use pairflow_core::config::Resolved;
 use pairflow_core::ids::{BubbleId, CommitId};
 
@@ -14,10 +14,10 @@ impl Bubble {
     /// has become. DONE itself stays final. With `by_hand`, files in conflict are taken as the person left them in this
     /// bubble's worktree.
     pub fn follow_up(&self, conflict: InConflict) -> Result<Bubble, EngineError> {
-        let unit = self.load()?.unit;
-        let Phase::Done(done) = &unit.phase else {
+        let state = self.load()?.state;
+        let Phase::Done(done) = &state.phase else {
             let refusal = Refusal::WrongState {
-                state: unit.phase.name(),
+                state: state.phase.name(),
                 command: "update",
                 why: Some("only a bubble that is DONE is followed by another".to_owned()),
             };
@@ -29,26 +29,32 @@ impl Bubble {
         };
         let repo = Repo::discover(self.control.repo())?;
         let id = self.next_id();
-        let mut resolved = resolved(&unit);
+        let mut resolved = resolved(&state);
         let continues = match conflict {
             InConflict::Stop => done.commit.clone(),
-            InConflict::Edited => self.joined_by_hand(&unit, &done.commit, &repo, false)?,
-            InConflict::Kept => self.joined_by_hand(&unit, &done.commit, &repo, true)?,
+            InConflict::Edited => self.joined_by_hand(&state, &done.commit, &repo, false)?,
+            InConflict::Kept => self.joined_by_hand(&state, &done.commit, &repo, true)?,
         };
         resolved.rules.continues = Some(continues);
         resolved.rules.bubble_branch = format!("bubble/{id}");
-        let task = self.whole_task(&unit)?;
-        let (confirmed, identity) = (Confirmed::Before, unit.about.identity.clone());
-        let approved = unit.rules.prd.iter().flat_map(|prd| &prd.documents).map(|(_, hash)| hash.clone());
+        let task = self.whole_task(&state)?;
+        let (confirmed, identity) = (Confirmed::Before, state.about.identity.clone());
+        let approved = state.rules.prd.iter().flat_map(|prd| &prd.documents).map(|(_, hash)| hash.clone());
         let prd_approved = approved.collect();
         let new = NewBubble { id, repo: &repo, task, resolved, confirmed, identity, prd_approved };
         self.engine.create(new).map(|(bubble, _)| bubble)
     }
 
     /// Returns the work and the base as the person has joined them in the worktree of this bubble, which is DONE.
-    fn joined_by_hand(&self, unit: &Unit, commit: &CommitId, repo: &Repo, keep: bool) -> Result<CommitId, EngineError> {
-        let (id, base) = (&self.id, &unit.rules.base_branch);
-        let workspace = self.workspace(unit)?;
+    fn joined_by_hand(
+        &self,
+        state: &BubbleState,
+        commit: &CommitId,
+        repo: &Repo,
+        keep: bool,
+    ) -> Result<CommitId, EngineError> {
+        let (id, base) = (&self.id, &state.rules.base_branch);
+        let workspace = self.workspace(state)?;
         let worktree = workspace.path.display().to_string();
         if workspace.is_clone() || !workspace.path.is_dir() {
             let why = if workspace.is_clone() { "works in a clone" } else { "has no worktree any more" };
@@ -72,10 +78,10 @@ impl Bubble {
     }
 
     /// Returns the files in which the commit of a bubble that is DONE and the base branch conflict.
-    pub fn conflicts_with_base(&self, unit: &Unit) -> Result<Vec<String>, EngineError> {
-        let Phase::Done(done) = &unit.phase else { return Ok(Vec::new()) };
+    pub fn conflicts_with_base(&self, state: &BubbleState) -> Result<Vec<String>, EngineError> {
+        let Phase::Done(done) = &state.phase else { return Ok(Vec::new()) };
         let repo = Repo::discover(self.control.repo())?;
-        let tip = repo.resolve_branch(&unit.rules.base_branch)?;
+        let tip = repo.resolve_branch(&state.rules.base_branch)?;
         match merge_tree(&repo.git(), &done.commit, &tip, None)? {
             MergedTree::Tree(_) => Ok(Vec::new()),
             MergedTree::Conflict(files) => Ok(files),
@@ -83,20 +89,20 @@ impl Bubble {
     }
 
     /// Writes `bubble.toml` again if it is gone: what it said stands in the log.
-    pub fn restore_config(&self, unit: &Unit) -> Result<(), EngineError> {
+    pub fn restore_config(&self, state: &BubbleState) -> Result<(), EngineError> {
         if self.dir().join("bubble.toml").exists() {
             return Ok(());
         }
-        self.write_config(unit)
+        self.write_config(state)
     }
 
     /// The task as it was given; a long one lies beside the log.
-    fn whole_task(&self, unit: &Unit) -> Result<String, EngineError> {
+    fn whole_task(&self, state: &BubbleState) -> Result<String, EngineError> {
         let created = self.log().envelopes()?.into_iter().next();
         let refs = created.map(|envelope| envelope.event.refs).unwrap_or_default();
         let texts = refs.iter().filter_map(|uri| uri.strip_prefix("artifact://"));
         let Some(name) = texts.into_iter().find(|name| name.starts_with("text/")) else {
-            return Ok(unit.about.task.clone());
+            return Ok(state.about.task.clone());
         };
         Ok(String::from_utf8_lossy(&self.artifacts().read(name)?).into_owned())
     }
@@ -115,6 +121,6 @@ impl Bubble {
 }
 
 /// The recorded rules as if they had just been resolved.
-fn resolved(unit: &Unit) -> Resolved {
-    Resolved { rules: unit.rules.clone(), no_tests: unit.rules.checks.is_empty(), explained: Vec::new() }
+fn resolved(state: &BubbleState) -> Resolved {
+    Resolved { rules: state.rules.clone(), no_tests: state.rules.checks.is_empty(), explained: Vec::new() }
 }

@@ -1,6 +1,6 @@
 //! The two verbs that look at the worktree before they are decided: a claim of convergence, and an approval.
 
-use pairflow_core::bubble::{Command, Phase, Refusal, Seen, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, Seen};
 use pairflow_core::facts::Explanation;
 use pairflow_core::ids::{AgentId, TreeId};
 use pairflow_core::log::Key;
@@ -41,10 +41,10 @@ impl Bubble {
             key: claim.key.clone(),
         };
         self.wait_open(&command(blind.clone()), attended)?;
-        let unit = self.load()?.unit;
-        let holds = matches!(&unit.phase, Phase::Running(turn) if turn.agent == claim.by && turn.is_open());
+        let state = self.load()?.state;
+        let holds = matches!(&state.phase, Phase::Running(turn) if turn.agent == claim.by && turn.is_open());
         // A caller that may not claim anything is refused for that; the worktree does not matter then.
-        let seen = if holds { seen(self, &unit)? } else { blind };
+        let seen = if holds { seen(self, &state)? } else { blind };
         self.apply(&command(seen))
     }
 
@@ -53,14 +53,14 @@ impl Bubble {
     /// `shown` is the SHA-256 of the package that the person read; without it the one that is up for approval now is
     /// meant. If something else is up for approval by now, someone else was faster.
     pub fn approve(&self, shown: Option<&str>, key: Option<Key>) -> Result<Applied, EngineError> {
-        let unit = self.load()?.unit;
-        let present = match &unit.phase {
+        let state = self.load()?.state;
+        let present = match &state.phase {
             Phase::ReadyForApproval(request) => request.package_sha256.as_str(),
             _ => "",
         };
         let package_sha256 = shown.unwrap_or(present).to_owned();
-        self.restore_worktree(&unit)?;
-        let seen = self.seen_for_approval(&unit)?;
+        self.restore_worktree(&state)?;
+        let seen = self.seen_for_approval(&state)?;
         self.apply(&Command::Approve { package_sha256, seen, key }).map_err(|error| match error {
             EngineError::Refused { id, caller, refusal }
                 if shown.is_some() && matches!(*refusal, Refusal::WrongState { .. }) =>
@@ -71,9 +71,9 @@ impl Bubble {
         })
     }
 
-    fn seen_for_approval(&self, unit: &Unit) -> Result<Seen, EngineError> {
-        match &unit.phase {
-            Phase::ReadyForApproval(_) => seen(self, unit),
+    fn seen_for_approval(&self, state: &BubbleState) -> Result<Seen, EngineError> {
+        match &state.phase {
+            Phase::ReadyForApproval(_) => seen(self, state),
             _ => Ok(Seen { tree: TreeId(String::new()), differing: Vec::new() }),
         }
     }

@@ -1,7 +1,7 @@
 //! What an agent says, and how it is heard: the same whether it comes from a process that writes itself or through the
 //! socket of a seat. The words are an agent's and prove nothing; what is true about files and trees is found out here.
 
-use pairflow_core::bubble::{Command, HeadSeen, PassCommand, Seen, Unit};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Seen};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Explanation, Finding, RowState, Step};
 use pairflow_core::findings::Row;
@@ -74,9 +74,9 @@ pub struct Handover {
     pub steps: Vec<Step>,
     /// What the implementer of a document could not resolve in its dry run.
     pub blockers: Vec<String>,
-    /// Whether the critic wants the person to decide before the loop goes on.
+    /// Whether the reviewer wants the person to decide before the loop goes on.
     pub discuss: bool,
-    /// Whether the critic says in so many words that the work has to change.
+    /// Whether the reviewer says in so many words that the work has to change.
     pub insists: bool,
     /// The slices of a long change that were read.
     pub reviewed: Vec<u32>,
@@ -110,8 +110,8 @@ impl Bubble {
     ///
     /// `attended` says whether anyone is there to open it.
     pub fn hear(&self, agent: &AgentId, said: AgentSays, attended: bool) -> Result<Heard, EngineError> {
-        let unit = self.load()?.unit;
-        let applied = match self.meant(&unit, agent, said)? {
+        let state = self.load()?.state;
+        let applied = match self.meant(&state, agent, said)? {
             Command::Converged { by, summary, refs, explanation, reviewed, key, .. } => {
                 self.converged(Claim { by, summary, refs, explanation, reviewed, key }, attended)?
             }
@@ -125,14 +125,14 @@ impl Bubble {
     /// are a new hand-over.
     fn hand_over(&self, pass: PassCommand, attended: bool) -> Result<Applied, EngineError> {
         let applied = self.apply_when_open(&Command::Pass(pass.clone()), attended)?;
-        let returned = applied.repeated && pass.key.is_none() && applied.unit.returned_to(&pass.by).is_some();
+        let returned = applied.repeated && pass.key.is_none() && applied.state.returned_to(&pass.by).is_some();
         if !returned {
             return Ok(applied);
         }
         let tree = match pass.head {
             // It is refused for that.
             HeadSeen::Missing => TreeId(String::new()),
-            _ => seen(self, &applied.unit)?.tree,
+            _ => seen(self, &applied.state)?.tree,
         };
         self.apply_when_open(&Command::Pass(PassCommand { tree: Some(tree), ..pass }), attended)
     }
@@ -142,27 +142,27 @@ impl Bubble {
     /// A caller that lost its line does not know whether it was heard. By now it may be another turn, in which the same
     /// words would be a new message.
     pub fn heard_since(&self, seq: u64, agent: &AgentId, said: &AgentSays) -> Result<Option<Heard>, EngineError> {
-        let unit = self.durable()?.unit;
-        let command = self.meant(&unit, agent, said.clone())?;
+        let state = self.durable()?.state;
+        let command = self.meant(&state, agent, said.clone())?;
         let mut id = None;
         self.log.visit(&mut |envelope| {
             if envelope.seq > seq && says(&envelope, &command) {
                 id = Some(envelope.id);
             }
         })?;
-        let recorded = |id| Heard::of(agent, &Applied { id: Some(id), unit, repeated: true, repaired: None });
+        let recorded = |id| Heard::of(agent, &Applied { id: Some(id), state, repeated: true, repaired: None });
         Ok(id.map(recorded))
     }
 
     /// The command that the words stand for, with what pairflow finds out itself. Of a claim of convergence that comes
     /// later, once the turn is open.
-    fn meant(&self, unit: &Unit, agent: &AgentId, said: AgentSays) -> Result<Command, EngineError> {
+    fn meant(&self, state: &BubbleState, agent: &AgentId, said: AgentSays) -> Result<Command, EngineError> {
         let by = agent.clone();
         Ok(match said {
             AgentSays::Pass(pass) => {
-                let (summary, refs) = self.words(unit, &pass.summary, &pass.refs)?;
+                let (summary, refs) = self.words(state, &pass.summary, &pass.refs)?;
                 let claims = pass.findings.map(|all| all.into_iter().map(claim).collect::<Result<Vec<_>, _>>());
-                let findings = claims.transpose()?.map(|claims| self.locate(unit, agent, claims)).transpose()?;
+                let findings = claims.transpose()?.map(|claims| self.locate(state, agent, claims)).transpose()?;
                 Command::Pass(PassCommand {
                     refs,
                     intent: pass.intent,
@@ -175,19 +175,19 @@ impl Bubble {
                     insists: pass.insists,
                     reviewed: pass.reviewed,
                     key: pass.key,
-                    ..PassCommand::new(by, summary, head_seen(self, unit)?)
+                    ..PassCommand::new(by, summary, head_seen(self, state)?)
                 })
             }
             AgentSays::BriefRead => {
-                let notice = unit.notice_for(&by).map_or(0, |notice| notice.number);
+                let notice = state.notice_for(&by).map_or(0, |notice| notice.number);
                 Command::Acknowledged { agent: by, notice }
             }
             AgentSays::AskHuman { question, refs, key } => {
-                let (question, refs) = self.words(unit, &question, &refs)?;
+                let (question, refs) = self.words(state, &question, &refs)?;
                 Command::AskHuman { by, question, refs, key }
             }
             AgentSays::Converged { summary, refs, explanation, reviewed, key } => {
-                let (summary, refs) = self.words(unit, &summary, &refs)?;
+                let (summary, refs) = self.words(state, &summary, &refs)?;
                 let seen = Seen { tree: TreeId(String::new()), differing: Vec::new() };
                 Command::Converged { by, summary, refs, explanation, reviewed, seen, key }
             }
@@ -195,8 +195,8 @@ impl Bubble {
     }
 
     /// Checks the files that a message points to, and puts a text away that is too long for a line.
-    fn words(&self, unit: &Unit, text: &str, refs: &[String]) -> Result<(String, Vec<String>), EngineError> {
-        let mut refs = refs.iter().map(|one| self.reference(unit, one)).collect::<Result<Vec<_>, _>>()?;
+    fn words(&self, state: &BubbleState, text: &str, refs: &[String]) -> Result<(String, Vec<String>), EngineError> {
+        let mut refs = refs.iter().map(|one| self.reference(state, one)).collect::<Result<Vec<_>, _>>()?;
         let text = self.inline(text, &mut refs)?;
         Ok((text, refs))
     }
@@ -204,24 +204,24 @@ impl Bubble {
 
 impl Heard {
     fn of(by: &AgentId, applied: &Applied) -> Self {
-        let Applied { id, unit, repeated, .. } = applied;
-        let review_follows = unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic);
+        let Applied { id, state, repeated, .. } = applied;
+        let review_follows = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer);
         // What the review has opened again is not waiting for its word any more.
         let waits = |row: &&Row| matches!(row.state, RowState::Fixed | RowState::Disputed) && !review_follows;
-        let answered = unit.ledger.blocking().filter(waits).map(|row| row.id);
+        let answered = state.ledger.blocking().filter(waits).map(|row| row.id);
         Self {
             by: by.clone(),
             id: id.clone(),
             repeated: *repeated,
-            came_back: unit.came_back_to(by),
+            came_back: state.came_back_to(by),
             unsettled: answered.collect(),
-            unnotified: unit.rules.driver == DriverKind::External,
-            state: StateFields::of(unit),
+            unnotified: state.rules.driver == DriverKind::External,
+            state: StateFields::of(state),
         }
     }
 }
 
-/// Takes over what a critic claims. Whatever only pairflow finds out is left out, and a file beyond the repository is
+/// Takes over what a reviewer claims. Whatever only pairflow finds out is left out, and a file beyond the repository is
 /// refused: its text would be read.
 fn claim(said: Finding) -> Result<Finding, EngineError> {
     let bad = |why: &str| EngineError::BadInput(format!("a finding {why}"));
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_holds_only_what_a_critic_may_say() {
+    fn a_finding_holds_only_what_a_reviewer_may_say() {
         let said = Finding {
             id: Some(FindingId(7)),
             anchor: "forged".to_owned(),

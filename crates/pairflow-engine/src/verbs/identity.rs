@@ -1,6 +1,6 @@
 //! Who makes a bubble's commit: compared with what git says now, and adopted when the person says so.
 
-use pairflow_core::bubble::{Command, Phase, Unit, decide};
+use pairflow_core::bubble::{BubbleState, Command, Phase, decide};
 use pairflow_core::log::CommitIdentity;
 
 use crate::engine::{Bubble, EngineError};
@@ -28,9 +28,9 @@ impl Bubble {
     /// Compares the recorded identity with the one that git has now; nothing if they agree.
     ///
     /// Every door shows this where a person decides on the commit.
-    pub fn identity_notice(&self, unit: &Unit) -> Result<Option<IdentityNotice>, EngineError> {
+    pub fn identity_notice(&self, state: &BubbleState) -> Result<Option<IdentityNotice>, EngineError> {
         let now = self.identity_now()?;
-        let Some(recorded) = recorded(unit) else {
+        let Some(recorded) = recorded(state) else {
             let told = |author| IdentityNotice {
                 text: format!(
                     "no commit identity was known when the bubble was created; git now has {author}, which is used"
@@ -49,25 +49,25 @@ impl Bubble {
             changes.join("; ")
         );
         let set = Command::SetIdentity { identity: now };
-        let accepted = decide(unit, &set, self.engine.clock.now()).is_ok();
+        let accepted = decide(state, &set, self.engine.clock.now()).is_ok();
         let next = accepted.then(|| format!("pairflow config set {} identity=current", self.id));
         Ok(Some(IdentityNotice { text, changes, next }))
     }
 
     /// Names the commit hooks that the bubble's work changes; those of the base are run.
-    pub fn hooks_changed_by_work(&self, unit: &Unit) -> Result<Vec<String>, EngineError> {
-        let Some(hooks) = unit.about.identity.as_ref().and_then(|identity| identity.hooks.as_ref()) else {
+    pub fn hooks_changed_by_work(&self, state: &BubbleState) -> Result<Vec<String>, EngineError> {
+        let Some(hooks) = state.about.identity.as_ref().and_then(|identity| identity.hooks.as_ref()) else {
             return Ok(Vec::new());
         };
-        let Phase::Approved(approval) = &unit.phase else { return Ok(Vec::new()) };
-        Ok(hooks_changed_by_work(&self.workspace(unit)?, hooks, &approval.request.tree)?)
+        let Phase::Approved(approval) = &state.phase else { return Ok(Vec::new()) };
+        Ok(hooks_changed_by_work(&self.workspace(state)?, hooks, &approval.request.tree)?)
     }
 
     /// Completes the order of a commit with who commits, if that is not recorded.
-    pub(super) fn with_author(&self, unit: &Unit, command: &Command) -> Result<Command, EngineError> {
+    pub(super) fn with_author(&self, state: &BubbleState, command: &Command) -> Result<Command, EngineError> {
         let mut command = command.clone();
         if let Command::Commit { author: author @ None, .. } = &mut command
-            && recorded(unit).is_none()
+            && recorded(state).is_none()
         {
             *author = self.identity_now()?.author;
         }
@@ -80,6 +80,6 @@ impl Bubble {
 }
 
 /// Returns who is recorded to make the commit, if somebody was known.
-fn recorded(unit: &Unit) -> Option<&CommitIdentity> {
-    unit.about.identity.as_ref().filter(|identity| identity.author.is_some())
+fn recorded(state: &BubbleState) -> Option<&CommitIdentity> {
+    state.about.identity.as_ref().filter(|identity| identity.author.is_some())
 }

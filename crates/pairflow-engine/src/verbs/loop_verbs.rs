@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pairflow_core::bubble::{Caller, Command, Committed, Phase, Refusal, Unit, decide, missing_checks};
+use pairflow_core::bubble::{BubbleState, Caller, Command, Committed, Phase, Refusal, decide, missing_checks};
 use pairflow_core::rules::Rules;
 use pairflow_core::view::inbox::inbox;
 
@@ -21,7 +21,7 @@ use crate::workspace::{relink, restore};
 #[derive(Debug, Clone)]
 pub struct Resumed {
     /// Its state.
-    pub unit: Unit,
+    pub state: BubbleState,
     /// Whether its worktree was gone and was made anew.
     pub restored: bool,
 }
@@ -41,43 +41,43 @@ impl Bubble {
     /// Starts the bubble and returns once its workspace is ready. A start that a crash interrupted is taken up again.
     ///
     /// While one process starts it, any other is refused, however far the first one has come.
-    pub fn start(&self, rules: &Rules, hands: &Hands) -> Result<Unit, EngineError> {
+    pub fn start(&self, rules: &Rules, hands: &Hands) -> Result<BubbleState, EngineError> {
         let _starting = self.starting()?;
         let before = self.load()?;
-        let goes_on = before.unit.phase == Phase::Preparing;
-        let unit = if goes_on {
-            before.unit
+        let goes_on = before.state.phase == Phase::Preparing;
+        let state = if goes_on {
+            before.state
         } else {
             // Which work goes on here is no configuration: it was settled when the bubble was made.
-            let Rules { continues, prd, policy, .. } = before.unit.rules.clone();
+            let Rules { continues, prd, policy, .. } = before.state.rules.clone();
             hands.announce(self);
             let start = Command::Start { rules: Box::new(Rules { continues, prd, policy, ..rules.clone() }) };
-            self.apply(&start)?.unit
+            self.apply(&start)?.state
         };
         // The bubble's own file says what was recorded, also what came from a flag or another file: what differs later
         // was edited.
-        let state = self.file_state(&unit)?;
-        if matches!(state, FileState::Gone) || !(goes_on || matches!(state, FileState::Same)) {
-            self.write_config(&unit)?;
+        let file = self.file_state(&state)?;
+        if matches!(file, FileState::Gone) || !(goes_on || matches!(file, FileState::Same)) {
+            self.write_config(&state)?;
         }
         let seq = before.head.seq;
         let extra = Duration::from_secs(rules.check_timeout_secs);
         hands.wake_at_home(self)?;
-        let ended = hands.carry_out(self, extra, |unit| match &unit.phase {
+        let ended = hands.carry_out(self, extra, |state| match &state.phase {
             Phase::Preparing => None,
             Phase::Created => Some(Err(())),
-            _ => Some(Ok(unit.clone())),
+            _ => Some(Ok(state.clone())),
         })?;
         ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))
     }
 
     /// Waits until the checks have run on the base, or a person has to do something first; returns the state then.
-    pub fn base_checked(&self, unit: &Unit, hands: &Hands) -> Result<Unit, EngineError> {
-        let checks = u32::try_from(unit.rules.checks.len() + 1).unwrap_or(u32::MAX);
-        let extra = Duration::from_secs(unit.rules.check_timeout_secs).saturating_mul(checks);
-        hands.carry_out(self, extra, |unit| {
-            let runs = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
-            (!runs || missing_checks(unit).is_empty()).then(|| unit.clone())
+    pub fn base_checked(&self, state: &BubbleState, hands: &Hands) -> Result<BubbleState, EngineError> {
+        let checks = u32::try_from(state.rules.checks.len() + 1).unwrap_or(u32::MAX);
+        let extra = Duration::from_secs(state.rules.check_timeout_secs).saturating_mul(checks);
+        hands.carry_out(self, extra, |state| {
+            let runs = matches!(state.phase, Phase::Running(_)) && !state.paused;
+            (!runs || missing_checks(state).is_empty()).then(|| state.clone())
         })
     }
 
@@ -86,19 +86,19 @@ impl Bubble {
         self.exclusively("start")?.ok_or_else(|| self.outrun("start", "another process is starting it"))
     }
 
-    /// Refuses a command that the rules forbid in the state `unit`. Nothing is recorded.
-    pub fn allow(&self, unit: &Unit, command: &Command) -> Result<(), EngineError> {
+    /// Refuses a command that the rules forbid in `state`. Nothing is recorded.
+    pub fn allow(&self, state: &BubbleState, command: &Command) -> Result<(), EngineError> {
         let refused = |refusal| {
             let (id, refusal) = (self.id.clone(), Box::new(refusal));
             EngineError::Refused { id, caller: Caller::Person, refusal }
         };
-        decide(unit, command, self.engine.clock.now()).map(drop).map_err(refused)
+        decide(state, command, self.engine.clock.now()).map(drop).map_err(refused)
     }
 
     /// The refusal of a verb that someone else is carrying out at this moment.
     pub(super) fn outrun(&self, command: &'static str, why: &str) -> EngineError {
         let state = match self.load() {
-            Ok(loaded) => loaded.unit.phase.name(),
+            Ok(loaded) => loaded.state.phase.name(),
             Err(error) => return error,
         };
         let refusal = Refusal::WrongState { state, command, why: Some(why.to_owned()) }.lost_race();
@@ -110,7 +110,7 @@ impl Bubble {
     /// The commit is made by this process, in the person's own environment: keys and agents that sign are found there.
     /// An order that a killed process left is taken up.
     pub fn commit(&self, command: &Command, hands: &Hands) -> Result<Committed, EngineError> {
-        let before = self.load()?.unit;
+        let before = self.load()?.state;
         self.restore_worktree(&before)?;
         if let Some(_committing) = self.exclusively("commit")? {
             let left = matches!(&before.phase, Phase::Approved(approval) if approval.commit.is_some());
@@ -121,10 +121,10 @@ impl Bubble {
         } else {
             return Err(self.outrun("commit", "another process is committing it"));
         }
-        let ended = hands.carry_out(self, Duration::from_secs(600), |unit| match &unit.phase {
+        let ended = hands.carry_out(self, Duration::from_secs(600), |state| match &state.phase {
             Phase::Done(committed) => Some(Ok(committed.clone())),
             Phase::Approved(approval) => match (&approval.commit, &approval.failed) {
-                (None, Some(reason)) => Some(Err(format!("{reason}; then: {}", ways_on(unit, approval.hooks)))),
+                (None, Some(reason)) => Some(Err(format!("{reason}; then: {}", ways_on(state, approval.hooks)))),
                 _ => None,
             },
             Phase::Committed(_) => None,
@@ -139,41 +139,41 @@ impl Bubble {
     /// Merges the base branch into the worktree and returns once that is recorded.
     ///
     /// Returns nothing, and records nothing, if the bubble stands on the tip of the base branch already.
-    pub fn update(&self, conflict: InConflict, hands: &Hands) -> Result<Option<Unit>, EngineError> {
+    pub fn update(&self, conflict: InConflict, hands: &Hands) -> Result<Option<BubbleState>, EngineError> {
         let before = self.load()?;
-        self.restore_worktree(&before.unit)?;
+        self.restore_worktree(&before.state)?;
         let resolved = conflict != InConflict::Stop;
         if conflict == InConflict::Edited {
-            self.refuse_untouched(&before.unit)?;
+            self.refuse_untouched(&before.state)?;
         }
         let command = if resolved { &Command::UpdateResolved } else { &Command::Update };
-        let allowed = decide(&before.unit, command, self.engine.clock.now()).is_ok();
-        if allowed && !before.unit.gate.updating && !self.base_moved(&before.unit)? {
+        let allowed = decide(&before.state, command, self.engine.clock.now()).is_ok();
+        if allowed && !before.state.gate.updating && !self.base_moved(&before.state)? {
             return Ok(None);
         }
         if allowed {
             insist_on_recent()?;
         }
         self.apply(command)?;
-        let old_base = before.unit.evidence.workspace.as_ref().map(|workspace| workspace.base.clone());
-        let unit =
-            hands.carry_out(self, Duration::from_secs(600), |unit| (!unit.gate.updating).then(|| unit.clone()))?;
-        let moved = unit.evidence.workspace.as_ref().map(|workspace| workspace.base.clone()) != old_base;
+        let old_base = before.state.evidence.workspace.as_ref().map(|workspace| workspace.base.clone());
+        let state =
+            hands.carry_out(self, Duration::from_secs(600), |state| (!state.gate.updating).then(|| state.clone()))?;
+        let moved = state.evidence.workspace.as_ref().map(|workspace| workspace.base.clone()) != old_base;
         if moved {
-            Ok(Some(unit))
+            Ok(Some(state))
         } else {
             Err(EngineError::Effect(self.last_failure(before.head.seq, "the update failed")))
         }
     }
 
     /// Refuses to take files in conflict as resolved that nobody has edited.
-    fn refuse_untouched(&self, unit: &Unit) -> Result<(), EngineError> {
-        let Some(conflict) = &unit.gate.conflict else { return Ok(()) };
-        if !is_untouched(&self.workspace(unit)?, conflict, unit.evidence.snapshots + 1)? {
+    fn refuse_untouched(&self, state: &BubbleState) -> Result<(), EngineError> {
+        let Some(conflict) = &state.gate.conflict else { return Ok(()) };
+        if !is_untouched(&self.workspace(state)?, conflict, state.evidence.snapshots + 1)? {
             return Ok(());
         }
         let (id, files) = (&self.id, conflict.files.join(", "));
-        let worktree = unit.evidence.workspace.as_ref().map_or("", |record| record.path.as_str());
+        let worktree = state.evidence.workspace.as_ref().map_or("", |record| record.path.as_str());
         Err(EngineError::BadInput(format!(
             "nobody has edited {files} in {worktree} since the conflict; edit the files so that each holds both changes, \
              then: pairflow update {id} --resolved (to drop the other side on purpose: --resolved --keep)"
@@ -182,53 +182,53 @@ impl Bubble {
 
     /// Whether the base branch has something that the bubble does not stand on; of a bubble that is DONE, whether the
     /// base branch lacks its commit.
-    pub fn base_moved(&self, unit: &Unit) -> Result<bool, EngineError> {
+    pub fn base_moved(&self, state: &BubbleState) -> Result<bool, EngineError> {
         let repo = Repo::discover(self.control.repo())?;
-        let tip = repo.resolve_branch(&unit.rules.base_branch)?;
-        match &unit.phase {
+        let tip = repo.resolve_branch(&state.rules.base_branch)?;
+        match &state.phase {
             Phase::Done(done) => Ok(!is_ancestor(&repo.git(), &done.commit, &tip)?),
-            _ => Ok(unit.evidence.workspace.as_ref().is_none_or(|workspace| workspace.base != tip)),
+            _ => Ok(state.evidence.workspace.as_ref().is_none_or(|workspace| workspace.base != tip)),
         }
     }
 
     /// Whether a merge of the base branch now would leave the work the same change, so that its clean reviews are kept.
-    pub fn keeps_patch(&self, unit: &Unit) -> Result<bool, EngineError> {
-        let workspace = self.workspace(unit)?;
-        let base_branch = &unit.rules.base_branch;
-        let wanted = Wanted { base_branch, resolved: None, number: unit.evidence.snapshots + 1 };
+    pub fn keeps_patch(&self, state: &BubbleState) -> Result<bool, EngineError> {
+        let workspace = self.workspace(state)?;
+        let base_branch = &state.rules.base_branch;
+        let wanted = Wanted { base_branch, resolved: None, number: state.evidence.snapshots + 1 };
         match would_update(&workspace, &wanted)? {
-            Some(updated) => Ok(is_same_patch(&workspace, unit, &updated)?),
+            Some(updated) => Ok(is_same_patch(&workspace, state, &updated)?),
             None => Ok(false),
         }
     }
 
     /// Lets the loop go on. A worktree that was removed by hand is made anew from the newest snapshot first.
     pub fn resume(&self, hands: &Hands) -> Result<Resumed, EngineError> {
-        let unit = self.load()?.unit;
-        let restored = self.restore_worktree(&unit)?;
-        let goes_on = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
+        let state = self.load()?.state;
+        let restored = self.restore_worktree(&state)?;
+        let goes_on = matches!(state.phase, Phase::Running(_)) && !state.paused;
         hands.announce(self);
         // Nobody had stopped the loop: with its worktree it has everything again that it needs.
-        let unit = match if restored && goes_on { Ok(unit) } else { self.apply(&Command::Resume).map(|done| done.unit) }
-        {
-            // Where no loop waits to go on, the worktree was all that was wanted.
-            Err(EngineError::Refused { .. }) if restored => self.load()?.unit,
-            other => other?,
-        };
+        let state =
+            match if restored && goes_on { Ok(state) } else { self.apply(&Command::Resume).map(|done| done.state) } {
+                // Where no loop waits to go on, the worktree was all that was wanted.
+                Err(EngineError::Refused { .. }) if restored => self.load()?.state,
+                other => other?,
+            };
         hands.wake_at_home(self)?;
-        Ok(Resumed { unit, restored })
+        Ok(Resumed { state, restored })
     }
 
     /// Returns what is wrong with the bubble's worktree: it is gone, git does not know it, or it is something else.
-    pub fn worktree_problem(&self, unit: &Unit) -> Option<GitError> {
-        self.workspace(unit).ok()?.connected().err()
+    pub fn worktree_problem(&self, state: &BubbleState) -> Option<GitError> {
+        self.workspace(state).ok()?.connected().err()
     }
 
     /// Lets git know a worktree again whose record in the repository was removed. Says whether that was necessary.
-    pub(super) fn reconnect(&self, workspace: &Workspace, unit: &Unit) -> Result<bool, EngineError> {
+    pub(super) fn reconnect(&self, workspace: &Workspace, state: &BubbleState) -> Result<bool, EngineError> {
         match workspace.connected() {
             Err(GitError::Unlinked { .. }) => {
-                relink(workspace, &unit.rules.bubble_branch)?;
+                relink(workspace, &state.rules.bubble_branch)?;
                 Ok(true)
             }
             _ => Ok(false),
@@ -236,15 +236,15 @@ impl Bubble {
     }
 
     /// Returns the repository's own hooks that have a say in the bubble's commit.
-    pub fn commit_hooks(&self, unit: &Unit) -> Result<Vec<&'static str>, EngineError> {
-        Ok(commit_hooks(&self.workspace(unit)?)?)
+    pub fn commit_hooks(&self, state: &BubbleState) -> Result<Vec<&'static str>, EngineError> {
+        Ok(commit_hooks(&self.workspace(state)?)?)
     }
 
     /// Makes a worktree again that is gone, as the newest snapshot or else the base has it. Says whether it did.
     ///
     /// Files that were copied in are copied again, and the setup command is run again.
-    pub(crate) fn restore_worktree(&self, unit: &Unit) -> Result<bool, EngineError> {
-        let Some(record) = unit.evidence.workspace.as_ref().filter(|_| !unit.phase.is_final()) else {
+    pub(crate) fn restore_worktree(&self, state: &BubbleState) -> Result<bool, EngineError> {
+        let Some(record) = state.evidence.workspace.as_ref().filter(|_| !state.phase.is_final()) else {
             return Ok(false);
         };
         self.insist_own()?;
@@ -252,20 +252,20 @@ impl Bubble {
         let unfinished = runtime.join("restoring");
         let there = std::fs::symlink_metadata(&record.path).is_ok();
         if there && !unfinished.exists() {
-            let workspace = self.workspace(unit)?;
-            let repaired = self.reconnect(&workspace, unit)?;
+            let workspace = self.workspace(state)?;
+            let repaired = self.reconnect(&workspace, state)?;
             return workspace.connected().map(|()| repaired).map_err(EngineError::from);
         }
         let failed = |error| EngineError::world(format!("cannot write {}", unfinished.display()), error);
-        let tree = unit.tree().unwrap_or(&record.base_tree);
-        let workspace = self.workspace(unit)?;
+        let tree = state.tree().unwrap_or(&record.base_tree);
+        let workspace = self.workspace(state)?;
         if !there {
             std::fs::create_dir_all(&runtime).and_then(|()| crate::regular::write(&unfinished, "")).map_err(failed)?;
-            restore(&workspace, &unit.rules.bubble_branch, tree)?;
+            restore(&workspace, &state.rules.bubble_branch, tree)?;
         }
-        if let Some(command) = &unit.rules.setup {
+        if let Some(command) = &state.rules.setup {
             let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
-            set_up(self, unit, record, command, &cancel)?;
+            set_up(self, state, record, command, &cancel)?;
             // Whatever the setup command changed, the work is what was recorded.
             bring_to(&workspace, tree)?;
         }
@@ -294,11 +294,11 @@ impl Bubble {
 }
 
 /// The command lines that go on from a commit that failed. What hooks refuse may have to be changed by the agents.
-fn ways_on(unit: &Unit, hooks: bool) -> String {
-    let lines = inbox(unit).into_iter().next().map(|item| item.answer).unwrap_or_default();
+fn ways_on(state: &BubbleState, hooks: bool) -> String {
+    let lines = inbox(state).into_iter().next().map(|item| item.answer).unwrap_or_default();
     match &lines[..] {
         [commit, rework, ..] if hooks => format!("{commit} (or, to have the work changed: {rework})"),
         [commit, ..] => commit.clone(),
-        [] => format!("pairflow commit {}", unit.id),
+        [] => format!("pairflow commit {}", state.id),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::{Caller, Command, Phase, Refusal, Unit};
+use pairflow_core::bubble::{BubbleState, Caller, Command, Phase, Refusal};
 use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 
@@ -39,11 +39,11 @@ pub enum Rehearsal {
 /// Finds out whether the tree that is up for approval, or approved, could be merged: conflicts, checks of the joined tree, a
 /// base branch that is checked out. Nothing is committed and no branch moves.
 pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) -> Result<Rehearsal, EngineError> {
-    let unit = bubble.durable()?.unit;
-    let Some(work) = unit.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit) else {
+    let state = bubble.durable()?.state;
+    let Some(work) = state.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit) else {
         return Ok(Rehearsal::Ready(None));
     };
-    let (repo, base) = (Repo::discover(bubble.control.repo())?, &unit.rules.base_branch);
+    let (repo, base) = (Repo::discover(bubble.control.repo())?, &state.rules.base_branch);
     let (git, tip) = (repo.git(), repo.resolve_branch(base)?);
     match here {
         Some(path) => drop(clean_checkout(&repo, base, path)?),
@@ -61,7 +61,7 @@ pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) 
         MergedTree::Tree(tree) => {
             let joined = own_commit(&git, &tree, &tip, format!("pairflow: rehearsal of {}\n", bubble.id))?;
             // Nobody has the bubble in care, so what runs is not recorded with it.
-            checked(bubble, &unit, Joined { commit: &joined, tree: &tree, attended: false }, say)?;
+            checked(bubble, &state, Joined { commit: &joined, tree: &tree, attended: false }, say)?;
             Ok(Rehearsal::Ready(Some(tree)))
         }
     }
@@ -80,20 +80,20 @@ pub fn merge(
     rehearsed: Option<&TreeId>,
     say: &dyn Fn(&str),
 ) -> Result<MergeEnd, EngineError> {
-    let unit = bubble.durable()?.unit;
-    let Phase::Done(done) = &unit.phase else {
+    let state = bubble.durable()?.state;
+    let Phase::Done(done) = &state.phase else {
         let why = Some("only a committed bubble can be merged".to_owned());
-        let refusal = Refusal::WrongState { state: unit.phase.name(), command: "merge", why };
+        let refusal = Refusal::WrongState { state: state.phase.name(), command: "merge", why };
         return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
     };
     let repo = Repo::discover(bubble.control.repo())?;
     let request = MergeRequest {
         repo: &repo,
         id: &bubble.id,
-        base_branch: &unit.rules.base_branch,
-        bubble_branch: &unit.rules.bubble_branch,
+        base_branch: &state.rules.base_branch,
+        bubble_branch: &state.rules.bubble_branch,
         commit: &done.commit,
-        identity: unit.about.identity.as_ref(),
+        identity: state.about.identity.as_ref(),
     };
     let plan = plan_merge(&request)?;
     match &plan.how {
@@ -102,7 +102,7 @@ pub fn merge(
         How::Join(commit) => {
             let _care = Care::alone(bubble)?;
             let tree = tree_of(&repo.git(), commit)?;
-            checked(bubble, &unit, Joined { commit, tree: &tree, attended: true }, say)?;
+            checked(bubble, &state, Joined { commit, tree: &tree, attended: true }, say)?;
         }
         How::AlreadyIn | How::FastForward(_) => {}
     }
@@ -116,16 +116,16 @@ pub fn merge(
 }
 
 /// Checks a joined commit; a check that does not pass stops the merge.
-fn checked(bubble: &Bubble, unit: &Unit, joined: Joined<'_>, say: &dyn Fn(&str)) -> Result<(), EngineError> {
-    match check_joined(bubble, unit, joined, say)? {
-        Some(receipt) => Err(stopped_by(bubble, unit, &receipt)),
+fn checked(bubble: &Bubble, state: &BubbleState, joined: Joined<'_>, say: &dyn Fn(&str)) -> Result<(), EngineError> {
+    match check_joined(bubble, state, joined, say)? {
+        Some(receipt) => Err(stopped_by(bubble, state, &receipt)),
         None => Ok(()),
     }
 }
 
 /// Tells a merged tree that is wrong from one that could not be judged.
-fn stopped_by(bubble: &Bubble, unit: &Unit, receipt: &Receipt) -> EngineError {
-    let (id, base, Receipt { check, command, .. }) = (&bubble.id, &unit.rules.base_branch, receipt);
+fn stopped_by(bubble: &Bubble, state: &BubbleState, receipt: &Receipt) -> EngineError {
+    let (id, base, Receipt { check, command, .. }) = (&bubble.id, &state.rules.base_branch, receipt);
     let said = receipt.tail.lines().last().unwrap_or("it printed nothing");
     EngineError::Effect(match &receipt.outcome {
         Outcome::Failed { timed_out: true, .. } => format!(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::{Body, Lifecycle};
 
 use crate::config::{LoadError, person_layer};
@@ -22,8 +22,8 @@ pub struct Opened {
 
 /// Runs the `open_command` that is in force now and waits for it: the one that the person chose for this bubble while it was
 /// under way, else that of the person's own file, else the recorded one.
-pub fn open(bubble: &Bubble, unit: &Unit) -> Result<Opened, EngineError> {
-    let workspace = bubble.workspace(unit)?;
+pub fn open(bubble: &Bubble, state: &BubbleState) -> Result<Opened, EngineError> {
+    let workspace = bubble.workspace(state)?;
     let worktree = &workspace.path;
     if !worktree.is_dir() {
         let (id, path) = (&bubble.id, worktree.display());
@@ -32,7 +32,7 @@ pub fn open(bubble: &Bubble, unit: &Unit) -> Result<Opened, EngineError> {
         )));
     }
     workspace.connected()?;
-    let command = command(bubble, unit)?;
+    let command = command(bubble, state)?;
     let argv = argv(&command, worktree)?;
     let (program, args) =
         argv.split_first().ok_or_else(|| EngineError::BadInput("open_command is empty".to_owned()))?;
@@ -45,7 +45,7 @@ pub fn open(bubble: &Bubble, unit: &Unit) -> Result<Opened, EngineError> {
     Err(EngineError::Effect(format!("'{}' ended with {status}", argv.join(" "))))
 }
 
-fn command(bubble: &Bubble, unit: &Unit) -> Result<String, EngineError> {
+fn command(bubble: &Bubble, state: &BubbleState) -> Result<String, EngineError> {
     let mut chosen = false;
     bubble.log().visit(&mut |envelope| {
         if let Body::Lifecycle(Lifecycle::Configured { changes, .. }) = &envelope.event.body {
@@ -53,14 +53,14 @@ fn command(bubble: &Bubble, unit: &Unit) -> Result<String, EngineError> {
         }
     })?;
     if chosen {
-        return Ok(unit.rules.open_command.clone());
+        return Ok(state.rules.open_command.clone());
     }
     let own = match person_layer(&bubble.engine.dirs.config) {
         Ok(layer) => layer.open_command.map(|set| set.value),
         Err(LoadError::Invalid(errors)) => return Err(EngineError::Config(errors)),
         Err(error) => return Err(EngineError::BadInput(error.to_string())),
     };
-    Ok(own.unwrap_or_else(|| unit.rules.open_command.clone()))
+    Ok(own.unwrap_or_else(|| state.rules.open_command.clone()))
 }
 
 /// Splits `command` into words like a shell, without interpreting anything else, and puts the path in.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Caller, Phase, Refusal, Unit};
+use pairflow_core::bubble::{BubbleState, Caller, Phase, Refusal};
 use pairflow_core::gates::document::criteria;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
@@ -96,33 +96,33 @@ impl Bubble {
     }
 
     /// Says of each pinned document whether it is still what was approved, and whether the work left it alone.
-    pub(super) fn documents_hold(&self, unit: &Unit) -> Vec<(String, Result<(), String>)> {
-        let pinned = unit.rules.prd.iter().flat_map(|prd| &prd.documents);
+    pub(super) fn documents_hold(&self, state: &BubbleState) -> Vec<(String, Result<(), String>)> {
+        let pinned = state.rules.prd.iter().flat_map(|prd| &prd.documents);
         let rows = pinned.flat_map(|(path, hash)| {
             let name = Prd::artifact(hash);
             let copy = match self.artifacts().check(&name) {
                 // What was deleted may still be found where it came from.
-                Err(ArtifactError::Missing { .. }) => self.found_elsewhere(unit, path, hash),
+                Err(ArtifactError::Missing { .. }) => self.found_elsewhere(state, path, hash),
                 other => other.map_err(|error| error.to_string()),
             };
             let copied = (format!("document {path}: artifact://{name} is the approved one"), copy);
-            [copied, (format!("document {path}: the work left it alone"), self.left_alone(unit, path, hash))]
+            [copied, (format!("document {path}: the work left it alone"), self.left_alone(state, path, hash))]
         });
         rows.collect()
     }
 
     /// Whether the base, or the bubble that it comes from, has the document that was pinned.
-    fn found_elsewhere(&self, unit: &Unit, path: &str, hash: &str) -> Result<(), String> {
+    fn found_elsewhere(&self, state: &BubbleState, path: &str, hash: &str) -> Result<(), String> {
         let mut found = Vec::new();
-        if let (Some(git), Some(record)) = (self.git_of(unit), &unit.evidence.workspace) {
+        if let (Some(git), Some(record)) = (self.git_of(state), &state.evidence.workspace) {
             let there = blob(&git, &record.base.0, path).map(|bytes| sha256(&bytes));
             found.extend(there.map(|hash| (format!("commit {}", record.base.short()), hash)));
         }
-        let source = unit.rules.prd.as_ref().and_then(|prd| prd.source.parse().ok());
+        let source = state.rules.prd.as_ref().and_then(|prd| prd.source.parse().ok());
         let source = source.and_then(|id: BubbleId| self.engine.bubble(self.control.repo(), &id).ok());
         for document in source.iter().flat_map(|source| of_bubble(source).unwrap_or_default()) {
             let (name, hash) = document.pin();
-            found.extend((name == path).then(|| (format!("the bubble {}", unit_source(unit)), hash)));
+            found.extend((name == path).then(|| (format!("the bubble {}", unit_source(state)), hash)));
         }
         if found.iter().any(|(_, there)| there == hash) {
             return Ok(());
@@ -133,9 +133,9 @@ impl Bubble {
     }
 
     /// Whether the newest snapshot has the document as the base has it, or as it was pinned.
-    fn left_alone(&self, unit: &Unit, path: &str, hash: &str) -> Result<(), String> {
+    fn left_alone(&self, state: &BubbleState, path: &str, hash: &str) -> Result<(), String> {
         let (Some(git), Some(record), Some(snapshot)) =
-            (self.git_of(unit), &unit.evidence.workspace, &unit.evidence.snapshot)
+            (self.git_of(state), &state.evidence.workspace, &state.evidence.snapshot)
         else {
             return Ok(());
         };
@@ -151,13 +151,13 @@ impl Bubble {
         }
     }
 
-    fn git_of(&self, unit: &Unit) -> Option<Git> {
-        self.workspace(unit).ok()?.repo().ok().map(|repo| repo.git())
+    fn git_of(&self, state: &BubbleState) -> Option<Git> {
+        self.workspace(state).ok()?.repo().ok().map(|repo| repo.git())
     }
 }
 
-fn unit_source(unit: &Unit) -> &str {
-    unit.rules.prd.as_ref().map_or("", |prd| prd.source.as_str())
+fn unit_source(state: &BubbleState) -> &str {
+    state.rules.prd.as_ref().map_or("", |prd| prd.source.as_str())
 }
 
 fn blob(git: &Git, treeish: &str, path: &str) -> Option<Vec<u8>> {
@@ -166,21 +166,21 @@ fn blob(git: &Git, treeish: &str, path: &str) -> Option<Vec<u8>> {
 
 /// The documents of a bubble that a person approved.
 fn of_bubble(bubble: &Bubble) -> Result<Vec<Document>, EngineError> {
-    let unit = bubble.load()?.unit;
-    if unit.rules.kind != BubbleKind::Document {
+    let state = bubble.load()?.state;
+    if state.rules.kind != BubbleKind::Document {
         return Err(EngineError::BadInput(format!(
             "bubble '{}' makes {}, not a document; name a bubble of `--kind document`, or a file",
-            bubble.id, unit.rules.kind
+            bubble.id, state.rules.kind
         )));
     }
-    let (Phase::Approved(_) | Phase::Committed(_) | Phase::Done(_)) = &unit.phase else {
+    let (Phase::Approved(_) | Phase::Committed(_) | Phase::Done(_)) = &state.phase else {
         let why = Some("its document is not approved".to_owned());
-        let refusal = Refusal::WrongState { state: unit.phase.name(), command: "--prd", why };
+        let refusal = Refusal::WrongState { state: state.phase.name(), command: "--prd", why };
         return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
     };
-    let Some(tree) = unit.tree() else { return Err(none(bubble.id.as_str())) };
-    let git = bubble.workspace(&unit)?.repo()?.git();
-    let pinned = documents(&unit).into_iter().map(|path| {
+    let Some(tree) = state.tree() else { return Err(none(bubble.id.as_str())) };
+    let git = bubble.workspace(&state)?.repo()?.git();
+    let pinned = documents(&state).into_iter().map(|path| {
         let blob = git.run(Call::new(["cat-file", "blob", &format!("{tree}:{path}")]))?;
         Ok::<_, EngineError>(Document { path, bytes: blob.stdout })
     });

@@ -29,7 +29,7 @@ impl Bubble {
         }
         let here = self.control.repo().display().to_string();
         let reason = "the log was repaired, and lines of it were given up".to_owned();
-        let taken = self.log().take_up(|unit| take_up(unit, here, reason), self.engine.clock.now())?;
-        Ok(RepairOutcome { salvage, paused: taken.is_some_and(|locked| locked.into_loaded().unit.paused) })
+        let taken = self.log().take_up(|state| take_up(state, here, reason), self.engine.clock.now())?;
+        Ok(RepairOutcome { salvage, paused: taken.is_some_and(|locked| locked.into_loaded().state.paused) })
     }
 }

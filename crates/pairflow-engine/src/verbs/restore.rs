@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Unit, advance};
+use pairflow_core::bubble::{BubbleState, advance};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::frame::{LineError, LineHash};
 use pairflow_core::log::scan::{Damaged, Scan};
@@ -21,7 +21,7 @@ pub struct Restored {
     /// The bubble.
     pub bubble: Bubble,
     /// Its state.
-    pub unit: Unit,
+    pub state: BubbleState,
     /// Why its worktree could not be made again; the branch has its commits all the same.
     pub without_worktree: Option<String>,
 }
@@ -48,15 +48,15 @@ impl Engine {
         }
         self.registry().reinstate(root, id, first).map_err(StoreError::from)?;
         let bubble = self.bubble(root, id)?;
-        let unit = bubble.load()?.unit;
-        let made = match (&tree, &unit.evidence.workspace) {
-            (Some(tree), Some(_)) => bubble.workspace(&unit).and_then(|workspace| {
-                restore(&workspace, &unit.rules.bubble_branch, tree).map(drop).map_err(EngineError::from)
+        let state = bubble.load()?.state;
+        let made = match (&tree, &state.evidence.workspace) {
+            (Some(tree), Some(_)) => bubble.workspace(&state).and_then(|workspace| {
+                restore(&workspace, &state.rules.bubble_branch, tree).map(drop).map_err(EngineError::from)
             }),
             _ => Ok(()),
         };
         clear_archive(&repo, id, &archive)?;
-        Ok(Restored { bubble, unit, without_worktree: made.err().map(|error| sentence(&error)) })
+        Ok(Restored { bubble, state, without_worktree: made.err().map(|error| sentence(&error)) })
     }
 }
 
@@ -71,10 +71,10 @@ fn read_log(dir: &Path) -> Result<Vec<u8>, EngineError> {
 }
 
 /// Reads an archived log: the hash of its first line, and the state that it tells.
-fn examine(id: &BubbleId, archive: &Path, log: &[u8]) -> Result<(LineHash, Unit), EngineError> {
+fn examine(id: &BubbleId, archive: &Path, log: &[u8]) -> Result<(LineHash, BubbleState), EngineError> {
     let damaged = |why: String| EngineError::Effect(format!("the log in {} cannot be used: {why}", archive.display()));
     let end = log.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("it has no line".to_owned()))?;
-    let mut unit = Unit::new(id.clone());
+    let mut state = BubbleState::new(id.clone());
     let mut scan = Scan::new(id, 0);
     let refused = |error: Damaged| match error.reason {
         LineError::OtherFormat { found, read } => {
@@ -82,8 +82,8 @@ fn examine(id: &BubbleId, archive: &Path, log: &[u8]) -> Result<(LineHash, Unit)
         }
         _ => damaged(error.to_string()),
     };
-    scan.feed(log, &mut |envelope| advance(&mut unit, &envelope)).map_err(refused)?;
-    Ok((LineHash::of(&log[..end]), unit))
+    scan.feed(log, &mut |envelope| advance(&mut state, &envelope)).map_err(refused)?;
+    Ok((LineHash::of(&log[..end]), state))
 }
 
 fn not_deleted_here(root: &Path, id: &BubbleId, archive: &Path) -> EngineError {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pairflow_core::bubble::{Command, Unit};
+use pairflow_core::bubble::{BubbleState, Command};
 
 use super::Hands;
 use crate::engine::{Bubble, EngineError};
@@ -13,10 +13,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Bubble {
     /// Cancels the bubble and returns once its processes have ended. Nothing of the work is deleted.
-    pub fn stop(&self, reason: String, hands: &Hands) -> Result<Unit, EngineError> {
+    pub fn stop(&self, reason: String, hands: &Hands) -> Result<BubbleState, EngineError> {
         let applied = self.apply(&Command::Stop { reason })?;
         hands.wake(self)?;
         self.wait_for_end(PATIENCE);
-        Ok(applied.unit)
+        Ok(applied.state)
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use pairflow_core::bubble::{Phase, Recomputed, Unfounded, Unit, VerdictStand, evolve, recompute, recompute_verdicts};
+use pairflow_core::bubble::{
+    BubbleState, Phase, Recomputed, Unfounded, VerdictStand, evolve, recompute, recompute_verdicts,
+};
 use pairflow_core::facts::Certificate;
 use pairflow_core::hash::sha256;
 use pairflow_core::log::seal::SealState;
@@ -90,20 +92,20 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     }));
     rows.push(cached_state(bubble, &verified, &envelopes));
     rows.extend(artifacts(bubble, &envelopes));
-    rows.extend(bubble.documents_hold(&verified.unit).into_iter().map(|(what, result)| row(what, result)));
-    rows.extend(snapshots(bubble, &verified.unit, &envelopes));
-    rows.extend(kept_reviews(bubble, &verified.unit, &envelopes));
+    rows.extend(bubble.documents_hold(&verified.state).into_iter().map(|(what, result)| row(what, result)));
+    rows.extend(snapshots(bubble, &verified.state, &envelopes));
+    rows.extend(kept_reviews(bubble, &verified.state, &envelopes));
     rows.extend(verdicts(&envelopes, bubble));
     rows.extend(certificate(&envelopes, bubble));
-    rows.extend(package(bubble, &verified.unit));
-    rows.extend(commit(bubble, &verified.unit));
+    rows.extend(package(bubble, &verified.state));
+    rows.extend(commit(bubble, &verified.state));
     let answer = rows.iter().map(|row| row.answer).max().unwrap_or(Answer::Unchecked);
     Ok(VerifyReport {
         bubble_id: bubble.id.to_string(),
         envelopes: verified.envelopes,
         head: verified.hash.to_string(),
         seal,
-        certificate: verified.unit.gate.certificate.clone(),
+        certificate: verified.state.gate.certificate.clone(),
         rows,
         answer,
         holds: answer == Answer::Holds,
@@ -167,7 +169,7 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
             Err(format!("{why}; pairflow does not use it and writes it anew from the log: pairflow status {id}")),
         )
     };
-    let (seq, unit) = match bubble.log().state_file() {
+    let (seq, state) = match bubble.log().state_file() {
         Ok(CacheStand::Absent) => return row("state: state.json is not there; it is rebuilt from the log", Ok(())),
         Ok(CacheStand::OtherVersion) => {
             return row("state: state.json is of another version of pairflow; it is rebuilt from the log", Ok(()));
@@ -177,7 +179,7 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
         }
         Ok(CacheStand::NotYours) => return wrong("it was not written by your pairflow"),
         Ok(CacheStand::Wrong(why)) => return wrong(why),
-        Ok(CacheStand::Says { seq, unit }) => (seq, unit),
+        Ok(CacheStand::Says { seq, state }) => (seq, state),
         Err(error) => return row(agrees, Err(error.to_string())),
     };
     if seq > verified.envelopes {
@@ -186,10 +188,10 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
         return if grown { row(agrees, Ok(())) } else { wrong("it knows more lines than the log has") };
     }
     let told = usize::try_from(seq).map_or(envelopes, |seq| &envelopes[..seq.min(envelopes.len())]);
-    let mut told = told.iter().fold(Unit::new(bubble.id.clone()), evolve);
-    let mut cached = unit;
+    let mut told = told.iter().fold(BubbleState::new(bubble.id.clone()), evolve);
+    let mut cached = state;
     // Where the files are is never taken from either.
-    [&mut told, &mut *cached].into_iter().for_each(|unit| bubble.log().place(unit));
+    [&mut told, &mut *cached].into_iter().for_each(|state| bubble.log().place(state));
     if told != *cached {
         return wrong("it does not say what the log says");
     }
@@ -225,8 +227,8 @@ fn artifacts(bubble: &Bubble, envelopes: &[Envelope]) -> Vec<VerifyRow> {
 }
 
 /// Every snapshot's ref holds the tree that the log names.
-fn snapshots(bubble: &Bubble, unit: &Unit, envelopes: &[Envelope]) -> Vec<VerifyRow> {
-    let Ok(workspace) = bubble.workspace(unit) else { return Vec::new() };
+fn snapshots(bubble: &Bubble, state: &BubbleState, envelopes: &[Envelope]) -> Vec<VerifyRow> {
+    let Ok(workspace) = bubble.workspace(state) else { return Vec::new() };
     let Ok(git) = workspace.repo().map(|repo| repo.git()) else {
         return vec![row("snapshots", Err("the repository cannot be found".to_owned()))];
     };
@@ -259,8 +261,8 @@ fn holds_tree(git: &Git, name: &str, tree: &str) -> Result<(), String> {
 }
 
 /// Where reviews were kept over a merge of the base, the work is the same change as before.
-fn kept_reviews(bubble: &Bubble, unit: &Unit, envelopes: &[Envelope]) -> Vec<VerifyRow> {
-    let git = bubble.workspace(unit).and_then(|workspace| Ok(workspace.repo()?.git()));
+fn kept_reviews(bubble: &Bubble, state: &BubbleState, envelopes: &[Envelope]) -> Vec<VerifyRow> {
+    let git = bubble.workspace(state).and_then(|workspace| Ok(workspace.repo()?.git()));
     let mut rows = Vec::new();
     let (mut base, mut tree, mut kept) = (None, None, None);
     for envelope in envelopes {
@@ -328,8 +330,8 @@ fn certificate(envelopes: &[Envelope], bubble: &Bubble) -> Option<VerifyRow> {
 }
 
 /// The package is the one that was put up for approval.
-fn package(bubble: &Bubble, unit: &Unit) -> Option<VerifyRow> {
-    let request = unit.phase.request()?;
+fn package(bubble: &Bubble, state: &BubbleState) -> Option<VerifyRow> {
+    let request = state.phase.request()?;
     let result = match bubble.artifacts().read(&request.package) {
         Ok(bytes) if sha256(&bytes) == request.package_sha256 => Ok(()),
         Ok(_) => Err("it has been changed since".to_owned()),
@@ -341,9 +343,9 @@ fn package(bubble: &Bubble, unit: &Unit) -> Option<VerifyRow> {
 }
 
 /// The commit holds exactly the approved tree.
-fn commit(bubble: &Bubble, unit: &Unit) -> Option<VerifyRow> {
-    let (Phase::Committed(at) | Phase::Done(at)) = &unit.phase else { return None };
-    let git = bubble.workspace(unit).and_then(|workspace| Ok(workspace.repo()?.git()));
+fn commit(bubble: &Bubble, state: &BubbleState) -> Option<VerifyRow> {
+    let (Phase::Committed(at) | Phase::Done(at)) = &state.phase else { return None };
+    let git = bubble.workspace(state).and_then(|workspace| Ok(workspace.repo()?.git()));
     let result = match git {
         Ok(git) => holds_tree(&git, &at.commit.0, &at.tree.0),
         Err(error) => Err(error.to_string()),

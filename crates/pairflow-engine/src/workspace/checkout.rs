@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 
@@ -219,7 +219,7 @@ fn placed(repo: &Repo, like: &Workspace, path: PathBuf, git_dir: PathBuf) -> Wor
 
 /// Returns where the checkout of a bubble is, if it has one.
 pub(super) fn checkout_path(root: &Path, id: &BubbleId) -> PathBuf {
-    LogFiles::of::<Unit>(&root.join(".pairflow"), id).worktree().with_file_name(format!("{PREFIX}{id}"))
+    LogFiles::of::<BubbleState>(&root.join(".pairflow"), id).worktree().with_file_name(format!("{PREFIX}{id}"))
 }
 
 /// Makes the directory anew, and returns its git directory.

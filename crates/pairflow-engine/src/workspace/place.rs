@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 
 use super::error::WorkspaceError;
@@ -23,7 +23,7 @@ pub fn worktrees_dir(repo: &Repo) -> PathBuf {
 
 /// Returns where the files of a bubble are, unless it was configured otherwise.
 pub fn default_path(repo: &Repo, id: &BubbleId) -> PathBuf {
-    LogFiles::of::<Unit>(&repo.root.join(".pairflow"), id).worktree()
+    LogFiles::of::<BubbleState>(&repo.root.join(".pairflow"), id).worktree()
 }
 
 /// Waits until nobody else changes the list of worktrees. The kernel frees the lock if we die.

@@ -76,7 +76,7 @@ fn traced_syncs(setting: &Setting, again: &Again) -> anyhow::Result<u32> {
 fn engine_syncs(fixture: &Fixture) -> anyhow::Result<u32> {
     let disk = Counting::default();
     let engine = Engine { disk: Arc::new(disk.clone()), ..fixture.bubble.engine.clone() };
-    let head = head_seen(&fixture.bubble, &fixture.unit)?;
+    let head = head_seen(&fixture.bubble, &fixture.state)?;
     let pass = PassCommand::new(fixture.agent.clone(), "moved the retry into one place", head);
     engine.bubble(&fixture.repo, &fixture.bubble.id)?.apply(&pairflow_core::bubble::Command::Pass(pass))?;
     Ok(disk.syncs())

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{anyhow, ensure};
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_testkit::home::Home;
 use pairflow_testkit::kill::{
     Adoptions, Kills, Landing, Raced, Verb, WAYS, crowd, fail_everywhere, kill_adoptions, kill_at_random,
@@ -66,12 +66,12 @@ fn lives(first: u64, count: u64) -> anyhow::Result<Counts> {
 
 fn power(first: u64, count: u64) -> anyhow::Result<Counts> {
     let first = POWER_LOSSES + first;
-    lose_power::<Unit>(first..first + count);
+    lose_power::<BubbleState>(first..first + count);
     Ok(Counts::new())
 }
 
 fn caches(first: u64, count: u64) -> anyhow::Result<Counts> {
-    harm_caches::<Unit>(first, count);
+    harm_caches::<BubbleState>(first, count);
     Ok(Counts::new())
 }
 

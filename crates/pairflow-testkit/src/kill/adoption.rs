@@ -126,13 +126,13 @@ fn at(stage: &Stage, repo: &Path, id: &str) -> Result<Bubble, String> {
 fn log(bubble: &Bubble) -> Result<Vec<Envelope>, String> {
     let path = bubble.log().files().transcript();
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let mut witness = Witness::<pairflow_core::bubble::Unit>::new(bubble.id.clone());
+    let mut witness = Witness::<pairflow_core::bubble::BubbleState>::new(bubble.id.clone());
     witness.look(&bytes)?;
     Ok(witness.log)
 }
 
 fn worktree(bubble: &Bubble) -> Result<PathBuf, String> {
-    let unit = bubble.load().map_err(|error| error.to_string())?.unit;
-    let problem = bubble.worktree_problem(&unit).map(|problem| problem.to_string());
+    let state = bubble.load().map_err(|error| error.to_string())?.state;
+    let problem = bubble.worktree_problem(&state).map(|problem| problem.to_string());
     problem.map_or_else(|| Ok(bubble.worktree_for(bubble.control.repo())), Err)
 }

@@ -49,11 +49,11 @@ pub fn count(disk: Arc<dyn Storage>, root: &Path, steps: u64, out: &mut impl Wri
         };
         let (one, now) = ([Event::own(0, Counted::added(1, "one more"))], moment());
         let total = match seen {
-            None => log.create(&one, now)?.0.into_loaded().unit.total,
+            None => log.create(&one, now)?.0.into_loaded().state.total,
             Some(_) => {
                 let mut locked = log.lock(PATIENCE)?;
                 locked.append(&one, now)?;
-                locked.into_loaded().unit.total
+                locked.into_loaded().state.total
             }
         };
         // Nobody may be there to hear it any more.
@@ -153,13 +153,13 @@ impl Place {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && self.witness.is_empty() => Vec::new(),
             other => other.map_err(|error| format!("{}: {error}", path.display()))?,
         };
-        let before = self.witness.unit.total;
+        let before = self.witness.state.total;
         let news = self.witness.look(&bytes)?;
         let text = String::from_utf8_lossy(said);
         // A last line without its end may be half a number.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let last = whole.lines().last().map(|line| line.parse::<u64>().map_err(|_| format!("it said {line:?}")));
-        let (said, total) = (last.transpose()?.unwrap_or(before), self.witness.unit.total);
+        let (said, total) = (last.transpose()?.unwrap_or(before), self.witness.state.total);
         // The answer comes after the record, so one more may be recorded than was said.
         if total != said && total != said + 1 {
             return Err(format!("it said {said}, and the log says {total}"));
@@ -172,13 +172,13 @@ impl Place {
     fn goes_on(&mut self) -> Result<(), String> {
         self.count(1)?;
         let (verified, loaded) = (self.log.verify(), self.log.load());
-        let verified = verified.map_err(|error| error.to_string())?.unit;
-        let loaded = loaded.map_err(|error| error.to_string())?.unit;
+        let verified = verified.map_err(|error| error.to_string())?.state;
+        let loaded = loaded.map_err(|error| error.to_string())?.state;
         let own = self.log.standing().map_err(|error| error.to_string())?.is_own();
-        if own && loaded == verified && verified == self.witness.unit {
+        if own && loaded == verified && verified == self.witness.state {
             return Ok(());
         }
-        Err(format!("own: {own}, loaded {loaded}, verified {verified}, seen {}", self.witness.unit))
+        Err(format!("own: {own}, loaded {loaded}, verified {verified}, seen {}", self.witness.state))
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn judge(scene: &mut Scene, verb: Verb, told: Told) -> Result<Verdict
     if wrong {
         return Err(format!("{} was told {told:?}, and the log says counted: {counted}", verb.name()));
     }
-    let rules = broken(&scene.witness.unit, &scene.witness.log);
+    let rules = broken(&scene.witness.state, &scene.witness.log);
     if !rules.is_empty() {
         return Err(rules.join("; "));
     }
@@ -71,12 +71,12 @@ pub(super) fn heal(stage: &Stage, scene: &mut Scene) -> Result<(), String> {
     if news.end != End::Clean || loaded.torn.is_some() || loaded.unterminated {
         return Err(format!("the end of the log was not mended: {:?}", news.end));
     }
-    if loaded.unit != scene.witness.unit {
+    if loaded.state != scene.witness.state {
         return Err(format!("the store tells another state than the log (read from {:?})", loaded.from));
     }
     drop(alone);
     scene.witness.make_firm();
-    if matches!(scene.unit().phase, Phase::Created) { Ok(()) } else { scene.settle(stage.workspace()) }
+    if matches!(scene.state().phase, Phase::Created) { Ok(()) } else { scene.settle(stage.workspace()) }
 }
 
 /// Whether these new records say that the verb counted; it must have counted at most once.
@@ -112,6 +112,6 @@ pub(super) fn judge_created(stage: &Stage, id: &str, told: Told) -> Result<bool,
     witness.look(&bytes)?;
     let whole = matches!(&witness.log[..], [one] if Verb::Create.leaves(&one.event.body));
     let bubble = stage.engine().bubble(stage.repo(), &id).map_err(|error| error.to_string())?;
-    let unit = bubble.load().map_err(|error| error.to_string())?.unit;
-    if whole && unit == witness.unit { Ok(true) } else { Err(format!("{id} was created in part: {:?}", witness.log)) }
+    let state = bubble.load().map_err(|error| error.to_string())?.state;
+    if whole && state == witness.state { Ok(true) } else { Err(format!("{id} was created in part: {:?}", witness.log)) }
 }

@@ -233,9 +233,9 @@ impl Run<'_> {
 }
 
 fn run_again(stage: &Stage, verb: Verb, scene: &Scene) -> Result<i32, String> {
-    let agent = verb.agent(scene.unit());
+    let agent = verb.agent(scene.state());
     // A hand-over that counted has given the turn away; its sender is still the one who asks again.
-    let sender = match scene.unit().gate.summaries.back() {
+    let sender = match scene.state().gate.summaries.back() {
         Some(said) if scene.witness.log.len() > scene.witness.firm() => agent.map(|_| said.agent.clone()),
         _ => agent,
     };
@@ -259,7 +259,7 @@ fn prepare(stage: &Stage, verb: Verb) -> Result<(std::process::Command, Option<S
     }
     let scene = verb.scene(stage)?;
     let id = scene.bubble.id.to_string();
-    let agent = verb.agent(scene.unit());
+    let agent = verb.agent(scene.state());
     let command = stage.command(agent.as_ref().map(|agent| (&scene, agent)), &verb.args(&id, "w"));
     Ok((command, Some(scene), id))
 }

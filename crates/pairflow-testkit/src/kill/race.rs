@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
-use pairflow_core::bubble::{Command, Phase, Refusal, Seen, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, Seen};
 use pairflow_core::log::{Body, Envelope, Key, Lifecycle};
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Applied, Engine, EngineError, UserDirs};
@@ -92,10 +92,10 @@ fn race(
     let mut raced = Raced::default();
     let mut scene = ground.scene(0)?;
     for round in 1..=rounds {
-        if scene.witness.log.len() > LONGEST || scene.unit().phase.is_final() {
+        if scene.witness.log.len() > LONGEST || scene.state().phase.is_final() {
             scene = ground.scene(round)?;
         }
-        let (commands, own) = rivals(scene.unit(), round);
+        let (commands, own) = rivals(scene.state(), round);
         let answers = run(&scene, commands);
         let bytes = scene.transcript()?;
         scene.witness.look(&bytes)?;
@@ -109,7 +109,7 @@ fn race(
         scene.settle(&imaginary())?;
     }
     let verified = scene.bubble.log().verify().map_err(|error| error.to_string())?;
-    if verified.unit == *scene.unit() { Ok(raced) } else { Err("the verified log tells another state".to_owned()) }
+    if verified.state == *scene.state() { Ok(raced) } else { Err("the verified log tells another state".to_owned()) }
 }
 
 impl Raced {
@@ -131,12 +131,12 @@ impl Raced {
 }
 
 /// Two commands of which only one can win in this state, and how its record is known.
-fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
+fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
     let both = |make: &dyn Fn(&str) -> Command| [make(&format!("a{round}")), make(&format!("b{round}"))];
     let key = |words: &str| Some(Key(words.to_owned()));
-    match &unit.phase {
+    match &state.phase {
         Phase::Created => {
-            let start = Command::Start { rules: Box::new(unit.rules.clone()) };
+            let start = Command::Start { rules: Box::new(state.rules.clone()) };
             ([start.clone(), start], |it| matches!(it.event.body, Body::Lifecycle(Lifecycle::StartRequested { .. })))
         }
         Phase::WaitingHuman(_) => {
@@ -179,7 +179,7 @@ fn rivals(unit: &Unit, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
             (both(&rework), |it| matches!(it.event.body, Body::ApprovalDecision(_)))
         }
         Phase::Running(turn) => {
-            let reviews = turn.seat == pairflow_core::facts::Seat::Critic;
+            let reviews = turn.seat == pairflow_core::facts::Seat::Reviewer;
             let findings = reviews.then(|| if round.is_multiple_of(5) { grave("no rollback") } else { Vec::new() });
             let pass = |words: &str| pass_with(&turn.agent, findings.clone(), words);
             (both(&pass), |it| matches!(it.event.body, Body::Pass(_)))
@@ -212,7 +212,7 @@ pub fn race_processes(program: &Path, rounds: u64) -> Result<Raced, String> {
 }
 
 fn race_once(stage: &Stage, scene: &Scene, verb: Verb, round: u64) -> Result<Vec<i32>, String> {
-    let agent = verb.agent(scene.unit());
+    let agent = verb.agent(scene.state());
     let mut runners = Vec::new();
     for side in ["a", "b"] {
         let args = verb.args(scene.bubble.id.as_str(), &format!("{side}{round}"));
@@ -229,7 +229,7 @@ pub fn crowd(writers: usize, each: usize) -> Result<u64, String> {
     let ground = Ground::new()?;
     let mut scene = ground.scene(1)?;
     let before = scene.witness.log.len();
-    let agent = scene.unit().rounds.seats.producer.clone();
+    let agent = scene.state().rounds.seats.implementer.clone();
     let first = scene.bubble.id.clone();
     std::thread::scope(|scope| {
         let work = |writer: usize| {
@@ -249,7 +249,7 @@ pub fn crowd(writers: usize, each: usize) -> Result<u64, String> {
     let mut minted: Vec<_> = scene.witness.log[before..].iter().filter_map(token).collect();
     minted.sort();
     minted.dedup();
-    if minted.len() != writers * each || verified.unit != *scene.unit() {
+    if minted.len() != writers * each || verified.state != *scene.state() {
         return Err(format!("{} of {} records are there", minted.len(), writers * each));
     }
     Ok(verified.envelopes)
@@ -289,7 +289,7 @@ impl Ground {
         }
         let mut scene = Scene::start(&self.engine, self.dir.path(), &id, &imaginary())?;
         if round.is_multiple_of(5) {
-            let agent = scene.unit().rounds.seats.producer.clone();
+            let agent = scene.state().rounds.seats.implementer.clone();
             scene.apply(&ask(&agent))?;
         }
         Ok(scene)

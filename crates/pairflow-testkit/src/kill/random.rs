@@ -91,7 +91,7 @@ impl Killer {
                 landed
             }
             _ => {
-                if self.scene.witness.log.len() > LONGEST || self.scene.unit().phase.is_final() {
+                if self.scene.witness.log.len() > LONGEST || self.scene.state().phase.is_final() {
                     self.scene = self.stage.scene()?;
                 }
                 let verb = self.choose();
@@ -102,16 +102,16 @@ impl Killer {
 
     fn choose(&mut self) -> Verb {
         let rare = |verb: Verb| matches!(verb, Verb::Stop | Verb::Status | Verb::Pause | Verb::Env);
-        let unit = self.scene.unit();
+        let state = self.scene.state();
         let skip = !self.rng.once_in(6);
         let fitting: Vec<Verb> =
-            Verb::ALL.into_iter().filter(|verb| verb.fits(unit) && !(skip && rare(*verb))).collect();
+            Verb::ALL.into_iter().filter(|verb| verb.fits(state) && !(skip && rare(*verb))).collect();
         fitting.get(self.rng.below(fitting.len())).copied().unwrap_or(Verb::Status)
     }
 
     fn kill(&mut self, verb: Verb, words: &str) -> Result<bool, String> {
         let args = verb.args(self.scene.bubble.id.as_str(), words);
-        let agent = verb.agent(self.scene.unit());
+        let agent = verb.agent(self.scene.state());
         let command = || self.stage.command(agent.as_ref().map(|agent| (&self.scene, agent)), &args);
         let log = self.scene.bubble.log().files().transcript();
         let before = self.scene.witness.len();

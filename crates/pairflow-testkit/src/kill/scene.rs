@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pairflow_core::bubble::{Command, Effect, Unit, create, owed};
+use pairflow_core::bubble::{BubbleState, Command, Effect, create, owed};
 use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Lifecycle, Workspace};
@@ -56,14 +56,14 @@ impl Scene {
     /// Makes a bubble whose first turn is open.
     pub fn start(engine: &Engine, repo: &Path, id: &str, workspace: &Workspace) -> Result<Self, String> {
         let mut scene = Self::create(engine, repo, id)?;
-        scene.apply(&Command::Start { rules: Box::new(scene.witness.unit.rules.clone()) })?;
+        scene.apply(&Command::Start { rules: Box::new(scene.witness.state.rules.clone()) })?;
         scene.settle(workspace)?;
         Ok(scene)
     }
 
     /// Gives every agent a new token.
     pub(super) fn mint(&mut self) -> Result<(), String> {
-        let agents: Vec<AgentId> = self.witness.unit.rules.agents.all().cloned().collect();
+        let agents: Vec<AgentId> = self.witness.state.rules.agents.all().cloned().collect();
         for agent in agents {
             let (token, _) = self.bubble.mint(&agent).map_err(|error| error.to_string())?;
             self.tokens.insert(agent, token.reveal().to_owned());
@@ -98,19 +98,19 @@ impl Scene {
     }
 
     /// Returns the bubble's state.
-    pub fn unit(&self) -> &Unit {
-        &self.witness.unit
+    pub fn state(&self) -> &BubbleState {
+        &self.witness.state
     }
 }
 
 /// Pays what a bubble owes of the `due` kind; results that came too late are nobody's fault.
 pub(super) fn pay(bubble: &Bubble, workspace: &Workspace, due: fn(&Effect) -> bool) -> Result<(), String> {
     for _ in 0..50 {
-        let unit = bubble.durable().map_err(|error| error.to_string())?.unit;
-        let Some(effect) = owed(&unit).into_iter().find(due) else {
+        let state = bubble.durable().map_err(|error| error.to_string())?.state;
+        let Some(effect) = owed(&state).into_iter().find(due) else {
             return Ok(());
         };
-        match bubble.apply(&result(bubble, &unit, &effect, workspace)) {
+        match bubble.apply(&result(bubble, &state, &effect, workspace)) {
             Ok(_) | Err(EngineError::Refused { .. }) => {}
             Err(error) => return Err(format!("{effect:?}: {error}")),
         }
@@ -118,11 +118,11 @@ pub(super) fn pay(bubble: &Bubble, workspace: &Workspace, due: fn(&Effect) -> bo
     Err("the debts of a bubble do not end".to_owned())
 }
 
-fn result(bubble: &Bubble, unit: &Unit, effect: &Effect, workspace: &Workspace) -> Command {
+fn result(bubble: &Bubble, state: &BubbleState, effect: &Effect, workspace: &Workspace) -> Command {
     match effect {
-        Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: placed(bubble, unit, workspace) },
+        Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: placed(bubble, state, workspace) },
         Effect::TakeSnapshot { author, .. } => {
-            Command::SnapshotTaken { snapshot: snapshot(&workspace.base_tree, author, unit) }
+            Command::SnapshotTaken { snapshot: snapshot(&workspace.base_tree, author, state) }
         }
         Effect::RunCheck { check, place } => {
             let receipt = receipt(&check.name, &check.command, workspace);
@@ -142,12 +142,12 @@ fn result(bubble: &Bubble, unit: &Unit, effect: &Effect, workspace: &Workspace) 
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// Puts a copy of the shared worktree, if there is one, where the bubble's own has to be.
-fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
+fn placed(bubble: &Bubble, state: &BubbleState, shared: &Workspace) -> Workspace {
     // Each has a record of its own in the repository, as git would make it.
-    let record = Path::new(&shared.git_dir).with_file_name(unit.id.as_str());
+    let record = Path::new(&shared.git_dir).with_file_name(state.id.as_str());
     let real = Path::new(&shared.path).is_dir();
     let git_dir = if real { record.display().to_string() } else { shared.git_dir.clone() };
-    let mut here = unit.clone();
+    let mut here = state.clone();
     here.evidence.workspace = Some(Workspace { git_dir, ..shared.clone() });
     bubble.log().place(&mut here);
     let own = here.evidence.workspace.unwrap_or_else(|| shared.clone());
@@ -155,7 +155,7 @@ fn placed(bubble: &Bubble, unit: &Unit, shared: &Workspace) -> Workspace {
     if from.is_dir() && !to.exists() {
         static COPIES: AtomicU64 = AtomicU64::new(0);
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
-        let aside = to.with_file_name(format!(".{}-{}-{number}", unit.id, std::process::id()));
+        let aside = to.with_file_name(format!(".{}-{}-{number}", state.id, std::process::id()));
         let parent = to.parent().expect("a worktree lies in a directory");
         std::fs::create_dir_all(parent).expect("a home is writable");
         let copied = std::process::Command::new("cp").arg("-a").arg(from).arg(&aside).status();
@@ -191,11 +191,11 @@ fn receipt(check: &str, command: &str, workspace: &Workspace) -> Receipt {
     }
 }
 
-fn snapshot(tree: &TreeId, author: &Option<Party>, unit: &Unit) -> Snapshot {
+fn snapshot(tree: &TreeId, author: &Option<Party>, state: &BubbleState) -> Snapshot {
     Snapshot {
         tree: tree.clone(),
         commit: CommitId(tree.0.clone()),
-        r#ref: format!("refs/pairflow/{}/{}", unit.id, unit.evidence.snapshots + 1),
+        r#ref: format!("refs/pairflow/{}/{}", state.id, state.evidence.snapshots + 1),
         author: author.clone(),
         changed: Vec::new(),
         since_last: Vec::new(),

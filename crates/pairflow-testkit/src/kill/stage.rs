@@ -74,7 +74,7 @@ impl Stage {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let mut command = self.home.command(&args);
         if let Some((scene, agent)) = scene {
-            let own = scene.unit().evidence.workspace.as_ref().map_or(&self.workspace.path, |own| &own.path);
+            let own = scene.state().evidence.workspace.as_ref().map_or(&self.workspace.path, |own| &own.path);
             command.current_dir(own);
             command.env("PAIRFLOW_BUBBLE", scene.bubble.id.as_str()).env("PAIRFLOW_REPO", &self.home.repo);
             command.env("PAIRFLOW_AGENT", agent.as_str());

@@ -1,6 +1,6 @@
 //! The verbs that are put to the test: when each fits, how it is called, and what it leaves in the log.
 
-use pairflow_core::bubble::{Command, HeadSeen, PassCommand, Phase, Seen, Turn, Unit};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, Seen, Turn};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Explanation, Finding, Severity};
 use pairflow_core::ids::AgentId;
@@ -90,22 +90,22 @@ impl Verb {
     }
 
     /// Whether a bubble in this state would accept it.
-    pub fn fits(self, unit: &Unit) -> bool {
-        let open = |seat: Seat| !unit.paused && open_turn(unit).is_some_and(|turn| turn.seat == seat);
+    pub fn fits(self, state: &BubbleState) -> bool {
+        let open = |seat: Seat| !state.paused && open_turn(state).is_some_and(|turn| turn.seat == seat);
         match self {
             Self::Create => false,
-            Self::Start => unit.phase == Phase::Created,
-            Self::PassWork => open(Seat::Producer),
-            Self::PassFindings | Self::PassClean => open(Seat::Critic),
-            Self::AskHuman => matches!(unit.phase, Phase::Running(_)) && !unit.paused,
-            Self::Converged => open(Seat::Critic) && unit.rounds.streak.len() == 1,
-            Self::Reply => unit.gate.questions.len() == 1,
-            Self::Approve => matches!(unit.phase, Phase::ReadyForApproval(_)),
-            Self::Rework => matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)),
-            Self::Commit => matches!(unit.phase, Phase::Approved(_)),
-            Self::Pause => matches!(unit.phase, Phase::Running(_)) && !unit.paused,
-            Self::Resume => matches!(unit.phase, Phase::Running(_)) && unit.paused,
-            Self::Env | Self::Status | Self::Stop => !unit.phase.is_final(),
+            Self::Start => state.phase == Phase::Created,
+            Self::PassWork => open(Seat::Implementer),
+            Self::PassFindings | Self::PassClean => open(Seat::Reviewer),
+            Self::AskHuman => matches!(state.phase, Phase::Running(_)) && !state.paused,
+            Self::Converged => open(Seat::Reviewer) && state.rounds.streak.len() == 1,
+            Self::Reply => state.gate.questions.len() == 1,
+            Self::Approve => matches!(state.phase, Phase::ReadyForApproval(_)),
+            Self::Rework => matches!(state.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)),
+            Self::Commit => matches!(state.phase, Phase::Approved(_)),
+            Self::Pause => matches!(state.phase, Phase::Running(_)) && !state.paused,
+            Self::Resume => matches!(state.phase, Phase::Running(_)) && state.paused,
+            Self::Env | Self::Status | Self::Stop => !state.phase.is_final(),
         }
     }
 
@@ -120,15 +120,15 @@ impl Verb {
             scene.settle(stage.workspace())?;
         }
         if self == Self::Commit {
-            let approve = approve(scene.unit()).ok_or("nothing is up for approval")?;
+            let approve = approve(scene.state()).ok_or("nothing is up for approval")?;
             scene.apply(&approve)?;
         }
-        if self.fits(scene.unit()) { Ok(scene) } else { Err(format!("{} does not fit its own scene", self.name())) }
+        if self.fits(scene.state()) { Ok(scene) } else { Err(format!("{} does not fit its own scene", self.name())) }
     }
 
     /// The commands that lead to a state in which it fits.
     fn way_there(self, scene: &Scene) -> Vec<Command> {
-        let (codex, claude) = (&scene.unit().rounds.seats.producer, &scene.unit().rounds.seats.critic);
+        let (codex, claude) = (&scene.state().rounds.seats.implementer, &scene.state().rounds.seats.reviewer);
         let reviewed = || vec![pass(codex, None), pass(claude, Some(Vec::new()))];
         let ready = || [reviewed(), vec![pass(codex, Some(Vec::new()))]].concat();
         match self {
@@ -142,11 +142,11 @@ impl Verb {
     }
 
     /// Returns the agent that calls it, if it is an agent's.
-    pub(super) fn agent(self, unit: &Unit) -> Option<AgentId> {
+    pub(super) fn agent(self, state: &BubbleState) -> Option<AgentId> {
         let agents =
             matches!(self, Self::PassWork | Self::PassFindings | Self::PassClean | Self::AskHuman | Self::Converged);
-        let turn = unit.phase.turn().map(|turn| turn.agent.clone());
-        agents.then(|| turn.unwrap_or_else(|| unit.rounds.seats.producer.clone()))
+        let turn = state.phase.turn().map(|turn| turn.agent.clone());
+        agents.then(|| turn.unwrap_or_else(|| state.rounds.seats.implementer.clone()))
     }
 
     /// Returns the arguments; `words` makes them different from those of any other call.
@@ -202,8 +202,8 @@ impl Verb {
 }
 
 /// The turn in which an agent may act, if there is one.
-fn open_turn(unit: &Unit) -> Option<&Turn> {
-    if let Phase::Running(turn) = &unit.phase { Some(turn).filter(|turn| turn.is_open()) } else { None }
+fn open_turn(state: &BubbleState) -> Option<&Turn> {
+    if let Phase::Running(turn) = &state.phase { Some(turn).filter(|turn| turn.is_open()) } else { None }
 }
 
 /// A hand-over of `by`.
@@ -216,8 +216,8 @@ pub(super) fn pass(by: &AgentId, findings: Option<Vec<Finding>>) -> Command {
 }
 
 /// The approval of what is up for it.
-fn approve(unit: &Unit) -> Option<Command> {
-    let request = unit.phase.request()?;
+fn approve(state: &BubbleState) -> Option<Command> {
+    let request = state.phase.request()?;
     let seen = Seen { tree: request.tree.clone(), differing: Vec::new() };
     Some(Command::Approve { package_sha256: request.package_sha256.clone(), seen, key: None })
 }

@@ -1,6 +1,6 @@
 //! A bubble with the real rules and a worktree that is only a count of changes.
 
-use pairflow_core::bubble::{Command, Effect, HeadSeen, PassCommand, Refusal, Unit, advance, create, owed};
+use pairflow_core::bubble::{BubbleState, Command, Effect, HeadSeen, PassCommand, Refusal, advance, create, owed};
 use pairflow_core::facts::Explanation;
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
@@ -19,7 +19,7 @@ const BRANCH: &str = "bubble/lab";
 
 /// One bubble and its log.
 pub(super) struct Bubble {
-    pub unit: Unit,
+    pub state: BubbleState,
     log: Vec<Envelope>,
     now: Moment,
 }
@@ -43,7 +43,7 @@ impl Bubble {
         };
         let id = "lab".parse().expect("'lab' is a valid bubble id");
         let now = Moment { ts: Timestamp::from_millis(1_771_675_200_000), up: 1_000_000 };
-        let mut bubble = Self { unit: Unit::new(id), log: Vec::new(), now };
+        let mut bubble = Self { state: BubbleState::new(id), log: Vec::new(), now };
         bubble.append(create(created));
         bubble.send(&Command::Start { rules: Box::new(rules) }).expect("a new bubble can be started");
         bubble.settle(code, 0);
@@ -54,14 +54,14 @@ impl Bubble {
     pub(super) fn send(&mut self, command: &Command) -> Result<(), Refusal> {
         self.now.up += 1000;
         self.now.ts = Timestamp::from_millis(self.now.ts.millis() + 1000);
-        let decided = handle(&self.unit, command, self.now)?;
+        let decided = handle(&self.state, command, self.now)?;
         self.append(decided.events);
         Ok(())
     }
 
     /// Hands over as an agent does.
     pub(super) fn pass(&mut self, fill: impl FnOnce(PassCommand) -> PassCommand) {
-        let by = self.unit.phase.turn().expect("an agent passes in its turn").agent.clone();
+        let by = self.state.phase.turn().expect("an agent passes in its turn").agent.clone();
         let said = || "said".to_owned();
         let explanation = Some(Explanation { what: said(), why: said(), risks: said(), test_plan: said() });
         let command = PassCommand::new(by, "handed over", HeadSeen::Branch(BRANCH.to_owned()));
@@ -73,11 +73,11 @@ impl Bubble {
     /// Pays everything that is owed; `since` is how many changes there were before the turn.
     pub(super) fn settle(&mut self, code: &Code, since: u32) {
         for _ in 0..ENOUGH {
-            let Some(effect) = owed(&self.unit).into_iter().next() else { return };
+            let Some(effect) = owed(&self.state).into_iter().next() else { return };
             let command = self.perform(&effect, code, since);
             self.send(&command).unwrap_or_else(|refusal| panic!("{effect:?} was owed, but refused: {refusal}"));
         }
-        panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.unit));
+        panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.state));
     }
 
     /// Returns the names that the findings of the last review were given.
@@ -91,7 +91,7 @@ impl Bubble {
 
     /// Returns every rule of the log that does not hold.
     pub(super) fn broken(&self) -> Vec<String> {
-        broken(&self.unit, &self.log)
+        broken(&self.state, &self.log)
     }
 
     fn append(&mut self, events: Vec<Event>) {
@@ -100,8 +100,8 @@ impl Bubble {
             let seq = self.log.len() as u64 + 1;
             let id = Envelope::name(seq, self.now);
             let more = u32::try_from(count - index - 1).expect("a command brings a handful of facts");
-            let envelope = Envelope { seq, id, at: self.now, bubble_id: self.unit.id.clone(), more, event };
-            advance(&mut self.unit, &envelope);
+            let envelope = Envelope { seq, id, at: self.now, bubble_id: self.state.id.clone(), more, event };
+            advance(&mut self.state, &envelope);
             self.log.push(envelope);
         }
     }

@@ -15,9 +15,9 @@ const CERTAIN: f64 = 0.99;
 /// One of the two models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
-    /// Starts as critic.
+    /// Starts as reviewer.
     Claude,
-    /// Starts as producer.
+    /// Starts as implementer.
     Codex,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Code {
     pub versions: [u32; FILES * PARTS],
     /// How many changes there were: the name of the tree.
     pub changes: u32,
-    /// The mean count of claims about nothing that this task draws from a critic.
+    /// The mean count of claims about nothing that this task draws from a reviewer.
     pub noise: f64,
 }
 
@@ -141,7 +141,7 @@ impl Code {
         self.alive().all(|(_, defect)| !defect.fails_check)
     }
 
-    /// Returns where a subject is, how grave a critic calls it, and whether it touches a risk.
+    /// Returns where a subject is, how grave a reviewer calls it, and whether it touches a risk.
     pub(super) fn about(&self, subject: Subject) -> (usize, Severity, bool) {
         match subject {
             Subject::Defect(at) => (self.defects[at].part, self.defects[at].severity, self.defects[at].tagged),

@@ -11,9 +11,9 @@ use pairflow_core::log::{Decision, QuestionKind};
 
 use super::bubble::{Bubble, agent, reproducer, tree};
 use super::code::{Code, FILES, Model, PARTS, Subject};
-use super::critic::{Claim, Past, look, takes};
 use super::dice::Dice;
-use super::producer::{Answer, answer, mend};
+use super::implementer::{Answer, answer, mend};
+use super::reviewer::{Claim, Past, look, takes};
 use super::{Cause, Params, Ran, words};
 
 /// A loop that is not over after so many turns never ends.
@@ -23,9 +23,11 @@ const ENDLESS: u32 = 400;
 pub fn ours(params: &Params, seed: u64) -> Ran {
     let mut trial = Trial::begin(params, seed);
     while trial.ran.turns < ENDLESS {
-        let (turn, kind) = match &trial.bubble.unit.phase {
+        let (turn, kind) = match &trial.bubble.state.phase {
             Phase::Running(turn) => (turn.clone(), None),
-            Phase::WaitingHuman(turn) => (turn.clone(), trial.bubble.unit.gate.questions.first().map(|open| open.kind)),
+            Phase::WaitingHuman(turn) => {
+                (turn.clone(), trial.bubble.state.gate.questions.first().map(|open| open.kind))
+            }
             _ => return trial.end(),
         };
         if let Some(kind) = kind {
@@ -36,8 +38,8 @@ pub fn ours(params: &Params, seed: u64) -> Ran {
         let model = if turn.agent == agent("claude") { Model::Claude } else { Model::Codex };
         trial.ran.turns += 1;
         match turn.seat {
-            Seat::Producer => trial.produce(model),
-            Seat::Critic => trial.review(model),
+            Seat::Implementer => trial.produce(model),
+            Seat::Reviewer => trial.review(model),
             Seat::Judge => unreachable!("no policy seats a judge yet"),
         }
         trial.bubble.settle(&trial.code, since);
@@ -83,11 +85,11 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// A producer answers what blocks, and perhaps more, and looks after failing checks.
+    /// An implementer answers what blocks, and perhaps more, and looks after failing checks.
     fn produce(&mut self, model: Model) {
         let mut answers = Answers::default();
         if self.cut {
-            let due: Vec<_> = self.bubble.unit.ledger.open().map(|row| (row.id, row.blocks(), row.proven())).collect();
+            let due: Vec<_> = self.bubble.state.ledger.open().map(|row| (row.id, row.blocks(), row.proven())).collect();
             for (id, blocks, proven) in due {
                 if blocks || self.dice.chance(self.params.tempted) {
                     self.answer(model, (id, proven), &mut answers);
@@ -117,7 +119,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The receipts say which check fails, so the producer goes for what makes it fail.
+    /// The receipts say which check fails, so the implementer goes for what makes it fail.
     fn mend_checks(&mut self, model: Model) {
         let failing: Vec<_> = self.code.alive().filter(|(_, defect)| defect.fails_check).map(|(at, _)| at).collect();
         for at in failing {
@@ -125,7 +127,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// A critic looks at the work and at the answers, and says what it saw.
+    /// A reviewer looks at the work and at the answers, and says what it saw.
     fn review(&mut self, model: Model) {
         self.ran.looks += 1;
         self.reviewed = self.code.changes;
@@ -149,15 +151,15 @@ impl<'a> Trial<'a> {
         if let Some(cause) = self.cause(&new, &settled) {
             self.ran.causes[cause as usize] += 1;
         }
-        self.seen[model as usize] = Some((self.bubble.unit.rounds.round, self.code.versions));
+        self.seen[model as usize] = Some((self.bubble.state.rounds.round, self.code.versions));
     }
 
     /// Why the review that was just handed over is not clean.
     fn cause(&self, new: &[Claim], settled: &[Subject]) -> Option<Cause> {
-        let unit = &self.bubble.unit;
+        let state = &self.bubble.state;
         let grave = |claim: &&Claim| self.code.about(claim.subject).1.blocks();
         let holds = |row: &Row| self.about.get(&row.id).is_some_and(|subject| self.code.holds(*subject));
-        let blocking = || unit.ledger.blocking().filter(|row| row.severity.blocks());
+        let blocking = || state.ledger.blocking().filter(|row| row.severity.blocks());
         if new.iter().filter(grave).any(|claim| self.code.holds(claim.subject)) {
             Some(Cause::NewTrue)
         } else if blocking().any(holds) {
@@ -168,7 +170,7 @@ impl<'a> Trial<'a> {
             Some(Cause::Repeated)
         } else if blocking().next().is_some() {
             Some(Cause::Misjudged)
-        } else if unit.ledger.blocking().next().is_some() {
+        } else if state.ledger.blocking().next().is_some() {
             Some(Cause::Unanswered)
         } else {
             (!self.code.checks_pass()).then_some(Cause::Check)
@@ -179,7 +181,7 @@ impl<'a> Trial<'a> {
     fn judge(&mut self, claims: &[Claim]) -> Answers {
         let mut answers = Answers::default();
         let answered = |row: &&Row| matches!(row.state, RowState::Fixed | RowState::Disputed) && !row.proven();
-        let rows: Vec<_> = self.bubble.unit.ledger.open().filter(answered).map(|row| (row.id, row.state)).collect();
+        let rows: Vec<_> = self.bubble.state.ledger.open().filter(answered).map(|row| (row.id, row.state)).collect();
         for (id, state) in rows {
             let Some(subject) = self.about.get(&id).copied() else { continue };
             let said = if state == RowState::Disputed { Answer::Disputed } else { Answer::Fixed };
@@ -190,7 +192,7 @@ impl<'a> Trial<'a> {
         answers
     }
 
-    /// A claim as the critic files it, with what pairflow finds out about its place.
+    /// A claim as the reviewer files it, with what pairflow finds out about its place.
     fn finding(&mut self, model: Model, claim: &Claim) -> Finding {
         let (part, severity, _) = self.code.about(claim.subject);
         let (title, detail) = words::say(&self.code, claim.subject, claim.wording);
@@ -213,7 +215,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The row that a wish to undo something is about, if the critic says so.
+    /// The row that a wish to undo something is about, if the reviewer says so.
     fn undone_row(&mut self, subject: Subject) -> Option<FindingId> {
         let Subject::Opinion(at) = subject else { return None };
         let undone = self.code.opinions[at].undoes?;
@@ -237,7 +239,7 @@ impl<'a> Trial<'a> {
         assert!(kind.is_tie_break(), "nothing else is asked in the lab: {kind:?}");
         self.ran.quarrels += 1;
         if kind == QuestionKind::Reversal {
-            let reversals = self.bubble.unit.ledger.open().filter(|row| row.state == RowState::Reversal);
+            let reversals = self.bubble.state.ledger.open().filter(|row| row.state == RowState::Reversal);
             self.overruled.extend(reversals.map(|row| row.id));
         }
         let reply = |decision| Command::Reply {
@@ -257,24 +259,24 @@ impl<'a> Trial<'a> {
     }
 
     fn subjects(&self, which: impl Fn(&Row) -> bool) -> Vec<Subject> {
-        let rows = self.bubble.unit.ledger.rows.iter().filter(|row| which(row));
+        let rows = self.bubble.state.ledger.rows.iter().filter(|row| which(row));
         rows.filter_map(|row| self.about.get(&row.id).copied()).collect()
     }
 
     /// Whether an open row, or one that the person waived, is about it.
     fn is_open(&self, subject: Subject) -> bool {
         let mine = |row: &&Row| self.about.get(&row.id) == Some(&subject);
-        self.bubble.unit.ledger.rows.iter().filter(mine).any(|row| row.is_open() || row.state == RowState::Waived)
+        self.bubble.state.ledger.rows.iter().filter(mine).any(|row| row.is_open() || row.state == RowState::Waived)
     }
 
     /// The loop is over: what it accepted has to be what was reviewed and checked.
     fn end(mut self) -> Ran {
-        let certificate = self.bubble.unit.gate.certificate.as_ref();
+        let certificate = self.bubble.state.gate.certificate.as_ref();
         self.ran.taken = certificate.is_some_and(|certificate| !certificate.waived.is_empty());
         self.ran.one_sided = certificate.is_some_and(|certificate| !certificate.reviews.is_empty());
         let accepted = certificate.map(|certificate| certificate.tree.clone());
         let newest = tree(self.code.changes);
-        self.ran.converged = matches!(self.bubble.unit.phase, Phase::ReadyForApproval(_));
+        self.ran.converged = matches!(self.bubble.state.phase, Phase::ReadyForApproval(_));
         self.ran.unreviewed = accepted.as_ref() != Some(&newest) || self.reviewed != self.code.changes;
         self.ran.checks_fail = !self.code.checks_pass();
         self.ran.left = self.code.grave();

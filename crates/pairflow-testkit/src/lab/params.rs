@@ -65,7 +65,7 @@ params! {
     reworded,
     /// How often a review wants undone what an earlier one wanted.
     reversal,
-    /// How often the critic says what it wants undone.
+    /// How often the reviewer says what it wants undone.
     owns_up,
     /// How often a review approves without looking.
     lazy,

@@ -1,12 +1,12 @@
 //! What ours is compared with: a single agent, a loop until nothing is found, and the rules of the original pairflow.
 //!
-//! The rivals get the benefit of the doubt: their critics run the checks in every review and look at the answers to
+//! The rivals get the benefit of the doubt: their reviewers run the checks in every review and look at the answers to
 //! their last claims as closely as ours do.
 
 use super::code::{Code, Model, Subject};
-use super::critic::{Claim, Past, look, takes};
 use super::dice::Dice;
-use super::producer::{Answer, answer};
+use super::implementer::{Answer, answer};
+use super::reviewer::{Claim, Past, look, takes};
 use super::{Params, Ran};
 
 /// After so many reviews the naive loop is stopped by whoever pays for it.
@@ -22,7 +22,7 @@ pub fn single(params: &Params, seed: u64) -> Ran {
     trial.end(true)
 }
 
-/// A critic and a producer until a review has no findings of any severity, with at most so many turns.
+/// A reviewer and an implementer until a review has no findings of any severity, with at most so many turns.
 pub fn naive(params: &Params, seed: u64, turns: u32) -> Ran {
     let mut trial = Trial::begin(params, seed);
     while trial.ran.turns < turns && trial.ran.looks < CAP {
@@ -78,7 +78,7 @@ impl<'a> Trial<'a> {
         Self { params, dice, code, ran, answers: Vec::new(), settled: Vec::new(), mended: Vec::new() }
     }
 
-    /// The original's loop of one producer and one critic.
+    /// The original's loop of one implementer and one reviewer.
     fn converge(&mut self) {
         let mut clean = 0;
         while self.ran.looks < CAP {
@@ -89,7 +89,7 @@ impl<'a> Trial<'a> {
             if clean == 2 || (gated && clean == 1) {
                 return;
             }
-            // After a first clean review the producer has an empty turn.
+            // After a first clean review the implementer has an empty turn.
             self.mend(&claims);
         }
     }
@@ -118,7 +118,7 @@ impl<'a> Trial<'a> {
         claims
     }
 
-    /// One turn of the producer.
+    /// One turn of the implementer.
     fn mend(&mut self, claims: &[Claim]) {
         self.ran.turns += 1;
         for claim in claims {

@@ -17,9 +17,9 @@ pub fn play(script: &str) -> Play {
 #[track_caller]
 pub fn check(script: &str, expected: &str) {
     let play = play(script);
-    assert_eq!(play.refold(), play.unit, "the log alone must give the same state");
-    let json = serde_json::to_string(&play.unit).expect("a state is always writable as JSON");
-    assert_eq!(serde_json::from_str(&json).ok(), Some(play.unit.clone()), "the state cache must give the same state");
+    assert_eq!(play.refold(), play.state, "the log alone must give the same state");
+    let json = serde_json::to_string(&play.state).expect("a state is always writable as JSON");
+    assert_eq!(serde_json::from_str(&json).ok(), Some(play.state.clone()), "the state cache must give the same state");
     let wanted: Vec<_> = expected.lines().map(squeeze).filter(|line| !line.is_empty()).collect();
     let got: Vec<_> = play.lines.iter().map(|line| squeeze(line)).collect();
     assert!(

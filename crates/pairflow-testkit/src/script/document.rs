@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use pairflow_core::bubble::{Phase, Refusal, StateName, Unit};
+use pairflow_core::bubble::{BubbleState, Phase, Refusal, StateName};
 use pairflow_core::log::{Body, Kind};
 use pairflow_core::respond::handle;
 
@@ -31,7 +31,7 @@ pub fn state_machine() -> String {
     for (stop, play) in stops.iter().zip(&plays) {
         write!(out, "\n### {}\n\n| command | from | outcome |\n|---|---|---|\n", stop.name)
             .expect("writing to a string cannot fail");
-        for sample in samples(&play.unit) {
+        for sample in samples(&play.state) {
             let outcome = outcome(play, &sample).replace('|', "\\|");
             writeln!(out, "| {} | {} | {outcome} |", sample.name, sample.from)
                 .expect("writing to a string cannot fail");
@@ -45,19 +45,19 @@ fn outcome(play: &Play, sample: &Sample) -> String {
     match after(play, sample) {
         Err(refusal) => format!("refused: {refusal}"),
         Ok((_, kinds)) if kinds.is_empty() => "nothing to do".to_owned(),
-        Ok((unit, kinds)) => {
+        Ok((state, kinds)) => {
             let facts = kinds.join(", ");
-            let (before, now) = (play.unit.phase.name(), unit.phase.name());
+            let (before, now) = (play.state.phase.name(), state.phase.name());
             if before == now { format!("stays, {facts}") } else { format!("**{now}**, {facts}") }
         }
     }
 }
 
-fn after(play: &Play, sample: &Sample) -> Result<(Unit, Vec<String>), Refusal> {
-    let decided = handle(&play.unit, &sample.command, sample.now)?;
+fn after(play: &Play, sample: &Sample) -> Result<(BubbleState, Vec<String>), Refusal> {
+    let decided = handle(&play.state, &sample.command, sample.now)?;
     let mut next = play.clone();
     next.append(&decided.events);
-    Ok((next.unit, decided.events.iter().map(|event| kind(&event.body)).collect()))
+    Ok((next.state, decided.events.iter().map(|event| kind(&event.body)).collect()))
 }
 
 fn kind(body: &Body) -> String {
@@ -91,9 +91,9 @@ fn transitions(plays: &[Play]) -> Vec<(StateName, Sample, StateName)> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for play in plays {
-        for sample in samples(&play.unit) {
-            let Ok((unit, _)) = after(play, &sample) else { continue };
-            let (from, to) = (play.unit.phase.name(), unit.phase.name());
+        for sample in samples(&play.state) {
+            let Ok((state, _)) = after(play, &sample) else { continue };
+            let (from, to) = (play.state.phase.name(), state.phase.name());
             if from != to && seen.insert((from.as_str(), sample.name, to.as_str())) {
                 all.push((from, sample, to));
             }
@@ -106,7 +106,7 @@ fn transitions(plays: &[Play]) -> Vec<(StateName, Sample, StateName)> {
 fn stops() -> Vec<Stop> {
     let stops: Vec<Stop> = running_stops().into_iter().chain(waiting_stops()).chain(later_stops()).collect();
     for stop in &stops {
-        let got = play(&stop.script).unit.phase;
+        let got = play(&stop.script).state.phase;
         assert!(stop.name.starts_with(Phase::name(&got).as_str()), "'{}' leads to {}", stop.name, got.name());
     }
     stops

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pairflow_core::bubble::{Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::facts::Outcome;
 use pairflow_core::facts::Severity;
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
@@ -37,15 +37,15 @@ struct Shown {
 /// Whether the work that is up for approval was accepted on evidence: no question open, every check passed on exactly
 /// this tree, nothing grave shown by a reproducer or left open, two agents' clean reviews of it, and of a document
 /// the person's word. Only a person may have said otherwise.
-pub(super) fn accepted_justly(unit: &Unit, log: &[Envelope]) -> bool {
-    if !matches!(unit.phase, Phase::ReadyForApproval(_)) {
+pub(super) fn accepted_justly(state: &BubbleState, log: &[Envelope]) -> bool {
+    if !matches!(state.phase, Phase::ReadyForApproval(_)) {
         return true;
     }
     let mut shown = Shown::default();
     let mut just = false;
     for envelope in log {
         if let Body::Convergence(claim) = &envelope.event.body {
-            just = shown.justifies(unit, claim, &envelope.event.sender);
+            just = shown.justifies(state, claim, &envelope.event.sender);
         }
         shown.see(envelope);
     }
@@ -53,29 +53,29 @@ pub(super) fn accepted_justly(unit: &Unit, log: &[Envelope]) -> bool {
 }
 
 impl Shown {
-    fn justifies(&self, unit: &Unit, claim: &Convergence, sender: &Party) -> bool {
+    fn justifies(&self, state: &BubbleState, claim: &Convergence, sender: &Party) -> bool {
         let by_person = !claim.certificate.waived.is_empty();
         let this_tree = self.tree.as_ref() == Some(&claim.certificate.tree);
         let met = |check: &str| self.passed.contains(check) || self.spared.contains(check);
-        let checked = unit.rules.checks.iter().all(|check| met(&check.name));
+        let checked = state.rules.checks.iter().all(|check| met(&check.name));
         let proven = self.failing.iter().any(|id| self.blocks(*id));
-        let grave = proven || unit.ledger.open().any(|row| row.severity.blocks());
+        let grave = proven || state.ledger.open().any(|row| row.severity.blocks());
         let read =
-            unit.rules.kind != BubbleKind::Document || (self.understood.is_some() && self.understood == self.tree);
-        let agreed = !grave && read && self.reviewed(unit, sender);
+            state.rules.kind != BubbleKind::Document || (self.understood.is_some() && self.understood == self.tree);
+        let agreed = !grave && read && self.reviewed(state, sender);
         // Other policies than that of a bubble need other reviews, never other evidence.
-        let agreed = agreed || unit.rules.policy != "strict";
+        let agreed = agreed || state.rules.policy != "strict";
         this_tree && checked && self.questions.is_empty() && (by_person || agreed)
     }
 
-    fn reviewed(&self, unit: &Unit, sender: &Party) -> bool {
+    fn reviewed(&self, state: &BubbleState, sender: &Party) -> bool {
         let claims = match sender {
             Party::Agent(by) => Some(by),
             _ => None,
         };
         let reviews: Vec<_> = self.clean.iter().chain(claims).collect();
         let agents: BTreeSet<_> = reviews.iter().collect();
-        agents.len() >= 2 || (unit.rules.agents.same_model() && reviews.len() >= 2)
+        agents.len() >= 2 || (state.rules.agents.same_model() && reviews.len() >= 2)
     }
 
     fn blocks(&self, id: FindingId) -> bool {

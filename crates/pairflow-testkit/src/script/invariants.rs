@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use pairflow_core::bubble::{
-    KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, Unit, VerdictStand, advance, next_deadline, owed, recompute,
-    recompute_verdicts,
+    BubbleState, KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, VerdictStand, advance, next_deadline, owed,
+    recompute, recompute_verdicts,
 };
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::ids::{AgentId, Party, TreeId};
@@ -13,88 +13,91 @@ use pairflow_core::log::{Body, Envelope, Evidence, GateDecision, Lifecycle};
 use super::evidence;
 
 /// Returns every invariant that does not hold, as a sentence.
-pub fn broken(unit: &Unit, log: &[Envelope]) -> Vec<String> {
+pub fn broken(state: &BubbleState, log: &[Envelope]) -> Vec<String> {
     let rules = [
-        ("a bubble waits for a person exactly while a question is open", waits_for_a_reason(unit)),
-        ("the turn belongs to the agent in its seat", turn_fits_seats(unit)),
-        ("every round has its entries in the role history, the newest with the present seats", history_fits(unit)),
-        ("no more rounds and reviews than the rules allow", budget_fits(unit)),
-        ("nothing is owed and no time runs in a final state", !unit.phase.is_final() || at_rest(unit)),
-        ("a deadline runs only while an agent may act", deadline_fits(unit)),
-        ("what is up for approval is the newest snapshot, with its certificate", package_fits(unit)),
-        ("only a loop can be paused", !unit.paused || unit.phase.turn().is_some() || unit.phase.is_final()),
-        ("what is remembered is bounded", bounded(unit)),
-        ("every clean review that counts is of the newest snapshot's tree", streak_fits(unit, log)),
+        ("a bubble waits for a person exactly while a question is open", waits_for_a_reason(state)),
+        ("the turn belongs to the agent in its seat", turn_fits_seats(state)),
+        ("every round has its entries in the role history, the newest with the present seats", history_fits(state)),
+        ("no more rounds and reviews than the rules allow", budget_fits(state)),
+        ("nothing is owed and no time runs in a final state", !state.phase.is_final() || at_rest(state)),
+        ("a deadline runs only while an agent may act", deadline_fits(state)),
+        ("what is up for approval is the newest snapshot, with its certificate", package_fits(state)),
+        ("only a loop can be paused", !state.paused || state.phase.turn().is_some() || state.phase.is_final()),
+        ("what is remembered is bounded", bounded(state)),
+        ("every clean review that counts is of the newest snapshot's tree", streak_fits(state, log)),
         ("the last decision before a commit approved exactly its tree", commit_was_approved(log)),
-        ("what is accepted has its evidence in the log", evidence::accepted_justly(unit, log)),
-        ("the certificate can be recomputed from the log", certificate_follows(unit, log)),
-        ("every verdict can be recomputed from the log", verdicts_follow(unit, log)),
-        ("the log gives the same state when no policy can be asked", is_same_without_policies(unit, log)),
+        ("what is accepted has its evidence in the log", evidence::accepted_justly(state, log)),
+        ("the certificate can be recomputed from the log", certificate_follows(state, log)),
+        ("every verdict can be recomputed from the log", verdicts_follow(state, log)),
+        ("the log gives the same state when no policy can be asked", is_same_without_policies(state, log)),
     ];
     rules.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule.to_owned()).collect()
 }
 
 /// Says why a bubble that owes nothing cannot go on, if that is so.
-pub fn stuck(unit: &Unit) -> Option<String> {
-    let Phase::Running(turn) = &unit.phase else { return None };
-    let goes_on = unit.paused || unit.gate.updating || turn.is_open();
+pub fn stuck(state: &BubbleState) -> Option<String> {
+    let Phase::Running(turn) = &state.phase else { return None };
+    let goes_on = state.paused || state.gate.updating || turn.is_open();
     (!goes_on).then(|| format!("nobody may act, nothing is owed, and nobody is asked: {:?}", turn.stage))
 }
 
-fn waits_for_a_reason(unit: &Unit) -> bool {
-    matches!(unit.phase, Phase::WaitingHuman(_)) != unit.gate.questions.is_empty()
+fn waits_for_a_reason(state: &BubbleState) -> bool {
+    matches!(state.phase, Phase::WaitingHuman(_)) != state.gate.questions.is_empty()
 }
 
-fn turn_fits_seats(unit: &Unit) -> bool {
+fn turn_fits_seats(state: &BubbleState) -> bool {
     // While a hand-over is closing, the turn may still be the one that is handed over.
-    unit.phase
+    state
+        .phase
         .turn()
-        .is_none_or(|turn| *unit.rounds.seats.agent(turn.seat) == turn.agent && turn.number == unit.rounds.turns)
+        .is_none_or(|turn| *state.rounds.seats.agent(turn.seat) == turn.agent && turn.number == state.rounds.turns)
 }
 
-fn history_fits(unit: &Unit) -> bool {
-    let rounds = unit.rounds.history.chunk_by(|one, next| one.round == next.round);
-    let numbered = rounds.zip(1..=unit.rounds.round).all(|(seatings, round)| seatings[0].round == round);
-    let newest = unit.rounds.history.last().is_none_or(|roles| {
-        roles.implementer == unit.rounds.seats.producer && roles.reviewer == unit.rounds.seats.critic
+fn history_fits(state: &BubbleState) -> bool {
+    let rounds = state.rounds.history.chunk_by(|one, next| one.round == next.round);
+    let numbered = rounds.zip(1..=state.rounds.round).all(|(seatings, round)| seatings[0].round == round);
+    let newest = state.rounds.history.last().is_none_or(|roles| {
+        roles.implementer == state.rounds.seats.implementer && roles.reviewer == state.rounds.seats.reviewer
     });
-    numbered && newest && unit.rounds.history.last().map_or(0, |roles| roles.round) == unit.rounds.round
+    numbered && newest && state.rounds.history.last().map_or(0, |roles| roles.round) == state.rounds.round
 }
 
-fn budget_fits(unit: &Unit) -> bool {
-    let open = matches!(&unit.phase, Phase::Running(turn) if turn.is_open());
-    !open || (unit.rounds.spent.rounds <= unit.rules.max_rounds && unit.rounds.spent.looks < unit.policy().max_looks())
+fn budget_fits(state: &BubbleState) -> bool {
+    let open = matches!(&state.phase, Phase::Running(turn) if turn.is_open());
+    !open
+        || (state.rounds.spent.rounds <= state.rules.max_rounds
+            && state.rounds.spent.looks < state.policy().max_looks())
 }
 
-fn at_rest(unit: &Unit) -> bool {
-    owed(unit).is_empty() && next_deadline(unit, None).is_none() && unit.gate.questions.is_empty()
+fn at_rest(state: &BubbleState) -> bool {
+    owed(state).is_empty() && next_deadline(state, None).is_none() && state.gate.questions.is_empty()
 }
 
-fn deadline_fits(unit: &Unit) -> bool {
-    let may_act = matches!(&unit.phase, Phase::Running(turn) if turn.stage == Stage::Open) && !unit.paused;
-    next_deadline(unit, None).is_some() == may_act
+fn deadline_fits(state: &BubbleState) -> bool {
+    let may_act = matches!(&state.phase, Phase::Running(turn) if turn.stage == Stage::Open) && !state.paused;
+    next_deadline(state, None).is_some() == may_act
 }
 
-fn package_fits(unit: &Unit) -> bool {
-    let tree = match &unit.phase {
+fn package_fits(state: &BubbleState) -> bool {
+    let tree = match &state.phase {
         Phase::ReadyForApproval(request) => &request.tree,
         Phase::Approved(approval) => &approval.request.tree,
         Phase::Committed(at) | Phase::Done(at) => &at.tree,
         _ => return true,
     };
-    let newest = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == *tree);
-    newest && unit.gate.certificate.as_ref().is_some_and(|certificate| certificate.tree == *tree)
+    let newest = state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == *tree);
+    newest && state.gate.certificate.as_ref().is_some_and(|certificate| certificate.tree == *tree)
 }
 
-fn bounded(unit: &Unit) -> bool {
-    let rows = &unit.ledger.rows;
+fn bounded(state: &BubbleState) -> bool {
+    let rows = &state.ledger.rows;
     let ledger = rows.len() <= ROWS_KEPT && rows.iter().all(|row| row.history.len() <= CHANGES_KEPT);
-    ledger && unit.keys.len() <= KEYS_KEPT && unit.gate.summaries.len() <= SUMMARIES_KEPT
+    ledger && state.keys.len() <= KEYS_KEPT && state.gate.summaries.len() <= SUMMARIES_KEPT
 }
 
 /// Replays the log with the name of a policy that panics when it is asked anything.
-fn is_same_without_policies(unit: &Unit, log: &[Envelope]) -> bool {
-    let (mut told, mut replayed) = (Unit::new(unit.id.clone()), Unit::new(unit.id.clone()));
+fn is_same_without_policies(state: &BubbleState, log: &[Envelope]) -> bool {
+    let (mut told, mut replayed) = (BubbleState::new(state.id.clone()), BubbleState::new(state.id.clone()));
     for envelope in log {
         advance(&mut told, envelope);
         let mut envelope = envelope.clone();
@@ -113,11 +116,11 @@ fn is_same_without_policies(unit: &Unit, log: &[Envelope]) -> bool {
 }
 
 /// Looks each counted review up in the log, with the tree that was the newest when it was made.
-fn streak_fits(unit: &Unit, log: &[Envelope]) -> bool {
+fn streak_fits(state: &BubbleState, log: &[Envelope]) -> bool {
     let reviewed = reviews(log);
     let of_newest =
-        |agent: &AgentId, round: u32| reviewed.get(&(agent.clone(), round)).map(Option::as_ref) == Some(unit.tree());
-    unit.rounds.streak.iter().all(|review| of_newest(&review.agent, review.round))
+        |agent: &AgentId, round: u32| reviewed.get(&(agent.clone(), round)).map(Option::as_ref) == Some(state.tree());
+    state.rounds.streak.iter().all(|review| of_newest(&review.agent, review.round))
 }
 
 /// Who reviewed which tree in which round, the last time it did.
@@ -147,15 +150,15 @@ fn reviews(log: &[Envelope]) -> HashMap<(AgentId, u32), Option<TreeId>> {
 }
 
 /// What `verify` says of it is looked at while the package is up for approval, so once for each acceptance.
-fn certificate_follows(unit: &Unit, log: &[Envelope]) -> bool {
-    !matches!(unit.phase, Phase::ReadyForApproval(_)) || recompute(&unit.id, log) == Some(Ok(()))
+fn certificate_follows(state: &BubbleState, log: &[Envelope]) -> bool {
+    !matches!(state.phase, Phase::ReadyForApproval(_)) || recompute(&state.id, log) == Some(Ok(()))
 }
 
 /// Like the certificate, and once more at the end of a bubble that was never accepted.
-fn verdicts_follow(unit: &Unit, log: &[Envelope]) -> bool {
-    let looked_at = matches!(unit.phase, Phase::ReadyForApproval(_)) || unit.phase.is_final();
+fn verdicts_follow(state: &BubbleState, log: &[Envelope]) -> bool {
+    let looked_at = matches!(state.phase, Phase::ReadyForApproval(_)) || state.phase.is_final();
     let follows = |one: &Recomputed| one.stand == VerdictStand::Follows;
-    !looked_at || recompute_verdicts(&unit.id, log).iter().all(follows)
+    !looked_at || recompute_verdicts(&state.id, log).iter().all(follows)
 }
 
 fn commit_was_approved(log: &[Envelope]) -> bool {

@@ -108,7 +108,7 @@ impl Play {
             "converged" => Command::Converged {
                 by,
                 summary: words.quoted().unwrap_or_else(|| "nothing grave is left".to_owned()),
-                seen: self.world.seen(self.unit.tree()),
+                seen: self.world.seen(self.state.tree()),
                 // A claim brings its explanation along, unless the line says otherwise.
                 explanation: (!words.take("unexplained")).then(|| explanation(words).unwrap_or_else(whole)),
                 refs: words.after("ref").into_iter().collect(),
@@ -129,7 +129,7 @@ impl Play {
     fn pass(&mut self, by: AgentId, words: &mut Words) -> Command {
         let summary = words.quoted().map(|text| text.replace("\\n", "\n"));
         // An agent that hands work over has done something, unless the line says otherwise.
-        let produces = self.unit.phase.turn().is_some_and(|turn| turn.agent == by && turn.seat == Seat::Producer);
+        let produces = self.state.phase.turn().is_some_and(|turn| turn.agent == by && turn.seat == Seat::Implementer);
         if !words.take("empty") && produces && self.world.tree() == self.world.base_tree() {
             self.world.edit("work.rs");
         }
@@ -142,8 +142,9 @@ impl Play {
         let answers = answers(words);
         let (explanation, steps, blockers) = (explanation(words), steps(words), blockers(words));
         // Whose review may be the last one needed also explains, unless the line says otherwise.
-        let holds = self.unit.phase.turn().is_some_and(|turn| turn.agent == by);
-        let explains = !words.take("unexplained") && holds && findings.is_some() && !self.unit.rounds.streak.is_empty();
+        let holds = self.state.phase.turn().is_some_and(|turn| turn.agent == by);
+        let explains =
+            !words.take("unexplained") && holds && findings.is_some() && !self.state.rounds.streak.is_empty();
         let explanation = explanation.or_else(|| explains.then(|| self.unexplained()).flatten());
         let intent = words.after("intent").map(|word| match word.as_str() {
             "task" => Intent::Task,
@@ -155,12 +156,12 @@ impl Play {
         while let Some(one) = words.after("ref") {
             refs.push(one);
         }
-        let own_branch = || HeadSeen::Branch(self.unit.rules.bubble_branch.clone());
+        let own_branch = || HeadSeen::Branch(self.state.rules.bubble_branch.clone());
         let summary = summary.unwrap_or_else(|| if findings.is_some() { "reviewed" } else { "done" }.to_owned());
         let head = self.world.head.clone().unwrap_or_else(own_branch);
         let (discuss, insists) = (words.take("discuss"), words.take("insists"));
         // As the engine does, the worktree is looked at only where it matters.
-        let tree = self.unit.returned_to(&by).is_some().then(|| self.world.tree());
+        let tree = self.state.returned_to(&by).is_some().then(|| self.world.tree());
         let key = words.after("key").map(Key);
         let plain = PassCommand { insists, tree, key, ..PassCommand::new(by, summary, head) };
         let plain = PassCommand { explanation, steps, blockers, ..plain };
@@ -169,7 +170,7 @@ impl Play {
 
     /// What nobody has explained yet; nothing if all is.
     fn unexplained(&self) -> Option<Explanation> {
-        let missing = self.unit.gate.explanation.missing();
+        let missing = self.state.gate.explanation.missing();
         let said = |part: &str, text: String| if missing.contains(&part) { text } else { String::new() };
         let Explanation { what, why, risks, test_plan } = whole();
         let (what, why) = (said("what changed", what), said("why", why));
@@ -182,9 +183,9 @@ impl Play {
         let command = match words.need("a human verb").as_str() {
             "reply" => self.reply(words),
             "approve" => {
-                let up = self.unit.phase.request().map(|request| request.package_sha256.clone());
+                let up = self.state.phase.request().map(|request| request.package_sha256.clone());
                 let package_sha256 = words.after("package").or(up).unwrap_or_default();
-                let seen = self.world.seen(self.unit.tree());
+                let seen = self.world.seen(self.state.tree());
                 Command::Approve { package_sha256, seen, key: words.after("key").map(Key) }
             }
             "rework" => rework(words),
@@ -206,7 +207,7 @@ impl Play {
             // `config test './test --all'`: another command for a check, or `setup`; without one, none. `config checks_in`: in a
             // checkout of pairflow's own.
             "config" => {
-                let (name, mut rules) = (words.need("a check"), self.unit.rules.clone());
+                let (name, mut rules) = (words.need("a check"), self.state.rules.clone());
                 match (words.quoted(), rules.checks.iter().position(|check| check.name == name)) {
                     (command, _) if name == "setup" => rules.setup = command,
                     (_, _) if name == "checks_in" => rules.checks_in = ChecksIn::Checkout,
@@ -233,7 +234,7 @@ impl Play {
         };
         // `to 2` names the second open question, `to msg_…` one that may not be open.
         let question = words.after("to").map(|which| match which.parse::<usize>() {
-            Ok(nth) => self.unit.gate.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
+            Ok(nth) => self.state.gate.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
             Err(_) => MsgId(which),
         });
         Command::Reply { message, question, decision, refs: Vec::new(), key: words.after("key").map(Key) }
@@ -267,7 +268,7 @@ impl Play {
 
     /// Everything but the log is forgotten.
     fn crash(&mut self) -> Option<Sent> {
-        self.unit = self.refold();
+        self.state = self.refold();
         None
     }
 
@@ -281,7 +282,7 @@ impl Play {
     /// `raw commit-made`: a command out of the blue, as [`super::samples`] makes it for this state.
     fn raw(&mut self, words: &mut Words) -> Sent {
         let name = words.need("a command");
-        let sample = super::samples(&self.unit).into_iter().find(|sample| sample.name == name);
+        let sample = super::samples(&self.state).into_iter().find(|sample| sample.name == name);
         let Some(sample) = sample else { words.reject("the name of a sample") };
         self.send(&sample.command)
     }
@@ -323,7 +324,7 @@ impl Play {
             "deletes" => words.list().iter().for_each(|path| self.world.delete(path)),
             "restores" => words.list().iter().for_each(|path| self.world.restore(path)),
             "ends" => {
-                let turn = self.unit.phase.turn().map_or(0, |turn| turn.number);
+                let turn = self.state.phase.turn().map_or(0, |turn| turn.number);
                 let how = words.need_quoted("how it ended");
                 let output = words.quoted().unwrap_or_default();
                 return Some(self.send(&Command::AgentEnded { turn, how, output }));

@@ -20,19 +20,19 @@ use super::words::Words;
 impl Play {
     /// What an agent's program does.
     pub(super) fn program(&mut self, agent: AgentId, what: &str, words: &mut Words) -> Sent {
-        let notice = self.unit.notice_for(&agent).map_or(0, |notice| notice.number);
+        let notice = self.state.notice_for(&agent).map_or(0, |notice| notice.number);
         let command = match what {
             "reads" => Command::Acknowledged { agent, notice },
             "is" if words.take("active") => Command::Active { agent },
             "stops" => Command::Stopped { agent },
             "runs" => {
                 // Whoever does not have the turn is started for none.
-                let turn = self.unit.phase.turn().filter(|turn| turn.agent == agent);
+                let turn = self.state.phase.turn().filter(|turn| turn.agent == agent);
                 let (turn, seat) = (turn.map_or(0, |turn| turn.number), turn.map(|turn| turn.seat));
                 Command::AgentSession { agent, turn, seat, session: words.quoted() }
             }
             "loses" if words.take("its") && words.take("conversation") => {
-                let seat = self.unit.presence.sessions.get(&agent).and_then(|session| session.seat);
+                let seat = self.state.presence.sessions.get(&agent).and_then(|session| session.seat);
                 Command::AgentSession { agent, turn: 0, seat, session: None }
             }
             "wants" => hindered(agent, Hindrance::Permission, words),
@@ -55,7 +55,7 @@ impl Play {
 
     /// What the supervisor does with the notice that is out.
     pub(super) fn notice(&mut self, words: &mut Words) -> Sent {
-        let notice = self.unit.presence.outbox.first().map_or(0, |notice| notice.number);
+        let notice = self.state.presence.outbox.first().map_or(0, |notice| notice.number);
         let command = match words.need("sent or undelivered").as_str() {
             "sent" => Command::Sent { notice },
             "undelivered" => Command::Undelivered { notice, why: words.need_quoted("why") },

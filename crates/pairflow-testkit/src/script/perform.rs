@@ -16,12 +16,12 @@ impl Play {
                 return;
             }
         }
-        panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.unit));
+        panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.state));
     }
 
     /// Pays the most urgent debt.
     pub fn pay_one(&mut self) -> Sent {
-        let debt = owed(&self.unit).into_iter().find(|one| !one.lasts());
+        let debt = owed(&self.state).into_iter().find(|one| !one.lasts());
         let Some(effect) = debt else { return Sent::Nothing };
         let command = self.perform(&effect);
         let sent = self.send(&command);
@@ -37,18 +37,18 @@ impl Play {
             },
             Effect::TakeSnapshot { author, .. } => self.take_snapshot(author.clone()),
             Effect::RunCheck { check, place } => {
-                let tree = self.unit.tree().expect("checks are owed for a snapshot or for the base");
+                let tree = self.state.tree().expect("checks are owed for a snapshot or for the base");
                 Command::Checked { receipt: self.world.run(check, tree, *place) }
             }
             Effect::RunReproducer { finding, command } => {
-                let tree = self.unit.tree().expect("reproducers are owed for a snapshot").clone();
+                let tree = self.state.tree().expect("reproducers are owed for a snapshot").clone();
                 Command::Reproduced { finding: *finding, receipt: self.world.reproduce(*finding, command, tree) }
             }
             Effect::OpenTurn { turn } => {
                 let tree = self.world.tree();
-                match self.unit.tree() == Some(&tree) {
+                match self.state.tree() == Some(&tree) {
                     true => Command::TurnReady { turn: *turn, slices: 0 },
-                    false => self.take_snapshot(found_author(&self.unit, &tree)),
+                    false => self.take_snapshot(found_author(&self.state, &tree)),
                 }
             }
             Effect::Update => match self.world.update_fails.clone() {
@@ -65,25 +65,25 @@ impl Play {
     }
 
     fn take_snapshot(&mut self, author: Option<Party>) -> Command {
-        let snapshot = self.world.snapshot(author, self.unit.tree(), &self.unit.rules.scope);
+        let snapshot = self.world.snapshot(author, self.state.tree(), &self.state.rules.scope);
         Command::SnapshotTaken { snapshot }
     }
 
     /// Merges the base; what an agent had not handed over yet is recorded before it.
     pub(super) fn update(&mut self) -> Command {
-        let before = self.unit.tree().cloned();
+        let before = self.state.tree().cloned();
         let mut snapshots = Vec::new();
         if before.as_ref() != Some(&self.world.tree()) {
-            let author = match self.unit.phase.turn().map(|turn| (&turn.stage, turn)) {
+            let author = match self.state.phase.turn().map(|turn| (&turn.stage, turn)) {
                 Some((Stage::Closing(handover), _)) => handover.author(),
                 Some((Stage::Open, turn)) => turn.author(),
                 _ => Some(Party::Human),
             };
-            snapshots.push(self.world.snapshot(author, before.as_ref(), &self.unit.rules.scope));
+            snapshots.push(self.world.snapshot(author, before.as_ref(), &self.state.rules.scope));
         }
         let left = self.world.tree();
         let same_patch = self.world.merge_base();
-        snapshots.push(self.world.snapshot(Some(Party::Human), Some(&left), &self.unit.rules.scope));
+        snapshots.push(self.world.snapshot(Some(Party::Human), Some(&left), &self.state.rules.scope));
         let base_tree = self.world.base_tree();
         Command::UpdateMade { base: CommitId(format!("base-{base_tree}")), base_tree, snapshots, same_patch }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pairflow_core::bubble::{Command, Decided, Refusal, Unit, adopt, create, earlier, evolve};
+use pairflow_core::bubble::{BubbleState, Command, Decided, Refusal, adopt, create, earlier, evolve};
 use pairflow_core::ids::{BubbleId, MsgId};
 use pairflow_core::log::{Envelope, Event, Lifecycle};
 use pairflow_core::respond::handle;
@@ -16,7 +16,7 @@ use super::world::World;
 #[derive(Debug, Clone)]
 pub struct Play {
     /// Its state.
-    pub unit: Unit,
+    pub state: BubbleState,
     /// Its log.
     pub log: Vec<Envelope>,
     /// The files beneath `artifacts/` that the log points to.
@@ -59,7 +59,7 @@ impl Play {
             ..Rules::default()
         };
         Self {
-            unit: Unit::new(demo()),
+            state: BubbleState::new(demo()),
             log: Vec::new(),
             artifacts: BTreeMap::new(),
             lines: Vec::new(),
@@ -92,22 +92,22 @@ impl Play {
     pub(super) fn adopted(&mut self) -> Sent {
         self.world.pass_time(1000);
         let reason = "it is a copy of the bubble in /elsewhere".to_owned();
-        let events = adopt(&self.unit, "/repo".to_owned(), reason, None);
+        let events = adopt(&self.state, "/repo".to_owned(), reason, None);
         self.record(&Decided { events, artifacts: Vec::new() })
     }
 
     /// Sends a command a second after the last one, and records what it leads to.
     pub fn send(&mut self, command: &Command) -> Sent {
         self.world.pass_time(1000);
-        if let Some(id) = earlier(&self.unit, command) {
+        if let Some(id) = earlier(&self.state, command) {
             return Sent::Again(id);
         }
-        let from = self.unit.phase.name();
-        let sent = match handle(&self.unit, command, self.world.now) {
+        let from = self.state.phase.name();
+        let sent = match handle(&self.state, command, self.world.now) {
             Ok(decided) => self.record(&decided),
             Err(refusal) => Sent::Refused(refusal),
         };
-        let to = self.unit.phase.name();
+        let to = self.state.phase.name();
         if from != to {
             self.moves.insert((from.as_str(), command.name(), to.as_str()));
         }
@@ -120,7 +120,7 @@ impl Play {
             Sent::Recorded(id) => {
                 self.steps += 1;
                 self.recorded_in.insert(id.clone(), self.steps);
-                format!("#{} {}", self.steps, stand(&self.unit))
+                format!("#{} {}", self.steps, stand(&self.state))
             }
             Sent::Nothing => "nothing happens".to_owned(),
             Sent::Again(id) => match self.recorded_in.get(id) {
@@ -138,8 +138,8 @@ impl Play {
         }
         let first = self.log.len();
         self.append(&decided.events);
-        let broken = invariants::broken(&self.unit, &self.log);
-        assert!(broken.is_empty(), "{broken:#?}\nin {}", stand(&self.unit));
+        let broken = invariants::broken(&self.state, &self.log);
+        assert!(broken.is_empty(), "{broken:#?}\nin {}", stand(&self.state));
         self.log.get(first).map_or(Sent::Nothing, |envelope| Sent::Recorded(envelope.id.clone()))
     }
 
@@ -151,18 +151,18 @@ impl Play {
                 seq,
                 id: Envelope::name(seq, self.world.now),
                 at: self.world.now,
-                bubble_id: self.unit.id.clone(),
+                bubble_id: self.state.id.clone(),
                 more: u32::try_from(events.len() - index - 1).expect("a command brings a handful of facts"),
                 event: event.clone(),
             };
-            self.unit = evolve(self.unit.clone(), &envelope);
+            self.state = evolve(self.state.clone(), &envelope);
             self.log.push(envelope);
         }
     }
 
     /// Returns the state that the log alone gives.
-    pub fn refold(&self) -> Unit {
-        self.log.iter().fold(Unit::new(demo()), evolve)
+    pub fn refold(&self) -> BubbleState {
+        self.log.iter().fold(BubbleState::new(demo()), evolve)
     }
 
     /// Returns the approval package.

@@ -1,7 +1,7 @@
 //! One command of each kind, made to fit a given state as well as it can.
 
 use pairflow_core::bubble::{
-    Command, HeadSeen, Hindrance, PassCommand, Seen, Stage, Unit, found_author, missing_checks,
+    BubbleState, Command, HeadSeen, Hindrance, PassCommand, Seen, Stage, found_author, missing_checks,
 };
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Explanation, Finding, Severity};
@@ -24,26 +24,29 @@ pub struct Sample {
 }
 
 /// Returns a sample of every command, as it would be sent to a bubble in this state.
-pub fn samples(unit: &Unit) -> Vec<Sample> {
+pub fn samples(state: &BubbleState) -> Vec<Sample> {
     let named = |from: &'static str, now: Moment| {
         move |(name, command): (&'static str, Command)| Sample { name, from, command, now }
     };
-    let soon = unit.phase.turn().map_or_else(|| moment(0), |turn| turn.heard);
-    let late = unit.silence_ends(None).map_or(soon, |(heard, limit)| Moment { up: heard.up + limit, ..heard });
-    let mut all: Vec<_> = of_agents(unit).into_iter().map(named("agent", soon)).collect();
-    all.extend(of_people(unit).into_iter().map(named("human", soon)));
+    let soon = state.phase.turn().map_or_else(|| moment(0), |turn| turn.heard);
+    let late = state.silence_ends(None).map_or(soon, |(heard, limit)| Moment { up: heard.up + limit, ..heard });
+    let mut all: Vec<_> = of_agents(state).into_iter().map(named("agent", soon)).collect();
+    all.extend(of_people(state).into_iter().map(named("human", soon)));
     all.push(Sample { name: "watchdog", from: "clock", command: Command::Tick { active: None }, now: soon });
     all.push(Sample { name: "watchdog-late", from: "clock", command: Command::Tick { active: None }, now: late });
-    all.extend(of_effects(unit).into_iter().map(named("supervisor", soon)));
+    all.extend(of_effects(state).into_iter().map(named("supervisor", soon)));
     all
 }
 
-fn of_agents(unit: &Unit) -> Vec<(&'static str, Command)> {
-    let turn = unit.phase.turn();
-    let holder = turn.map_or(&unit.rounds.seats.producer, |turn| &turn.agent);
-    let other =
-        if *holder == unit.rounds.seats.producer { &unit.rounds.seats.critic } else { &unit.rounds.seats.producer };
-    let reviews = turn.is_some_and(|turn| turn.seat == Seat::Critic);
+fn of_agents(state: &BubbleState) -> Vec<(&'static str, Command)> {
+    let turn = state.phase.turn();
+    let holder = turn.map_or(&state.rounds.seats.implementer, |turn| &turn.agent);
+    let other = if *holder == state.rounds.seats.implementer {
+        &state.rounds.seats.reviewer
+    } else {
+        &state.rounds.seats.implementer
+    };
+    let reviews = turn.is_some_and(|turn| turn.seat == Seat::Reviewer);
     let ask = |by: &AgentId| Command::AskHuman {
         by: by.clone(),
         question: "which database?".to_owned(),
@@ -51,18 +54,18 @@ fn of_agents(unit: &Unit) -> Vec<(&'static str, Command)> {
         key: None,
     };
     vec![
-        ("pass", pass(unit, holder, reviews)),
-        ("pass-out-of-turn", pass(unit, other, !reviews)),
+        ("pass", pass(state, holder, reviews)),
+        ("pass-out-of-turn", pass(state, other, !reviews)),
         ("ask-human", ask(holder)),
         ("ask-human-out-of-turn", ask(other)),
-        ("pass-finding", found(unit, holder)),
-        ("converged", converged(unit, holder, Some(explained()))),
-        ("converged-unexplained", converged(unit, holder, None)),
-        ("converged-out-of-turn", converged(unit, other, Some(explained()))),
+        ("pass-finding", found(state, holder)),
+        ("converged", converged(state, holder, Some(explained()))),
+        ("converged-unexplained", converged(state, holder, None)),
+        ("converged-out-of-turn", converged(state, other, Some(explained()))),
     ]
 }
 
-fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
+fn of_people(state: &BubbleState) -> Vec<(&'static str, Command)> {
     let reply = |decision| Command::Reply {
         message: "sqlite".to_owned(),
         question: None,
@@ -78,18 +81,18 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         key: None,
     };
     let differs = Seen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
-    let token = Command::MintToken { agent: unit.rounds.seats.producer.clone(), token_sha256: "token".to_owned() };
+    let token = Command::MintToken { agent: state.rounds.seats.implementer.clone(), token_sha256: "token".to_owned() };
     let waive = |what| Command::Waive { what, reason: "known".to_owned() };
     vec![
-        ("start", Command::Start { rules: Box::new(unit.rules.clone()) }),
+        ("start", Command::Start { rules: Box::new(state.rules.clone()) }),
         ("reply", reply(None)),
         ("reply-accept", reply(Some(Decision::Accept))),
         ("reply-continue", reply(Some(Decision::Continue))),
-        ("approve", approve(unit, seen(unit))),
-        ("approve-changed-worktree", approve(unit, differs)),
+        ("approve", approve(state, seen(state))),
+        ("approve-changed-worktree", approve(state, differs)),
         (
             "approve-another-package",
-            Command::Approve { package_sha256: "another".to_owned(), seen: seen(unit), key: None },
+            Command::Approve { package_sha256: "another".to_owned(), seen: seen(state), key: None },
         ),
         ("request-rework", rework(false)),
         ("request-rework-reject", rework(true)),
@@ -101,9 +104,9 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
         ("pause", Command::Pause { reason: String::new() }),
         ("resume", Command::Resume),
         ("restart", Command::Restart { reason: String::new() }),
-        ("config set", configure(unit)),
-        ("config set open_command", open_with(unit)),
-        ("waive-finding", waive(Waivable::Finding(first_row(unit)))),
+        ("config set", configure(state)),
+        ("config set open_command", open_with(state)),
+        ("waive-finding", waive(Waivable::Finding(first_row(state)))),
         ("waive-check", waive(Waivable::Check("test".to_owned()))),
         (
             "waive-check --withdraw",
@@ -115,8 +118,8 @@ fn of_people(unit: &Unit) -> Vec<(&'static str, Command)> {
 }
 
 /// Another editor, which has no say in what is accepted.
-fn open_with(unit: &Unit) -> Command {
-    let mut rules = unit.rules.clone();
+fn open_with(state: &BubbleState) -> Command {
+    let mut rules = state.rules.clone();
     rules.open_command.push_str(" --wait");
     Command::Configure { rules: Box::new(rules) }
 }
@@ -127,8 +130,8 @@ fn identity() -> CommitIdentity {
 }
 
 /// The person corrects the command of the first check.
-fn configure(unit: &Unit) -> Command {
-    let mut rules = unit.rules.clone();
+fn configure(state: &BubbleState) -> Command {
+    let mut rules = state.rules.clone();
     if let Some(check) = rules.checks.iter_mut().find(|check| !check.is_own()) {
         check.command.push_str(" --all");
     } else {
@@ -137,37 +140,37 @@ fn configure(unit: &Unit) -> Command {
     Command::Configure { rules: Box::new(rules) }
 }
 
-fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
-    let turn = unit.phase.turn();
+fn of_effects(state: &BubbleState) -> Vec<(&'static str, Command)> {
+    let turn = state.phase.turn();
     let number = turn.map_or(1, |turn| turn.number);
     let author = match turn.map(|turn| &turn.stage) {
         Some(Stage::Closing(handover)) => handover.author(),
         _ => Some(Party::Human),
     };
     let reason = || "no space left".to_owned();
-    let holder = turn.map_or(&unit.rounds.seats.producer, |turn| &turn.agent);
-    let notice = unit.presence.outbox.first().map_or(1, |notice| notice.number);
+    let holder = turn.map_or(&state.rounds.seats.implementer, |turn| &turn.agent);
+    let notice = state.presence.outbox.first().map_or(1, |notice| notice.number);
     let hindered = |by| Command::Hindered { agent: holder.clone(), by, what: "it says so".to_owned() };
     let merged = |same_patch| Command::UpdateMade {
         base: commit(),
-        base_tree: tree(unit),
+        base_tree: tree(state),
         snapshots: vec![snapshot(TreeId("merged".to_owned()), Some(Party::Human))],
         same_patch,
     };
     vec![
         ("workspace-ready", Command::WorkspaceReady { workspace: workspace() }),
         ("start-failed", Command::StartFailed { reason: reason() }),
-        ("snapshot-taken", Command::SnapshotTaken { snapshot: snapshot(tree(unit), author) }),
+        ("snapshot-taken", Command::SnapshotTaken { snapshot: snapshot(tree(state), author) }),
         (
             "found-snapshot-taken",
-            Command::SnapshotTaken { snapshot: snapshot(edited(), found_author(unit, &edited())) },
+            Command::SnapshotTaken { snapshot: snapshot(edited(), found_author(state, &edited())) },
         ),
-        ("checked", checked(unit, Outcome::Passed)),
-        ("checked-failed", checked(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
-        ("checked-could-not", checked(unit, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
-        ("reproduced", reproduced(unit, Outcome::Passed)),
-        ("reproduced-failed", reproduced(unit, Outcome::Failed { exit: Some(1), timed_out: false })),
-        ("reproduced-could-not", reproduced(unit, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
+        ("checked", checked(state, Outcome::Passed)),
+        ("checked-failed", checked(state, Outcome::Failed { exit: Some(1), timed_out: false })),
+        ("checked-could-not", checked(state, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
+        ("reproduced", reproduced(state, Outcome::Passed)),
+        ("reproduced-failed", reproduced(state, Outcome::Failed { exit: Some(1), timed_out: false })),
+        ("reproduced-could-not", reproduced(state, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
         ("turn-ready", Command::TurnReady { turn: number, slices: 0 }),
         (
             "agent-session",
@@ -198,23 +201,23 @@ fn of_effects(unit: &Unit) -> Vec<(&'static str, Command)> {
     ]
 }
 
-fn pass(unit: &Unit, by: &AgentId, reviews: bool) -> Command {
-    let head = HeadSeen::Branch(unit.rules.bubble_branch.clone());
+fn pass(state: &BubbleState, by: &AgentId, reviews: bool) -> Command {
+    let head = HeadSeen::Branch(state.rules.bubble_branch.clone());
     let (findings, explanation) = (reviews.then(Vec::new), reviews.then(explained));
     Command::Pass(PassCommand { findings, explanation, ..PassCommand::new(by.clone(), "done", head) })
 }
 
 /// A hand-over with one grave finding.
-fn found(unit: &Unit, by: &AgentId) -> Command {
+fn found(state: &BubbleState, by: &AgentId) -> Command {
     let findings = Some(vec![Finding::new(Severity::P1, "leaks")]);
-    let head = HeadSeen::Branch(unit.rules.bubble_branch.clone());
+    let head = HeadSeen::Branch(state.rules.bubble_branch.clone());
     Command::Pass(PassCommand { findings, ..PassCommand::new(by.clone(), "reviewed", head) })
 }
 
-fn converged(unit: &Unit, by: &AgentId, explanation: Option<Explanation>) -> Command {
+fn converged(state: &BubbleState, by: &AgentId, explanation: Option<Explanation>) -> Command {
     let summary = "nothing grave is left".to_owned();
     let (refs, reviewed) = (Vec::new(), Vec::new());
-    Command::Converged { by: by.clone(), summary, refs, explanation, reviewed, seen: seen(unit), key: None }
+    Command::Converged { by: by.clone(), summary, refs, explanation, reviewed, seen: seen(state), key: None }
 }
 
 fn explained() -> Explanation {
@@ -223,21 +226,21 @@ fn explained() -> Explanation {
 }
 
 /// The first finding that is open; one that nobody filed if there is none.
-fn first_row(unit: &Unit) -> FindingId {
-    unit.ledger.open().next().map_or(FindingId(1), |row| row.id)
+fn first_row(state: &BubbleState) -> FindingId {
+    state.ledger.open().next().map_or(FindingId(1), |row| row.id)
 }
 
-fn approve(unit: &Unit, seen: Seen) -> Command {
-    let package_sha256 = unit.phase.request().map(|request| request.package_sha256.clone()).unwrap_or_default();
+fn approve(state: &BubbleState, seen: Seen) -> Command {
+    let package_sha256 = state.phase.request().map(|request| request.package_sha256.clone()).unwrap_or_default();
     Command::Approve { package_sha256, seen, key: None }
 }
 
-fn seen(unit: &Unit) -> Seen {
-    Seen { tree: tree(unit), differing: Vec::new() }
+fn seen(state: &BubbleState) -> Seen {
+    Seen { tree: tree(state), differing: Vec::new() }
 }
 
-fn tree(unit: &Unit) -> TreeId {
-    unit.tree().cloned().unwrap_or_else(|| TreeId("tree0".to_owned()))
+fn tree(state: &BubbleState) -> TreeId {
+    state.tree().cloned().unwrap_or_else(|| TreeId("tree0".to_owned()))
 }
 
 fn commit() -> CommitId {
@@ -265,24 +268,24 @@ fn snapshot(tree: TreeId, author: Option<Party>) -> Snapshot {
     }
 }
 
-fn checked(unit: &Unit, outcome: Outcome) -> Command {
-    let first = unit.rules.checks.first();
+fn checked(state: &BubbleState, outcome: Outcome) -> Command {
+    let first = state.rules.checks.first();
     let (name, command) = first.map_or(("", ""), |check| (&check.name, &check.command));
-    let place = missing_checks(unit).first().map_or(Place::Checkout, |(_, place)| *place);
-    Command::Checked { receipt: Receipt { place, ..receipt(unit, name, command, outcome) } }
+    let place = missing_checks(state).first().map_or(Place::Checkout, |(_, place)| *place);
+    Command::Checked { receipt: Receipt { place, ..receipt(state, name, command, outcome) } }
 }
 
 /// The reproducer that is owed; one that nobody filed if there is none.
-fn reproduced(unit: &Unit, outcome: Outcome) -> Command {
-    let (finding, command) = unit.facts().to_reproduce().next().unwrap_or((FindingId(1), "./repro"));
-    Command::Reproduced { finding, receipt: receipt(unit, &finding.to_string(), command, outcome) }
+fn reproduced(state: &BubbleState, outcome: Outcome) -> Command {
+    let (finding, command) = state.facts().to_reproduce().next().unwrap_or((FindingId(1), "./repro"));
+    Command::Reproduced { finding, receipt: receipt(state, &finding.to_string(), command, outcome) }
 }
 
-fn receipt(unit: &Unit, check: &str, command: &str, outcome: Outcome) -> Receipt {
+fn receipt(state: &BubbleState, check: &str, command: &str, outcome: Outcome) -> Receipt {
     Receipt {
         check: check.to_owned(),
         command: command.to_owned(),
-        tree: tree(unit),
+        tree: tree(state),
         outcome,
         duration_ms: 10,
         output: None,

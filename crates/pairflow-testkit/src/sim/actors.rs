@@ -1,6 +1,6 @@
 //! Who acts in a simulated life, and how: agents and a person that mostly do what fits, and sometimes do not.
 
-use pairflow_core::bubble::{Command, HeadSeen, OpenQuestion, PassCommand, Phase, Turn, Unit};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, OpenQuestion, PassCommand, Phase, Turn};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Class, Dispute, Explanation, Finding, Severity};
 use pairflow_core::ids::AgentId;
@@ -34,7 +34,7 @@ pub(super) enum Act {
 const TEN_YEARS: i64 = 315_576_000_000;
 
 /// Chooses what happens next to a bubble in this state.
-pub(super) fn next(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
+pub(super) fn next(state: &BubbleState, world: &World, rng: &mut Rng) -> Act {
     match rng.below(40) {
         0 => Act::HarmCache,
         1 => Act::Wait(rng.below(400_000) as u64),
@@ -42,28 +42,28 @@ pub(super) fn next(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
         3 if rng.once_in(3) => Act::Reboot,
         4 => Act::MoveBase,
         5 => Act::Edit,
-        6 | 7 => astray(unit, rng),
+        6 | 7 => astray(state, rng),
         8 => Act::Send(Command::Tick { active: None }),
-        _ => fitting(unit, world, rng),
+        _ => fitting(state, world, rng),
     }
 }
 
 /// A command that need not fit: any verb of any agent or person, at any time.
-fn astray(unit: &Unit, rng: &mut Rng) -> Act {
+fn astray(state: &BubbleState, rng: &mut Rng) -> Act {
     let lies = ["approve", "approve-changed-worktree", "stop", "merged"];
-    let mut all = samples(unit);
+    let mut all = samples(state);
     all.retain(|sample| matches!(sample.from, "agent" | "human") && !lies.contains(&sample.name));
     let chosen = rng.below(all.len());
     Act::Send(all.swap_remove(chosen).command)
 }
 
-fn fitting(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
-    match &unit.phase {
-        Phase::Created => Act::Send(Command::Start { rules: Box::new(unit.rules.clone()) }),
-        Phase::Running(_) if unit.paused => on_a_pause(rng),
-        Phase::Running(turn) if turn.is_open() => in_turn(unit, turn, world, rng),
-        Phase::WaitingHuman(_) => answer(unit, rng),
-        Phase::ReadyForApproval(_) => at_the_gate(unit, world, rng),
+fn fitting(state: &BubbleState, world: &World, rng: &mut Rng) -> Act {
+    match &state.phase {
+        Phase::Created => Act::Send(Command::Start { rules: Box::new(state.rules.clone()) }),
+        Phase::Running(_) if state.paused => on_a_pause(rng),
+        Phase::Running(turn) if turn.is_open() => in_turn(state, turn, world, rng),
+        Phase::WaitingHuman(_) => answer(state, rng),
+        Phase::ReadyForApproval(_) => at_the_gate(state, world, rng),
         Phase::Approved(_) => approved(rng),
         Phase::Done(at) => Act::Send(Command::Merged { commit: at.commit.clone() }),
         _ => Act::Wait(1000),
@@ -78,7 +78,7 @@ fn on_a_pause(rng: &mut Rng) -> Act {
     }
 }
 
-fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
+fn in_turn(state: &BubbleState, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
     let by = turn.agent.clone();
     match (rng.below(24), turn.seat) {
         (0, _) => Act::Send(ask(by, rng)),
@@ -90,8 +90,8 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
             how: "with exit code 3".to_owned(),
             output: String::new(),
         }),
-        (5 | 6, Seat::Critic) => {
-            let seen = world.seen(unit);
+        (5 | 6, Seat::Reviewer) => {
+            let seen = world.seen(state);
             Act::Send(Command::Converged {
                 by,
                 summary: words(rng),
@@ -102,17 +102,17 @@ fn in_turn(unit: &Unit, turn: &Turn, world: &World, rng: &mut Rng) -> Act {
                 key: key(rng),
             })
         }
-        (5..=11, Seat::Producer) => Act::Edit,
-        (7..=11, Seat::Critic) => Act::Send(pass(unit, by, Some(findings(rng)), rng)),
-        (_, Seat::Critic) => Act::Send(pass(unit, by, Some(Vec::new()), rng)),
-        (_, Seat::Producer | Seat::Judge) => Act::Send(pass(unit, by, None, rng)),
+        (5..=11, Seat::Implementer) => Act::Edit,
+        (7..=11, Seat::Reviewer) => Act::Send(pass(state, by, Some(findings(rng)), rng)),
+        (_, Seat::Reviewer) => Act::Send(pass(state, by, Some(Vec::new()), rng)),
+        (_, Seat::Implementer | Seat::Judge) => Act::Send(pass(state, by, None, rng)),
     }
 }
 
-fn pass(unit: &Unit, by: AgentId, findings: Option<Vec<Finding>>, rng: &mut Rng) -> Command {
-    let branch = HeadSeen::Branch(unit.rules.bubble_branch.clone());
+fn pass(state: &BubbleState, by: AgentId, findings: Option<Vec<Finding>>, rng: &mut Rng) -> Command {
+    let branch = HeadSeen::Branch(state.rules.bubble_branch.clone());
     let head = if rng.once_in(30) { HeadSeen::Detached } else { branch };
-    let answers = answers(unit, &by, findings.is_some(), rng);
+    let answers = answers(state, &by, findings.is_some(), rng);
     let plain = PassCommand::new(by, words(rng), head);
     let explanation = rng.once_in(2).then(|| explanation(rng));
     Command::Pass(PassCommand { findings, answers, explanation, key: key(rng), ..plain })
@@ -123,9 +123,9 @@ fn explanation(rng: &mut Rng) -> Explanation {
 }
 
 /// What an agent says to some of the open rows.
-fn answers(unit: &Unit, by: &AgentId, reviews: bool, rng: &mut Rng) -> Answers {
+fn answers(state: &BubbleState, by: &AgentId, reviews: bool, rng: &mut Rng) -> Answers {
     let mut answers = Answers::default();
-    for row in unit.ledger.open() {
+    for row in state.ledger.open() {
         match (reviews, rng.below(4)) {
             (false, 0 | 1) => answers.fixed.push(row.id),
             (false, 2) => answers.disputed.push(Dispute { finding: row.id, reason: words(rng) }),
@@ -155,10 +155,10 @@ fn ask(by: AgentId, rng: &mut Rng) -> Command {
     Command::AskHuman { by, question: words(rng), refs: Vec::new(), key: key(rng) }
 }
 
-fn answer(unit: &Unit, rng: &mut Rng) -> Act {
-    let Some(open) = unit.gate.questions.get(rng.below(unit.gate.questions.len())) else { return Act::Wait(1) };
+fn answer(state: &BubbleState, rng: &mut Rng) -> Act {
+    let Some(open) = state.gate.questions.get(rng.below(state.gate.questions.len())) else { return Act::Wait(1) };
     match rng.below(10) {
-        0 => Act::Send(ask(unit.rounds.seats.producer.clone(), rng)),
+        0 => Act::Send(ask(state.rounds.seats.implementer.clone(), rng)),
         1 => Act::Send(Command::Pause { reason: String::new() }),
         2 | 3 => Act::Send(Command::Resume),
         _ => Act::Send(reply(open, rng)),
@@ -177,14 +177,15 @@ fn reply(open: &OpenQuestion, rng: &mut Rng) -> Command {
     }
 }
 
-fn at_the_gate(unit: &Unit, world: &World, rng: &mut Rng) -> Act {
+fn at_the_gate(state: &BubbleState, world: &World, rng: &mut Rng) -> Act {
     match rng.below(12) {
         0 | 1 => Act::Send(rework(rng)),
         2 => Act::Send(Command::Update),
         3 => Act::Edit,
         _ => {
-            let package_sha256 = unit.phase.request().map(|request| request.package_sha256.clone()).unwrap_or_default();
-            Act::Send(Command::Approve { package_sha256, seen: world.seen(unit), key: fresh_key(rng) })
+            let package_sha256 =
+                state.phase.request().map(|request| request.package_sha256.clone()).unwrap_or_default();
+            Act::Send(Command::Approve { package_sha256, seen: world.seen(state), key: fresh_key(rng) })
         }
     }
 }

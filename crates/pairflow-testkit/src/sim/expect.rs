@@ -1,6 +1,6 @@
 //! What a command must lead to in a known state, said without the engine.
 
-use pairflow_core::bubble::{Command, Unit, earlier};
+use pairflow_core::bubble::{BubbleState, Command, earlier};
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event};
 use pairflow_core::respond::handle;
@@ -20,11 +20,11 @@ pub(super) enum Expect {
 }
 
 /// Says what `command` must lead to.
-pub(super) fn expect(unit: &Unit, command: &Command, now: Moment) -> Expect {
-    if let Some(id) = earlier(unit, command) {
+pub(super) fn expect(state: &BubbleState, command: &Command, now: Moment) -> Expect {
+    if let Some(id) = earlier(state, command) {
         return Expect::Repeated(id);
     }
-    match handle(unit, command, now) {
+    match handle(state, command, now) {
         Ok(decided) if decided.events.is_empty() => Expect::Nothing,
         Ok(decided) => Expect::Facts(decided.events),
         Err(_) => Expect::Refused,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pairflow_core::bubble::{Command, Unit, create, evolve, owed};
+use pairflow_core::bubble::{BubbleState, Command, create, evolve, owed};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Envelope, Lifecycle};
@@ -26,7 +26,7 @@ const ENOUGH: u32 = 60;
 /// Lives one life of at most `steps` commands; says what promise was broken, if one was.
 pub fn live(seed: u64, steps: u32) -> Result<Tally, String> {
     let mut life = Life::begin(seed)?;
-    while life.steps < steps && !life.witness.unit.phase.is_final() {
+    while life.steps < steps && !life.witness.state.phase.is_final() {
         life.step().map_err(|why| life.told(&why))?;
     }
     life.end().map_err(|why| life.told(&why))?;
@@ -98,7 +98,7 @@ impl Life {
     }
 
     fn step(&mut self) -> Result<(), String> {
-        let act = next(&self.witness.unit, &self.world, &mut self.rng);
+        let act = next(&self.witness.state, &self.world, &mut self.rng);
         match act {
             Act::Send(command) => self.insist(&command)?,
             Act::Edit => self.world.edit(&mut self.rng),
@@ -131,10 +131,10 @@ impl Life {
     fn settle(&mut self) -> Result<(), String> {
         let mut quiet = 0;
         loop {
-            let unit = self.stand()?;
-            let payable = owed(&unit).into_iter().find(|effect| !effect.lasts());
-            let Some(effect) = payable else { return stuck(&unit).map_or(Ok(()), Err) };
-            let command = self.world.perform(&unit, &effect, &mut self.rng);
+            let state = self.stand()?;
+            let payable = owed(&state).into_iter().find(|effect| !effect.lasts());
+            let Some(effect) = payable else { return stuck(&state).map_or(Ok(()), Err) };
+            let command = self.world.perform(&state, &effect, &mut self.rng);
             quiet += u32::from(self.send(&command)?);
             if quiet > ENOUGH {
                 return Err(format!("still owed after {ENOUGH} effects: {effect:?}"));
@@ -143,21 +143,21 @@ impl Life {
     }
 
     /// Returns the state that effects are performed on: it is durable, so what follows from it is never forgotten.
-    fn stand(&mut self) -> Result<Unit, String> {
+    fn stand(&mut self) -> Result<BubbleState, String> {
         let bubble = self.machine.bubble(Arc::new(self.machine.disk.clone()));
         let loaded = bubble.and_then(|bubble| bubble.durable()).map_err(|error| error.to_string())?;
         let bytes = self.transcript().ok_or("the transcript is gone")?;
         self.witness.look(&bytes)?;
         self.witness.make_firm();
         self.agrees(&loaded)?;
-        Ok(loaded.unit)
+        Ok(loaded.state)
     }
 
     /// Sends a command through a process of its own and checks everything; returns whether there was an answer.
     fn send(&mut self, command: &Command) -> Result<bool, String> {
-        let unit = self.witness.unit.clone();
+        let state = self.witness.state.clone();
         let world = &self.world;
-        let fate = Machine::fate(&mut self.rng, |rng| match next(&unit, world, rng) {
+        let fate = Machine::fate(&mut self.rng, |rng| match next(&state, world, rng) {
             Act::Send(other) => other,
             _ => command.clone(),
         });
@@ -165,7 +165,7 @@ impl Life {
         self.steps += 1;
         self.tally.count(command_of(command));
         let (ended, rival) = self.machine.run(command, &fate);
-        let sent = Sent { unit: &unit, command, rivals: rivals_of(&fate), loose: self.loose() };
+        let sent = Sent { state: &state, command, rivals: rivals_of(&fate), loose: self.loose() };
         match (&ended, &fate) {
             (Ended::Died, Fate::PowerLost(_)) => self.after_power_loss(&sent)?,
             (Ended::Died, _) => self.after_death(&sent)?,
@@ -212,7 +212,7 @@ impl Life {
             return Ok(());
         }
         self.tally.count("crashes after which the command had counted");
-        let expected = expect(sent.unit, sent.command, self.machine.clock.now());
+        let expected = expect(sent.state, sent.command, self.machine.clock.now());
         if expected.is_met_by(rest, sent.command) { Ok(()) } else { Err(format!("{rest:?} instead of {expected:?}")) }
     }
 
@@ -224,11 +224,11 @@ impl Life {
         failing: bool,
     ) -> Result<(), String> {
         let found = self.found(sent)?;
-        let (unit, rest) = self.without_rival(sent, rival, found)?;
+        let (state, rest) = self.without_rival(sent, rival, found)?;
         let now = self.machine.clock.now();
-        let expected = expect(&unit, sent.command, now);
+        let expected = expect(&state, sent.command, now);
         // Where nothing is recorded, the answer may also be that of the moment before a rival came.
-        let before = if rival.is_some() { expect(sent.unit, sent.command, now) } else { expected.clone() };
+        let before = if rival.is_some() { expect(sent.state, sent.command, now) } else { expected.clone() };
         match answer {
             Ok(applied) if applied.id.is_none() && rest.is_empty() && matches!(before, Expect::Nothing) => Ok(()),
             Ok(applied) => self.acknowledged(sent, applied, &expected, &rest),
@@ -283,9 +283,9 @@ impl Life {
         sent: &Sent<'_>,
         rival: Option<&Result<Applied, EngineError>>,
         found: Vec<Envelope>,
-    ) -> Result<(Unit, Vec<Envelope>), String> {
-        let (Some(answer), Some(command)) = (rival, sent.rivals) else { return Ok((sent.unit.clone(), found)) };
-        let expected = expect(sent.unit, command, self.machine.clock.now());
+    ) -> Result<(BubbleState, Vec<Envelope>), String> {
+        let (Some(answer), Some(command)) = (rival, sent.rivals) else { return Ok((sent.state.clone(), found)) };
+        let expected = expect(sent.state, command, self.machine.clock.now());
         let count = match (answer, &expected) {
             (Ok(applied), Expect::Facts(facts)) if applied.id.is_some() => facts.len(),
             (Ok(_), Expect::Repeated(_) | Expect::Nothing) => 0,
@@ -300,7 +300,7 @@ impl Life {
         if count > 0 && !expected.is_met_by(own, command) {
             return Err(format!("the rival left {own:?} instead of {expected:?}"));
         }
-        let met = own.iter().fold(sent.unit.clone(), evolve);
+        let met = own.iter().fold(sent.state.clone(), evolve);
         Ok((met, found[count..].to_vec()))
     }
 
@@ -327,12 +327,12 @@ impl Life {
 
     /// Checks what must hold in every state.
     fn sound(&self) -> Result<(), String> {
-        let rules = broken(&self.witness.unit, &self.witness.log);
+        let rules = broken(&self.witness.state, &self.witness.log);
         if rules.is_empty() { Ok(()) } else { Err(rules.join("; ")) }
     }
 
     fn agrees(&self, loaded: &Loaded) -> Result<(), String> {
-        let same = loaded.head.seq == self.witness.log.len() as u64 && loaded.unit == self.witness.unit;
+        let same = loaded.head.seq == self.witness.log.len() as u64 && loaded.state == self.witness.state;
         if same { Ok(()) } else { Err(format!("the store tells another state than the log, from {:?}", loaded.from)) }
     }
 
@@ -342,10 +342,10 @@ impl Life {
         drop(log.lock(std::time::Duration::ZERO).map_err(|error| error.to_string())?);
         self.look_again()?;
         let verified = log.verify().map_err(|error| error.to_string())?;
-        if verified.unit != self.witness.unit || verified.envelopes != self.witness.log.len() as u64 {
+        if verified.state != self.witness.state || verified.envelopes != self.witness.log.len() as u64 {
             return Err("the verified log tells another state".to_owned());
         }
-        self.tally.count(ended_in(&self.witness.unit));
+        self.tally.count(ended_in(&self.witness.state));
         Ok(())
     }
 
@@ -385,14 +385,14 @@ impl Life {
     }
 
     fn told(&self, why: &str) -> String {
-        format!("step {}, {}, in {}: {why}", self.steps, self.last, self.witness.unit.phase.name())
+        format!("step {}, {}, in {}: {why}", self.steps, self.last, self.witness.state.phase.name())
     }
 }
 
 /// A command as it was sent.
 struct Sent<'a> {
     /// The state that it was sent to.
-    unit: &'a Unit,
+    state: &'a BubbleState,
     command: &'a Command,
     /// What a rival sends meanwhile.
     rivals: Option<&'a Command>,
@@ -418,8 +418,8 @@ fn command_of(command: &Command) -> &'static str {
     if command.is_result() { "effects reported" } else { "commands sent" }
 }
 
-fn ended_in(unit: &Unit) -> &'static str {
-    match unit.phase.name().as_str() {
+fn ended_in(state: &BubbleState) -> &'static str {
+    match state.phase.name().as_str() {
         "DONE" => "lives ended DONE",
         "CANCELLED" => "lives ended CANCELLED",
         "FAILED" => "lives ended FAILED",

@@ -5,16 +5,16 @@
 
 use std::collections::HashSet;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::scan::{End, Head, Scan};
 use pairflow_core::log::{Envelope, Key, Machine, Payload};
 
 /// One log as it was seen from outside.
 #[derive(Debug, Clone)]
-pub struct Witness<M: Machine = Unit> {
+pub struct Witness<M: Machine = BubbleState> {
     /// The state that the seen lines tell.
-    pub unit: M,
+    pub state: M,
     /// Every envelope seen.
     pub log: Vec<Envelope<M::Body>>,
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ impl<M: Machine> Witness<M> {
     /// Knows nothing yet.
     pub fn new(id: BubbleId) -> Self {
         Self {
-            unit: M::new(id),
+            state: M::new(id),
             log: Vec::new(),
             bytes: Vec::new(),
             head: Head::default(),
@@ -57,7 +57,7 @@ impl<M: Machine> Witness<M> {
             return Err(format!("the transcript lost bytes: {} were there, {} are", self.bytes.len(), bytes.len()));
         }
         let before = self.log.len();
-        let id = self.unit.id().clone();
+        let id = self.state.id().clone();
         let scan = Scan::resume(&id, self.head, self.firm.0.offset);
         let fresh = bytes.get(self.bytes.len()..).unwrap_or_default();
         let mut found = Vec::new();
@@ -84,8 +84,8 @@ impl<M: Machine> Witness<M> {
         self.head = head;
         self.bytes.truncate(head.offset as usize);
         self.log.truncate(count);
-        self.unit = M::new(self.unit.id().clone());
-        self.log.iter().for_each(|envelope| self.unit.advance(envelope));
+        self.state = M::new(self.state.id().clone());
+        self.log.iter().for_each(|envelope| self.state.advance(envelope));
         self.keys = self.log.iter().filter_map(|envelope| envelope.event.key.clone()).collect();
     }
 
@@ -114,7 +114,7 @@ impl<M: Machine> Witness<M> {
         {
             return Err(format!("record {number} repeats the key {}", key.0));
         }
-        self.unit.advance(&envelope);
+        self.state.advance(&envelope);
         self.log.push(envelope);
         Ok(())
     }

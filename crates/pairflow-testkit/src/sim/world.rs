@@ -3,7 +3,7 @@
 //! What an effect does to this world stays done when the process dies before it could tell; doing it again must then
 //! come to the same, as it does with git.
 
-use pairflow_core::bubble::{Command, Effect, Seen, Stage, Unit, found_author};
+use pairflow_core::bubble::{BubbleState, Command, Effect, Seen, Stage, found_author};
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Workspace};
@@ -37,39 +37,39 @@ impl World {
     }
 
     /// Returns what a look at the worktree shows.
-    pub(super) fn seen(&self, unit: &Unit) -> Seen {
+    pub(super) fn seen(&self, state: &BubbleState) -> Seen {
         let tree = tree(self.worktree);
-        let differs = unit.tree() != Some(&tree);
+        let differs = state.tree() != Some(&tree);
         Seen { differing: differs.then(|| "src/lib.rs".to_owned()).into_iter().collect(), tree }
     }
 
     /// Performs an effect and returns the command that reports it.
-    pub(super) fn perform(&mut self, unit: &Unit, effect: &Effect, rng: &mut Rng) -> Command {
+    pub(super) fn perform(&mut self, state: &BubbleState, effect: &Effect, rng: &mut Rng) -> Command {
         match effect {
             Effect::PrepareWorkspace if rng.once_in(20) => Command::StartFailed { reason: "no space left".to_owned() },
             Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: self.workspace() },
             Effect::TakeSnapshot { author, .. } => {
-                Command::SnapshotTaken { snapshot: self.snapshot(author.clone(), unit) }
+                Command::SnapshotTaken { snapshot: self.snapshot(author.clone(), state) }
             }
             Effect::RunCheck { check, place } => {
                 let outcome = outcome(rng);
-                let receipt = receipt(&check.name, &check.command, unit, outcome);
+                let receipt = receipt(&check.name, &check.command, state, outcome);
                 Command::Checked { receipt: Receipt { place: *place, ..receipt } }
             }
             Effect::RunReproducer { finding, command } => {
                 let outcome = outcome(rng);
-                let receipt = receipt(&finding.to_string(), command, unit, outcome);
+                let receipt = receipt(&finding.to_string(), command, state, outcome);
                 Command::Reproduced { finding: *finding, receipt }
             }
-            Effect::OpenTurn { turn } if unit.tree() == Some(&tree(self.worktree)) => {
+            Effect::OpenTurn { turn } if state.tree() == Some(&tree(self.worktree)) => {
                 Command::TurnReady { turn: *turn, slices: 0 }
             }
             Effect::OpenTurn { .. } => {
-                Command::SnapshotTaken { snapshot: self.snapshot(found_author(unit, &tree(self.worktree)), unit) }
+                Command::SnapshotTaken { snapshot: self.snapshot(found_author(state, &tree(self.worktree)), state) }
             }
-            Effect::Update => self.update(unit, rng),
+            Effect::Update => self.update(state, rng),
             Effect::Commit(_) if rng.once_in(10) => Command::CommitFailed { reason: "a hook said no".to_owned() },
-            Effect::Commit(_) => self.commit(unit),
+            Effect::Commit(_) => self.commit(state),
             Effect::RecordDone | Effect::RunAgent { .. } | Effect::Deliver { .. } => Command::RecordDone,
         }
     }
@@ -91,7 +91,7 @@ impl World {
         }
     }
 
-    fn snapshot(&self, author: Option<Party>, unit: &Unit) -> Snapshot {
+    fn snapshot(&self, author: Option<Party>, state: &BubbleState) -> Snapshot {
         let now = tree(self.worktree);
         let changed = |from: Option<&TreeId>| {
             let file = FileChange { path: "src/lib.rs".to_owned(), status: 'M', added: Some(3), removed: Some(1) };
@@ -99,9 +99,9 @@ impl World {
         };
         Snapshot {
             commit: CommitId(format!("c{}", now.0)),
-            r#ref: format!("refs/pairflow/sim/{}", unit.evidence.snapshots + 1),
+            r#ref: format!("refs/pairflow/sim/{}", state.evidence.snapshots + 1),
             changed: changed(Some(&tree(self.cut_from))),
-            since_last: changed(unit.tree()),
+            since_last: changed(state.tree()),
             out_of_scope: Vec::new(),
             agent_head: None,
             ignore_changes: Vec::new(),
@@ -113,9 +113,9 @@ impl World {
     }
 
     /// Merges the base branch; what was not handed over yet is recorded before it.
-    fn update(&mut self, unit: &Unit, rng: &mut Rng) -> Command {
+    fn update(&mut self, state: &BubbleState, rng: &mut Rng) -> Command {
         let base = commit(self.base);
-        let moved = unit.evidence.workspace.as_ref().is_some_and(|workspace| workspace.base != base);
+        let moved = state.evidence.workspace.as_ref().is_some_and(|workspace| workspace.base != base);
         if !moved || rng.once_in(5) {
             return Command::UpdateFailed {
                 reason: "the base has not moved, or it does not fit".to_owned(),
@@ -123,26 +123,26 @@ impl World {
             };
         }
         let mut snapshots = Vec::new();
-        if unit.tree() != Some(&tree(self.worktree)) {
-            let author = match unit.phase.turn() {
+        if state.tree() != Some(&tree(self.worktree)) {
+            let author = match state.phase.turn() {
                 Some(turn) if turn.stage == Stage::Open => turn.author(),
                 _ => Some(Party::Human),
             };
-            snapshots.push(self.snapshot(author, unit));
+            snapshots.push(self.snapshot(author, state));
         }
         // A merge whose process died before it could tell is found done.
         if self.cut_from != self.base {
             self.worktree = self.worktree.wrapping_mul(1_000_003) ^ self.base;
             self.cut_from = self.base;
         }
-        snapshots.push(self.snapshot(Some(Party::Human), unit));
+        snapshots.push(self.snapshot(Some(Party::Human), state));
         // Every second base leaves the files of the work alone.
         let same_patch = self.base.is_multiple_of(2);
         Command::UpdateMade { base, base_tree: tree(self.base), snapshots, same_patch }
     }
 
-    fn commit(&self, unit: &Unit) -> Command {
-        let tree = unit.tree().cloned().unwrap_or_else(|| tree(self.worktree));
+    fn commit(&self, state: &BubbleState) -> Command {
+        let tree = state.tree().cloned().unwrap_or_else(|| tree(self.worktree));
         Command::CommitMade { commit: CommitId(format!("commit-of-{tree}")), old_tip: None }
     }
 }
@@ -156,11 +156,11 @@ fn outcome(rng: &mut Rng) -> Outcome {
     }
 }
 
-fn receipt(check: &str, command: &str, unit: &Unit, outcome: Outcome) -> Receipt {
+fn receipt(check: &str, command: &str, state: &BubbleState, outcome: Outcome) -> Receipt {
     Receipt {
         check: check.to_owned(),
         command: command.to_owned(),
-        tree: unit.tree().cloned().unwrap_or_else(|| tree(0)),
+        tree: state.tree().cloned().unwrap_or_else(|| tree(0)),
         outcome,
         duration_ms: 10,
         output: None,

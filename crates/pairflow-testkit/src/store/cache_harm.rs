@@ -22,7 +22,7 @@ pub fn harm_caches<M: Sample>(seed: u64, cases: u64) {
         let expected = &history.envelopes[steps];
         let log = log_on::<M>(disk.clone());
         let loaded = log.refresh().unwrap();
-        assert_eq!(loaded.unit, states[steps], "seed {seed}, case {case}");
+        assert_eq!(loaded.state, states[steps], "seed {seed}, case {case}");
         assert_eq!(loaded.head.seq, expected.len() as u64, "seed {seed}, case {case}");
         if case % 20 == 0 {
             assert_eq!(agree(&log).unwrap(), *expected);

@@ -66,7 +66,7 @@ impl<M: Sample> Life<M> {
         assert!(whole, "the log is neither as before the command nor as after it");
         // A process that holds the lock syncs what it sees there, also lines of another writer.
         let locked = log.lock(NOW).unwrap();
-        assert_eq!(locked.loaded().unit, fold::<M>(&left));
+        assert_eq!(locked.loaded().state, fold::<M>(&left));
         self.acked = left;
     }
 }
@@ -84,5 +84,5 @@ fn run<M: Sample>(seed: u64, (disk, acked): &(SimDisk, Vec<Envelope<M::Body>>)) 
     let log = log_on::<M>(life.disk.clone());
     life.acked.extend(log.lock(NOW).unwrap().append(&[M::event("and now?")], moment(99)).unwrap());
     let verified = log.verify().unwrap();
-    assert_eq!((verified.envelopes, &verified.unit), (life.acked.len() as u64, &log.load().unwrap().unit));
+    assert_eq!((verified.envelopes, &verified.state), (life.acked.len() as u64, &log.load().unwrap().state));
 }

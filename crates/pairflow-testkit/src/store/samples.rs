@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Machine, Question, QuestionKind, Reply, Warning};
 use pairflow_core::time::{Moment, Timestamp};
@@ -28,7 +28,7 @@ pub trait Sample: Machine<Body: Send + Sync> + Send + Sync {
     fn adoption(repo: &str) -> Event<Self::Body>;
 }
 
-impl Sample for Unit {
+impl Sample for BubbleState {
     fn event(text: &str) -> Event {
         question(text)
     }
@@ -125,7 +125,7 @@ pub fn agree<M: Machine>(log: &Log<M>) -> Result<Vec<Envelope<M::Body>>, StoreEr
     let loaded = log.load()?;
     let envelopes = log.envelopes()?;
     assert_eq!(loaded.head.seq, envelopes.len() as u64);
-    assert_eq!(loaded.unit, fold(&envelopes));
+    assert_eq!(loaded.state, fold(&envelopes));
     Ok(envelopes)
 }
 
@@ -137,5 +137,5 @@ pub fn goes_on<M: Sample>(log: &Log<M>, before: &[Envelope<M::Body>]) {
     let all = [before, &added].concat();
     assert_eq!(agree(log).unwrap(), all);
     let verified = log.verify().unwrap();
-    assert_eq!((verified.envelopes, verified.unit), (all.len() as u64, fold(&all)));
+    assert_eq!((verified.envelopes, verified.state), (all.len() as u64, fold(&all)));
 }

@@ -19,7 +19,7 @@ fn a_fixture_has_exactly_as_many_envelopes_as_wanted_and_an_open_turn() {
         let fixture = fixture(&dir.path().join(envelopes.to_string()), envelopes).unwrap();
         let loaded = fixture.bubble.load().unwrap();
         assert_eq!((loaded.head.seq, loaded.from), (envelopes, Source::Cache));
-        assert!(matches!(&loaded.unit.phase, Phase::Running(turn) if turn.is_open() && turn.agent == fixture.agent));
+        assert!(matches!(&loaded.state.phase, Phase::Running(turn) if turn.is_open() && turn.agent == fixture.agent));
         assert!(fixture.env.iter().any(|(name, _)| name == "PAIRFLOW_TOKEN"));
     }
 }
@@ -30,7 +30,7 @@ fn a_fixture_with_rounds_is_verified_whole_and_its_state_stays_small() {
     let fixture = fixture(&dir.path().join("long"), 1500).unwrap();
     let report = verify(&fixture.bubble).unwrap();
     assert!(report.holds, "{:?}", report.rows);
-    assert_eq!((report.envelopes, fixture.unit.rounds.round), (1500, 17));
+    assert_eq!((report.envelopes, fixture.state.rounds.round), (1500, 17));
     let kinds: Vec<Kind> =
         fixture.bubble.log().envelopes().unwrap().iter().map(|envelope| envelope.event.body.kind()).collect();
     for kind in [Kind::Pass, Kind::HumanQuestion, Kind::HumanReply, Kind::Evidence, Kind::ProtocolWarning] {

@@ -37,7 +37,7 @@ fn the_same_seed_gives_the_same_run() {
 }
 
 #[test]
-fn work_without_defects_and_critics_without_fancies_converge_after_two_looks() {
+fn work_without_defects_and_reviewers_without_fancies_converge_after_two_looks() {
     for seed in 0..5 {
         let ran = ours(&perfect(), seed);
         assert_eq!((ran.looks, ran.turns, ran.questions, ran.left), (2, 3, 0, 0));
@@ -67,7 +67,7 @@ fn lazy_reviewers_leave_the_defects_that_no_check_shows() {
 }
 
 #[test]
-fn critics_that_never_agree_end_with_a_person() {
+fn reviewers_that_never_agree_end_with_a_person() {
     let quarrel = Params::default().with("noise", 2.0).with("noise_grave", 1.0).with("lazy", 0.0);
     let asked = (0..8).filter(|seed| ours(&quarrel, *seed).questions > 0).count();
     assert!(asked >= 4, "{asked}");

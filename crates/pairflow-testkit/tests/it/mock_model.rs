@@ -129,7 +129,7 @@ fn a_function_of_the_request_plays_both_agents_of_a_bubble() {
     let mock = Mock::start(Scripts::new().by(|seen| {
         let notice = seen.last_with("Your brief: ")?;
         let (_, brief) = notice.text.split_once("Your brief: ")?;
-        let who = if seen.kind == Kind::Claude { "critic" } else { "producer" };
+        let who = if seen.kind == Kind::Claude { "reviewer" } else { "implementer" };
         match notice.turns {
             0 => Some(Reply::shell(format!("cat {brief}"))),
             _ => Some(Reply::text(format!("{who} {} read {:?}", seen.session, notice.results[0].text))),
@@ -141,7 +141,7 @@ fn a_function_of_the_request_plays_both_agents_of_a_bubble() {
     assert!(call[2]["item"]["arguments"].as_str().unwrap().contains("cat /b/1.md"));
     messages.extend(claude_turn("c1", "# Brief\n"));
     let said = client.claude("s1", json!(messages)).events();
-    assert_eq!(said[2]["delta"]["text"], r##"critic s1 read "# Brief\n""##);
+    assert_eq!(said[2]["delta"]["text"], r##"reviewer s1 read "# Brief\n""##);
 }
 
 #[test]

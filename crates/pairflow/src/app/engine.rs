@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::view::ForeignNotice;
 use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
@@ -107,7 +107,12 @@ impl App {
     }
 
     /// Returns the bubble that a command is about; where none is named, the one whose state `fits` the command.
-    pub fn bubble_that(&self, fits: fn(&Unit) -> bool, arg: &BubbleArg, verb: &str) -> Result<Bubble, CommandError> {
+    pub fn bubble_that(
+        &self,
+        fits: fn(&BubbleState) -> bool,
+        arg: &BubbleArg,
+        verb: &str,
+    ) -> Result<Bubble, CommandError> {
         let place = self.place(arg.repo.as_deref())?;
         if arg.typed().is_some() || place.bubble.is_some() {
             return self.bubble(arg, verb);
@@ -119,8 +124,8 @@ impl App {
             listed = active(listed);
         }
         if fitting.is_empty() && listed.len() > 1 {
-            let state = |listed: &Listed| match &listed.unit {
-                Ok(unit) => format!("{} is {}", unit.id, unit.phase.name()),
+            let state = |listed: &Listed| match &listed.state {
+                Ok(state) => format!("{} is {}", state.id, state.phase.name()),
                 Err(_) => format!("{} cannot be read", listed.bubble.id),
             };
             let states: Vec<_> = listed.iter().take(8).map(state).collect();
@@ -180,7 +185,7 @@ fn owned(mut listed: Vec<Listed>) -> Vec<Listed> {
 
 /// Leaves out finished bubbles, unless there are no others. One that cannot be read may be active.
 fn active(mut listed: Vec<Listed>) -> Vec<Listed> {
-    let finished = |one: &Listed| one.unit.as_ref().is_ok_and(|unit| unit.phase.is_final());
+    let finished = |one: &Listed| one.state.as_ref().is_ok_and(|state| state.phase.is_final());
     if listed.iter().any(|one| !finished(one)) {
         listed.retain(|one| !finished(one));
     }

@@ -87,7 +87,7 @@ impl App {
             None => self.place(None).ok()?.repo.root,
         };
         let bubble = self.engine().ok()?.bubble(&repo, &id).ok()?;
-        bubble.prove(&bubble.load().ok()?.unit, &agent, &token).ok()?;
+        bubble.prove(&bubble.load().ok()?.state, &agent, &token).ok()?;
         Some((bubble, agent))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::config::{Layer, Layers, Set, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Rules};
@@ -38,7 +38,7 @@ pub struct Order<'a> {
 
 impl App {
     /// Makes a bubble. Its check commands are those that are configured, else those that are detected and confirmed.
-    pub fn make(&self, out: &mut Out, order: Order<'_>) -> Result<(Bubble, Unit), CommandError> {
+    pub fn make(&self, out: &mut Out, order: Order<'_>) -> Result<(Bubble, BubbleState), CommandError> {
         let engine = self.engine()?;
         let mut place = self.place(order.setup.repo.as_deref())?;
         // Beyond what can be seen from its files: it has a commit to cut a branch from.
@@ -82,11 +82,11 @@ impl App {
         let prd_approved = self.approved_prd(out, &place.repo, &resolved.rules, order.setup)?;
         let new =
             NewBubble { id, repo: &place.repo, task: order.task, resolved, confirmed, identity: None, prd_approved };
-        let (bubble, unit) = engine.create(new)?;
-        if unit.about.identity.as_ref().is_none_or(|identity| identity.author.is_none()) {
+        let (bubble, state) = engine.create(new)?;
+        if state.about.identity.as_ref().is_none_or(|identity| identity.author.is_none()) {
             out.warn(format_args!("{}", GitError::NoIdentity));
         }
-        Ok((bubble, unit))
+        Ok((bubble, state))
     }
 
     /// Insists that the document which the work follows is approved: a bubble's result is; of a file the person says so,

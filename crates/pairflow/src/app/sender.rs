@@ -72,13 +72,13 @@ impl App {
     fn prove(&self, caller: &AgentCaller) -> Result<Proven, CommandError> {
         let Some(token) = &caller.token else { return Err(not_an_agent()) };
         let (bubble, agent) = self.seat_of(caller)?;
-        let unit = bubble.load()?.unit;
-        bubble.prove(&unit, &agent, &Token::shown(token.clone()))?;
-        if let Some(denial) = bubble.misplaced(&unit, self.cwd()?) {
+        let state = bubble.load()?.state;
+        bubble.prove(&state, &agent, &Token::shown(token.clone()))?;
+        if let Some(denial) = bubble.misplaced(&state, self.cwd()?) {
             return Err(denial.into());
         }
         let line = Client::new(&bubble.engine).call();
-        Ok(Proven { bubble, agent, driver: unit.rules.driver, line })
+        Ok(Proven { bubble, agent, driver: state.rules.driver, line })
     }
 
     /// The seat that the environment of an agent names.

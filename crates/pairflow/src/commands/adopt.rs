@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{StateName, Unit};
+use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::findings::Shown as Shows;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{DriverKind, Permissions, Rules};
@@ -99,7 +99,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     for (bubble, shown) in foreign {
         match bubble.adopt(&shown) {
             Ok(adopted) => {
-                let goes_on = adopted.moved_from.is_some() && !adopted.unit.phase.is_final();
+                let goes_on = adopted.moved_from.is_some() && !adopted.state.phase.is_final();
                 adoption.take(&bubble.id, adopted, args.json, out)?;
                 if goes_on && let Err(error) = app.hands().wake_at_home(&bubble) {
                     out.warn(format_args!("{}", CommandError::from(error).message));
@@ -123,11 +123,11 @@ impl Adoption {
     }
 
     fn take(&mut self, id: &BubbleId, adopted: Adopted, json: bool, out: &mut Out) -> Result<(), CommandError> {
-        let Adopted { unit, moved_from } = adopted;
+        let Adopted { state, moved_from } = adopted;
         if !json {
-            tell(id, &unit, moved_from.is_some(), out)?;
+            tell(id, &state, moved_from.is_some(), out)?;
         }
-        self.bubbles.push(Row { bubble_id: id.clone(), state: unit.phase.name(), paused: unit.paused, moved_from });
+        self.bubbles.push(Row { bubble_id: id.clone(), state: state.phase.name(), paused: state.paused, moved_from });
         Ok(())
     }
 
@@ -155,7 +155,7 @@ fn wanted(app: &App, args: &AdoptArgs) -> Result<Vec<Bubble>, CommandError> {
     let place = app.place(args.bubble.repo.as_deref())?;
     let mut foreign: Vec<_> = engine.list(&place.repo.root)?;
     // Of a log that cannot be read it may be unknown whose it is.
-    foreign.retain(|listed| listed.foreign.is_some() || (args.all && listed.unit.is_err()));
+    foreign.retain(|listed| listed.foreign.is_some() || (args.all && listed.state.is_err()));
     let foreign: Vec<_> = foreign.into_iter().map(|listed| listed.bubble).collect();
     match &foreign[..] {
         [] => Err(CommandError::refused("there is no foreign bubble in this repository.").next("pairflow list")),
@@ -186,30 +186,30 @@ fn show(bubble: &Bubble, shown: &Shown, out: &mut Out) {
 }
 
 fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
-    let (Shown { unit, why, .. }, here) = (shown, bubble.control.repo());
-    let mut lines = vec![format!("Bubble {} is {}: {}", unit.id, unit.phase.name(), title(&unit.about.task))];
+    let (Shown { state, why, .. }, here) = (shown, bubble.control.repo());
+    let mut lines = vec![format!("Bubble {} is {}: {}", state.id, state.phase.name(), title(&state.about.task))];
     if let Foreign::Moved { from } = why {
         let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(here));
         lines.push(format!("  It is yours. Its repository was {}; now it is {}", from.display(), here.display()));
-        if unit.evidence.workspace.is_some() {
+        if state.evidence.workspace.is_some() {
             lines.push(format!("  Its worktree is moved from {} to {}", old.display(), new.display()));
         }
         return lines;
     }
     lines.push(format!("  It is foreign: {why}"));
-    lines.extend(would_run(unit).iter().map(|line| format!("  {line}")));
+    lines.extend(would_run(state).iter().map(|line| format!("  {line}")));
     lines.push(format!("  Worktree: {}", bubble.worktree_for(here).display()));
-    if !unit.phase.is_final() {
+    if !state.phase.is_final() {
         let rest = "What was checked, reviewed, waived, asked or approved so far will not count";
-        let verb = if unit.evidence.workspace.is_some() { "resume" } else { "start" };
+        let verb = if state.evidence.workspace.is_some() { "resume" } else { "start" };
         lines.push(format!("  {rest}, and nothing runs until you {verb} it."));
     }
     lines
 }
 
 /// Lists the commands of a bubble's configuration, each as it would be run.
-fn would_run(unit: &Unit) -> Vec<String> {
-    let rules = &unit.rules;
+fn would_run(state: &BubbleState) -> Vec<String> {
+    let rules = &state.rules;
     let mut lines = unusual_policy(rules);
     lines.extend(rules.setup.iter().map(|command| format!("Setup runs: {command}")));
     lines.extend(rules.checks.iter().map(|check| format!("Check {} runs: {}", check.name, check.command)));
@@ -230,7 +230,7 @@ fn would_run(unit: &Unit) -> Vec<String> {
     if rules.permissions == Permissions::All {
         lines.push("Agents may do everything without asking".to_owned());
     }
-    let reproducers = unit.ledger.rows.iter().filter_map(|row| row.reproducer.as_ref().map(|one| (row.id, one)));
+    let reproducers = state.ledger.rows.iter().filter_map(|row| row.reproducer.as_ref().map(|one| (row.id, one)));
     let reproducers = reproducers.filter(|(_, one)| one.stand != Shows::Dropped);
     lines.extend(reproducers.map(|(finding, one)| format!("Reproducer of {finding} runs: {}", one.command)));
     lines.extend(rules.script.iter().map(|script| format!("Script of the agents: {script}")));
@@ -244,18 +244,18 @@ fn unusual_policy(rules: &Rules) -> Vec<String> {
     if *policy == usual { Vec::new() } else { vec![format!("Policy: {policy}, not the usual {usual}")] }
 }
 
-fn tell(id: &BubbleId, unit: &Unit, moved: bool, out: &mut Out) -> Result<(), CommandError> {
+fn tell(id: &BubbleId, state: &BubbleState, moved: bool, out: &mut Out) -> Result<(), CommandError> {
     if moved {
-        let worktree = if unit.evidence.workspace.is_some() { ", with its worktree" } else { "" };
+        let worktree = if state.evidence.workspace.is_some() { ", with its worktree" } else { "" };
         out.line(format_args!("Bubble {id} is on record here now{worktree}"))?;
         out.next(format_args!("pairflow status {id}"));
         return Ok(());
     }
-    let paused = if unit.paused { ", paused" } else { "" };
-    out.line(format_args!("Adopted bubble {id}, which is {}{paused}", unit.phase.name()))?;
-    if unit.paused {
+    let paused = if state.paused { ", paused" } else { "" };
+    out.line(format_args!("Adopted bubble {id}, which is {}{paused}", state.phase.name()))?;
+    if state.paused {
         out.next(format_args!("pairflow resume {id}"));
-    } else if unit.phase.name() == StateName::Created {
+    } else if state.phase.name() == StateName::Created {
         out.next(format_args!("pairflow start {id}"));
     }
     Ok(())
@@ -267,11 +267,12 @@ mod tests {
 
     #[test]
     fn a_policy_is_shown_if_it_is_not_the_usual_one() {
-        let mut unit = Unit::new("b1".parse().unwrap());
-        let about =
-            |unit: &Unit| would_run(unit).into_iter().filter(|line| line.starts_with("Policy")).collect::<Vec<_>>();
-        assert_eq!(about(&unit), [""; 0]);
-        unit.rules.policy = "single".to_owned();
-        assert_eq!(about(&unit), ["Policy: single, not the usual strict"]);
+        let mut state = BubbleState::new("b1".parse().unwrap());
+        let about = |state: &BubbleState| {
+            would_run(state).into_iter().filter(|line| line.starts_with("Policy")).collect::<Vec<_>>()
+        };
+        assert_eq!(about(&state), [""; 0]);
+        state.rules.policy = "single".to_owned();
+        assert_eq!(about(&state), ["Policy: single, not the usual strict"]);
     }
 }

@@ -47,9 +47,9 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::ready, &args.bubble, "approve")?;
-    let unit = bubble.load()?.unit;
-    commit::tell_identity(out, &bubble, &unit)?;
-    let shown = match &unit.phase {
+    let state = bubble.load()?.state;
+    commit::tell_identity(out, &bubble, &state)?;
+    let shown = match &state.phase {
         Phase::ReadyForApproval(request) => {
             app.insist(out, args.yes, &format!("Approve tree {} of {}?", request.tree.short(), bubble.id))?;
             Some(request.package_sha256.as_str())
@@ -60,9 +60,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let applied = bubble.approve(shown, args.key.map(Key)).map_err(|error| told(&bubble, error))?;
     app.hands().wake(&bubble)?;
     if args.json {
-        return status::print_json(app, out, &bubble, &applied.unit);
+        return status::print_json(app, out, &bubble, &applied.state);
     }
-    let tree = applied.unit.tree().map_or("", |tree| tree.short());
+    let tree = applied.state.tree().map_or("", |tree| tree.short());
     out.line(format_args!("Approved tree {tree} of bubble {}", bubble.id))?;
     out.next(format_args!("pairflow commit {}", bubble.id));
     Ok(())
@@ -73,9 +73,9 @@ pub(crate) fn told(bubble: &Bubble, error: EngineError) -> CommandError {
     let drifted =
         matches!(&error, EngineError::Refused { refusal, .. } if matches!(**refusal, Refusal::WorktreeDiffers { .. }));
     let error = CommandError::from(error);
-    let unit = bubble.load().map(|loaded| loaded.unit).ok().filter(|_| drifted);
+    let state = bubble.load().map(|loaded| loaded.state).ok().filter(|_| drifted);
     let Some((workspace, tree)) =
-        unit.as_ref().and_then(|unit| Some((unit.evidence.workspace.as_ref()?, unit.tree()?)))
+        state.as_ref().and_then(|state| Some((state.evidence.workspace.as_ref()?, state.tree()?)))
     else {
         return error;
     };

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, INSTALL_TMUX, fits};
@@ -45,17 +45,17 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = AttachArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::attachable, &args.bubble, "attach")?;
-    let unit = bubble.load()?.unit;
+    let state = bubble.load()?.state;
     if args.print {
-        let words = bubble.session(&unit)?;
+        let words = bubble.session(&state)?;
         let words: Vec<_> = words.iter().map(|word| crate::app::quoted(&word.to_string_lossy())).collect();
         return out.line(format_args!("{}", words.join(" ")));
     }
-    unit.has_panes().map_err(EngineError::from)?;
+    state.has_panes().map_err(EngineError::from)?;
     can_show(app).map_err(|error| error.or_next(format_args!("pairflow attach {} --print", bubble.id)))?;
     // A supervisor that is there anyway makes the session again if it was lost.
     app.hands().wake(&bubble)?;
-    attach(&bubble, &unit)
+    attach(&bubble, &state)
 }
 
 /// Insists that panes can be shown here and take what is typed.
@@ -68,8 +68,8 @@ pub(crate) fn can_show(app: &App) -> Result<(), CommandError> {
 }
 
 /// Becomes the program that shows the session.
-pub(crate) fn attach(bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
-    let words = bubble.attachable(unit, PATIENCE)?;
+pub(crate) fn attach(bubble: &Bubble, state: &BubbleState) -> Result<(), CommandError> {
+    let words = bubble.attachable(state, PATIENCE)?;
     let Some((program, rest)) = words.split_first() else { return Ok(()) };
     let failed = std::process::Command::new(program).args(rest).exec();
     Err(CommandError::world(format_args!("cannot run tmux: {failed}.")))

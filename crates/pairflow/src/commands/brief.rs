@@ -43,15 +43,15 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Err(Denial::other_bubble(own, other).into());
     }
     let bubble = app.bubble_that(fits::pausable, &args.bubble, "brief")?;
-    let unit = bubble.load()?.unit;
+    let state = bubble.load()?.state;
     let reader = caller.and_then(|caller| caller.agent);
-    let turn = unit.turn_to_read(reader.as_deref()).map_err(EngineError::from)?;
+    let turn = state.turn_to_read(reader.as_deref()).map_err(EngineError::from)?;
     let file = bubble.brief(&turn.agent);
     let text = pairflow_engine::regular::read_text(&file).map_err(|error| {
         CommandError::world(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
     })?;
     out.line(format_args!("{}", safe(text.trim_end())))?;
-    if reader.is_some() && unit.returned_to(&turn.agent).is_some() {
+    if reader.is_some() && state.returned_to(&turn.agent).is_some() {
         // The brief says why the work came back. Whether that can be recorded or not, it was read.
         let _ = app.sender(args.bubble.typed()).and_then(|sender| sender.say(AgentSays::BriefRead));
     }

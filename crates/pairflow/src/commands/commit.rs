@@ -1,7 +1,7 @@
 //! `pairflow commit`: one commit of exactly the approved tree.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{Approval, Command, Phase, Unit};
+use pairflow_core::bubble::{Approval, BubbleState, Command, Phase};
 use pairflow_core::ids::CommitId;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
@@ -63,35 +63,35 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble_that(fits::approved, &args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
     let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: None };
-    let unit = bubble.load()?.unit;
-    if let Some(notice) = bubble.identity_notice(&unit)? {
+    let state = bubble.load()?.state;
+    if let Some(notice) = bubble.identity_notice(&state)? {
         // How to take it over was said before the approval; after the commit it is too late for that.
         out.warn(format_args!("{}", notice.text));
     }
-    insist(app, out, args.yes, &unit, "")?;
+    insist(app, out, args.yes, &state, "")?;
     if args.json {
-        let (_, unit) = committed(app, out, &bubble, &command)?;
-        return status::print_json(app, out, &bubble, &unit);
+        let (_, state) = committed(app, out, &bubble, &command)?;
+        return status::print_json(app, out, &bubble, &state);
     }
     make(app, out, &bubble, &command)?;
-    out.next(format_args!("{}", status::merge_line(app, &bubble.load()?.unit)));
+    out.next(format_args!("{}", status::merge_line(app, &bubble.load()?.state)));
     Ok(())
 }
 
 /// Insists on a yes to the commit of what is approved; `more` says what else follows. A commit that was asked for already
 /// is only completed.
-pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, unit: &Unit, more: &str) -> Result<(), CommandError> {
-    let Phase::Approved(Approval { request, commit: None, .. }) = &unit.phase else { return Ok(()) };
-    let (tree, branch) = (request.tree.short(), &unit.rules.bubble_branch);
-    app.insist(out, yes, &format!("Commit the approved tree {tree} of {} on branch {branch}{more}?", unit.id))
+pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, state: &BubbleState, more: &str) -> Result<(), CommandError> {
+    let Phase::Approved(Approval { request, commit: None, .. }) = &state.phase else { return Ok(()) };
+    let (tree, branch) = (request.tree.short(), &state.rules.bubble_branch);
+    app.insist(out, yes, &format!("Commit the approved tree {tree} of {} on branch {branch}{more}?", state.id))
 }
 
 /// Has the commit made, and says so.
 pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(), CommandError> {
-    let (made, unit) = committed(app, out, bubble, command)?;
-    out.line(format_args!("Committed {made} of bubble {} on branch {}", bubble.id, unit.rules.bubble_branch))?;
+    let (made, state) = committed(app, out, bubble, command)?;
+    out.line(format_args!("Committed {made} of bubble {} on branch {}", bubble.id, state.rules.bubble_branch))?;
     // Whether there are any is no reason to fail after the commit is made.
-    let hooks = bubble.commit_hooks(&unit).unwrap_or_default();
+    let hooks = bubble.commit_hooks(&state).unwrap_or_default();
     if matches!(command, Command::Commit { hooks: false, .. }) && !hooks.is_empty() {
         out.note(format_args!(
             "The repository's own hooks were not run ({}), and this commit stays as it is; before the next one: \
@@ -108,22 +108,22 @@ pub(crate) fn committed(
     out: &mut Out,
     bubble: &Bubble,
     command: &Command,
-) -> Result<(CommitId, Unit), CommandError> {
+) -> Result<(CommitId, BubbleState), CommandError> {
     out.progress(format_args!("committing the approved tree of {} …", bubble.id));
     warn_of_hooks(out, bubble, command)?;
     let made = bubble.commit(command, &app.hands())?;
-    let unit = bubble.load()?.unit;
+    let state = bubble.load()?.state;
     // What cannot be compared any more has no later edits that could be reported.
-    let later = seen(bubble, &unit).map(|seen| seen.differing).unwrap_or_default();
+    let later = seen(bubble, &state).map(|seen| seen.differing).unwrap_or_default();
     if !later.is_empty() {
         out.warn(format_args!("edits after the approval stay in the worktree, uncommitted: {}", later.join(", ")));
     }
-    Ok((made.commit, unit))
+    Ok((made.commit, state))
 }
 
 /// Shows how the recorded commit identity differs from the repository's present one, and how to take that over.
-pub(crate) fn tell_identity(out: &mut Out, bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
-    if let Some(notice) = bubble.identity_notice(unit)? {
+pub(crate) fn tell_identity(out: &mut Out, bubble: &Bubble, state: &BubbleState) -> Result<(), CommandError> {
+    if let Some(notice) = bubble.identity_notice(state)? {
         out.warn(format_args!("{}", notice.text));
         if let Some(next) = notice.next {
             out.next(format_args!("{next}"));
@@ -137,7 +137,7 @@ fn warn_of_hooks(out: &mut Out, bubble: &Bubble, command: &Command) -> Result<()
     if !matches!(command, Command::Commit { hooks: true, .. }) {
         return Ok(());
     }
-    let changed = bubble.hooks_changed_by_work(&bubble.load()?.unit)?;
+    let changed = bubble.hooks_changed_by_work(&bubble.load()?.state)?;
     if !changed.is_empty() {
         out.warn(format_args!("the work changes commit hooks ({}); those of the base are run", changed.join(", ")));
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use pairflow_core::bubble::{Command, Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::config::{Edit, Explained, Layer, Origin, Set, Setting, changes, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Person;
@@ -136,9 +136,9 @@ fn set(app: &App, out: &mut Out, args: &SetArgs) -> Result<(), CommandError> {
     if args.settings.iter().any(|setting| setting.key == IDENTITY) {
         return set_identity(out, &bubble, args);
     }
-    let unit = bubble.load()?.unit;
-    let rules = bubble.subject(&unit).with(&args.settings).map_err(|errors| CommandError::from(&errors))?;
-    let changes = put_in_force(app, &bubble, &unit, &rules)?;
+    let state = bubble.load()?.state;
+    let rules = bubble.subject(&state).with(&args.settings).map_err(|errors| CommandError::from(&errors))?;
+    let changes = put_in_force(app, &bubble, &state, &rules)?;
     tell(out, &bubble, &changes, args.json)
 }
 
@@ -150,7 +150,7 @@ fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), Co
     if value != "current" {
         return Err(CommandError::usage(format_args!("{IDENTITY} can be set to `current` only, not to `{value}`.")));
     }
-    let before = bubble.load()?.unit.about.identity;
+    let before = bubble.load()?.state.about.identity;
     let identity = bubble.adopt_identity()?;
     if before.as_ref() == Some(&identity) {
         return tell(out, bubble, &[], args.json);
@@ -162,13 +162,13 @@ fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), Co
 
 fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "config apply")?;
-    let unit = bubble.load()?.unit;
-    let changes = match bubble.file_state(&unit)? {
+    let state = bubble.load()?.state;
+    let changes = match bubble.file_state(&state)? {
         FileState::Edited(edit) => {
-            show_edit(out, &bubble, &unit, &edit)?;
+            show_edit(out, &bubble, &state, &edit)?;
             let question = format!("Put these changes in force for bubble {}?", bubble.id);
             app.insist_unless(args.json, out, args.yes, &question)?;
-            put_in_force(app, &bubble, &unit, &edit.rules)?
+            put_in_force(app, &bubble, &state, &edit.rules)?
         }
         FileState::Same | FileState::Gone => Vec::new(),
         FileState::Unusable(LoadError::Invalid(errors)) => return Err((&errors).into()),
@@ -178,8 +178,8 @@ fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError>
 }
 
 /// Shows what an edited `bubble.toml` changes; refuses what cannot change before any question.
-pub(crate) fn show_edit(out: &mut Out, bubble: &Bubble, unit: &Unit, edit: &Edit) -> Result<(), CommandError> {
-    bubble.allow(unit, &Command::Configure { rules: Box::new(edit.rules.clone()) })?;
+pub(crate) fn show_edit(out: &mut Out, bubble: &Bubble, state: &BubbleState, edit: &Edit) -> Result<(), CommandError> {
+    bubble.allow(state, &Command::Configure { rules: Box::new(edit.rules.clone()) })?;
     out.note(format_args!("bubble.toml changes the configuration of bubble {}", bubble.id));
     for Change { key, old, new } in &edit.changes {
         out.note(format_args!("  {key}: {} -> {}", whole(old), whole(new)));
@@ -200,12 +200,12 @@ fn whole(value: &Value) -> String {
 pub(crate) fn put_in_force(
     app: &App,
     bubble: &Bubble,
-    seen: &Unit,
+    seen: &BubbleState,
     rules: &Rules,
 ) -> Result<Vec<Change>, CommandError> {
-    let unit = bubble.configure(seen, rules)?;
-    let changes = changes(&seen.rules, &unit.rules);
-    if !changes.is_empty() && unit.phase != Phase::Created {
+    let state = bubble.configure(seen, rules)?;
+    let changes = changes(&seen.rules, &state.rules);
+    if !changes.is_empty() && state.phase != Phase::Created {
         app.hands().wake(bubble)?;
     }
     Ok(changes)
@@ -274,11 +274,11 @@ fn note_detected(explanation: &Explanation, out: &mut Out) {
 fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
     if arg.typed().is_some() {
         let bubble = app.bubble(arg, "config explain")?;
-        let unit = bubble.load()?.unit;
-        let differs = bubble.config_differs(&unit);
-        let values = match unit.phase {
+        let state = bubble.load()?.state;
+        let differs = bubble.config_differs(&state);
+        let values = match state.phase {
             Phase::Created if differs.is_none() => from_files(app, &bubble)?,
-            _ => from_log(app, &bubble, &unit)?,
+            _ => from_log(app, &bubble, &state)?,
         };
         let repo = bubble.control.repo().display().to_string();
         return Ok(Explanation { repo, bubble_id: Some(bubble.id.to_string()), values, differs });
@@ -301,12 +301,12 @@ fn from_files(app: &App, bubble: &Bubble) -> Result<Vec<Explained>, CommandError
 }
 
 /// What is recorded, and so in force.
-fn from_log(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Vec<Explained>, CommandError> {
+fn from_log(app: &App, bubble: &Bubble, state: &BubbleState) -> Result<Vec<Explained>, CommandError> {
     let user = person_layer(&app.engine()?.dirs.config).map_err(|error| match &error {
         LoadError::Invalid(errors) => errors.into(),
         other => CommandError::world(format_args!("{other}.")),
     })?;
-    Ok(bubble.subject(unit).explain(bubble.config_lines()?, &user))
+    Ok(bubble.subject(state).explain(bubble.config_lines()?, &user))
 }
 
 /// Returns a value as people write it, and whether there is none.

@@ -1,7 +1,7 @@
 //! `pairflow create`: a new bubble, not started yet.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::Agents;
 use serde::Serialize;
@@ -78,30 +78,30 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = CreateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let task = app.task("pairflow create --task", args.task.as_deref())?;
     let order = Order { id: args.id, task, setup: &args.setup, starts: args.start };
-    let (bubble, unit) = app.make(out, order)?;
+    let (bubble, state) = app.make(out, order)?;
     if !args.json {
-        show(out, &unit)?;
+        show(out, &state)?;
     }
-    let unit = if args.start { start::begin_new(app, out, &bubble)? } else { unit };
+    let state = if args.start { start::begin_new(app, out, &bubble)? } else { state };
     if args.json {
-        return print_json(out, &unit);
+        return print_json(out, &state);
     }
     if args.start {
-        return start::tell(out, &unit);
+        return start::tell(out, &state);
     }
-    out.next(format_args!("pairflow start {}", unit.id));
+    out.next(format_args!("pairflow start {}", state.id));
     Ok(())
 }
 
 /// Says what was made.
-pub(crate) fn show(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
-    let rules = &unit.rules;
+pub(crate) fn show(out: &mut Out, state: &BubbleState) -> Result<(), CommandError> {
+    let rules = &state.rules;
     let longest = rules.checks.iter().map(|check| check.name.len()).max().unwrap_or_default();
     let width = (longest + 1).max(LABEL_WIDTH);
     let mut row =
         |label: &str, text: String| out.paint(&Line::new().add(Paint::Dim, format!("{label:<width$}")).plain(text));
-    row("bubble", unit.id.to_string())?;
-    row("repo", unit.about.repo.clone())?;
+    row("bubble", state.id.to_string())?;
+    row("repo", state.about.repo.clone())?;
     row("base", rules.base_branch.clone())?;
     row("agents", format!("{} implements, {} reviews", rules.agents.implementer, rules.agents.reviewer))?;
     for check in &rules.checks {
@@ -117,22 +117,22 @@ pub(crate) fn show(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
 }
 
 /// Prints what was made, for programs.
-pub(crate) fn print_json(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
-    out.json("created/1", &created(unit))
+pub(crate) fn print_json(out: &mut Out, state: &BubbleState) -> Result<(), CommandError> {
+    out.json("created/1", &created(state))
 }
 
-fn created(unit: &Unit) -> Created<'_> {
+fn created(state: &BubbleState) -> Created<'_> {
     Created {
-        bubble_id: &unit.id,
-        state: unit.phase.name().as_str(),
-        repo: &unit.about.repo,
-        base_branch: &unit.rules.base_branch,
-        bubble_branch: &unit.rules.bubble_branch,
-        agents: &unit.rules.agents,
-        checks: &unit.rules.checks,
-        setup: unit.rules.setup.as_deref(),
-        manual_checks: &unit.rules.manual_checks,
-        confirmed: &unit.about.confirmed,
-        acceptance_criteria: &unit.about.acceptance_criteria,
+        bubble_id: &state.id,
+        state: state.phase.name().as_str(),
+        repo: &state.about.repo,
+        base_branch: &state.rules.base_branch,
+        bubble_branch: &state.rules.bubble_branch,
+        agents: &state.rules.agents,
+        checks: &state.rules.checks,
+        setup: state.rules.setup.as_deref(),
+        manual_checks: &state.rules.manual_checks,
+        confirmed: &state.about.confirmed,
+        acceptance_criteria: &state.about.acceptance_criteria,
     }
 }

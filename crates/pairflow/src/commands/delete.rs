@@ -61,16 +61,16 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", bubble.id)));
     }
     // A bubble whose log cannot be read can still be archived and taken away by hand; this command does not guess.
-    let unit = bubble.load()?.unit;
-    if args.bubble.typed().is_none() && !unit.phase.is_final() {
+    let state = bubble.load()?.state;
+    if args.bubble.typed().is_none() && !state.phase.is_final() {
         let message =
-            format!("bubble {} is {}; to delete an active bubble, type its full id.", unit.id, unit.phase.name());
-        return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", unit.id)));
+            format!("bubble {} is {}; to delete an active bubble, type its full id.", state.id, state.phase.name());
+        return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", state.id)));
     }
-    let going = if unit.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };
-    let unmerged = matches!(unit.phase, Phase::Done(_)) && unit.gate.merged.is_none();
+    let going = if state.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };
+    let unmerged = matches!(state.phase, Phase::Done(_)) && state.gate.merged.is_none();
     let kept = if unmerged { "Its commit is not merged yet; the archive keeps it. " } else { "" };
-    app.insist(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, unit.phase.name()))?;
+    app.insist(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, state.phase.name()))?;
     let archived = bubble.delete(&app.hands())?;
     if args.json {
         let branch_checked_out_at = archived.branch_kept.as_deref();
@@ -86,7 +86,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if let Some(at) = &archived.branch_kept {
         out.warn(format_args!(
             "the branch {} stays, because it is checked out at {}",
-            unit.rules.bubble_branch,
+            state.rules.bubble_branch,
             at.display()
         ));
     }

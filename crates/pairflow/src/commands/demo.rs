@@ -99,8 +99,8 @@ fn indented(out: &mut Out, text: &str) -> Result<(), CommandError> {
 }
 
 fn package(bubble: &Bubble) -> Result<String, CommandError> {
-    let unit = bubble.load()?.unit;
-    let Phase::ReadyForApproval(request) = &unit.phase else {
+    let state = bubble.load()?.state;
+    let Phase::ReadyForApproval(request) = &state.phase else {
         return Err(CommandError::world(format_args!("{} is not up for approval any more.", bubble.id)));
     };
     let bytes = bubble.package(request)?;
@@ -109,7 +109,7 @@ fn package(bubble: &Bubble) -> Result<String, CommandError> {
 
 /// Shows the one commit that came out.
 fn commit(bubble: &Bubble, stage: &Stage, out: &mut Out) -> Result<(), CommandError> {
-    let branch = bubble.load()?.unit.rules.bubble_branch;
+    let branch = bubble.load()?.state.rules.bubble_branch;
     heading(out, &format!("git log --stat main..{branch}"))?;
     let range = format!("main..{branch}");
     let call = Call::new([

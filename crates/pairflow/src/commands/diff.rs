@@ -56,14 +56,14 @@ struct Difference<'a> {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = DiffArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.look_at(&args.bubble, "diff", out)?;
-    let unit = bubble.load()?.unit;
+    let state = bubble.load()?.state;
     let of = args.round.map_or(DiffOf::Everything, DiffOf::Round);
     // A program gets the bytes of binary files, too; a person would only see noise.
     if !args.json && !args.stat && out.columns().is_none() {
-        let exact = patch(&bubble, &unit, of)?;
+        let exact = patch(&bubble, &state, of)?;
         return if exact.is_empty() { nothing(&bubble.id, out) } else { out.raw(&exact) };
     }
-    let diff = diff(&bubble, &unit, of)?;
+    let diff = diff(&bubble, &state, of)?;
     if args.json {
         let patch = (!args.stat).then(|| String::from_utf8_lossy(&diff.patch).into_owned());
         let shown = Difference { bubble_id: bubble.id.as_str(), round: args.round, files: diff.files, patch };

@@ -61,9 +61,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.bubble(&args.bubble, "env")?;
     // What is printed here is used as it is, so it must not differ from the real path.
     insist_on_plain_path(bubble.control.repo()).map_err(EngineError::from)?;
-    let (token, unit) = bubble.mint(&args.agent)?;
-    let env = environment(&bubble, &unit, &args.agent, &token);
-    let worktree = unit.evidence.workspace.as_ref().map(|workspace| workspace.path.as_str());
+    let (token, state) = bubble.mint(&args.agent)?;
+    let env = environment(&bubble, &state, &args.agent, &token);
+    let worktree = state.evidence.workspace.as_ref().map(|workspace| workspace.path.as_str());
     if args.json {
         let env = env.into_iter().collect();
         return out.json("env/1", &Joining { bubble_id: bubble.id.as_str(), agent: &args.agent, worktree, env });

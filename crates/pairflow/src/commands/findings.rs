@@ -41,18 +41,18 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = FindingsArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.look_at(&args.bubble, "findings", out)?;
-    let unit = bubble.load()?.unit;
+    let state = bubble.load()?.state;
     if args.json {
-        return out.json(SCHEMA, &LedgerShown::of(&unit));
+        return out.json(SCHEMA, &LedgerShown::of(&state));
     }
-    if unit.ledger.rows.is_empty() {
-        return out.line(format_args!("No finding has been filed in bubble {}.", unit.id));
+    if state.ledger.rows.is_empty() {
+        return out.line(format_args!("No finding has been filed in bubble {}.", state.id));
     }
     if args.history {
-        return unit.ledger.rows.iter().try_for_each(|row| history(out, row));
+        return state.ledger.rows.iter().try_for_each(|row| history(out, row));
     }
     let mut grid = Grid::new(&["ID", "SEV", "STATE", "WHERE", "FINDING"]);
-    for row in &unit.ledger.rows {
+    for row in &state.ledger.rows {
         let cells = [
             (Paint::Bold, row.id.to_string()),
             (paint(row), row.severity.to_string()),
@@ -63,7 +63,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         grid.row(cells);
     }
     out.grid(&grid)?;
-    match unit.ledger.withdrawn() {
+    match state.ledger.withdrawn() {
         Some(withdrawn) => out.line(format_args!("{withdrawn}")),
         None => Ok(()),
     }

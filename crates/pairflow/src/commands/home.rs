@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{StateName, Unit};
+use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::safe::safe_line;
 use pairflow_core::time::Timestamp;
@@ -129,12 +129,12 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
             if let Some(why) = &listed.foreign {
                 let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, root));
                 home.problems.push(format!("bubble {id} is foreign: {}; next: {}", notice.why, notice.next));
-            } else if let Ok(unit) = &listed.unit {
-                home.waiting.extend(items(reach, root, unit));
-                home.problems.extend(troubled(reach, &listed.bubble, unit));
+            } else if let Ok(state) = &listed.state {
+                home.waiting.extend(items(reach, root, state));
+                home.problems.extend(troubled(reach, &listed.bubble, state));
             }
             let foreign = listed.foreign.map(|why| why.to_string());
-            let row = Row::new(root, id, listed.unit.map_err(|error| CommandError::from(error).message));
+            let row = Row::new(root, id, listed.state.map_err(|error| CommandError::from(error).message));
             home.bubbles.push(Row { foreign, ..row });
         }
     }
@@ -143,30 +143,30 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
 }
 
 /// Says that the worktree of a bubble that still goes on is gone, or cannot be used.
-fn troubled(reach: &Reach, bubble: &Bubble, unit: &Unit) -> Option<String> {
-    let again = reach.line(&format!("pairflow resume {}", unit.id), bubble.control.repo());
-    match bubble.worktree_problem(unit).filter(|_| !unit.phase.is_final())? {
+fn troubled(reach: &Reach, bubble: &Bubble, state: &BubbleState) -> Option<String> {
+    let again = reach.line(&format!("pairflow resume {}", state.id), bubble.control.repo());
+    match bubble.worktree_problem(state).filter(|_| !state.phase.is_final())? {
         GitError::WorktreeGone { .. } => {
-            Some(format!("the worktree of bubble {} is gone; make it again: {again}", unit.id))
+            Some(format!("the worktree of bubble {} is gone; make it again: {again}", state.id))
         }
-        other => Some(format!("bubble {}: {other}; repair it with '{again}'", unit.id)),
+        other => Some(format!("bubble {}: {other}; repair it with '{again}'", state.id)),
     }
 }
 
 /// Returns what waits for the person in one bubble, with command lines that work from the place of the call.
-pub(crate) fn items(reach: &Reach, root: &Path, unit: &Unit) -> Vec<Waiting> {
+pub(crate) fn items(reach: &Reach, root: &Path, state: &BubbleState) -> Vec<Waiting> {
     let told = |mut item: InboxItem| {
         item.answer = item.answer.iter().map(|line| reach.line(line, root)).collect();
         let reading = reach.line(&item.reading(), root);
         Waiting { repo: root.display().to_string(), item, reading }
     };
-    inbox(unit).into_iter().map(told).collect()
+    inbox(state).into_iter().map(told).collect()
 }
 
 impl Row {
-    fn new(root: &Path, bubble_id: BubbleId, unit: Result<Unit, String>) -> Self {
+    fn new(root: &Path, bubble_id: BubbleId, state: Result<BubbleState, String>) -> Self {
         let repo = root.display().to_string();
-        match unit {
+        match state {
             Err(problem) => Self {
                 repo,
                 bubble_id,
@@ -179,8 +179,8 @@ impl Row {
                 task_title: String::new(),
                 problem: Some(problem),
             },
-            Ok(unit) => {
-                let fields = StateFields::of(&unit);
+            Ok(state) => {
+                let fields = StateFields::of(&state);
                 Self {
                     repo,
                     bubble_id,
@@ -189,8 +189,8 @@ impl Row {
                     foreign: None,
                     active_agent: fields.active_agent,
                     round: fields.round,
-                    created_at: Some(unit.about.created_at),
-                    task_title: title(&unit.about.task).to_owned(),
+                    created_at: Some(state.about.created_at),
+                    task_title: title(&state.about.task).to_owned(),
                     problem: None,
                 }
             }

@@ -1,7 +1,7 @@
 //! `pairflow inbox`: what waits for the person.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
 use crate::app::{App, tell_foreign};
@@ -37,8 +37,8 @@ pub const ENTRY: CommandEntry = CommandEntry {
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = InboxArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let units = units(app, out, &args.bubble)?;
-    let mut items: Vec<InboxItem> = units.iter().flat_map(inbox).collect();
+    let states = states(app, out, &args.bubble)?;
+    let mut items: Vec<InboxItem> = states.iter().flat_map(inbox).collect();
     items.sort_by_key(|item| item.since);
     for item in &mut items {
         item.answer = std::mem::take(&mut item.answer).into_iter().map(|line| app.line_here(line)).collect();
@@ -47,7 +47,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return out.json(SCHEMA, &Inbox { items });
     }
     if items.is_empty() {
-        return match &units[..] {
+        return match &states[..] {
             [only] => out.line(format_args!("Nothing waits for you in bubble {}", only.id)),
             _ => out.line(format_args!("Nothing waits for you.")),
         };
@@ -65,24 +65,24 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 }
 
 /// The bubble that is meant; without one, all of the repository. One that cannot be read does not hide the others.
-fn units(app: &App, out: &mut Out, arg: &BubbleArg) -> Result<Vec<Unit>, CommandError> {
+fn states(app: &App, out: &mut Out, arg: &BubbleArg) -> Result<Vec<BubbleState>, CommandError> {
     let place = app.place(arg.repo.as_deref())?;
     if arg.typed().is_some() || place.bubble.is_some() {
         let bubble = app.look_at(arg, "inbox", out)?;
-        let unit = bubble.load()?.unit;
+        let state = bubble.load()?.state;
         // A question of a foreign bubble cannot be answered.
-        return Ok(if bubble.foreign()?.is_none() { vec![unit] } else { Vec::new() });
+        return Ok(if bubble.foreign()?.is_none() { vec![state] } else { Vec::new() });
     }
-    let mut units = Vec::new();
+    let mut states = Vec::new();
     for listed in app.engine()?.list(&place.repo.root)? {
         if let Some(why) = &listed.foreign {
             tell_foreign(&listed.bubble.id, &listed.bubble.notice_of(why), out);
             continue;
         }
-        match listed.unit {
-            Ok(unit) => units.push(unit),
+        match listed.state {
+            Ok(state) => states.push(state),
             Err(error) => out.warn(format_args!("{}: {}", listed.bubble.id, CommandError::from(error).message)),
         }
     }
-    Ok(units)
+    Ok(states)
 }

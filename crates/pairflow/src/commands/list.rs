@@ -87,11 +87,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 }
 
 fn item(listed: Listed) -> Item {
-    match listed.unit {
-        Ok(unit) => Item::Readable {
-            fields: Box::new(StateFields::of(&unit)),
-            task_title: title(&unit.about.task).to_owned(),
-            merged: unit.gate.merged.is_some(),
+    match listed.state {
+        Ok(state) => Item::Readable {
+            fields: Box::new(StateFields::of(&state)),
+            task_title: title(&state.about.task).to_owned(),
+            merged: state.gate.merged.is_some(),
             foreign: listed.foreign.map(|why| why.to_string()),
             error: None,
         },

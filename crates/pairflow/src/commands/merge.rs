@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::ids::{BubbleId, TreeId};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{MergeEnd, Rehearsal, merge, rehearse_merge};
@@ -53,7 +53,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
-    insist(app, out, args.yes, &bubble.load()?.unit)?;
+    insist(app, out, args.yes, &bubble.load()?.state)?;
     let way = Way { here, rehearsed: None };
     if args.json { bring_json(app, out, &bubble, &way) } else { bring(app, out, &bubble, &way) }
 }
@@ -81,7 +81,7 @@ pub(crate) fn rehearse(
         Rehearsal::CheckedOut(at) => {
             let message = format!(
                 "{} is checked out at {}, so the work cannot be merged, and nothing was committed; --here merges it there.",
-                bubble.load()?.unit.rules.base_branch,
+                bubble.load()?.state.rules.base_branch,
                 at.display()
             );
             Err(CommandError::refused(message).next(format!(
@@ -94,10 +94,10 @@ pub(crate) fn rehearse(
 }
 
 /// Insists on a yes to the merge of work that is committed and not merged yet.
-pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, unit: &Unit) -> Result<(), CommandError> {
-    match &unit.phase {
-        Phase::Done(_) if unit.gate.merged.is_none() => {
-            app.insist(out, yes, &format!("Merge bubble {} into {}?", unit.id, unit.rules.base_branch))
+pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, state: &BubbleState) -> Result<(), CommandError> {
+    match &state.phase {
+        Phase::Done(_) if state.gate.merged.is_none() => {
+            app.insist(out, yes, &format!("Merge bubble {} into {}?", state.id, state.rules.base_branch))
         }
         _ => Ok(()),
     }
@@ -106,7 +106,7 @@ pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, unit: &Unit) -> Result
 /// Brings the bubble's commit to the base branch, and prints for programs where the bubble stands then.
 pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<(), CommandError> {
     match merged(out, bubble, way)? {
-        MergeEnd::Merged(_) => status::print_json(app, out, bubble, &bubble.load()?.unit),
+        MergeEnd::Merged(_) => status::print_json(app, out, bubble, &bubble.load()?.state),
         MergeEnd::Line { at, line } => Err(checked_out(app, bubble, &at, &format!("`{line}`"))?),
     }
 }
@@ -115,7 +115,7 @@ pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_
 pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<(), CommandError> {
     match merged(out, bubble, way)? {
         MergeEnd::Merged(commit) => {
-            let base = bubble.load()?.unit.rules.base_branch;
+            let base = bubble.load()?.state.rules.base_branch;
             out.line(format_args!("Merged bubble {}: {base} is at {commit}", bubble.id))?;
             out.next(format_args!("pairflow delete {}", bubble.id));
         }
@@ -137,7 +137,7 @@ fn merged(out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<MergeEnd, Com
 fn checked_out(app: &App, bubble: &Bubble, at: &Path, line: &str) -> Result<CommandError, CommandError> {
     let message = format!(
         "{} is checked out at {}, so nothing was merged: {line} does it there, and so does --here.",
-        bubble.load()?.unit.rules.base_branch,
+        bubble.load()?.state.rules.base_branch,
         at.display()
     );
     Ok(CommandError::refused(message).next(format!("{}pairflow merge {} --here", into(app, at), bubble.id)))
@@ -152,11 +152,11 @@ fn into(app: &App, dir: &Path) -> String {
 /// Returns an error whose hint is to merge a bubble with that hint as it has to be typed here.
 pub(crate) fn hinted(app: &App, repo: Option<&Path>, error: CommandError) -> CommandError {
     let id = error.hint.as_deref().and_then(|hint| hint.strip_prefix("pairflow merge ")?.parse::<BubbleId>().ok());
-    let unit = |id| {
+    let state = |id| {
         let place = app.place(repo).ok()?;
-        Some(app.engine().ok()?.bubble(&place.repo.root, &id).ok()?.load().ok()?.unit)
+        Some(app.engine().ok()?.bubble(&place.repo.root, &id).ok()?.load().ok()?.state)
     };
-    match id.and_then(unit).and_then(|unit| status::onward(app, &unit)) {
+    match id.and_then(state).and_then(|state| status::onward(app, &state)) {
         Some(line) => error.next(line),
         None => error,
     }

@@ -57,7 +57,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if !args.json {
         create::show(out, &made)?;
     }
-    let unit = start::begin_new(app, out, &bubble)?;
-    let unit = start::on_base(app, out, (&bubble, unit), args.ci, args.json)?;
-    if args.json { create::print_json(out, &unit) } else { start::tell(out, &unit) }
+    let state = start::begin_new(app, out, &bubble)?;
+    let state = start::on_base(app, out, (&bubble, state), args.ci, args.json)?;
+    if args.json { create::print_json(out, &state) } else { start::tell(out, &state) }
 }

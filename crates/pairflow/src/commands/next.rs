@@ -5,7 +5,7 @@ mod answer;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::safe::safe_line;
 use pairflow_core::view::inbox::ItemKind;
 use pairflow_core::view::title;
@@ -62,7 +62,7 @@ const SUMMARIES: usize = 3;
 /// Something that waits, with the bubble that it belongs to.
 struct Open {
     bubble: Bubble,
-    unit: Unit,
+    state: BubbleState,
     waiting: Waiting,
 }
 
@@ -100,16 +100,16 @@ fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandErr
     let engine = app.engine()?;
     for found in app.found(reach)? {
         for listed in found.bubbles?.into_iter().filter(|listed| listed.foreign.is_none()) {
-            let unit = match listed.unit {
-                Ok(unit) => unit,
+            let state = match listed.state {
+                Ok(state) => state,
                 Err(error) => {
                     out.warn(format_args!("{}: {}", listed.bubble.id, CommandError::from(error).message));
                     continue;
                 }
             };
-            for waiting in items(reach, &found.root, &unit) {
-                let bubble = engine.bubble(&found.root, &unit.id)?;
-                open.push(Open { bubble, unit: unit.clone(), waiting });
+            for waiting in items(reach, &found.root, &state) {
+                let bubble = engine.bubble(&found.root, &state.id)?;
+                open.push(Open { bubble, state: state.clone(), waiting });
             }
         }
     }
@@ -131,14 +131,14 @@ fn nothing_left(skipped: usize, out: &mut Out) -> Result<(), CommandError> {
 }
 
 fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), CommandError> {
-    let (unit, item) = (&open.unit, &open.waiting.item);
+    let (state, item) = (&open.state, &open.waiting.item);
     let since = format!(", for {}", age(item.since, app.clock.now().ts));
     let more = if left > 1 { format!(" ({} more after it)", left - 1) } else { String::new() };
-    out.paint(&Line::new().add(Paint::Bold, format!("{} waits for you", unit.id)).add(Paint::Dim, since + &more))?;
+    out.paint(&Line::new().add(Paint::Bold, format!("{} waits for you", state.id)).add(Paint::Dim, since + &more))?;
     let padded = |text: &str| format!("  {text:<12}");
     let label = |text: &str| Line::new().add(Paint::Dim, padded(text));
-    out.beside(&padded("task"), Paint::Plain, title(&unit.about.task))?;
-    for said in unit.gate.summaries.iter().rev().take(SUMMARIES).rev() {
+    out.beside(&padded("task"), Paint::Plain, title(&state.about.task))?;
+    for said in state.gate.summaries.iter().rev().take(SUMMARIES).rev() {
         let summary = safe_line(&said.summary, 400);
         out.beside(&padded(""), Paint::Plain, &format!("round {}, {}: {summary}", said.round, said.agent))?;
     }
@@ -147,7 +147,7 @@ fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), Comman
         ItemKind::Permission => out.paint(&label(&called(item)).add(Paint::Warn, &item.question))?,
         _ => out.beside(&padded(&called(item)), Paint::Warn, &item.question)?,
     }
-    match diff(&open.bubble, unit, DiffOf::Everything) {
+    match diff(&open.bubble, state, DiffOf::Everything) {
         Ok(diff) if diff.stat.trim().is_empty() => out.paint(&label("files").plain("nothing changed")),
         Ok(diff) => {
             let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(padded("").len()));

@@ -1,7 +1,7 @@
 //! `pairflow ok`: package, yes, approve, commit.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{Command, Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::counted::counted;
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::safe::revealed_bytes;
@@ -56,15 +56,15 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = OkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::accepted, &args.bubble, "ok")?;
-    let unit = bubble.load()?.unit;
+    let state = bubble.load()?.state;
     let mut way = merge::Way { here: if args.here { Some(app.cwd()?) } else { None }, rehearsed: None };
-    if args.merge && matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
+    if args.merge && matches!(state.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
         way.rehearsed = merge::rehearse(app, out, &bubble, way.here)?;
     }
-    match &unit.phase {
+    match &state.phase {
         Phase::ReadyForApproval(request) => {
             present(app, &args, &bubble, request, out)?;
-            let (tree, base) = (request.tree.short(), &unit.rules.base_branch);
+            let (tree, base) = (request.tree.short(), &state.rules.base_branch);
             let question = match args.merge {
                 true => format!("Approve tree {tree} of {}, commit it and merge it into {base}?", bubble.id),
                 false => format!("Approve tree {tree} of {} and commit it?", bubble.id),
@@ -74,19 +74,19 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
             conclude(app, &args, &bubble, out)?;
         }
         Phase::Approved(_) | Phase::Committed(_) => {
-            let base = format!(" and merge it into {}", unit.rules.base_branch);
-            commit::insist(app, out, args.yes, &unit, if args.merge { &base } else { "" })?;
+            let base = format!(" and merge it into {}", state.rules.base_branch);
+            commit::insist(app, out, args.yes, &state, if args.merge { &base } else { "" })?;
             conclude(app, &args, &bubble, out)?;
         }
-        Phase::Done(_) if args.merge => merge::insist(app, out, args.yes, &unit)?,
-        _ => return Err(not_ready(app, &bubble, &unit)),
+        Phase::Done(_) if args.merge => merge::insist(app, out, args.yes, &state)?,
+        _ => return Err(not_ready(app, &bubble, &state)),
     }
     match (args.merge, args.json) {
         (true, true) => merge::bring_json(app, out, &bubble, &way),
         (true, false) => merge::bring(app, out, &bubble, &way),
-        (false, true) => status::print_json(app, out, &bubble, &bubble.load()?.unit),
+        (false, true) => status::print_json(app, out, &bubble, &bubble.load()?.state),
         (false, false) => {
-            out.next(format_args!("{}", status::merge_line(app, &unit)));
+            out.next(format_args!("{}", status::merge_line(app, &state)));
             Ok(())
         }
     }
@@ -109,7 +109,7 @@ fn present(
         let package = bubble.package(request)?;
         let lines = plain(&String::from_utf8_lossy(&package), out.columns());
         lines.iter().for_each(|line| out.note(format_args!("{}", line.text)));
-        return commit::tell_identity(out, bubble, &bubble.load()?.unit);
+        return commit::tell_identity(out, bubble, &bubble.load()?.state);
     }
     Ok(())
 }
@@ -119,7 +119,7 @@ const DIFF_LINES: usize = 200;
 
 /// Prints the beginning of the difference that is up for approval, and how to see the rest.
 pub(crate) fn changes(bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
-    let diff = diff(bubble, &bubble.load()?.unit, DiffOf::Recorded)?;
+    let diff = diff(bubble, &bubble.load()?.state, DiffOf::Recorded)?;
     let patch = revealed_bytes(&diff.patch);
     out.line(format_args!(""))?;
     for line in patch.lines().take(DIFF_LINES) {
@@ -151,7 +151,7 @@ fn conclude(app: &App, args: &OkArgs, bubble: &Bubble, out: &mut Out) -> Result<
 pub(crate) fn show(bubble: &Bubble, request: &ApprovalRequest, out: &mut Out) -> Result<(), CommandError> {
     let bytes = bubble.package(request)?;
     out.page(String::from_utf8_lossy(&bytes).trim_end())?;
-    commit::tell_identity(out, bubble, &bubble.load()?.unit)
+    commit::tell_identity(out, bubble, &bubble.load()?.state)
 }
 
 /// Approves what was shown; if something else is up for approval by now, nothing is approved.
@@ -166,7 +166,7 @@ pub(crate) fn commit(app: &App, bubble: &Bubble, out: &mut Out) -> Result<(), Co
 
 /// The commit as it is to be made: what failed with the repository's own hooks is tried again with them.
 fn order(bubble: &Bubble) -> Result<Command, CommandError> {
-    let hooks = matches!(&bubble.load()?.unit.phase, Phase::Approved(approval) if approval.hooks);
+    let hooks = matches!(&bubble.load()?.state.phase, Phase::Approved(approval) if approval.hooks);
     Ok(Command::Commit { message: None, override_scope: None, hooks, author: None })
 }
 
@@ -176,16 +176,16 @@ fn uncommitted(error: CommandError) -> CommandError {
 }
 
 /// Says why there is nothing to approve, and what goes on.
-fn not_ready(app: &App, bubble: &Bubble, unit: &Unit) -> CommandError {
-    let status = Status::of(unit, app.clock.now());
+fn not_ready(app: &App, bubble: &Bubble, state: &BubbleState) -> CommandError {
+    let status = Status::of(state, app.clock.now());
     let mut reasons: Vec<String> =
         status.questions.iter().map(|open| format!("a question is open: {}", open.question)).collect();
     reasons.extend(status.failure.iter().cloned());
-    let missing = status.missing_for_convergence.iter().filter(|_| unit.phase.turn().is_some());
+    let missing = status.missing_for_convergence.iter().filter(|_| state.phase.turn().is_some());
     reasons.extend(missing.map(criterion));
     let why = if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
     let error =
-        CommandError::refused(format_args!("{} is {}, not ready for approval{why}.", bubble.id, unit.phase.name()));
+        CommandError::refused(format_args!("{} is {}, not ready for approval{why}.", bubble.id, state.phase.name()));
     match status.next.first() {
         Some(next) => error.next(next),
         None => error,

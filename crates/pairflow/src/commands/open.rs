@@ -1,7 +1,7 @@
 //! `pairflow open`: the worktree in an editor.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::verbs::open;
 
@@ -35,18 +35,22 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = OpenArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "open")?;
-    let unit = bubble.load()?.unit;
-    let opened = open(&bubble, &unit).map_err(|error| by_hand(app, &bubble, &unit, error))?;
+    let state = bubble.load()?.state;
+    let opened = open(&bubble, &state).map_err(|error| by_hand(app, &bubble, &state, error))?;
     let program = opened.argv.first().map_or("", String::as_str);
     out.line(format_args!("Opened bubble {} with {program} at {}", bubble.id, opened.worktree.display()))
 }
 
 /// Tells why nothing was opened, and how the person gets there nevertheless.
-fn by_hand(app: &App, bubble: &Bubble, unit: &Unit, error: EngineError) -> CommandError {
+fn by_hand(app: &App, bubble: &Bubble, state: &BubbleState, error: EngineError) -> CommandError {
     let error = CommandError::from(error);
-    let Some(workspace) = &unit.evidence.workspace else { return error };
-    if bubble.worktree_problem(unit).is_some() {
-        return if unit.phase.is_final() { error } else { error.or_next(format_args!("pairflow resume {}", unit.id)) };
+    let Some(workspace) = &state.evidence.workspace else { return error };
+    if bubble.worktree_problem(state).is_some() {
+        return if state.phase.is_final() {
+            error
+        } else {
+            error.or_next(format_args!("pairflow resume {}", state.id))
+        };
     }
     let file = app.engine().map_or_else(|_| String::new(), |engine| format!(" in {}", engine.dirs.config.display()));
     let message = format!(

@@ -171,7 +171,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         }
         (Some(agent), Some(seat)) if *agent != heard.by => {
             // What a check or a reproducer shows may send the work back before.
-            let then = if seat == Seat::Critic { ", unless a check fails or no file has changed" } else { "" };
+            let then = if seat == Seat::Reviewer { ", unless a check fails or no file has changed" } else { "" };
             out.line(format_args!("{already} as {id}: {agent} is next, as {seat} of round {}{then}", state.round))?;
         }
         _ => out.line(format_args!("{already} as {id} in bubble {}", state.bubble_id))?,

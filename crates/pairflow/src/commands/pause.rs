@@ -40,17 +40,17 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = PauseArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::pausable, &args.bubble, "pause")?;
-    let unit = bubble.apply(&Command::Pause { reason: "paused by a person".to_owned() })?.unit;
+    let state = bubble.apply(&Command::Pause { reason: "paused by a person".to_owned() })?.state;
     app.hands().wake(&bubble)?;
     if args.json {
-        return status::print_json(app, out, &bubble, &unit);
+        return status::print_json(app, out, &bubble, &state);
     }
     out.line(format_args!("Paused bubble {}", bubble.id))?;
     // A question that only an answer settles comes before `resume`.
     // Nothing is allowed before it has been read, and here it is not shown.
     let line =
         |item: InboxItem| if item.is_read_in("") { item.answer.into_iter().next() } else { Some(item.reading()) };
-    match inbox(&unit).into_iter().next().and_then(line) {
+    match inbox(&state).into_iter().next().and_then(line) {
         Some(answer) => {
             let after = if answer.starts_with("pairflow resume") { "" } else { ", and go on with resume" };
             out.note(format_args!("A question is open; it can be answered now{after}."));

@@ -65,18 +65,18 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let question = args.question.map(MsgId);
     let command =
         Command::Reply { message, question, decision: args.decision.map(Into::into), refs, key: args.key.map(Key) };
-    let unit = bubble.apply(&command)?.unit;
+    let state = bubble.apply(&command)?.state;
     app.hands().wake(&bubble)?;
     if args.json {
-        return status::print_json(app, out, &bubble, &unit);
+        return status::print_json(app, out, &bubble, &state);
     }
-    match &unit.phase {
+    match &state.phase {
         Phase::WaitingHuman(_) => {
-            out.line(format_args!("Answered; {} more to answer in bubble {}", unit.gate.questions.len(), bubble.id))?;
+            out.line(format_args!("Answered; {} more to answer in bubble {}", state.gate.questions.len(), bubble.id))?;
             out.next(format_args!("pairflow inbox {}", bubble.id));
             Ok(())
         }
-        Phase::Running(_) if unit.paused => {
+        Phase::Running(_) if state.paused => {
             out.line(format_args!("Answered; bubble {} is paused and goes on when it is resumed", bubble.id))?;
             out.next(format_args!("pairflow resume {}", bubble.id));
             Ok(())

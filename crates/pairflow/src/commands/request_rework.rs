@@ -65,12 +65,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let applied = bubble.apply(&command)?;
     app.hands().wake(&bubble)?;
     if args.json {
-        return status::print_json(app, out, &bubble, &applied.unit);
+        return status::print_json(app, out, &bubble, &applied.state);
     }
-    match applied.unit.phase.turn() {
+    match applied.state.phase.turn() {
         Some(turn) => out.line(format_args!(
             "Sent the work back: {} is next, as {} of round {} in bubble {}",
-            turn.agent, turn.seat, applied.unit.rounds.round, bubble.id
+            turn.agent, turn.seat, applied.state.rounds.round, bubble.id
         )),
         None => out.line(format_args!("Sent the work back in bubble {}", bubble.id)),
     }

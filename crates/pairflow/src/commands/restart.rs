@@ -43,12 +43,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = RestartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::attachable, &args.bubble, "restart")?;
     app.hands().announce(&bubble);
-    let unit = bubble.apply(&Command::Restart { reason: "restarted by a person".to_owned() })?.unit;
+    let state = bubble.apply(&Command::Restart { reason: "restarted by a person".to_owned() })?.state;
     app.hands().wake_at_home(&bubble)?;
     if args.json {
-        return status::print_json(app, out, &bubble, &unit);
+        return status::print_json(app, out, &bubble, &state);
     }
-    let holder = unit.phase.turn().map(|turn| turn.agent.as_str()).unwrap_or_default();
+    let holder = state.phase.turn().map(|turn| turn.agent.as_str()).unwrap_or_default();
     out.line(format_args!("{holder} is started again in bubble {}, any other agent with its next turn", bubble.id))?;
     out.next(format_args!("pairflow attach {}", bubble.id));
     Ok(())

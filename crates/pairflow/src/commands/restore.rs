@@ -45,16 +45,16 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = RestoreArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let place = app.place(args.repo.as_deref())?;
     let restored = app.engine()?.restore(&place.repo.root, &args.name)?;
-    let (bubble, unit) = (&restored.bubble, &restored.unit);
+    let (bubble, state) = (&restored.bubble, &restored.state);
     if let Some(why) = &restored.without_worktree {
         out.warn(format_args!("the worktree was not made again: {why}"));
     }
     if args.json {
-        return status::print_json(app, out, bubble, unit);
+        return status::print_json(app, out, bubble, state);
     }
-    out.line(format_args!("Restored bubble {} ({})", bubble.id, unit.phase.name()))?;
-    if let Some(workspace) = unit.evidence.workspace.as_ref().filter(|_| restored.without_worktree.is_none()) {
-        out.note(format_args!("The work is at {} on branch {}", workspace.path, unit.rules.bubble_branch));
+    out.line(format_args!("Restored bubble {} ({})", bubble.id, state.phase.name()))?;
+    if let Some(workspace) = state.evidence.workspace.as_ref().filter(|_| restored.without_worktree.is_none()) {
+        out.note(format_args!("The work is at {} on branch {}", workspace.path, state.rules.bubble_branch));
     }
     out.next(format_args!("pairflow status {}", bubble.id));
     Ok(())

@@ -38,15 +38,15 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = ResumeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::resumable, &args.bubble, "resume")?;
-    let Resumed { unit, restored } = bubble.resume(&app.hands())?;
+    let Resumed { state, restored } = bubble.resume(&app.hands())?;
     if args.json {
-        return status::print_json(app, out, &bubble, &unit);
+        return status::print_json(app, out, &bubble, &state);
     }
     if restored {
-        let worktree = unit.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
+        let worktree = state.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
         out.line(format_args!("The worktree of bubble {} was gone; it was made anew at {worktree}", bubble.id))?;
     }
-    match &unit.phase {
+    match &state.phase {
         Phase::Running(turn) => {
             out.line(format_args!("Resumed: {} goes on as {} in bubble {}", turn.agent, turn.seat, bubble.id))
         }

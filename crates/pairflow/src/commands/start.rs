@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{Command, Phase, Unit, missing_checks};
+use pairflow_core::bubble::{BubbleState, Command, Phase, missing_checks};
 use pairflow_core::config::{Layer, Set, resolve};
 use pairflow_core::log::QuestionKind;
 use pairflow_core::rules::DriverKind;
@@ -100,13 +100,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     let again = app.typed_again();
     let StartArgs { driver, script, trust, json, .. } = args;
-    let unit = begin(app, out, &bubble, Chosen { driver, script, trust, json, again })?;
-    let unit = on_base(app, out, (&bubble, unit), args.ci, args.json || args.attach)?;
+    let state = begin(app, out, &bubble, Chosen { driver, script, trust, json, again })?;
+    let state = on_base(app, out, (&bubble, state), args.ci, args.json || args.attach)?;
     if args.json {
-        return status::print_json(app, out, &bubble, &unit);
+        return status::print_json(app, out, &bubble, &state);
     }
-    tell(out, &unit)?;
-    if args.attach { attach(&bubble, &unit) } else { Ok(()) }
+    tell(out, &state)?;
+    if args.attach { attach(&bubble, &state) } else { Ok(()) }
 }
 
 /// Nobody could see the panes, so nothing is started for it.
@@ -121,15 +121,15 @@ fn unshown(error: CommandError, bubble: &Bubble) -> CommandError {
 
 /// Refuses a bubble whose state allows no start, before anything else is looked at.
 fn startable(bubble: &Bubble) -> Result<(), CommandError> {
-    let unit = bubble.load()?.unit;
-    if fits::startable(&unit) {
+    let state = bubble.load()?.state;
+    if fits::startable(&state) {
         return Ok(());
     }
-    Ok(bubble.allow(&unit, &Command::Start { rules: Box::new(unit.rules.clone()) })?)
+    Ok(bubble.allow(&state, &Command::Start { rules: Box::new(state.rules.clone()) })?)
 }
 
 /// Starts a bubble that was made a moment ago; if that does not work, it can be started again.
-pub(crate) fn begin_new(app: &App, out: &mut Out, bubble: &Bubble) -> Result<Unit, CommandError> {
+pub(crate) fn begin_new(app: &App, out: &mut Out, bubble: &Bubble) -> Result<BubbleState, CommandError> {
     let again = format!("pairflow start {}", bubble.id);
     begin(app, out, bubble, Chosen { again, ..Chosen::default() }).map_err(|error| {
         let message = format!("bubble {} is made, but could not be started: {}", bubble.id, error.message);
@@ -138,9 +138,9 @@ pub(crate) fn begin_new(app: &App, out: &mut Out, bubble: &Bubble) -> Result<Uni
 }
 
 /// Reads the configuration once more and starts the bubble with it.
-fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Unit, CommandError> {
-    let unit = bubble.load()?.unit;
-    bubble.restore_config(&unit)?;
+fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<BubbleState, CommandError> {
+    let state = bubble.load()?.state;
+    bubble.restore_config(&state)?;
     let script = chosen.script.as_deref().map(|path| app.resolve(path)).transpose()?;
     let flags = Layer {
         driver: chosen.driver.map(|driver| Set::flag(driver.into())),
@@ -150,12 +150,12 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
     let flags = Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))?;
     // Read once, so that nothing is used but what was compared with the log.
     let layers = app.layers(bubble.control.repo(), Some(&bubble.id), flags)?;
-    let edit = bubble.subject(&unit).edited(&layers).map_err(|errors| CommandError::from(&errors))?;
+    let edit = bubble.subject(&state).edited(&layers).map_err(|errors| CommandError::from(&errors))?;
     // A start that was interrupted goes on with what it recorded.
-    if unit.phase == Phase::Created && !edit.changes.is_empty() {
-        config::show_edit(out, bubble, &unit, &edit)?;
+    if state.phase == Phase::Created && !edit.changes.is_empty() {
+        config::show_edit(out, bubble, &state, &edit)?;
         insist_on_edit(app, out, bubble, chosen.json)?;
-        config::put_in_force(app, bubble, &unit, &edit.rules)?;
+        config::put_in_force(app, bubble, &state, &edit.rules)?;
     }
     let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
     app.can_run(&resolved, &format!("pairflow start {}", bubble.id))?;
@@ -182,23 +182,23 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Un
 pub(crate) fn on_base(
     app: &App,
     out: &mut Out,
-    (bubble, unit): (&Bubble, Unit),
+    (bubble, state): (&Bubble, BubbleState),
     ci: bool,
     hurried: bool,
-) -> Result<Unit, CommandError> {
+) -> Result<BubbleState, CommandError> {
     if !ci && (hurried || !app.interactive()) {
-        return Ok(unit);
+        return Ok(state);
     }
-    if !missing_checks(&unit).is_empty() {
-        out.progress(format_args!("running the checks on {} …", unit.rules.base_branch));
+    if !missing_checks(&state).is_empty() {
+        out.progress(format_args!("running the checks on {} …", state.rules.base_branch));
     }
-    let unit = bubble.base_checked(&unit, &app.hands())?;
-    let asked = unit.gate.questions.iter().find(|open| ci || open.kind == QuestionKind::Baseline);
-    let Some(question) = asked.map(|open| revealed(&open.question).into_owned()) else { return Ok(unit) };
+    let state = bubble.base_checked(&state, &app.hands())?;
+    let asked = state.gate.questions.iter().find(|open| ci || open.kind == QuestionKind::Baseline);
+    let Some(question) = asked.map(|open| revealed(&open.question).into_owned()) else { return Ok(state) };
     let message = format!("bubble {} is started and waits for you: {question}", bubble.id);
     if !ci {
         out.warn(format_args!("{message}"));
-        return Ok(unit);
+        return Ok(state);
     }
     Err(CommandError::refused(message).next(format_args!("pairflow inbox {}", bubble.id)))
 }
@@ -222,18 +222,18 @@ fn insist_on_edit(app: &App, out: &mut Out, bubble: &Bubble, json: bool) -> Resu
 }
 
 /// Says what runs now, and how agents join.
-pub(crate) fn tell(out: &mut Out, unit: &Unit) -> Result<(), CommandError> {
-    let id = &unit.id;
-    let worktree = unit.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
-    out.line(format_args!("Started bubble {id} on branch {}", unit.rules.bubble_branch))?;
+pub(crate) fn tell(out: &mut Out, state: &BubbleState) -> Result<(), CommandError> {
+    let id = &state.id;
+    let worktree = state.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
+    out.line(format_args!("Started bubble {id} on branch {}", state.rules.bubble_branch))?;
     out.line(format_args!("Worktree: {worktree}"))?;
-    match unit.rules.driver {
+    match state.rules.driver {
         DriverKind::Tmux => out.next(format_args!("pairflow attach {id}")),
         DriverKind::Script => out.next(format_args!("pairflow log {id}")),
         DriverKind::External => {
             out.note(format_args!("Agents join by themselves, each in a shell of its own:"));
-            for agent in unit.rules.agents.all() {
-                out.next(format_args!("{}", unit.joining(agent)));
+            for agent in state.rules.agents.all() {
+                out.next(format_args!("{}", state.joining(agent)));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::view::Tone;
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
@@ -45,9 +45,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let bubble = app.peek(&args.bubble, "status")?;
     let loaded = bubble.refresh()?;
     if args.json {
-        return print_json(app, out, &bubble, &loaded.unit);
+        return print_json(app, out, &bubble, &loaded.state);
     }
-    let status = here_and_now(app, &bubble, &loaded.unit)?;
+    let status = here_and_now(app, &bubble, &loaded.state)?;
     for line in render(&status) {
         let label = format!("{:LABEL_COLUMNS$}", line.label);
         out.paint(&Line::new().add(Paint::Dim, label).add(paint(line.tone), &line.value))?;
@@ -56,7 +56,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         out.warn(format_args!("{differs}"));
         out.next(format_args!("pairflow config apply {}", bubble.id));
     }
-    if !loaded.unit.phase.is_final() && status.uncounted {
+    if !loaded.state.phase.is_final() && status.uncounted {
         out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
         out.next(format_args!("pairflow supervise"));
     }
@@ -64,31 +64,31 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 }
 
 /// Prints where a bubble stands, for programs.
-pub(crate) fn print_json(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit) -> Result<(), CommandError> {
-    out.json(SCHEMA, &here_and_now(app, bubble, unit)?)
+pub(crate) fn print_json(app: &App, out: &mut Out, bubble: &Bubble, state: &BubbleState) -> Result<(), CommandError> {
+    out.json(SCHEMA, &here_and_now(app, bubble, state)?)
 }
 
 /// Returns the status as it is on this machine, in this directory.
-fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, CommandError> {
-    let mut status = shown(app, bubble, unit);
+fn here_and_now(app: &App, bubble: &Bubble, state: &BubbleState) -> Result<Status, CommandError> {
+    let mut status = shown(app, bubble, state);
     status.damaged_logs = bubble.log().set_aside().iter().map(|path| path.display().to_string()).collect();
     if let Some(notice) = bubble.foreign_notice().ok().flatten() {
         status.mark_foreign(notice.map(|line| app.line_here(line)));
         return Ok(status);
     }
     let supervised = app.supervised()?;
-    status.next = next(app, unit, status.next, supervised);
+    status.next = next(app, state, status.next, supervised);
     status.uncounted = !supervised;
-    let held = held_notice(&bubble.control, unit).filter(|_| supervised);
+    let held = held_notice(&bubble.control, state).filter(|_| supervised);
     status.held_notice = held.map(|(agent, notice)| HeldNotice { agent, notice });
-    status.config_differs = bubble.config_differs(unit);
-    status.base_moved = bubble.base_ahead(unit);
-    if matches!(unit.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
-        let notice = bubble.identity_notice(unit)?;
+    status.config_differs = bubble.config_differs(state);
+    status.base_moved = bubble.base_ahead(state);
+    if matches!(state.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
+        let notice = bubble.identity_notice(state)?;
         (status.identity_changes, status.identity_next) =
             notice.map(|notice| (notice.changes, notice.next)).unwrap_or_default();
     }
-    match bubble.worktree_problem(unit) {
+    match bubble.worktree_problem(state) {
         None => {}
         Some(GitError::WorktreeGone { .. }) => status.lose_worktree(),
         Some(problem) => status.disturb_worktree(problem.to_string()),
@@ -97,37 +97,37 @@ fn here_and_now(app: &App, bubble: &Bubble, unit: &Unit) -> Result<Status, Comma
 }
 
 /// Returns the status with what the supervisor has heard of the agents.
-pub(crate) fn shown(app: &App, bubble: &Bubble, unit: &Unit) -> Status {
+pub(crate) fn shown(app: &App, bubble: &Bubble, state: &BubbleState) -> Status {
     let now = app.clock.now();
     let heard = Activity::shown(&bubble.control, &bubble.id, now);
-    Status::heard(unit, now, unit.phase.turn().and_then(|turn| heard.of(&turn.agent)))
+    Status::heard(state, now, state.phase.turn().and_then(|turn| heard.of(&turn.agent)))
 }
 
 /// Returns the line with which a person goes on here, the usual one.
-pub(crate) fn onward(app: &App, unit: &Unit) -> Option<String> {
-    next(app, unit, Status::of(unit, app.clock.now()).next, false).into_iter().next()
+pub(crate) fn onward(app: &App, state: &BubbleState) -> Option<String> {
+    next(app, state, Status::of(state, app.clock.now()).next, false).into_iter().next()
 }
 
 /// The lines that go on, as they are here and now: what a supervisor does needs no command of the person's, and a base
 /// branch that is checked out is moved with `--here`.
-fn next(app: &App, unit: &Unit, lines: Vec<String>, supervised: bool) -> Vec<String> {
-    let id = &unit.id;
+fn next(app: &App, state: &BubbleState, lines: Vec<String>, supervised: bool) -> Vec<String> {
+    let id = &state.id;
     let here = |line: String| match line.as_str() {
         "pairflow supervise --once" if supervised => format!("pairflow status {id}"),
-        _ if line == format!("pairflow merge {id}") => merge_line(app, unit),
+        _ if line == format!("pairflow merge {id}") => merge_line(app, state),
         _ => line,
     };
     lines.into_iter().map(here).map(|line| app.line_here(line)).collect()
 }
 
 /// Returns the line that merges a bubble; with `--here` if the caller is in a checkout of its base branch.
-pub(crate) fn merge_line(app: &App, unit: &Unit) -> String {
+pub(crate) fn merge_line(app: &App, state: &BubbleState) -> String {
     let on_base = |cwd: &Path| {
         let repo = Repo::locate(cwd);
-        repo.is_ok_and(|repo| head(&repo.git_dir) == Head::Branch(unit.rules.base_branch.clone()))
+        repo.is_ok_and(|repo| head(&repo.git_dir) == Head::Branch(state.rules.base_branch.clone()))
     };
     let here = if app.cwd().is_ok_and(on_base) { " --here" } else { "" };
-    format!("pairflow merge {}{here}", unit.id)
+    format!("pairflow merge {}{here}", state.id)
 }
 
 /// The colour of a tone.

@@ -44,9 +44,9 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = StopArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble_that(fits::unfinished, &args.bubble, "stop")?;
-    let unit = bubble.load()?.unit;
-    if !unit.phase.is_final() {
-        let question = format!("Cancel bubble {} ({}) for good?", bubble.id, unit.phase.name());
+    let state = bubble.load()?.state;
+    if !state.phase.is_final() {
+        let question = format!("Cancel bubble {} ({}) for good?", bubble.id, state.phase.name());
         app.insist(out, args.yes, &question)?;
     }
     bubble.stop(args.reason.unwrap_or_else(|| "stopped by a person".to_owned()), &app.hands())?;
@@ -59,10 +59,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` says when they are gone"));
     }
     if args.json {
-        return status::print_json(app, out, &bubble, &bubble.load()?.unit);
+        return status::print_json(app, out, &bubble, &bubble.load()?.state);
     }
-    if let Some(workspace) = &unit.evidence.workspace {
-        out.note(format_args!("The work stays at {} on branch {}", workspace.path, unit.rules.bubble_branch));
+    if let Some(workspace) = &state.evidence.workspace {
+        out.note(format_args!("The work stays at {} on branch {}", workspace.path, state.rules.bubble_branch));
     }
     out.next(format_args!("pairflow delete {}", bubble.id));
     Ok(())

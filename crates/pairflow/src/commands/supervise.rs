@@ -97,7 +97,7 @@ fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandEr
         let rows = bubble.map(|bubble| since(&bubble, from)).transpose();
         match (settled, rows) {
             (Ok(Some(settled)), Ok(rows)) => {
-                tell(out, &id, settled.unit.phase.name().as_str(), &rows.unwrap_or_default())?;
+                tell(out, &id, settled.state.phase.name().as_str(), &rows.unwrap_or_default())?;
             }
             (Ok(None), Ok(_)) => out.line(format_args!("{id}: another process looks after it."))?,
             (Err(error @ EngineError::Store(StoreError::Foreign { .. })), _) => {

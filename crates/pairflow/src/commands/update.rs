@@ -1,7 +1,7 @@
 //! `pairflow update`: brings the base into the worktree.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{Phase, Unit};
+use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::InConflict;
 
@@ -63,20 +63,20 @@ pub const ENTRY: CommandEntry = CommandEntry {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = UpdateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "update")?;
-    let unit = bubble.load()?.unit;
-    let base = &unit.rules.base_branch;
-    if matches!(unit.phase, Phase::Done(_)) {
-        return follow(app, out, &bubble, &unit, &args);
+    let state = bubble.load()?.state;
+    let base = &state.rules.base_branch;
+    if matches!(state.phase, Phase::Done(_)) {
+        return follow(app, out, &bubble, &state, &args);
     }
     // An agent that is at work has to be paused first, and that is said before anything is asked.
-    let at_work = matches!(unit.phase, Phase::Running(_) | Phase::WaitingHuman(_)) && !unit.paused;
-    if !at_work && unit.lost_by_update(false).is_some() && bubble.base_moved(&unit)? {
-        agree(app, out, &bubble, &unit, &args)?;
+    let at_work = matches!(state.phase, Phase::Running(_) | Phase::WaitingHuman(_)) && !state.paused;
+    if !at_work && state.lost_by_update(false).is_some() && bubble.base_moved(&state)? {
+        agree(app, out, &bubble, &state, &args)?;
     }
     out.progress(format_args!("merging {base} into the worktree of {} …", bubble.id));
     let updated = bubble.update(args.conflict(), &app.hands())?;
     if args.json {
-        return status::print_json(app, out, &bubble, updated.as_ref().unwrap_or(&unit));
+        return status::print_json(app, out, &bubble, updated.as_ref().unwrap_or(&state));
     }
     let Some(updated) = updated else {
         return out.line(format_args!("Bubble {} is already up to date with {base}; nothing was changed.", bubble.id));
@@ -87,7 +87,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         let kept =
             "Clean reviews are kept: the base changed no file of this work. The checks run again on the merged tree.";
         out.note(format_args!("{kept}"));
-    } else if !unit.rounds.streak.is_empty() {
+    } else if !state.rounds.streak.is_empty() {
         out.note(format_args!("Reviews of the old tree no longer count."));
     }
     if updated.paused {
@@ -97,11 +97,17 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 }
 
 /// Asks before anything is taken away that the person or the agents have to give again.
-fn agree(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, args: &UpdateArgs) -> Result<(), CommandError> {
-    let same_patch = !args.resolved && bubble.keeps_patch(unit)?;
-    let Some(lost) = unit.lost_by_update(same_patch) else { return Ok(()) };
-    let (base, id) = (&unit.rules.base_branch, &bubble.id);
-    let then = match (same_patch, unit.rounds.streak.is_empty()) {
+fn agree(
+    app: &App,
+    out: &mut Out,
+    bubble: &Bubble,
+    state: &BubbleState,
+    args: &UpdateArgs,
+) -> Result<(), CommandError> {
+    let same_patch = !args.resolved && bubble.keeps_patch(state)?;
+    let Some(lost) = state.lost_by_update(same_patch) else { return Ok(()) };
+    let (base, id) = (&state.rules.base_branch, &bubble.id);
+    let then = match (same_patch, state.rounds.streak.is_empty()) {
         (true, false) => "the clean reviews are kept, and the merged tree is checked again",
         _ => "the merged tree is checked and reviewed again",
     };
@@ -109,15 +115,21 @@ fn agree(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, args: &UpdateAr
 }
 
 /// Makes the bubble that follows one that is DONE, and tells where its work begins with a conflict.
-fn follow(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, args: &UpdateArgs) -> Result<(), CommandError> {
-    let (base, json) = (&unit.rules.base_branch, args.json);
-    if !bubble.base_moved(unit)? {
+fn follow(
+    app: &App,
+    out: &mut Out,
+    bubble: &Bubble,
+    state: &BubbleState,
+    args: &UpdateArgs,
+) -> Result<(), CommandError> {
+    let (base, json) = (&state.rules.base_branch, args.json);
+    if !bubble.base_moved(state)? {
         if json {
-            return status::print_json(app, out, bubble, unit);
+            return status::print_json(app, out, bubble, state);
         }
         return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
     }
-    let conflicts = if args.resolved { Vec::new() } else { bubble.conflicts_with_base(unit)? };
+    let conflicts = if args.resolved { Vec::new() } else { bubble.conflicts_with_base(state)? };
     let next = bubble.follow_up(args.conflict())?;
     if !conflicts.is_empty() {
         out.warn(format_args!(
@@ -129,7 +141,7 @@ fn follow(app: &App, out: &mut Out, bubble: &Bubble, unit: &Unit, args: &UpdateA
         ));
     }
     if json {
-        return status::print_json(app, out, &next, &next.load()?.unit);
+        return status::print_json(app, out, &next, &next.load()?.state);
     }
     let by_hand = if args.resolved { " as you resolved it in its worktree" } else { "" };
     out.line(format_args!(

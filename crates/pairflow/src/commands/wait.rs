@@ -82,21 +82,21 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         Some((bubble, agent)) => (bubble, Some(agent)),
         None => (app.bubble(&args.bubble, "wait")?, None),
     };
-    let unit = bubble.load()?.unit;
-    let wait = Wait::begin(&unit, by.clone(), args.goal.map(WaitFor::from));
-    if let Sight::NotYet(standing) = wait.look(&unit) {
+    let state = bubble.load()?.state;
+    let wait = Wait::begin(&state, by.clone(), args.goal.map(WaitFor::from));
+    if let Sight::NotYet(standing) = wait.look(&state) {
         out.progress(format_args!("{standing} Waiting …"));
         if !app.supervised()? {
             out.warn(format_args!("the supervisor is not running, so nothing moves by itself: pairflow supervise"));
         }
     }
     let mut last = None;
-    let ended = wait_for(&bubble, args.timeout.map(Duration::from_secs), |unit| match wait.look(unit) {
+    let ended = wait_for(&bubble, args.timeout.map(Duration::from_secs), |state| match wait.look(state) {
         Sight::NotYet(standing) => {
             last = Some(standing);
             None
         }
-        other => Some((other, StateFields::of(unit))),
+        other => Some((other, StateFields::of(state))),
     })?;
     match ended {
         Some((Sight::Reached(reached), state)) => tell(app, out, &args, &Ended { bubble, by, reached, state }),

@@ -74,10 +74,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     } else {
         (Command::Waive { what: what.clone(), reason }, "Waived")
     };
-    let unit = bubble.apply(&command)?.unit;
+    let state = bubble.apply(&command)?.state;
     app.hands().wake(&bubble)?;
     if args.json {
-        return status::print_json(app, out, &bubble, &unit);
+        return status::print_json(app, out, &bubble, &state);
     }
     out.line(format_args!("{done} {what} in bubble {}", bubble.id))
 }

@@ -1,7 +1,7 @@
 //! `pairflow watchdog`: the time-out check, once.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::{Command, StateName, Unit};
+use pairflow_core::bubble::{BubbleState, Command, StateName};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::QuestionKind;
 use pairflow_core::safe::safe_line;
@@ -56,12 +56,12 @@ struct Watched {
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let args = WatchdogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let bubble = app.bubble(&args.bubble, "watchdog")?;
-    let active = last_seen(&bubble, &bubble.load()?.unit);
+    let active = last_seen(&bubble, &bubble.load()?.state);
     let applied = bubble.apply(&Command::Tick { active })?;
-    let asked = applied.unit.gate.questions.iter().find(|open| Some(&open.id) == applied.id.as_ref());
+    let asked = applied.state.gate.questions.iter().find(|open| Some(&open.id) == applied.id.as_ref());
     let now = app.clock.now();
-    let left = applied.unit.silence_ends(active).map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000);
-    let watched = watched(&applied.unit, asked.is_some(), left);
+    let left = applied.state.silence_ends(active).map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000);
+    let watched = watched(&applied.state, asked.is_some(), left);
     if args.json {
         return out.json("watchdog/1", &watched);
     }
@@ -94,13 +94,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
 }
 
-fn watched(unit: &Unit, escalated: bool, watchdog_left_secs: Option<u64>) -> Watched {
+fn watched(state: &BubbleState, escalated: bool, watchdog_left_secs: Option<u64>) -> Watched {
     Watched {
-        bubble_id: unit.id.clone(),
-        state: unit.phase.name(),
-        paused: unit.paused,
+        bubble_id: state.id.clone(),
+        state: state.phase.name(),
+        paused: state.paused,
         escalated,
-        active_agent: unit.phase.turn().map(|turn| turn.agent.clone()),
+        active_agent: state.phase.turn().map(|turn| turn.agent.clone()),
         watchdog_left_secs,
     }
 }

@@ -31,9 +31,9 @@ fn escape(text: String) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if odd(c) {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                let _ = write!(escaped, "\\u{unit:04x}");
+            let mut states = [0; 2];
+            for state in c.encode_utf16(&mut states) {
+                let _ = write!(escaped, "\\u{state:04x}");
             }
         } else {
             escaped.push(c);

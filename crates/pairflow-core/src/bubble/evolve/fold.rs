@@ -7,7 +7,7 @@ use crate::bubble::evolve::people::{answered, asked, controlled, decided, warned
 use crate::bubble::evolve::turns::{
     begin_round, begin_turn, checked, judged, keep_reviews, opened, passed, reproduced, said, set_stage, snapshot_taken,
 };
-use crate::bubble::{CommitOrder, Committed, KEYS_KEPT, Phase, Stage, Unit};
+use crate::bubble::{BubbleState, CommitOrder, Committed, KEYS_KEPT, Phase, Stage};
 use crate::facts::{Seat, Seats};
 use crate::ids::Party;
 use crate::log::{Body, Control, ControlAction, Convergence, Envelope, Event, Evidence, Lifecycle};
@@ -15,154 +15,154 @@ use crate::rules::Rules;
 use crate::time::Moment;
 
 /// Returns the state after `envelope`.
-pub fn evolve(mut unit: Unit, envelope: &Envelope) -> Unit {
-    advance(&mut unit, envelope);
-    unit
+pub fn evolve(mut state: BubbleState, envelope: &Envelope) -> BubbleState {
+    advance(&mut state, envelope);
+    state
 }
 
 /// Makes a state the one after `envelope`; for long logs, where moving the state for each line would take its time.
-pub fn advance(unit: &mut Unit, envelope: &Envelope) {
+pub fn advance(state: &mut BubbleState, envelope: &Envelope) {
     let at = envelope.at;
     let event = &envelope.event;
     if let Some(key) = &event.key {
-        unit.keys.push_back((key.clone(), envelope.id.clone()));
-        let surplus = unit.keys.len().saturating_sub(KEYS_KEPT);
-        unit.keys.drain(..surplus);
+        state.keys.push_back((key.clone(), envelope.id.clone()));
+        let surplus = state.keys.len().saturating_sub(KEYS_KEPT);
+        state.keys.drain(..surplus);
     }
     if !matches!(event.body, Body::ProtocolWarning(_)) {
-        unit.warnings.clear();
-        unit.last_command_at = at.ts;
+        state.warnings.clear();
+        state.last_command_at = at.ts;
     }
     if let (Party::Agent(agent), false) = (&event.sender, matches!(event.body, Body::ProtocolWarning(_))) {
-        has_read(unit, agent);
+        has_read(state, agent);
     }
     // What is found changed after a person has done something is theirs.
     let interrupts = |control: &Control| matches!(control.action, ControlAction::Halt | ControlAction::Resume);
     let person = event.sender == Party::Human || matches!(&event.body, Body::Control(one) if interrupts(one));
-    if let Some(turn) = unit.phase.turn_mut().filter(|_| person) {
+    if let Some(turn) = state.phase.turn_mut().filter(|_| person) {
         turn.follows_handover = false;
     }
     match &event.body {
-        Body::Lifecycle(fact) => lifecycle(unit, fact, at),
+        Body::Lifecycle(fact) => lifecycle(state, fact, at),
         Body::Pass(pass) => {
             if let Party::Agent(by) = &event.sender {
-                passed(unit, by, pass, at);
+                passed(state, by, pass, at);
             }
         }
-        Body::HumanQuestion(question) => asked(unit, envelope, question),
-        Body::HumanReply(reply) => answered(unit, envelope, reply),
-        Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(unit, snapshot),
-        Body::Evidence(Evidence::Receipt { receipt }) => checked(unit, receipt),
-        Body::Evidence(Evidence::Reproduced { finding, receipt }) => reproduced(unit, *finding, receipt),
-        Body::Evidence(Evidence::NotAvailable { check, .. }) => unit.evidence.not_available.push(check.clone()),
-        Body::Convergence(claim) => converged(unit, event, claim),
+        Body::HumanQuestion(question) => asked(state, envelope, question),
+        Body::HumanReply(reply) => answered(state, envelope, reply),
+        Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(state, snapshot),
+        Body::Evidence(Evidence::Receipt { receipt }) => checked(state, receipt),
+        Body::Evidence(Evidence::Reproduced { finding, receipt }) => reproduced(state, *finding, receipt),
+        Body::Evidence(Evidence::NotAvailable { check, .. }) => state.evidence.not_available.push(check.clone()),
+        Body::Convergence(claim) => converged(state, event, claim),
         Body::ApprovalRequest(request) => {
-            unit.phase = Phase::ReadyForApproval(request.clone());
-            unit.gate.package_at = at.ts;
-            unit.paused = false;
+            state.phase = Phase::ReadyForApproval(request.clone());
+            state.gate.package_at = at.ts;
+            state.paused = false;
         }
-        Body::ApprovalDecision(decision) => decided(unit, decision, at),
+        Body::ApprovalDecision(decision) => decided(state, decision, at),
         Body::DonePackage(_) => {
-            if let Phase::Committed(committed) = &unit.phase {
-                unit.phase = Phase::Done(committed.clone());
+            if let Phase::Committed(committed) = &state.phase {
+                state.phase = Phase::Done(committed.clone());
             }
         }
-        Body::Verdict(verdict) => judged(unit, verdict, at),
+        Body::Verdict(verdict) => judged(state, verdict, at),
         Body::Control(control) => {
-            controlled(unit, control, at);
-            intervened(unit, control, &event.recipient, at);
+            controlled(state, control, at);
+            intervened(state, control, &event.recipient, at);
         }
-        Body::ProtocolWarning(warning) => warned(unit, &event.recipient, warning, at),
+        Body::ProtocolWarning(warning) => warned(state, &event.recipient, warning, at),
         Body::Task(task) => {
-            unit.about.task.clone_from(&task.task);
-            unit.about.acceptance_criteria.clone_from(&task.acceptance_criteria);
-            unit.rules.scope.clone_from(&task.scope);
+            state.about.task.clone_from(&task.task);
+            state.about.acceptance_criteria.clone_from(&task.acceptance_criteria);
+            state.rules.scope.clone_from(&task.scope);
         }
-        Body::Delivery(delivery) => delivered(unit, &event.recipient, delivery, at),
+        Body::Delivery(delivery) => delivered(state, &event.recipient, delivery, at),
     }
 }
 
 /// The work was accepted; a claim of an agent's is its clean review, too.
-fn converged(unit: &mut Unit, event: &Event, claim: &Convergence) {
-    unit.rounds.streak.clone_from(&claim.certificate.reviews);
-    unit.gate.certificate = Some(claim.certificate.clone());
-    set_stage(unit, Stage::Certified);
+fn converged(state: &mut BubbleState, event: &Event, claim: &Convergence) {
+    state.rounds.streak.clone_from(&claim.certificate.reviews);
+    state.gate.certificate = Some(claim.certificate.clone());
+    set_stage(state, Stage::Certified);
     if let Party::Agent(by) = &event.sender {
-        unit.review(by, event.round, None);
-        unit.rounds.spent.looks += 1;
-        said(unit, by, Seat::Critic, &claim.summary);
+        state.review(by, event.round, None);
+        state.rounds.spent.looks += 1;
+        said(state, by, Seat::Reviewer, &claim.summary);
     }
     if let Some(explanation) = &claim.explanation {
-        unit.gate.explanation.take_over(explanation);
+        state.gate.explanation.take_over(explanation);
     }
 }
 
-fn lifecycle(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
+fn lifecycle(state: &mut BubbleState, fact: &Lifecycle, at: Moment) {
     match fact {
-        Lifecycle::Created { .. } => created(unit, fact, at),
+        Lifecycle::Created { .. } => created(state, fact, at),
         Lifecycle::Adopted { repo, .. } => {
-            unit.about.repo.clone_from(repo);
-            adopted(unit, at);
+            state.about.repo.clone_from(repo);
+            adopted(state, at);
         }
-        Lifecycle::IdentitySet { identity } => unit.about.identity = Some(identity.clone()),
+        Lifecycle::IdentitySet { identity } => state.about.identity = Some(identity.clone()),
         Lifecycle::StartRequested { rules } => {
-            use_rules(unit, rules);
-            unit.gate.start_failed = None;
-            unit.phase = Phase::Preparing;
+            use_rules(state, rules);
+            state.gate.start_failed = None;
+            state.phase = Phase::Preparing;
         }
         Lifecycle::WorkspaceReady { workspace } => {
-            unit.evidence.workspace = Some(workspace.clone());
-            unit.paused = false;
-            let seats = unit.rounds.seats.clone();
-            begin_round(unit, seats);
-            begin_turn(unit, Seat::Producer, Stage::Opening, at);
+            state.evidence.workspace = Some(workspace.clone());
+            state.paused = false;
+            let seats = state.rounds.seats.clone();
+            begin_round(state, seats);
+            begin_turn(state, Seat::Implementer, Stage::Opening, at);
         }
         Lifecycle::StartFailed { reason } => {
-            unit.gate.start_failed = Some(reason.clone());
-            unit.phase = Phase::Created;
+            state.gate.start_failed = Some(reason.clone());
+            state.phase = Phase::Created;
         }
         Lifecycle::TurnOpened { turn: number, slices, .. } => {
-            opened(unit, *number, *slices, at);
-            notify_holder(unit);
+            opened(state, *number, *slices, at);
+            notify_holder(state);
         }
-        Lifecycle::AgentSession { .. } => session_known(unit, fact),
+        Lifecycle::AgentSession { .. } => session_known(state, fact),
         Lifecycle::AtWorkOutOfTurn { turn: number, .. } => {
-            if let Some(turn) = unit.phase.turn_mut().filter(|turn| turn.number == *number) {
+            if let Some(turn) = state.phase.turn_mut().filter(|turn| turn.number == *number) {
                 turn.others_at_work = true;
             }
         }
         Lifecycle::TokenMinted { agent, token_sha256: hash } => {
-            drop(unit.presence.tokens.insert(agent.clone(), hash.clone()))
+            drop(state.presence.tokens.insert(agent.clone(), hash.clone()))
         }
         Lifecycle::CommitRequested { .. } | Lifecycle::Committed { .. } | Lifecycle::CommitFailed { .. } => {
-            committing(unit, fact);
+            committing(state, fact);
         }
         Lifecycle::UpdateRequested { resolved } => {
-            unit.gate.updating = true;
-            unit.gate.resolved.clone_from(resolved);
+            state.gate.updating = true;
+            state.gate.resolved.clone_from(resolved);
         }
         Lifecycle::Updated { base, base_tree, same_patch } => {
-            if let Some(workspace) = &mut unit.evidence.workspace {
+            if let Some(workspace) = &mut state.evidence.workspace {
                 workspace.base = base.clone();
                 workspace.base_tree = base_tree.clone();
             }
-            updated(unit, *same_patch);
+            updated(state, *same_patch);
         }
         Lifecycle::UpdateFailed { conflict, .. } => {
-            unit.gate.updating = false;
-            unit.gate.resolved = None;
-            unit.gate.conflict = conflict.clone().or(unit.gate.conflict.take());
+            state.gate.updating = false;
+            state.gate.resolved = None;
+            state.gate.conflict = conflict.clone().or(state.gate.conflict.take());
         }
-        Lifecycle::Configured { rules, recheck, .. } => configured(unit, rules, *recheck),
-        Lifecycle::Merged { commit } => unit.gate.merged = Some(commit.clone()),
-        Lifecycle::Failed { reason } => ended(unit, Phase::Failed { reason: reason.clone() }),
-        Lifecycle::Cancelled { .. } => ended(unit, Phase::Cancelled),
+        Lifecycle::Configured { rules, recheck, .. } => configured(state, rules, *recheck),
+        Lifecycle::Merged { commit } => state.gate.merged = Some(commit.clone()),
+        Lifecycle::Failed { reason } => ended(state, Phase::Failed { reason: reason.clone() }),
+        Lifecycle::Cancelled { .. } => ended(state, Phase::Cancelled),
     }
 }
 
 /// The commit of approved work was asked for, made, or failed.
-fn committing(unit: &mut Unit, fact: &Lifecycle) {
-    let Phase::Approved(approval) = &mut unit.phase else { return };
+fn committing(state: &mut BubbleState, fact: &Lifecycle) {
+    let Phase::Approved(approval) = &mut state.phase else { return };
     match fact {
         Lifecycle::CommitRequested { message, hooks, author, .. } => {
             approval.commit = Some(CommitOrder { message: message.clone(), hooks: *hooks, author: author.clone() });
@@ -171,7 +171,7 @@ fn committing(unit: &mut Unit, fact: &Lifecycle) {
         }
         Lifecycle::Committed { commit, .. } => {
             let (request, tree) = (approval.request.clone(), approval.request.tree.clone());
-            unit.phase = Phase::Committed(Committed { commit: commit.clone(), tree, request });
+            state.phase = Phase::Committed(Committed { commit: commit.clone(), tree, request });
         }
         Lifecycle::CommitFailed { reason } => {
             approval.commit = None;
@@ -181,39 +181,39 @@ fn committing(unit: &mut Unit, fact: &Lifecycle) {
     }
 }
 
-fn created(unit: &mut Unit, fact: &Lifecycle, at: Moment) {
+fn created(state: &mut BubbleState, fact: &Lifecycle, at: Moment) {
     let Lifecycle::Created { repo, task, acceptance_criteria, rules, confirmed, identity } = fact else { return };
-    unit.about.repo.clone_from(repo);
-    unit.about.task.clone_from(task);
-    unit.about.acceptance_criteria.clone_from(acceptance_criteria);
-    unit.about.confirmed.clone_from(confirmed);
-    unit.about.identity.clone_from(identity);
-    unit.about.created_at = at.ts;
-    use_rules(unit, rules);
+    state.about.repo.clone_from(repo);
+    state.about.task.clone_from(task);
+    state.about.acceptance_criteria.clone_from(acceptance_criteria);
+    state.about.confirmed.clone_from(confirmed);
+    state.about.identity.clone_from(identity);
+    state.about.created_at = at.ts;
+    use_rules(state, rules);
 }
 
-fn updated(unit: &mut Unit, same_patch: bool) {
-    unit.gate.updating = false;
-    unit.gate.conflict = None;
-    unit.gate.resolved = None;
-    unit.evidence.baseline.clear();
-    unit.evidence.known_failures.clear();
+fn updated(state: &mut BubbleState, same_patch: bool) {
+    state.gate.updating = false;
+    state.gate.conflict = None;
+    state.gate.resolved = None;
+    state.evidence.baseline.clear();
+    state.evidence.known_failures.clear();
     if same_patch {
-        keep_reviews(unit);
+        keep_reviews(state);
     } else {
-        unit.rounds.streak.clear();
+        state.rounds.streak.clear();
     }
 }
 
 /// The bubble ends here: nothing is asked or owed any more.
-fn ended(unit: &mut Unit, phase: Phase) {
-    unit.phase = phase;
-    unit.gate.questions.clear();
-    unit.presence.parked = None;
-    (unit.gate.updating, unit.paused) = (false, false);
+fn ended(state: &mut BubbleState, phase: Phase) {
+    state.phase = phase;
+    state.gate.questions.clear();
+    state.presence.parked = None;
+    (state.gate.updating, state.paused) = (false, false);
 }
 
-fn use_rules(unit: &mut Unit, rules: &Rules) {
-    unit.rules = rules.clone();
-    unit.rounds.seats = Seats::chosen(rules);
+fn use_rules(state: &mut BubbleState, rules: &Rules) {
+    state.rules = rules.clone();
+    state.rounds.seats = Seats::chosen(rules);
 }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::bubble::{StateFields, Unit};
+use crate::bubble::{BubbleState, StateFields};
 use crate::ids::BubbleId;
 use crate::log::machine::{Machine, Places};
 use crate::log::{Body, Envelope};
 
-impl Machine for Unit {
+impl Machine for BubbleState {
     type Body = Body;
     type Shown = StateFields;
 

@@ -1,45 +1,45 @@
 //! What the person lives with, and what no longer.
 
 use crate::bubble::evolve::turns::set_stage;
-use crate::bubble::{Handover, Stage, Unit};
+use crate::bubble::{BubbleState, Handover, Stage};
 use crate::facts::Seat;
 use crate::log::{Control, Waivable};
 
 /// A waiver of a check holds for this tree and for later ones, until it is taken back.
-pub(super) fn waived(unit: &mut Unit, control: &Control) {
+pub(super) fn waived(state: &mut BubbleState, control: &Control) {
     match &control.waived {
-        Some(Waivable::Finding(id)) => unit.ledger.waive(*id, unit.rounds.round, &control.reason),
+        Some(Waivable::Finding(id)) => state.ledger.waive(*id, state.rounds.round, &control.reason),
         Some(Waivable::Check(name)) => {
-            unit.evidence.waived_checks.insert(name.clone(), control.reason.clone());
+            state.evidence.waived_checks.insert(name.clone(), control.reason.clone());
         }
         None => {}
     }
-    if let (Some(handover), Some(what)) = (closing(unit), &control.waived) {
+    if let (Some(handover), Some(what)) = (closing(state), &control.waived) {
         handover.waived.push(what.clone());
     }
 }
 
 /// A waiver is taken back. What the check said of this tree counts again; if it said nothing, it is owed.
-pub(super) fn withdrawn(unit: &mut Unit, control: &Control) {
+pub(super) fn withdrawn(state: &mut BubbleState, control: &Control) {
     match &control.waived {
-        Some(Waivable::Finding(id)) => unit.ledger.withdraw(*id, unit.rounds.round, &control.reason),
+        Some(Waivable::Finding(id)) => state.ledger.withdraw(*id, state.rounds.round, &control.reason),
         Some(Waivable::Check(name)) => {
-            unit.evidence.waived_checks.remove(name);
-            if unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic && turn.stage == Stage::Open) {
+            state.evidence.waived_checks.remove(name);
+            if state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && turn.stage == Stage::Open) {
                 // The review goes on once it has run, or the work goes back.
-                set_stage(unit, Stage::Opening);
+                set_stage(state, Stage::Opening);
             }
         }
         None => {}
     }
-    if let (Some(handover), Some(what)) = (closing(unit), &control.waived) {
+    if let (Some(handover), Some(what)) = (closing(state), &control.waived) {
         handover.waived.retain(|one| one != what);
     }
 }
 
 /// The hand-over whose tree is not recorded yet.
-pub(super) fn closing(unit: &mut Unit) -> Option<&mut Handover> {
-    match &mut unit.phase.turn_mut()?.stage {
+pub(super) fn closing(state: &mut BubbleState) -> Option<&mut Handover> {
+    match &mut state.phase.turn_mut()?.stage {
         Stage::Closing(handover) => Some(handover),
         _ => None,
     }

@@ -6,7 +6,7 @@ use crate::ids::FindingId;
 /// One findings file, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
-    /// What the critic claims about the work as a whole.
+    /// What the reviewer claims about the work as a whole.
     pub claim: Claim,
     /// What it says in general; may be empty.
     pub summary: String,
@@ -20,7 +20,7 @@ pub struct Feedback {
     pub retract: Vec<FindingId>,
 }
 
-/// What a critic says about the work: a claim, never a verdict.
+/// What a reviewer says about the work: a claim, never a verdict.
 ///
 /// The verdict is reached by the loop, from the ledger and the checks that pairflow ran itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

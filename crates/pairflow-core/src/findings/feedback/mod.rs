@@ -1,4 +1,4 @@
-//! Reads what a critic wrote into a findings file, in any of four forms.
+//! Reads what a reviewer wrote into a findings file, in any of four forms.
 //!
 //! A file holds one JSON object, or prose around exactly one fenced JSON block. Its keys say which form it has. What is
 //! not clearly one of the four is refused with the place and the next step: nothing here ever turns into an approval by

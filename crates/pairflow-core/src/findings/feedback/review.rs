@@ -1,6 +1,6 @@
-//! The form with a verdict and issues: `ReviewFeedback` of a producer and a critic.
+//! The form with a verdict and issues: `ReviewFeedback` of an implementer and a reviewer.
 //!
-//! What it says of tests and lint is a claim of the critic and means nothing here; pairflow runs them itself.
+//! What it says of tests and lint is a claim of the reviewer and means nothing here; pairflow runs them itself.
 
 use crate::facts::{Finding, Severity};
 
@@ -42,7 +42,7 @@ fn verdict(spot: &Spot<'_>) -> Result<Claim, BadFeedback> {
     }
 }
 
-/// What has to change before the critic approves, each as a finding.
+/// What has to change before the reviewer approves, each as a finding.
 fn conditions(top: &Fields<'_>, verdict: Claim) -> Result<Vec<Finding>, BadFeedback> {
     let Some(spot) = top.maybe("approval_conditions") else { return Ok(Vec::new()) };
     let conditions = fields::items(&spot)?;

@@ -1,4 +1,4 @@
-//! The ledger: what critics filed, producers answered, critics confirmed, and the person waived.
+//! The ledger: what reviewers filed, implementers answered, reviewers confirmed, and the person waived.
 //!
 //! A claim that a row already makes is that row again. A review that found nothing settles what was grave and what was
 //! answered; beside findings, a row is settled only by name. What a reproducer still shows stays open, no matter who says
@@ -62,14 +62,14 @@ impl Ledger {
         named
     }
 
-    /// The answered row that `finding` wants undone: the one that the critic names, or that code recognises.
+    /// The answered row that `finding` wants undone: the one that the reviewer names, or that code recognises.
     fn undoes(&self, finding: &Finding) -> Option<FindingId> {
         let named = finding.reverses.filter(|id| Some(*id) != finding.id && self.get(*id).is_some());
         let heeded = self.rows.iter().filter(|row| row.state == RowState::Fixed && Some(row.id) != finding.id);
         named.or_else(|| heeded.rev().find(|row| reversed(&row.claim(), finding)).map(|row| row.id))
     }
 
-    /// Takes over what a producer said to the rows.
+    /// Takes over what an implementer said to the rows.
     pub(crate) fn answer(&mut self, by: &AgentId, round: u32, answers: &Answers) {
         self.retract_reproducers(by, round, &answers.retracted);
         let by = Party::Agent(by.clone());
@@ -81,7 +81,7 @@ impl Ledger {
         }
     }
 
-    /// Takes over what a producer cannot resolve.
+    /// Takes over what an implementer cannot resolve.
     pub(crate) fn block(&mut self, review: &Review<'_>) {
         review.findings.iter().for_each(|blocker| self.file(blocker, review));
         self.bound();
@@ -263,7 +263,7 @@ fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     }
 }
 
-/// Adds what a critic says of a row in other words. What was said first and what is said now have their place; where that
+/// Adds what a reviewer says of a row in other words. What was said first and what is said now have their place; where that
 /// is too much, the words between are left out. The log has them all.
 fn add_words(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     let said =

@@ -1,4 +1,4 @@
-//! Reproducers: where a command shows the fault, pairflow and not a critic says when it is gone.
+//! Reproducers: where a command shows the fault, pairflow and not a reviewer says when it is gone.
 
 use crate::facts::RowState;
 use crate::facts::{Outcome, Receipt};

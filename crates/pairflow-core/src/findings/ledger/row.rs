@@ -32,7 +32,7 @@ pub struct Row {
     /// What kind of fault it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Class>,
-    /// What the critic would do.
+    /// What the reviewer would do.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub suggestion: String,
     /// The text of the line it is about.
@@ -44,10 +44,10 @@ pub struct Row {
     pub round: u32,
     /// Where it stands.
     pub state: RowState,
-    /// Whether a critic, a passing reproducer or the person has closed it.
+    /// Whether a reviewer, a passing reproducer or the person has closed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub settled: bool,
-    /// Whether a producer has ever said that it is fixed, or why it is no fault.
+    /// Whether an implementer has ever said that it is fixed, or why it is no fault.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub answered: bool,
     /// Whether the person sent it back by name, so that it has to be answered.
@@ -161,7 +161,7 @@ impl Row {
         self.seen.is_some() && !proven
     }
 
-    /// Whether its reproducer, not a critic, says that the fault is still there.
+    /// Whether its reproducer, not a reviewer, says that the fault is still there.
     pub fn proven(&self) -> bool {
         self.reproducer.as_ref().is_some_and(|one| one.stand == Shown::Fails)
     }

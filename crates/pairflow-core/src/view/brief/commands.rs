@@ -1,6 +1,6 @@
 //! The end of a brief: the command lines that can end the turn, as they have to be typed in this bubble.
 
-use crate::bubble::{Turn, Unit};
+use crate::bubble::{BubbleState, Turn};
 use crate::findings::Row;
 use crate::rules::{BubbleKind, DriverKind};
 use crate::view::markdown::Page;
@@ -10,7 +10,7 @@ use crate::view::waiting::WaitFor;
 const NAMED: usize = 20;
 
 /// Adds the last section of a brief. Nothing follows it.
-pub(super) fn end(page: &mut Page, unit: &Unit, lines: &[String]) {
+pub(super) fn end(page: &mut Page, state: &BubbleState, lines: &[String]) {
     page.section("How your turn ends");
     let names = |option: &str| lines.iter().any(|line| line.contains(option));
     if names(" --fixed ") {
@@ -26,48 +26,48 @@ pub(super) fn end(page: &mut Page, unit: &Unit, lines: &[String]) {
         page.line("`--confirm F1`.");
     }
     page.line("Run exactly one of these in the worktree, then stop:");
-    if unit.rules.driver == DriverKind::External {
+    if state.rules.driver == DriverKind::External {
         // Nobody tells these agents of their next turn.
-        page.line(&format!("(`{}` tells when your next turn is open.)", WaitFor::Turn.line(&unit.id)));
+        page.line(&format!("(`{}` tells when your next turn is open.)", WaitFor::Turn.line(&state.id)));
     }
     page.line("");
     page.block(&lines.join("\n"));
 }
 
-/// Returns the lines that end a producer's turn.
-pub(super) fn of_producer(unit: &Unit) -> Vec<String> {
-    let id = &unit.id;
-    let fixed = named("--fixed", unit.ledger.open().filter(|row| !row.answered || row.blocks()));
-    let outline = if unit.rules.kind == BubbleKind::Document { " --step dry-run='…'" } else { "" };
-    vec![format!("pairflow pass --id {id} --summary '…'{fixed}{outline} --explain FILE"), ask(unit)]
+/// Returns the lines that end an implementer's turn.
+pub(super) fn of_implementer(state: &BubbleState) -> Vec<String> {
+    let id = &state.id;
+    let fixed = named("--fixed", state.ledger.open().filter(|row| !row.answered || row.blocks()));
+    let outline = if state.rules.kind == BubbleKind::Document { " --step dry-run='…'" } else { "" };
+    vec![format!("pairflow pass --id {id} --summary '…'{fixed}{outline} --explain FILE"), ask(state)]
 }
 
-/// Returns the lines that end a critic's turn. `slices` is how many of them the change was cut into, and `last` whether
+/// Returns the lines that end a reviewer's turn. `slices` is how many of them the change was cut into, and `last` whether
 /// a clean review would be the last one needed.
-pub(super) fn of_critic(unit: &Unit, slices: u32, last: bool) -> Vec<String> {
-    let id = &unit.id;
+pub(super) fn of_reviewer(state: &BubbleState, slices: u32, last: bool) -> Vec<String> {
+    let id = &state.id;
     let confirm =
-        named("--confirm", unit.ledger.open().filter(|row| row.answered && !row.proven() && !row.unresolved()));
-    let (all, steps) = (reviewed(slices), steps(unit));
+        named("--confirm", state.ledger.open().filter(|row| row.answered && !row.proven() && !row.unresolved()));
+    let (all, steps) = (reviewed(slices), steps(state));
     let found = format!("pairflow pass --id {id} --summary '…' --findings FILE{confirm}{steps}{all}");
-    let explain = if last && !unit.gate.explanation.missing().is_empty() { " --explain FILE" } else { "" };
+    let explain = if last && !state.gate.explanation.missing().is_empty() { " --explain FILE" } else { "" };
     let clean = format!("pairflow pass --id {id} --summary '…' --no-findings{steps}{all}{explain}");
     let converged = format!("pairflow converged --id {id} --summary '…'{all}{explain}");
-    [found, clean].into_iter().chain(last.then_some(converged)).chain([ask(unit)]).collect()
+    [found, clean].into_iter().chain(last.then_some(converged)).chain([ask(state)]).collect()
 }
 
 /// Returns the lines that may come up for an agent, whichever seat it gets.
-pub(super) fn of_anyone(unit: &Unit) -> Vec<String> {
-    let id = &unit.id;
+pub(super) fn of_anyone(state: &BubbleState) -> Vec<String> {
+    let id = &state.id;
     vec![
         format!("pairflow pass --id {id} --summary '…'"),
         format!("pairflow converged --id {id} --summary '…'"),
-        ask(unit),
+        ask(state),
     ]
 }
 
-fn ask(unit: &Unit) -> String {
-    format!("pairflow ask-human --id {} --question '…'", unit.id)
+fn ask(state: &BubbleState) -> String {
+    format!("pairflow ask-human --id {} --question '…'", state.id)
 }
 
 fn named<'a>(option: &str, rows: impl Iterator<Item = &'a Row>) -> String {
@@ -80,8 +80,8 @@ fn reviewed(slices: u32) -> String {
 }
 
 /// The steps that the review of a document has to go through, as options.
-fn steps(unit: &Unit) -> &'static str {
-    match unit.rules.kind {
+fn steps(state: &BubbleState) -> &'static str {
+    match state.rules.kind {
         BubbleKind::Document => " --step contradictions='…' --step dry-run='…' --step adversarial='…'",
         _ => "",
     }

@@ -1,6 +1,6 @@
 //! The brief of the agent that decides a dispute: both arguments, without the names of those who made them.
 
-use crate::bubble::{Turn, Unit};
+use crate::bubble::{BubbleState, Turn};
 use crate::facts::RowState;
 use crate::findings::Row;
 use crate::view::brief::parts;
@@ -8,17 +8,17 @@ use crate::view::markdown::Page;
 use crate::view::words::one_line;
 
 /// Returns the brief of a judge.
-pub(super) fn brief(unit: &Unit, turn: &Turn) -> String {
-    let mut page = parts::page(unit, turn);
-    let (agent, id) = (&turn.agent, &unit.id);
+pub(super) fn brief(state: &BubbleState, turn: &Turn) -> String {
+    let mut page = parts::page(state, turn);
+    let (agent, id) = (&turn.agent, &state.id);
     page.line(&format!(
         "You are {agent}, the judge of a dispute in bubble {id}. Read the tree in the worktree; change nothing."
     ));
-    parts::task(&mut page, unit);
-    parts::place(&mut page, unit);
+    parts::task(&mut page, state);
+    parts::place(&mut page, state);
     page.section("The dispute");
-    unit.ledger.open().filter(|row| row.state == RowState::Disputed).for_each(|row| dispute(&mut page, row));
-    parts::checks(&mut page, unit);
+    state.ledger.open().filter(|row| row.state == RowState::Disputed).for_each(|row| dispute(&mut page, row));
+    parts::checks(&mut page, state);
     page.finish()
 }
 

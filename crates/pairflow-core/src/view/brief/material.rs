@@ -1,6 +1,6 @@
 //! What a brief shows beside the state: texts of the repository, which the engine reads.
 
-/// What the engine gathered for the brief of one turn. Nothing in it is needed for a producer's.
+/// What the engine gathered for the brief of one turn. Nothing in it is needed for an implementer's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BriefMaterial {
     /// What the project expects of every change, as the base has it.
@@ -24,7 +24,7 @@ pub struct Standard {
     pub changed: bool,
 }
 
-/// A difference, as a critic gets it.
+/// A difference, as a reviewer gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Diff {
     /// Short enough to stand in the brief.

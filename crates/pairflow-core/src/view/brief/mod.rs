@@ -4,11 +4,11 @@
 //! command lines that can end the turn, one a line, as they have to be typed.
 
 mod commands;
-mod critic;
+mod implementer;
 mod judge;
 mod material;
 mod parts;
-mod producer;
+mod reviewer;
 mod severity;
 mod slices;
 mod standby;

@@ -1,6 +1,6 @@
 //! The sections that briefs share.
 
-use crate::bubble::{Turn, Unit};
+use crate::bubble::{BubbleState, Turn};
 use crate::facts::RowState;
 use crate::facts::Seat;
 use crate::facts::Snapshot;
@@ -18,40 +18,40 @@ const FILES: usize = 100;
 const TAIL: (usize, usize) = (40, 400);
 
 /// Begins the brief of a turn.
-pub(super) fn page(unit: &Unit, turn: &Turn) -> Page {
-    Page::new(&format!("Your turn: {} as {}, round {}", turn.agent, turn.seat, unit.rounds.round))
+pub(super) fn page(state: &BubbleState, turn: &Turn) -> Page {
+    Page::new(&format!("Your turn: {} as {}, round {}", turn.agent, turn.seat, state.rounds.round))
 }
 
 /// Adds what is to be done, and how to tell that it is.
-pub(super) fn task(page: &mut Page, unit: &Unit) {
+pub(super) fn task(page: &mut Page, state: &BubbleState) {
     page.section("Task");
-    page.quote(&unit.about.task);
+    page.quote(&state.about.task);
     page.section("Acceptance criteria");
-    criteria(page, &unit.about.acceptance_criteria);
+    criteria(page, &state.about.acceptance_criteria);
 }
 
 /// Adds where the agent works, and what it may touch.
-pub(super) fn place(page: &mut Page, unit: &Unit) {
+pub(super) fn place(page: &mut Page, state: &BubbleState) {
     page.section("Where you work");
-    if let Some(workspace) = &unit.evidence.workspace {
+    if let Some(workspace) = &state.evidence.workspace {
         page.item(&format!("worktree: {}", one_line(&workspace.path)));
     }
-    let (branch, base) = (one_line(&unit.rules.bubble_branch), one_line(&unit.rules.base_branch));
+    let (branch, base) = (one_line(&state.rules.bubble_branch), one_line(&state.rules.base_branch));
     page.item(&format!("branch: {branch}, cut from {base}; stay on it, do not push or merge"));
-    if unit.rules.continues.is_some() {
+    if state.rules.continues.is_some() {
         page.item(&format!("the worktree began with the work of an earlier bubble, merged with {base}"));
     }
-    let conflicts = unit.evidence.workspace.iter().flat_map(|workspace| &workspace.ground.conflicts);
+    let conflicts = state.evidence.workspace.iter().flat_map(|workspace| &workspace.ground.conflicts);
     page.items(
         conflicts.map(|path| format!("both had changed the same lines; resolve the markers in {}", one_line(path))),
     );
-    scope(page, &unit.rules.scope);
+    scope(page, &state.rules.scope);
     page.item("files out of scope are shown to the reviewer and block the commit");
 }
 
 /// Adds what the person has answered and asked for.
-pub(super) fn notes(page: &mut Page, unit: &Unit) {
-    let said = [("What the person says", &unit.gate.notes), ("What the person said before", &unit.gate.said_before)];
+pub(super) fn notes(page: &mut Page, state: &BubbleState) {
+    let said = [("What the person says", &state.gate.notes), ("What the person said before", &state.gate.said_before)];
     for (heading, notes) in said.into_iter().filter(|(_, notes)| !notes.is_empty()) {
         page.section(heading);
         page.line("This goes before everything that an agent says.");
@@ -62,10 +62,10 @@ pub(super) fn notes(page: &mut Page, unit: &Unit) {
     }
 }
 
-/// Adds what the other seat said last. A critic is not told what another critic thinks of the same tree.
-pub(super) fn handed_over(page: &mut Page, unit: &Unit, turn: &Turn) {
-    let other = unit.gate.summaries.iter().rev().find(|said| said.seat != turn.seat);
-    let foreign = |said: &&Said| said.agent != turn.agent || unit.rules.agents.same_model();
+/// Adds what the other seat said last. A reviewer is not told what another reviewer thinks of the same tree.
+pub(super) fn handed_over(page: &mut Page, state: &BubbleState, turn: &Turn) {
+    let other = state.gate.summaries.iter().rev().find(|said| said.seat != turn.seat);
+    let foreign = |said: &&Said| said.agent != turn.agent || state.rules.agents.same_model();
     let Some(said) = other.filter(foreign) else { return };
     page.section(&format!("What {} said when handing over (round {}, {})", said.agent, said.round, said.seat));
     page.quote(&said.summary);
@@ -100,18 +100,18 @@ pub(super) fn claim_at_length(page: &mut Page, row: &Row) {
 }
 
 /// Adds which files changed, and everything about them that needs a look.
-pub(super) fn changed(page: &mut Page, unit: &Unit, seat: Seat) {
-    let Some(snapshot) = &unit.evidence.snapshot else { return };
+pub(super) fn changed(page: &mut Page, state: &BubbleState, seat: Seat) {
+    let Some(snapshot) = &state.evidence.snapshot else { return };
     page.section("What changed");
     page.line(&format!("Against the base: {}. Tree {}.", changes(snapshot.against_base()), snapshot.tree.short()));
-    if let (Seat::Critic, Some(workspace)) = (seat, &unit.evidence.workspace) {
+    if let (Seat::Reviewer, Some(workspace)) = (seat, &state.evidence.workspace) {
         page.line(&format!("See it with: git diff {} {}", workspace.base.short(), snapshot.commit.short()));
         files(page, snapshot.changed.iter().map(change));
         page.items(rest(snapshot.changed.len(), snapshot.whole.as_ref().map(|whole| &whole.changed)));
     }
     page.line("");
     page.line(&since_last(snapshot));
-    if snapshot.since_last != snapshot.changed || seat == Seat::Producer {
+    if snapshot.since_last != snapshot.changed || seat == Seat::Implementer {
         files(page, snapshot.since_last.iter().map(change));
     }
     alarms(page, snapshot);
@@ -163,20 +163,20 @@ fn files(page: &mut Page, names: impl ExactSizeIterator<Item = String>) {
 }
 
 /// Adds the receipts: how each check ended on this tree, and the end of the output where it failed.
-pub(super) fn checks(page: &mut Page, unit: &Unit) {
+pub(super) fn checks(page: &mut Page, state: &BubbleState) {
     page.section("Checks");
-    if unit.rules.checks.is_empty() {
+    if state.rules.checks.is_empty() {
         page.line("No command checks this work. A person tries by hand:");
         page.line("");
-        page.items(unit.rules.manual_checks.iter().map(|what| one_line(what)));
+        page.items(state.rules.manual_checks.iter().map(|what| one_line(what)));
         return;
     }
     page.line("pairflow runs these on every tree that is handed over; nobody's word replaces them.");
     page.line("");
-    for check in &unit.rules.checks {
+    for check in &state.rules.checks {
         let (command, name) = (one_line(&check.command), one_line(&check.name));
-        match unit.check(&check.name) {
-            CheckState::Passed(receipt) => page.item(&match unit.evidence.flaky(&check.name) {
+        match state.check(&check.name) {
+            CheckState::Passed(receipt) => page.item(&match state.evidence.flaky(&check.name) {
                 Some(failed) => {
                     format!("{name} ({command}): {}, then {} on the same tree", ended(failed), ended(receipt))
                 }
@@ -197,10 +197,10 @@ pub(super) fn checks(page: &mut Page, unit: &Unit) {
 
 /// Names the documents that the work follows, and where the version lies that was approved: the worktree may have
 /// another one, or none.
-pub(super) fn approved(page: &mut Page, unit: &Unit, what: &str) {
-    for (path, sha256) in unit.rules.prd.iter().flat_map(|prd| &prd.documents) {
+pub(super) fn approved(page: &mut Page, state: &BubbleState, what: &str) {
+    for (path, sha256) in state.rules.prd.iter().flat_map(|prd| &prd.documents) {
         page.item(&format!("{what} {}; do not change it. The approved version of it is", one_line(path)));
-        let (repo, id, copy) = (one_line(&unit.about.repo), &unit.id, Prd::artifact(sha256));
+        let (repo, id, copy) = (one_line(&state.about.repo), &state.id, Prd::artifact(sha256));
         page.line(&format!("  {repo}/.pairflow/bubbles/{id}/artifacts/{copy}"));
     }
 }

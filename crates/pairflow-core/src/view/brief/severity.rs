@@ -1,10 +1,10 @@
-//! The four severities as a critic is told them: what each means, what it costs, and what it looks like.
+//! The four severities as a reviewer is told them: what each means, what it costs, and what it looks like.
 
 use crate::facts::Severity;
 use crate::rules::BubbleKind;
 use crate::view::markdown::Page;
 
-/// What a critic is told of one severity.
+/// What a reviewer is told of one severity.
 struct Told {
     severity: Severity,
     name: &'static str,

@@ -29,7 +29,7 @@ pub(super) struct Room {
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
     section(html, "changes", "Changes");
-    let id = &view.export.facts.unit().id;
+    let id = &view.export.facts.state().id;
     if let Some(why) = &view.export.patches.missing {
         html.raw("<p class=\"wrong\">The changes cannot be shown: ").text(why).raw("</p>\n");
     } else if view.whole.files.is_empty() {

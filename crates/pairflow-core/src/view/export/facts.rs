@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::facts::Receipt;
 use crate::facts::Seat;
 use crate::facts::{Answers, Finding};
@@ -70,7 +70,7 @@ pub struct Handed {
     pub seat: Seat,
     /// What was said.
     pub summary: String,
-    /// What a critic found.
+    /// What a reviewer found.
     pub findings: Vec<Finding>,
     /// What was said to rows of the ledger.
     pub answers: Answers,
@@ -151,15 +151,15 @@ impl Facts {
     }
 
     /// Returns the state that the lines so far have led to.
-    pub fn unit(&self) -> &Unit {
-        self.story.unit()
+    pub fn state(&self) -> &BubbleState {
+        self.story.state()
     }
 
     /// Takes over the next line.
     pub fn step(&mut self, envelope: &Envelope) {
         let (seq, at) = (envelope.seq, envelope.at.ts);
         match &envelope.event.body {
-            Body::Pass(_) | Body::Convergence(_) => self.handed.extend(handed(self.story.unit(), envelope)),
+            Body::Pass(_) | Body::Convergence(_) => self.handed.extend(handed(self.story.state(), envelope)),
             Body::Evidence(evidence) => self.evidence(envelope, evidence),
             Body::HumanQuestion(asked) => self.asked.push(Asked {
                 seq,
@@ -197,8 +197,8 @@ impl Facts {
                 self.receipts.push(Ran { seq, round, finding: Some(*finding), receipt: receipt.clone() });
             }
             Evidence::Snapshot { snapshot } => {
-                let round = self.unit().recorded_round();
-                let Some(from) = self.unit().tree().cloned() else { return };
+                let round = self.state().recorded_round();
+                let Some(from) = self.state().tree().cloned() else { return };
                 let to = snapshot.tree.clone();
                 match self.rounds.list.back_mut() {
                     Some(last) if last.round == round => last.to = to,
@@ -212,7 +212,7 @@ impl Facts {
     /// Adds an answer to the question that it names, or else to every one that is open.
     fn answered(&mut self, envelope: &Envelope, said: Said) {
         let named = envelope.event.in_reply_to.as_ref();
-        let open: Vec<_> = self.story.unit().gate.questions.iter().map(|question| &question.id).collect();
+        let open: Vec<_> = self.story.state().gate.questions.iter().map(|question| &question.id).collect();
         let meant = |asked: &Asked| named.map_or_else(|| open.contains(&&asked.id), |id| *id == asked.id);
         for asked in self.asked.list.iter_mut().filter(|asked| meant(asked)) {
             asked.answers.push(said.clone());
@@ -238,7 +238,7 @@ impl<T> Kept<T> {
     }
 }
 
-fn handed(before: &Unit, envelope: &Envelope) -> Option<Handed> {
+fn handed(before: &BubbleState, envelope: &Envelope) -> Option<Handed> {
     let Party::Agent(by) = &envelope.event.sender else { return None };
     let (by, seq, round) = (by.clone(), envelope.seq, envelope.event.round);
     Some(match &envelope.event.body {
@@ -246,14 +246,14 @@ fn handed(before: &Unit, envelope: &Envelope) -> Option<Handed> {
             seq,
             round,
             by,
-            seat: before.phase.turn().map_or(Seat::Producer, |turn| turn.seat),
+            seat: before.phase.turn().map_or(Seat::Implementer, |turn| turn.seat),
             summary: pass.summary.clone(),
             findings: pass.findings.clone().unwrap_or_default(),
             answers: pass.answers.clone(),
         },
         Body::Convergence(claim) => {
             let (summary, answers) = (claim.summary.clone(), Answers::default());
-            Handed { seq, round, by, seat: Seat::Critic, summary, findings: Vec::new(), answers }
+            Handed { seq, round, by, seat: Seat::Reviewer, summary, findings: Vec::new(), answers }
         }
         _ => return None,
     })

@@ -8,7 +8,7 @@ use crate::view::export::prose::{blocks, inline};
 use crate::view::words::called;
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
-    let rows = &view.export.facts.unit().ledger.rows;
+    let rows = &view.export.facts.state().ledger.rows;
     section(html, "findings", "Findings");
     if rows.is_empty() {
         html.raw("<p class=\"dim\">No finding has been filed.</p>\n</section>\n");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::gates::diff::Lines;
 use crate::ids::FindingId;
 use crate::view::export::facts::Facts;
@@ -26,14 +26,14 @@ struct Place {
 impl<'a> Links<'a> {
     /// Reads off what there is to link to; only what is on the page is.
     pub(super) fn of(facts: &'a Facts, whole: &'a Patch<'a>) -> Self {
-        let unit: &'a Unit = facts.unit();
+        let state: &'a BubbleState = facts.state();
         let place = |(at, file): (usize, &'a super::patch::FilePatch<'a>)| {
             let hunks = file.hunks.iter().map(|hunk| hunk.new).collect();
             (file.path.as_str(), Place { number: at + 1, hunks })
         };
         let checks = facts.receipts.list.iter().filter(|ran| ran.finding.is_none());
         Self {
-            known: Known::of(unit),
+            known: Known::of(state),
             files: whole.files.iter().enumerate().map(place).collect(),
             receipts: checks.map(|ran| (ran.receipt.check.as_str(), ran.seq)).collect(),
         }

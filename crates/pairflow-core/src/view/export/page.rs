@@ -31,13 +31,13 @@ pub fn render(export: &Export) -> String {
 }
 
 fn begin(html: &mut Html, export: &Export) {
-    let unit = export.facts.unit();
+    let state = export.facts.state();
     html.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     html.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     // Nothing may be loaded or run, even if a mistake of ours let foreign markup through.
     html.raw("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;\">\n");
     html.raw("<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n");
-    html.element("title", "", &format!("{}: {}", unit.id, title(&unit.about.task)));
+    html.element("title", "", &format!("{}: {}", state.id, title(&state.about.task)));
     html.raw("\n<style>\n").raw(STYLE).raw("</style>\n</head>\n<body>\n");
 }
 
@@ -47,8 +47,8 @@ fn navigation(html: &mut Html, view: &View<'_>) {
     let entries = [
         ("verdict", "Verdict", 0),
         ("timeline", "Timeline", facts.rows.list.len()),
-        ("findings", "Findings", facts.unit().ledger.rows.len()),
-        ("rounds", "Rounds", usize::try_from(facts.unit().rounds.round).unwrap_or(0)),
+        ("findings", "Findings", facts.state().ledger.rows.len()),
+        ("rounds", "Rounds", usize::try_from(facts.state().rounds.round).unwrap_or(0)),
         ("changes", "Changes", view.whole.files.len()),
         ("receipts", "Receipts", facts.receipts.list.len()),
         ("people", "People", facts.asked.list.len() + facts.decided.list.len()),
@@ -66,6 +66,6 @@ fn navigation(html: &mut Html, view: &View<'_>) {
 fn end(html: &mut Html, export: &Export) {
     html.raw("<footer><p>Made from ").element("b", "", &export.lines.to_string());
     html.raw(" lines of the log, which end in ").element("code", "", &export.head);
-    html.raw(". ").element("code", "", &format!("pairflow verify {}", export.facts.unit().id));
+    html.raw(". ").element("code", "", &format!("pairflow verify {}", export.facts.state().id));
     html.raw(" recomputes all of it, offline.</p></footer>\n</body>\n</html>\n");
 }

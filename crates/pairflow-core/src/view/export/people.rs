@@ -1,6 +1,6 @@
 //! What people were asked, what they answered, and what they decided about the package.
 
-use crate::bubble::{Phase, Unit};
+use crate::bubble::{BubbleState, Phase};
 use crate::log::{Decision, GateDecision, QuestionKind};
 use crate::safe::safe;
 use crate::view::export::contents::View;
@@ -15,14 +15,14 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
     let facts = &view.export.facts;
     section(html, "people", "People");
     html.raw("<h3>Questions and answers</h3>\n");
-    dropped(html, facts.asked.dropped, &format!("pairflow log {}", facts.unit().id));
+    dropped(html, facts.asked.dropped, &format!("pairflow log {}", facts.state().id));
     if facts.asked.list.is_empty() {
         html.raw("<p class=\"dim\">Nobody was asked anything.</p>\n");
     }
     facts.asked.list.iter().for_each(|asked| question(html, view, asked));
     html.raw("<h3>Approval</h3>\n");
     facts.decided.list.iter().for_each(|decided| decision(html, view, decided));
-    stand(html, facts.unit(), facts.decided.list.is_empty());
+    stand(html, facts.state(), facts.decided.list.is_empty());
     html.raw("</section>\n");
 }
 
@@ -97,8 +97,8 @@ fn decision(html: &mut Html, view: &View<'_>, decided: &Decided) {
     html.raw("</div>\n");
 }
 
-fn stand(html: &mut Html, unit: &Unit, undecided: bool) {
-    match &unit.phase {
+fn stand(html: &mut Html, state: &BubbleState, undecided: bool) {
+    match &state.phase {
         Phase::ReadyForApproval(request) => {
             html.raw("<p>Tree ")
                 .element("code", "", request.tree.short())

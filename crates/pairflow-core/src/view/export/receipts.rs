@@ -14,7 +14,7 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
     let receipts = &view.export.facts.receipts;
     section(html, "receipts", "Receipts");
     html.raw("<p class=\"dim\">What pairflow ran itself. An agent&#39;s word that tests pass is no evidence.</p>\n");
-    dropped(html, receipts.dropped, &format!("pairflow log {}", view.export.facts.unit().id));
+    dropped(html, receipts.dropped, &format!("pairflow log {}", view.export.facts.state().id));
     if receipts.list.is_empty() {
         html.raw("<p class=\"dim\">Nothing has been run.</p>\n");
     }

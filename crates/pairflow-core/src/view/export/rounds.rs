@@ -15,13 +15,13 @@ use crate::view::export::receipts;
 use crate::view::words::count;
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
-    let unit = view.export.facts.unit();
+    let state = view.export.facts.state();
     section(html, "rounds", "Rounds");
-    if unit.rounds.history.is_empty() {
+    if state.rounds.history.is_empty() {
         html.raw("<p class=\"dim\">No round has begun.</p>\n");
     }
     let mut room = Room::of_rounds();
-    for seatings in unit.rounds.history.chunk_by(|one, next| one.round == next.round) {
+    for seatings in state.rounds.history.chunk_by(|one, next| one.round == next.round) {
         let round = seatings[0].round;
         html.open_at("article", "round", &format!("round-{round}"));
         html.raw("<h3>").text(&format!("Round {round}")).raw(" <span class=\"dim\">");
@@ -50,9 +50,9 @@ fn who_sat(seatings: &[RoundRoles]) -> String {
 fn hand_over(html: &mut Html, view: &View<'_>, handed: &Handed) {
     html.raw("<div class=\"said\"><p class=\"who\">").element("b", "", handed.by.as_str());
     html.raw(match handed.seat {
-        Seat::Producer => " hands over",
-        Seat::Critic if handed.findings.is_empty() => " reviews",
-        Seat::Critic => " finds",
+        Seat::Implementer => " hands over",
+        Seat::Reviewer if handed.findings.is_empty() => " reviews",
+        Seat::Reviewer => " finds",
         Seat::Judge => " decides",
     });
     html.raw(" ").link("dim", &message_anchor(handed.seq), "in the timeline").raw("</p>\n<blockquote>");
@@ -120,6 +120,6 @@ fn changes(html: &mut Html, view: &View<'_>, round: u32, room: &mut Room) {
     html.raw("<details><summary>What it changed ")
         .text(&format!("({}, +{added} -{removed})", count(patch.files.len(), "file")));
     html.raw("</summary>\n");
-    room.files(html, &patch, Some(round), &format!("pairflow diff {} --round {round}", view.export.facts.unit().id));
+    room.files(html, &patch, Some(round), &format!("pairflow diff {} --round {round}", view.export.facts.state().id));
     html.raw("</details>\n");
 }

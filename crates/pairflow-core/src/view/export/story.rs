@@ -12,7 +12,7 @@ use crate::view::words::called;
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
     let facts = &view.export.facts;
     section(html, "timeline", "Timeline");
-    dropped(html, facts.rows.dropped, &format!("pairflow log {}", facts.unit().id));
+    dropped(html, facts.rows.dropped, &format!("pairflow log {}", facts.state().id));
     html.raw("<ol class=\"story\">\n");
     let mut before: Option<&TimelineRow> = None;
     for row in &facts.rows.list {

@@ -1,7 +1,7 @@
 //! The verdict: whether the work was accepted, and on which evidence. What agents explain stands beside it, each statement
 //! linked to what it refers to or marked.
 
-use crate::bubble::{Phase, Unit};
+use crate::bubble::{BubbleState, Phase};
 use crate::facts::Certificate;
 use crate::view::export::contents::{Checked, View};
 use crate::view::export::html::{Html, section};
@@ -11,12 +11,12 @@ use crate::view::package::statements::statements;
 use crate::view::words::weakened;
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
-    let unit = view.export.facts.unit();
+    let state = view.export.facts.state();
     section(html, "verdict", "Verdict");
-    let accepted = unit.gate.certificate.as_ref().filter(|_| unit.phase.request().is_some());
+    let accepted = state.gate.certificate.as_ref().filter(|_| state.phase.request().is_some());
     let broken = view.export.checked.iter().any(|one| one.problem.is_some());
-    html.raw("<div class=\"verdict ").raw(tone(unit, accepted, broken)).raw("\">\n");
-    match (accepted, &unit.phase) {
+    html.raw("<div class=\"verdict ").raw(tone(state, accepted, broken)).raw("\">\n");
+    match (accepted, &state.phase) {
         (Some(certificate), _) => certified(html, view, certificate),
         (None, Phase::Failed { reason }) => {
             html.raw("<p class=\"lead\">The bubble failed: ").text(reason).raw("</p>\n");
@@ -33,12 +33,12 @@ pub(super) fn render(html: &mut Html, view: &View<'_>) {
     html.raw("</section>\n");
 }
 
-fn tone(unit: &Unit, accepted: Option<&Certificate>, broken: bool) -> &'static str {
+fn tone(state: &BubbleState, accepted: Option<&Certificate>, broken: bool) -> &'static str {
     match accepted {
         _ if broken => "bad",
         Some(certificate) if certificate.waived.is_empty() => "good",
         Some(_) => "warn",
-        None if unit.phase.is_final() => "bad",
+        None if state.phase.is_final() => "bad",
         None => "plain",
     }
 }
@@ -124,14 +124,14 @@ fn list(html: &mut Html, view: &View<'_>, name: &'static str, texts: &[String]) 
 }
 
 fn waiting(html: &mut Html, view: &View<'_>) {
-    let unit = view.export.facts.unit();
+    let state = view.export.facts.state();
     html.raw("<p class=\"lead\">Not accepted yet.</p>\n");
-    if unit.rounds.round == 0 {
+    if state.rounds.round == 0 {
         html.raw("<p>The bubble has not been started.</p>\n");
         return;
     }
     html.raw("<p>Missing for convergence:</p><ul>");
-    for criterion in unit.unmet() {
+    for criterion in state.unmet() {
         html.raw("<li>");
         inline(html, &criterion.to_string(), &view.links);
         html.raw("</li>");
@@ -141,7 +141,7 @@ fn waiting(html: &mut Html, view: &View<'_>) {
 
 /// The tests that the work deletes, skips or weakens.
 fn weaker(html: &mut Html, view: &View<'_>) {
-    let changes = view.export.facts.unit().evidence.snapshot.as_ref().map_or(&[][..], |snapshot| &snapshot.weakened);
+    let changes = view.export.facts.state().evidence.snapshot.as_ref().map_or(&[][..], |snapshot| &snapshot.weakened);
     if changes.is_empty() {
         return;
     }
@@ -180,13 +180,13 @@ fn recomputed(html: &mut Html, checked: &[Checked]) {
 }
 
 fn explanation(html: &mut Html, view: &View<'_>) {
-    let unit = view.export.facts.unit();
-    if unit.rounds.round == 0 {
+    let state = view.export.facts.state();
+    if state.rounds.round == 0 {
         return;
     }
     html.raw("<h3>What the agents explain</h3>\n<p class=\"dim\">Statements that refer to no finding, changed file or check are marked.</p>\n");
     html.raw("<div class=\"pack\">\n");
-    for (name, text) in unit.gate.explanation.parts() {
+    for (name, text) in state.gate.explanation.parts() {
         html.raw("<div class=\"card\">").element("h4", "", name);
         part(html, view, text);
         html.raw("</div>\n");

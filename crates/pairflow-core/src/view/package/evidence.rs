@@ -1,6 +1,6 @@
 //! Links from the package to its evidence, as Markdown: `artifact://…` for diffs and receipts, `ledger://…` for findings.
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::ids::FindingId;
 use crate::view::package::references::{Known, Target};
 use crate::view::package::statements::Statement;
@@ -8,14 +8,14 @@ use crate::view::words::one_line;
 
 /// A state, with what can be linked to in it.
 pub(super) struct Linked<'a> {
-    pub(super) unit: &'a Unit,
+    pub(super) state: &'a BubbleState,
     known: Known<'a>,
 }
 
 impl<'a> Linked<'a> {
     /// Reads off a state what can be linked to.
-    pub(super) fn of(unit: &'a Unit) -> Self {
-        Self { unit, known: Known::of(unit) }
+    pub(super) fn of(state: &'a BubbleState) -> Self {
+        Self { state, known: Known::of(state) }
     }
 
     /// Returns an agent's statement with links to what it refers to, or with the mark that it has no evidence.
@@ -59,12 +59,12 @@ impl<'a> Linked<'a> {
 
     /// Returns the rounds that changed a file, as far as they were counted.
     pub(super) fn rounds(&self, path: &str) -> &[u32] {
-        self.unit.evidence.touched.get(path).map_or(&[], Vec::as_slice)
+        self.state.evidence.touched.get(path).map_or(&[], Vec::as_slice)
     }
 
     /// Returns a link to what a check printed on the accepted tree; nothing if there is no receipt.
     pub(super) fn receipt(&self, check: &str) -> Option<String> {
-        let ran = self.unit.evidence.superseded.iter().chain(&self.unit.evidence.receipts);
+        let ran = self.state.evidence.superseded.iter().chain(&self.state.evidence.receipts);
         let newest = ran.rev().find(|receipt| receipt.check == check)?;
         let target = newest.output.as_deref().filter(|output| output.starts_with("artifact://"));
         Some(match target {

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::ids::FindingId;
 use crate::rules::Check;
 
@@ -45,11 +45,11 @@ pub(crate) enum Target<'a> {
 
 impl<'a> Known<'a> {
     /// Reads off a state what can be referred to.
-    pub(crate) fn of(unit: &'a Unit) -> Self {
+    pub(crate) fn of(state: &'a BubbleState) -> Self {
         let changed =
-            unit.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.as_str());
-        let findings = unit.ledger.rows.iter().map(|row| row.id).collect();
-        Self { findings, files: endings(changed), checks: &unit.rules.checks }
+            state.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).map(|file| file.path.as_str());
+        let findings = state.ledger.rows.iter().map(|row| row.id).collect();
+        Self { findings, files: endings(changed), checks: &state.rules.checks }
     }
 
     /// Finds every reference in a text, in order; none overlaps another.

@@ -1,6 +1,6 @@
 //! The agents of a bubble: who sits where, and what each does.
 
-use crate::bubble::{Phase, Unit};
+use crate::bubble::{BubbleState, Phase};
 use crate::ids::AgentId;
 use crate::log::QuestionKind;
 use crate::rules::DriverKind;
@@ -16,9 +16,9 @@ const ROLE: usize = 11;
 
 /// Returns a line for each agent.
 pub(super) fn agents(scene: &Scene<'_>) -> Section {
-    let unit = scene.unit;
+    let state = scene.state;
     let mut names: Vec<&AgentId> = Vec::new();
-    for agent in unit.rules.agents.all() {
+    for agent in state.rules.agents.all() {
         if !names.contains(&agent) {
             names.push(agent);
         }
@@ -30,19 +30,19 @@ pub(super) fn agents(scene: &Scene<'_>) -> Section {
 }
 
 fn line(scene: &Scene<'_>, agent: &AgentId, columns: usize) -> PaneLine {
-    let unit = scene.unit;
-    let turn = unit.phase.turn().filter(|turn| turn.agent == *agent && matches!(unit.phase, Phase::Running(_)));
+    let state = scene.state;
+    let turn = state.phase.turn().filter(|turn| turn.agent == *agent && matches!(state.phase, Phase::Running(_)));
     let name = if turn.is_some() { Shade::Strong } else { Shade::Plain };
     let line = PaneLine::of(name, agent.as_str()).pad(columns + 2);
-    let line = line.join(PaneLine::of(Shade::Plain, role(unit, agent)).pad(ROLE + 2));
+    let line = line.join(PaneLine::of(Shade::Plain, role(state, agent)).pad(ROLE + 2));
     let seat = scene.seats.and_then(|seats| seats.iter().find(|seat| seat.agent == *agent));
     let status = match seat {
         Some(seat) => status(seat, scene),
-        None if unit.rules.driver == DriverKind::Tmux => PaneLine::of(Shade::Faint, SeatStatus::Unknown.name()),
+        None if state.rules.driver == DriverKind::Tmux => PaneLine::of(Shade::Faint, SeatStatus::Unknown.name()),
         None if turn.is_some() => PaneLine::of(Shade::Plain, "has the turn"),
         None => PaneLine::of(Shade::Faint, "waits for its turn"),
     };
-    match unit.notice_for(agent) {
+    match state.notice_for(agent) {
         Some(notice) => {
             let sent = if notice.attempts == 0 { "not sent yet" } else { "not acknowledged yet" };
             line.join(status).add(Shade::Warn, format!(", notice {} {sent}", notice.number))
@@ -53,16 +53,16 @@ fn line(scene: &Scene<'_>, agent: &AgentId, columns: usize) -> PaneLine {
 
 /// Says that a notice is kept back because a person has typed something where it belongs.
 fn held(scene: &Scene<'_>, agent: &AgentId) -> Option<PaneLine> {
-    let notice = scene.unit.notice_for(agent)?.number;
+    let notice = scene.state.notice_for(agent)?.number;
     let seat = scene.seats?.iter().find(|seat| seat.agent == *agent && seat.held_back)?;
     let held = HeldNotice { agent: seat.agent.clone(), notice };
     Some(PaneLine::of(Shade::Warn, held.to_string()))
 }
 
-fn role(unit: &Unit, agent: &AgentId) -> &'static str {
+fn role(state: &BubbleState, agent: &AgentId) -> &'static str {
     match agent {
-        _ if *agent == unit.rounds.seats.producer => "implementer",
-        _ if *agent == unit.rounds.seats.critic => "reviewer",
+        _ if *agent == state.rounds.seats.implementer => "implementer",
+        _ if *agent == state.rounds.seats.reviewer => "reviewer",
         _ => "stand-by",
     }
 }
@@ -85,13 +85,13 @@ fn status(seat: &SeatNow, scene: &Scene<'_>) -> PaneLine {
     match seat.status.wants_person() {
         false => line,
         // What answers it stands beside the question.
-        true if is_asked(scene.unit, &seat.agent) => line.add(Shade::Warn, ", see Inbox"),
-        true => line.add(Shade::Warn, format!(", see pairflow attach {}", scene.unit.id)),
+        true if is_asked(scene.state, &seat.agent) => line.add(Shade::Warn, ", see Inbox"),
+        true => line.add(Shade::Warn, format!(", see pairflow attach {}", scene.state.id)),
     }
 }
 
 /// Whether the person is asked for something that this agent shows in its pane.
-fn is_asked(unit: &Unit, agent: &AgentId) -> bool {
+fn is_asked(state: &BubbleState, agent: &AgentId) -> bool {
     let shown = |kind| matches!(kind, QuestionKind::Permission | QuestionKind::Permit | QuestionKind::Dialog);
-    open_questions(unit).iter().any(|open| shown(open.kind) && open.about.as_ref() == Some(agent))
+    open_questions(state).iter().any(|open| shown(open.kind) && open.about.as_ref() == Some(agent))
 }

@@ -1,6 +1,6 @@
 //! What each part of the view says.
 
-use crate::bubble::{Phase, Stage, StateName, Unit, missing_checks};
+use crate::bubble::{BubbleState, Phase, Stage, StateName, missing_checks};
 use crate::facts::Place;
 use crate::facts::Seat;
 use crate::facts::{RowState, Severity};
@@ -27,28 +27,28 @@ const FINDINGS: usize = 40;
 
 /// The bubble's name, its state and its round.
 pub(super) fn head(scene: &Scene<'_>) -> PaneLine {
-    let unit = scene.unit;
-    let paused = if unit.paused { ", paused" } else { "" };
-    let line = PaneLine::of(Shade::Strong, unit.id.as_str())
+    let state = scene.state;
+    let paused = if state.paused { ", paused" } else { "" };
+    let line = PaneLine::of(Shade::Strong, state.id.as_str())
         .add(Shade::Plain, "  ")
-        .add(state_shade(unit), format!("{}{paused}", unit.phase.name()));
-    match unit.rounds.round {
+        .add(state_shade(state), format!("{}{paused}", state.phase.name()));
+    match state.rounds.round {
         0 => line,
         round => {
-            let used = spent(round, unit.rounds.spent, unit.rules.max_rounds);
+            let used = spent(round, state.rounds.spent, state.rules.max_rounds);
             line.add(Shade::Plain, format!("  round {used}"))
         }
     }
 }
 
 /// What the bubble is about.
-pub(super) fn task(unit: &Unit) -> PaneLine {
-    PaneLine::of(Shade::Faint, one_line(title(&unit.about.task)))
+pub(super) fn task(state: &BubbleState) -> PaneLine {
+    PaneLine::of(Shade::Faint, one_line(title(&state.about.task)))
 }
 
-fn state_shade(unit: &Unit) -> Shade {
-    match unit.phase.name() {
-        _ if unit.paused => Shade::Warn,
+fn state_shade(state: &BubbleState) -> Shade {
+    match state.phase.name() {
+        _ if state.paused => Shade::Warn,
         StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Shade::Warn,
         StateName::Committed | StateName::Done | StateName::Running => Shade::Good,
         StateName::Failed => Shade::Bad,
@@ -69,15 +69,15 @@ pub(super) fn alarms(scene: &Scene<'_>, columns: usize) -> Section {
 
 /// What waits for the person, oldest first, with the commands that answer it.
 pub(super) fn waiting(scene: &Scene<'_>, columns: usize) -> Section {
-    let items = inbox(scene.unit);
+    let items = inbox(scene.state);
     let lines: Vec<_> = items.iter().flat_map(|item| asked(item, scene.now.ts, columns)).collect();
     let least = items.first().map_or(0, |first| asked(first, scene.now.ts, columns).len());
     Section::new(1, least, labelled("Inbox", lines))
 }
 
 /// Says that nothing waits for the person, if so.
-pub(super) fn nothing_waits(unit: &Unit) -> Section {
-    let nothing = inbox(unit).is_empty().then(|| PaneLine::of(Shade::Faint, "nothing waits for you"));
+pub(super) fn nothing_waits(state: &BubbleState) -> Section {
+    let nothing = inbox(state).is_empty().then(|| PaneLine::of(Shade::Faint, "nothing waits for you"));
     Section::new(8, 1, labelled("Inbox", nothing.into_iter().collect()))
 }
 
@@ -96,33 +96,33 @@ fn asked(item: &InboxItem, now: Timestamp, columns: usize) -> Vec<PaneLine> {
 
 /// Whose turn it is and since when, or what else is waited for.
 pub(super) fn turn(scene: &Scene<'_>) -> Section {
-    let unit = scene.unit;
-    let lines = match unit.phase.turn() {
+    let state = scene.state;
+    let lines = match state.phase.turn() {
         Some(turn) => {
             let since = format!(" since {} UTC, {}", turn.since.ts.hms(), age(turn.since.ts, scene.now.ts));
             let line = PaneLine::of(Shade::Strong, turn.agent.as_str())
                 .add(Shade::Plain, format!(" as {}", turn.seat))
                 .add(Shade::Faint, since);
-            vec![line.join(doing(unit))]
+            vec![line.join(doing(state))]
         }
-        None => vec![PaneLine::of(Shade::Plain, without_turn(unit))],
+        None => vec![PaneLine::of(Shade::Plain, without_turn(state))],
     };
     Section::new(2, 1, labelled("Turn", lines))
 }
 
-fn doing(unit: &Unit) -> PaneLine {
-    let stage = unit.phase.turn().map(|turn| &turn.stage);
-    let opening = match (stage, missing_checks(unit).first()) {
+fn doing(state: &BubbleState) -> PaneLine {
+    let stage = state.phase.turn().map(|turn| &turn.stage);
+    let opening = match (stage, missing_checks(state).first()) {
         (Some(Stage::Closing(_)), _) => "the tree is recorded".to_owned(),
         (_, Some((check, Place::Base))) => format!("check {} runs on the base", one_line(&check.name)),
         (_, Some((check, _))) => format!("check {} runs", one_line(&check.name)),
         (_, None) => "the brief is written".to_owned(),
     };
-    match &unit.phase {
+    match &state.phase {
         Phase::WaitingHuman(_) => PaneLine::of(Shade::Warn, ", waits for you"),
-        _ if unit.paused => PaneLine::of(Shade::Warn, ", paused"),
-        _ if unit.gate.updating => PaneLine::of(Shade::Plain, ", the base is being merged"),
-        _ if matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Critic) => {
+        _ if state.paused => PaneLine::of(Shade::Warn, ", paused"),
+        _ if state.gate.updating => PaneLine::of(Shade::Plain, ", the base is being merged"),
+        _ if matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Reviewer) => {
             PaneLine::of(Shade::Plain, ", closing: the tree is recorded")
         }
         _ if matches!(stage, Some(Stage::Closing(_) | Stage::Opening)) => {
@@ -132,9 +132,9 @@ fn doing(unit: &Unit) -> PaneLine {
     }
 }
 
-fn without_turn(unit: &Unit) -> String {
-    match &unit.phase {
-        Phase::Created => match &unit.gate.start_failed {
+fn without_turn(state: &BubbleState) -> String {
+    match &state.phase {
+        Phase::Created => match &state.gate.start_failed {
             Some(why) => format!("not started: {}", one_line(why)),
             None => "not started".to_owned(),
         },
@@ -143,7 +143,7 @@ fn without_turn(unit: &Unit) -> String {
         Phase::Approved(at) if at.commit.is_some() => "pairflow makes the commit".to_owned(),
         Phase::Approved(_) => "approved; the commit is yours".to_owned(),
         Phase::Committed(at) => format!("commit {} is made", at.commit.short()),
-        Phase::Done(at) if unit.gate.merged.is_some() => format!("done: commit {}, merged", at.commit.short()),
+        Phase::Done(at) if state.gate.merged.is_some() => format!("done: commit {}, merged", at.commit.short()),
         Phase::Done(at) => format!("done: commit {}, not merged", at.commit.short()),
         Phase::Failed { reason } => format!("failed: {}", one_line(reason)),
         Phase::Cancelled => "stopped for good".to_owned(),
@@ -174,8 +174,8 @@ pub(super) fn watchdog(scene: &Scene<'_>, status: &Status) -> Section {
 }
 
 /// The open findings: how many of which severity, then each of them, the gravest first.
-pub(super) fn findings(unit: &Unit, columns: usize) -> Section {
-    let mut open: Vec<&Row> = unit.ledger.open().collect();
+pub(super) fn findings(state: &BubbleState, columns: usize) -> Section {
+    let mut open: Vec<&Row> = state.ledger.open().collect();
     open.sort_by_key(|row| (row.severity, row.id));
     let grave = open.iter().filter(|row| row.blocks()).count();
     if open.is_empty() {
@@ -239,8 +239,8 @@ pub(super) fn checks(status: &Status) -> Section {
 }
 
 /// What is missing for convergence; said only while the loop runs.
-pub(super) fn missing(unit: &Unit, status: &Status, columns: usize) -> Section {
-    if !matches!(unit.phase, Phase::Running(_) | Phase::WaitingHuman(_)) {
+pub(super) fn missing(state: &BubbleState, status: &Status, columns: usize) -> Section {
+    if !matches!(state.phase, Phase::Running(_) | Phase::WaitingHuman(_)) {
         return Section::default();
     }
     let room = columns.saturating_sub(LABEL);
@@ -264,11 +264,11 @@ pub(super) fn work(status: &Status) -> Section {
 
 /// The commands that help from here. What answers a question stands beside the question.
 pub(super) fn help(scene: &Scene<'_>, status: &Status, columns: usize) -> Section {
-    let unit = scene.unit;
-    let id = &unit.id;
-    let asked = !inbox(unit).is_empty();
-    let panes = unit.rules.driver == DriverKind::Tmux && unit.evidence.workspace.is_some() && !unit.phase.is_final();
-    let going = matches!(unit.phase, Phase::Running(_)) && !unit.paused;
+    let state = scene.state;
+    let id = &state.id;
+    let asked = !inbox(state).is_empty();
+    let panes = state.rules.driver == DriverKind::Tmux && state.evidence.workspace.is_some() && !state.phase.is_final();
+    let going = matches!(state.phase, Phase::Running(_)) && !state.paused;
     // The session's own view is shown in the session, so there is nothing to attach to.
     let first = (panes && !scene.pane).then(|| format!("pairflow attach {id}"));
     let last = [going.then(|| format!("pairflow pause {id}")), Some(format!("pairflow log {id}"))];

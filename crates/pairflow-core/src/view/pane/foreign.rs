@@ -12,7 +12,7 @@ const WHY: usize = 4;
 
 /// The first lines: that the bubble is foreign, and why.
 pub(super) fn head(scene: &Scene<'_>, notice: &ForeignNotice, columns: usize) -> Vec<PaneLine> {
-    let text = format!("{} is foreign: {}.", scene.unit.id, notice.why);
+    let text = format!("{} is foreign: {}.", scene.state.id, notice.why);
     let mut lines: Vec<_> = wrapped(&text, columns, WHY).iter().map(|text| PaneLine::of(Shade::Bad, text)).collect();
     let unproven = "Nothing is done for it. Below is what its log says; none of it was checked here.";
     lines.extend(wrapped(unproven, columns, 2).iter().map(|text| PaneLine::of(Shade::Warn, text)));
@@ -21,13 +21,13 @@ pub(super) fn head(scene: &Scene<'_>, notice: &ForeignNotice, columns: usize) ->
 
 /// What the log says, and the commands that adopt the bubble or remove it; they stand apart, because they come last.
 pub(super) fn record(scene: &Scene<'_>, notice: &ForeignNotice, columns: usize) -> (Vec<Section>, Section) {
-    let status = Status::of(scene.unit, scene.now);
+    let status = Status::of(scene.state, scene.now);
     let room = columns.saturating_sub(LABEL);
     let last = wrapped(&last_recorded(&status.fields), room, 3);
     let last: Vec<_> = last.iter().map(|text| PaneLine::of(Shade::Plain, text)).collect();
     let sections = vec![
         Section::new(1, last.len(), labelled("Log", last)),
-        blocks::findings(scene.unit, columns),
+        blocks::findings(scene.state, columns),
         blocks::checks(&status),
         blocks::work(&status),
     ];

@@ -1,6 +1,6 @@
 //! Where things stand: one column, or two where there is room for them.
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::view::pane::sections::{Section, stacked};
 use crate::view::pane::{PaneLine, Scene, Shade, Size, agents, blocks, foreign};
 use crate::view::status::Status;
@@ -26,7 +26,7 @@ fn narrow(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
     let tall = size.rows >= TALL;
     let mut lines = head(scene, size.columns);
     if tall {
-        lines.push(blocks::task(scene.unit));
+        lines.push(blocks::task(scene.state));
         lines.push(rule("", size.columns));
     }
     let (mut sections, help) = state(scene, size.columns);
@@ -64,7 +64,7 @@ fn wide(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
 
 /// The head with what the bubble is about behind it.
 fn titled(scene: &Scene<'_>) -> PaneLine {
-    blocks::head(scene).add(Shade::Plain, "  ").join(blocks::task(scene.unit))
+    blocks::head(scene).add(Shade::Plain, "  ").join(blocks::task(scene.state))
 }
 
 /// The first lines: what the bubble is called and where it stands, or that it is foreign.
@@ -80,19 +80,19 @@ fn state(scene: &Scene<'_>, columns: usize) -> (Vec<Section>, Section) {
     if let Some(notice) = scene.foreign {
         return foreign::record(scene, notice, columns);
     }
-    let unit: &Unit = scene.unit;
-    let status = Status::of(unit, scene.now);
+    let state: &BubbleState = scene.state;
+    let status = Status::of(state, scene.now);
     let sections = vec![
         blocks::alarms(scene, columns),
         blocks::waiting(scene, columns),
         blocks::turn(scene),
         blocks::watchdog(scene, &status),
         agents::agents(scene),
-        blocks::nothing_waits(unit),
-        blocks::findings(unit, columns),
+        blocks::nothing_waits(state),
+        blocks::findings(state, columns),
         blocks::checks(&status),
         blocks::work(&status),
-        blocks::missing(unit, &status, columns),
+        blocks::missing(state, &status, columns),
     ];
     (sections, blocks::help(scene, &status, columns))
 }

@@ -1,6 +1,6 @@
 //! What there is to show, and how much room there is for it.
 
-use crate::bubble::Unit;
+use crate::bubble::BubbleState;
 use crate::time::{Moment, Timestamp};
 use crate::view::ForeignNotice;
 use crate::view::pane::SeatNow;
@@ -15,7 +15,7 @@ const HOUR: u64 = 3_600_000;
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     /// The bubble.
-    pub unit: &'a Unit,
+    pub state: &'a BubbleState,
     /// The agents as the supervisor sees them; nothing if it has not said.
     pub seats: Option<&'a [SeatNow]>,
     /// What happened, newest last.
@@ -53,7 +53,7 @@ pub struct Size {
 /// Returns in how many milliseconds the silence of the turn's holder becomes a question; nothing while no agent is waited
 /// for. The later of what the log and what the supervisor has heard counts.
 pub fn silence_left(scene: &Scene<'_>) -> Option<u64> {
-    let (heard, limit) = scene.unit.silence_ends(active(scene))?;
+    let (heard, limit) = scene.state.silence_ends(active(scene))?;
     Some(limit.saturating_sub(scene.now.since(heard)))
 }
 
@@ -67,13 +67,13 @@ pub fn pace(scene: &Scene<'_>) -> u64 {
 
 /// Returns in how many milliseconds the present turn will have taken too long.
 pub(super) fn turn_left(scene: &Scene<'_>) -> Option<u64> {
-    let (since, limit) = scene.unit.turn_ends()?;
+    let (since, limit) = scene.state.turn_ends()?;
     Some(limit.saturating_sub(scene.now.since(since)))
 }
 
 /// The last sign of life of the turn's holder that the supervisor knows of, as far as it is of this run of the machine.
 fn active(scene: &Scene<'_>) -> Option<Moment> {
-    let agent = &scene.unit.phase.turn()?.agent;
+    let agent = &scene.state.phase.turn()?.agent;
     let seat = scene.seats?.iter().find(|seat| seat.agent == *agent)?;
     let up = seat.active.filter(|up| *up <= scene.now.up)?;
     let ago = i64::try_from(scene.now.up - up).unwrap_or(i64::MAX);

@@ -102,7 +102,7 @@ mod tests {
         let read = seats(json).unwrap();
         assert_eq!(
             (read[0].status, read[0].seat, read[0].active),
-            (SeatStatus::Busy, Some(Seat::Producer), Some(5000))
+            (SeatStatus::Busy, Some(Seat::Implementer), Some(5000))
         );
         assert_eq!((read[1].status, read[1].seat, read[1].since), (SeatStatus::Unknown, None, None));
         let again = serde_json::to_string(&read).unwrap();

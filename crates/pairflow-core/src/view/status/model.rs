@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::bubble::{OpenQuestion, Phase, StateName, Unit};
+use crate::bubble::{BubbleState, OpenQuestion, Phase, StateName};
 use crate::facts::Place;
 use crate::facts::{CleanReview, RowState, Severity};
 use crate::findings::Row;
@@ -260,8 +260,8 @@ impl QuestionShown {
 
 impl ParkedShown {
     /// Nothing is waited for any more where nobody has the turn.
-    fn of(unit: &Unit) -> Option<Self> {
-        let parked = unit.presence.parked.as_ref().filter(|_| unit.phase.turn().is_some())?;
+    fn of(state: &BubbleState) -> Option<Self> {
+        let parked = state.presence.parked.as_ref().filter(|_| state.phase.turn().is_some())?;
         Some(Self { agent: parked.agent.clone(), until: parked.until })
     }
 }
@@ -284,20 +284,20 @@ impl FindingShown {
 
 impl Status {
     /// Reads the status off a state alone.
-    pub fn of(unit: &Unit, now: Moment) -> Self {
-        Self::heard(unit, now, None)
+    pub fn of(state: &BubbleState, now: Moment) -> Self {
+        Self::heard(state, now, None)
     }
 
     /// Reads the status off a state; `active` is the last sign of life of the turn's holder that is not in the log.
-    pub fn heard(unit: &Unit, now: Moment, active: Option<Moment>) -> Self {
-        let waits = inbox(unit).into_iter().next();
+    pub fn heard(state: &BubbleState, now: Moment, active: Option<Moment>) -> Self {
+        let waits = inbox(state).into_iter().next();
         Self {
-            fields: StateFields::of(unit),
-            repo: unit.about.repo.clone(),
-            task_title: title(&unit.about.task).to_owned(),
-            acceptance_criteria: unit.about.acceptance_criteria.clone(),
-            prd: unit.rules.prd.clone(),
-            worktree: unit.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()),
+            fields: StateFields::of(state),
+            repo: state.about.repo.clone(),
+            task_title: title(&state.about.task).to_owned(),
+            acceptance_criteria: state.about.acceptance_criteria.clone(),
+            prd: state.rules.prd.clone(),
+            worktree: state.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()),
             worktree_gone: false,
             worktree_problem: None,
             foreign: None,
@@ -306,42 +306,42 @@ impl Status {
             identity_changes: Vec::new(),
             identity_next: None,
             config_differs: None,
-            branch: unit.rules.bubble_branch.clone(),
-            base_branch: unit.rules.base_branch.clone(),
+            branch: state.rules.bubble_branch.clone(),
+            base_branch: state.rules.base_branch.clone(),
             base_moved: None,
-            driver: unit.rules.driver,
+            driver: state.rules.driver,
             seats: SeatsShown {
-                implementer: unit.rounds.seats.producer.clone(),
-                reviewer: unit.rounds.seats.critic.clone(),
+                implementer: state.rounds.seats.implementer.clone(),
+                reviewer: state.rounds.seats.reviewer.clone(),
             },
-            rounds_used: unit.rounds.spent.rounds,
-            looks_used: unit.rounds.spent.looks,
-            max_looks: unit.policy().max_looks(),
-            max_rounds: unit.rules.max_rounds,
-            snapshot: snapshot(unit),
-            checks: checks(unit),
-            manual_checks: unit.rules.manual_checks.clone(),
-            open_findings: findings(unit),
-            clean_reviews: unit.rounds.streak.clone(),
-            questions: open_questions(unit).iter().map(QuestionShown::of).collect(),
-            missing_for_convergence: missing(unit),
-            watchdog_left_secs: unit
+            rounds_used: state.rounds.spent.rounds,
+            looks_used: state.rounds.spent.looks,
+            max_looks: state.policy().max_looks(),
+            max_rounds: state.rules.max_rounds,
+            snapshot: snapshot(state),
+            checks: checks(state),
+            manual_checks: state.rules.manual_checks.clone(),
+            open_findings: findings(state),
+            clean_reviews: state.rounds.streak.clone(),
+            questions: open_questions(state).iter().map(QuestionShown::of).collect(),
+            missing_for_convergence: missing(state),
+            watchdog_left_secs: state
                 .silence_ends(active)
                 .map(|(heard, limit)| limit.saturating_sub(now.since(heard)) / 1000),
             uncounted: false,
             held_notice: None,
-            parked: ParkedShown::of(unit),
-            commit: commit(unit),
-            merged: unit.gate.merged.clone(),
-            failure: failure(unit),
-            next: waits.as_ref().map_or_else(|| next(unit), |item| item.answer.clone()),
+            parked: ParkedShown::of(state),
+            commit: commit(state),
+            merged: state.gate.merged.clone(),
+            failure: failure(state),
+            next: waits.as_ref().map_or_else(|| next(state), |item| item.answer.clone()),
             waits,
         }
     }
 }
 
-fn snapshot(unit: &Unit) -> Option<SnapshotShown> {
-    let snapshot = unit.evidence.snapshot.as_ref()?;
+fn snapshot(state: &BubbleState) -> Option<SnapshotShown> {
+    let snapshot = state.evidence.snapshot.as_ref()?;
     let (files, added, removed) = snapshot.against_base();
     Some(SnapshotShown {
         tree: snapshot.tree.clone(),
@@ -353,20 +353,20 @@ fn snapshot(unit: &Unit) -> Option<SnapshotShown> {
     })
 }
 
-fn checks(unit: &Unit) -> Vec<CheckShown> {
+fn checks(state: &BubbleState) -> Vec<CheckShown> {
     let shown = |check: &crate::rules::Check| {
-        let state = unit.check(&check.name);
-        let failed = if let CheckState::Failed(receipt) = &state { Some(*receipt) } else { None };
+        let result = state.check(&check.name);
+        let failed = if let CheckState::Failed(receipt) = &result { Some(*receipt) } else { None };
         let tail: Vec<_> = failed.iter().flat_map(|receipt| receipt.tail.trim_end().lines()).collect();
         let output = failed.and_then(|receipt| receipt.output.as_deref());
         CheckShown {
             check: check.name.clone(),
             command: check.command.clone(),
-            place: match state {
+            place: match result {
                 CheckState::Passed(receipt) | CheckState::Failed(receipt) => Some(receipt.place),
                 CheckState::NotAvailable | CheckState::Waived(_) | CheckState::Missing => None,
             },
-            stand: match state {
+            stand: match result {
                 CheckState::Passed(_) => Stand::Passed,
                 CheckState::Failed(_) => Stand::Failed,
                 CheckState::NotAvailable => Stand::NotAvailable,
@@ -374,24 +374,24 @@ fn checks(unit: &Unit) -> Vec<CheckShown> {
                 CheckState::Missing => Stand::Missing,
             },
             tail: tail[tail.len().saturating_sub(TAIL)..].iter().map(|line| (*line).to_owned()).collect(),
-            output: output.map(|name| artifact(unit, name)),
+            output: output.map(|name| artifact(state, name)),
         }
     };
-    unit.rules.checks.iter().map(shown).collect()
+    state.rules.checks.iter().map(shown).collect()
 }
 
 /// Returns the path of an artifact that is called `name` in the log.
-fn artifact(unit: &Unit, name: &str) -> String {
+fn artifact(state: &BubbleState, name: &str) -> String {
     let name = name.strip_prefix("artifact://").unwrap_or(name);
-    format!("{}/.pairflow/bubbles/{}/artifacts/{name}", unit.about.repo, unit.id)
+    format!("{}/.pairflow/bubbles/{}/artifacts/{name}", state.about.repo, state.id)
 }
 
-fn findings(unit: &Unit) -> Vec<FindingShown> {
-    unit.ledger.open().map(FindingShown::of).collect()
+fn findings(state: &BubbleState) -> Vec<FindingShown> {
+    state.ledger.open().map(FindingShown::of).collect()
 }
 
-fn missing(unit: &Unit) -> Vec<Unmet> {
-    if unit.gate.certificate.is_some() { Vec::new() } else { unit.unmet() }
+fn missing(state: &BubbleState) -> Vec<Unmet> {
+    if state.gate.certificate.is_some() { Vec::new() } else { state.unmet() }
 }
 
 /// Writes criteria for programs: in the words in which a claim of convergence is refused.
@@ -399,35 +399,35 @@ fn sentences<S: Serializer>(criteria: &[Unmet], to: S) -> Result<S::Ok, S::Error
     to.collect_seq(criteria.iter().map(ToString::to_string))
 }
 
-fn commit(unit: &Unit) -> Option<CommitId> {
-    match &unit.phase {
+fn commit(state: &BubbleState) -> Option<CommitId> {
+    match &state.phase {
         Phase::Committed(made) | Phase::Done(made) => Some(made.commit.clone()),
         _ => None,
     }
 }
 
-fn failure(unit: &Unit) -> Option<String> {
-    match &unit.phase {
+fn failure(state: &BubbleState) -> Option<String> {
+    match &state.phase {
         Phase::Failed { reason } => Some(reason.clone()),
         Phase::Approved(approval) => approval.failed.clone(),
-        Phase::Created => unit.gate.start_failed.clone(),
+        Phase::Created => state.gate.start_failed.clone(),
         _ => None,
     }
 }
 
 /// The command lines with which a person goes on where nothing waits for one.
-fn next(unit: &Unit) -> Vec<String> {
-    let id = &unit.id;
-    match &unit.phase {
+fn next(state: &BubbleState) -> Vec<String> {
+    let id = &state.id;
+    match &state.phase {
         Phase::Created => vec![format!("pairflow start {id}")],
-        Phase::Running(_) | Phase::WaitingHuman(_) if unit.paused => vec![format!("pairflow resume {id}")],
-        Phase::Running(turn) if turn.is_open() => match unit.rules.driver {
-            DriverKind::External if !unit.presence.tokens.contains_key(&turn.agent) => {
-                vec![unit.joining(&turn.agent)]
+        Phase::Running(_) | Phase::WaitingHuman(_) if state.paused => vec![format!("pairflow resume {id}")],
+        Phase::Running(turn) if turn.is_open() => match state.rules.driver {
+            DriverKind::External if !state.presence.tokens.contains_key(&turn.agent) => {
+                vec![state.joining(&turn.agent)]
             }
             _ => vec![format!("pairflow log {id}")],
         },
-        Phase::Done(_) if unit.gate.merged.is_none() => vec![format!("pairflow merge {id}")],
+        Phase::Done(_) if state.gate.merged.is_none() => vec![format!("pairflow merge {id}")],
         Phase::Done(_) => vec![format!("pairflow delete {id}")],
         Phase::Failed { .. } | Phase::Cancelled => vec![format!("pairflow log {id}"), format!("pairflow delete {id}")],
         // The rest is pairflow's own work: a supervisor that runs is woken by this, and in its absence it is done here.

@@ -1,4 +1,4 @@
-//! Findings files as critics write them: four forms in, one claim out, and no way to approve by accident.
+//! Findings files as reviewers write them: four forms in, one claim out, and no way to approve by accident.
 
 use pairflow_core::facts::{Class, Finding, Severity};
 use pairflow_core::findings::feedback::{

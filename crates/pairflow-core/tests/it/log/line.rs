@@ -84,7 +84,7 @@ fn a_format_that_is_no_number_is_not_read_over() {
 fn fields_of_a_newer_version_are_accepted_and_stay_in_the_line() {
     let line = open(question("?"))
         .replace("{\"question\"", "{\"tone\":{\"deep\":[1,2.5,null,true]},\"question\"")
-        .replace(",\"up\"", ",\"unit\":\"u1\",\"priority\":3,\"requires_response\":true,\"up\"");
+        .replace(",\"up\"", ",\"state\":\"u1\",\"priority\":3,\"requires_response\":true,\"up\"");
     let sealed = seal(&line);
     assert_eq!(read(&sealed), Ok(envelope(question("?"))));
     assert!(String::from_utf8(sealed).unwrap().contains("\"priority\":3"));

@@ -4,7 +4,7 @@
 //! questions, streak, rounds, approvals) are checked by the play after every single fact; see
 //! `pairflow_testkit::script::broken`.
 
-use pairflow_core::bubble::{StateName, Unit, next_deadline, owed};
+use pairflow_core::bubble::{BubbleState, StateName, next_deadline, owed};
 use pairflow_core::facts::Seat;
 use pairflow_core::log::{Body, Kind, Lifecycle};
 use pairflow_core::respond::handle;
@@ -132,20 +132,20 @@ const SETUPS: &[&[&str]] = &[
 
 /// Puts the agent and the verb in that fit the state.
 fn resolve(line: &str, play: &Play) -> String {
-    let turn = play.unit.phase.turn();
+    let turn = play.state.phase.turn();
     let holder = turn.map_or("codex", |turn| turn.agent.as_str());
-    let reviews = turn.is_some_and(|turn| turn.seat == Seat::Critic);
-    let hands_over = match play.unit.rules.kind {
+    let reviews = turn.is_some_and(|turn| turn.seat == Seat::Reviewer);
+    let hands_over = match play.state.rules.kind {
         BubbleKind::Document if reviews => "pass clean stepped",
         BubbleKind::Document => "pass 'work' step dry-run",
         _ if reviews => "pass clean",
         _ => "pass 'work'",
     };
-    let goes_on = match play.unit.phase.name() {
+    let goes_on = match play.state.phase.name() {
         StateName::Created => "start",
         StateName::WaitingHuman => "human: reply 'so be it' to 1",
         StateName::ReadyForApproval => "human: approve",
-        StateName::ApprovedForCommit if owed(&play.unit).is_empty() => "human: commit",
+        StateName::ApprovedForCommit if owed(&play.state).is_empty() => "human: commit",
         StateName::ApprovedForCommit => "raw commit-made (hold)",
         _ => "human: resume",
     };
@@ -191,17 +191,17 @@ proptest! {
     #[test]
     fn the_log_alone_gives_the_state_and_the_cache_gives_it_back(lines in life(60)) {
         let play = lived(&lines);
-        prop_assert_eq!(&play.refold(), &play.unit);
-        let json = serde_json::to_string(&play.unit).unwrap();
-        let cached: Unit = serde_json::from_str(&json).unwrap();
-        prop_assert_eq!(&cached, &play.unit);
+        prop_assert_eq!(&play.refold(), &play.state);
+        let json = serde_json::to_string(&play.state).unwrap();
+        let cached: BubbleState = serde_json::from_str(&json).unwrap();
+        prop_assert_eq!(&cached, &play.state);
     }
 
     #[test]
     fn a_bubble_that_owes_nothing_is_never_stuck(lines in life(80)) {
         let mut play = lived(&lines);
         play.line("settle");
-        prop_assert_eq!(stuck(&play.unit), None);
+        prop_assert_eq!(stuck(&play.state), None);
     }
 
     #[test]
@@ -221,13 +221,13 @@ proptest! {
     #[test]
     fn a_refusal_changes_nothing_and_deciding_twice_gives_the_same(lines in life(40)) {
         let play = lived(&lines);
-        for sample in samples(&play.unit) {
+        for sample in samples(&play.state) {
             let mut other = play.clone();
-            let decided = handle(&play.unit, &sample.command, sample.now);
-            prop_assert_eq!(&decided, &handle(&play.unit, &sample.command, sample.now));
+            let decided = handle(&play.state, &sample.command, sample.now);
+            prop_assert_eq!(&decided, &handle(&play.state, &sample.command, sample.now));
             let Sent::Refused(_) = other.send(&sample.command) else { continue };
             prop_assert_eq!(other.log.len(), play.log.len());
-            prop_assert_eq!(&other.unit, &play.unit);
+            prop_assert_eq!(&other.state, &play.state);
         }
     }
 
@@ -235,14 +235,14 @@ proptest! {
     fn final_states_absorb_everything(lines in life(20), ending in 0_usize..3) {
         let mut play = lived(&lines);
         play.line(["human: stop", "lost 'the disk'", "human: stop"][ending]);
-        if !play.unit.phase.is_final() {
+        if !play.state.phase.is_final() {
             return Ok(());
         }
-        let phase = play.unit.phase.clone();
+        let phase = play.state.phase.clone();
         for line in LINES.iter().chain(RARE) {
             play.line(line);
-            prop_assert_eq!(&play.unit.phase, &phase);
-            prop_assert!(owed(&play.unit).is_empty() && next_deadline(&play.unit, None).is_none());
+            prop_assert_eq!(&play.state.phase, &phase);
+            prop_assert!(owed(&play.state).is_empty() && next_deadline(&play.state, None).is_none());
         }
     }
 }
@@ -260,7 +260,7 @@ fn random_lives_reach_every_state_and_change_it_only_as_documented() {
         for line in &lines {
             let line = resolve(line, &play);
             play.line(&line);
-            seen.insert(play.unit.phase.name());
+            seen.insert(play.state.phase.name());
         }
         let unheard: Vec<_> = play.moves.difference(&documented).collect();
         assert!(unheard.is_empty(), "docs/state-machine.md does not show {unheard:?}");

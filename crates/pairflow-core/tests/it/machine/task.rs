@@ -12,18 +12,18 @@ fn a_newer_task_is_the_one_in_force() {
     let play = play("given task 'Fix the race'\ngiven criterion 'two logins get two tokens'\nstart");
     let scope = Scope { allow: vec!["src/**".to_owned()], deny: vec!["src/gen/**".to_owned()] };
     let task = Task { task: "Drop the cache".to_owned(), acceptance_criteria: vec!["no cache".to_owned()], scope };
-    let mut event = Event::own(play.unit.rounds.round, Body::Task(task));
+    let mut event = Event::own(play.state.rounds.round, Body::Task(task));
     event.recipient = Party::Agent("codex".parse().unwrap());
     let last = play.log.last().unwrap();
     let replanned = Envelope { seq: last.seq + 1, event, ..last.clone() };
-    let unit = evolve(play.unit.clone(), &replanned);
+    let state = evolve(play.state.clone(), &replanned);
     assert_eq!(
-        (unit.about.task.as_str(), unit.about.acceptance_criteria.as_slice()),
+        (state.about.task.as_str(), state.about.acceptance_criteria.as_slice()),
         ("Drop the cache", ["no cache".to_owned()].as_slice())
     );
-    assert!(unit.rules.scope.admits("src/lib.rs") && !unit.rules.scope.admits("src/gen/a.rs"));
-    let told = brief(&unit, &BriefMaterial::default()).unwrap();
+    assert!(state.rules.scope.admits("src/lib.rs") && !state.rules.scope.admits("src/gen/a.rs"));
+    let told = brief(&state, &BriefMaterial::default()).unwrap();
     assert!(told.contains("Drop the cache") && told.contains("no cache") && told.contains("src/gen/**"), "{told}");
     assert!(!told.contains("Fix the race") && !told.contains("two tokens"), "{told}");
-    assert_eq!(unit.phase, play.unit.phase, "the turn goes on");
+    assert_eq!(state.phase, play.state.phase, "the turn goes on");
 }

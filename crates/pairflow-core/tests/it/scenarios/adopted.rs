@@ -100,10 +100,10 @@ fn a_commit_that_was_asked_for_or_made_is_not_completed() {
     let under_way = ["human: commit (hold)", "human: commit (hold)\nstep"];
     for (lines, state) in under_way.iter().zip([StateName::ApprovedForCommit, StateName::Committed]) {
         let mut play = play(&format!("{APPROVED}\n{lines}"));
-        assert_eq!(play.unit.phase.name(), state);
+        assert_eq!(play.state.phase.name(), state);
         play.line("adopted (hold)");
-        assert_eq!((play.unit.phase.name(), play.unit.paused), (StateName::Running, true), "{lines}");
-        assert_eq!(owed(&play.unit), [], "{lines}");
+        assert_eq!((play.state.phase.name(), play.state.paused), (StateName::Running, true), "{lines}");
+        assert_eq!(owed(&play.state), [], "{lines}");
     }
 }
 
@@ -111,9 +111,9 @@ fn a_commit_that_was_asked_for_or_made_is_not_completed() {
 fn a_bubble_that_is_over_stays_over() {
     for (lines, state) in [("human: commit", StateName::Done), ("human: stop", StateName::Cancelled)] {
         let mut play = play(&format!("{APPROVED}\n{lines}"));
-        let before = play.unit.phase.clone();
+        let before = play.state.phase.clone();
         play.line("adopted");
-        assert_eq!((before.name(), &play.unit.phase, play.unit.paused), (state, &before, false));
+        assert_eq!((before.name(), &play.state.phase, play.state.paused), (state, &before, false));
     }
 }
 
@@ -125,7 +125,7 @@ fn a_reproducer_is_run_again() {
          codex: pass
          claude: pass P1 'no rollback' by './rollback'",
     );
-    assert_eq!(play.unit.facts().to_reproduce().count(), 0);
+    assert_eq!(play.state.facts().to_reproduce().count(), 0);
     play.line("adopted (hold)");
-    assert_eq!(play.unit.facts().to_reproduce().count(), 1);
+    assert_eq!(play.state.facts().to_reproduce().count(), 1);
 }

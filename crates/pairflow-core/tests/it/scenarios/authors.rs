@@ -16,7 +16,7 @@ fn authors(play: &Play) -> Vec<Option<String>> {
 
 /// The lines of the log, as a person reads them.
 fn story(play: &Play) -> String {
-    let mut state = TimelineState::new(play.unit.id.clone());
+    let mut state = TimelineState::new(play.state.id.clone());
     let rows = play.log.iter().flat_map(|envelope| state.step(envelope));
     rows.map(|row| format!("{} {}\n", row.who, row.what)).collect()
 }
@@ -25,13 +25,13 @@ fn story(play: &Play) -> String {
 fn an_edit_right_after_a_hand_over_is_nobodys_and_is_checked_and_reviewed() {
     let mut play = play("start\ncodex edits a.rs\ncodex: pass (hold)\nstep\nstep\ncodex edits late.rs\nsettle");
     assert_eq!(authors(&play), [Some("codex".to_owned()), None]);
-    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude");
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "claude");
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("1 file; it is NOT KNOWN WHO changed it. Review it as part of the work."), "{text}");
     assert!(story(&play).contains("1 file +1 -0, and it is not known by whom\n"), "{}", story(&play));
     play.line("claude: pass clean");
-    assert_eq!(play.unit.rounds.streak.len(), 1, "its own turn changed nothing");
-    assert!(!play.unit.rounds.streak[0].own_work);
+    assert_eq!(play.state.rounds.streak.len(), 1, "its own turn changed nothing");
+    assert!(!play.state.rounds.streak[0].own_work);
 }
 
 #[test]
@@ -44,15 +44,15 @@ fn a_change_during_a_review_is_blamed_on_nobody_if_the_other_agent_is_still_at_w
     let void = "the clean review of claude does not count: files changed during its turn, and it is not known by whom; \
                 claude reviews again\n";
     assert!(told.contains(void), "{told}");
-    let text = brief(&late.unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&late.state, &BriefMaterial::default()).unwrap();
     assert!(text.starts_with("# ") && !text.contains("turn of yours") && text.contains("NOT KNOWN WHO"), "{text}");
     late.line("claude: reads");
     late.line("claude: pass clean");
-    assert!(!late.unit.rounds.streak[0].own_work, "{:?}", late.unit.rounds.streak);
+    assert!(!late.state.rounds.streak[0].own_work, "{:?}", late.state.rounds.streak);
     let again = play(&format!("{begun}\ncodex: is active\ncodex: is active"));
     assert_eq!(story(&again).matches("still at work").count(), 1);
     let calm = play(&format!("{begun}\ncodex: is active\nclaude: pass clean"));
-    assert_eq!(calm.unit.rounds.streak.len(), 1, "nothing changed");
+    assert_eq!(calm.state.rounds.streak.len(), 1, "nothing changed");
 }
 
 #[test]
@@ -61,12 +61,12 @@ fn a_change_during_a_review_is_said_to_be_of_that_turn_and_no_more() {
     let told = story(&play);
     assert!(told.contains("after claude's turn, 1 file"), "{told}");
     assert!(told.contains("does not count: files changed during its turn; claude reviews again\n"), "{told}");
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(
         text.contains("Part of it changed in a turn of yours: review it as if somebody else had written it."),
         "{text}"
     );
     assert!(text.contains("1 file, changed in claude's turn."), "{text}");
     play.line("claude: pass clean");
-    assert!(play.unit.rounds.streak[0].own_work);
+    assert!(play.state.rounds.streak[0].own_work);
 }

@@ -6,14 +6,14 @@ use pairflow_core::view::inbox::inbox;
 use pairflow_testkit::script::{Play, check, play};
 
 fn kinds(play: &Play) -> Vec<QuestionKind> {
-    play.unit.gate.questions.iter().map(|open| open.kind).collect()
+    play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
 #[test]
 fn a_check_that_fails_on_the_base_is_asked_about_before_anybody_works() {
     let play = play("given checks test, lint\ntest fails on base\nstart");
     assert_eq!(kinds(&play), [QuestionKind::Baseline]);
-    let item = &inbox(&play.unit)[0];
+    let item = &inbox(&play.state)[0];
     let said = "the check 'test' does not pass on main as it is, before any work was done.\n'test' runs: ";
     assert!(item.question.starts_with(said), "{}", item.question);
     assert!(item.question.contains("It ended with exit code 1."), "{}", item.question);
@@ -134,8 +134,8 @@ fn another_setup_command_has_the_check_run_afresh_again_and_the_clean_review_hol
     assert_eq!(kinds(&play), [QuestionKind::Differs]);
     play.line("test passes afresh");
     play.line("human: config setup 'make deps'");
-    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.lines);
-    assert_eq!(play.unit.evidence.receipts.last().unwrap().place, Place::Fresh);
+    assert!(play.state.gate.questions.is_empty(), "{:?}", play.lines);
+    assert_eq!(play.state.evidence.receipts.last().unwrap().place, Place::Fresh);
     assert!(play.lines.last().unwrap().contains("clean: claude"), "{:?}", play.lines);
 }
 
@@ -143,8 +143,8 @@ fn another_setup_command_has_the_check_run_afresh_again_and_the_clean_review_hol
 fn another_command_for_a_check_that_differs_is_judged_anew() {
     let mut play = play(DIFFERS);
     play.line("human: config test 'make clean test'");
-    assert!(play.unit.gate.questions.is_empty() && play.unit.rounds.streak.is_empty(), "{:?}", play.lines);
-    assert_eq!(play.unit.evidence.receipts.last().unwrap().place, Place::Checkout, "it is reviewed again first");
+    assert!(play.state.gate.questions.is_empty() && play.state.rounds.streak.is_empty(), "{:?}", play.lines);
+    assert_eq!(play.state.evidence.receipts.last().unwrap().place, Place::Checkout, "it is reviewed again first");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_waiver_answers_what_fails_later_also_after_a_known_failure() {
     );
     assert_eq!(kinds(&play), [QuestionKind::Failing]);
     play.line("human: waive lint 'old code'");
-    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.lines);
+    assert!(play.state.gate.questions.is_empty(), "{:?}", play.lines);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn what_was_not_changed_is_asked_about_again() {
     let mut play = play("given checks test, lint\ntest fails on base\nlint fails on base\nstart");
     play.line("human: config lint");
     assert_eq!(kinds(&play), [QuestionKind::Baseline]);
-    assert!(play.unit.gate.questions[0].question.starts_with("the check 'test' does"), "{:?}", play.lines);
+    assert!(play.state.gate.questions[0].question.starts_with("the check 'test' does"), "{:?}", play.lines);
 }
 
 #[test]
@@ -186,13 +186,13 @@ fn another_base_answers_the_question_about_the_one_before() {
     assert_eq!(kinds(&play), [QuestionKind::Baseline]);
     play.line("base moves");
     play.line("human: update");
-    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.lines);
+    assert!(play.state.gate.questions.is_empty(), "{:?}", play.lines);
 }
 
 #[test]
 fn a_certificate_says_where_the_checks_ran_if_not_in_a_fresh_checkout() {
     let accepted = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean";
-    let noted = |play: &Play| play.unit.gate.certificate.as_ref().expect("it is accepted").notes.join("\n");
+    let noted = |play: &Play| play.state.gate.certificate.as_ref().expect("it is accepted").notes.join("\n");
     assert!(!noted(&play(accepted)).contains("checkout"));
     let elsewhere = play(&format!("given checks in the worktree\n{accepted}"));
     assert!(noted(&elsewhere).contains("checks ran in the agents' own worktree"), "{}", noted(&elsewhere));
@@ -203,7 +203,7 @@ fn a_known_failure_is_not_asked_about_again_whatever_else_is_configured() {
     let mut play = play("test fails on base\nstart\nhuman: reply 'the task is about it'");
     play.line("human: config lint './lint'");
     assert!(play.lines.last().unwrap().contains("RUNNING  codex implementer"), "{:?}", play.lines);
-    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.unit.gate.questions);
+    assert!(play.state.gate.questions.is_empty(), "{:?}", play.state.gate.questions);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn another_command_for_one_check_leaves_the_question_about_another_one_open() {
     play.line("human: config lint './lint --all'");
     assert_eq!(kinds(&play), [QuestionKind::Differs]);
     play.line("human: config test './test --all'");
-    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.lines);
+    assert!(play.state.gate.questions.is_empty(), "{:?}", play.lines);
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_failure_that_did_not_repeat_itself_is_shown_with_the_pass() {
     play.line("test passes afresh");
     play.line("human: reply continue");
     play.line("codex: pass clean");
-    let notes = &play.unit.gate.certificate.as_ref().unwrap().notes;
+    let notes = &play.state.gate.certificate.as_ref().unwrap().notes;
     assert!(notes.contains(&"check 'test': failed, then passed on the same tree".to_owned()), "{notes:?}");
 }
 
@@ -229,11 +229,11 @@ fn a_failure_that_did_not_repeat_itself_is_shown_with_the_pass() {
 fn what_cannot_be_run_on_the_base_is_tried_three_times_before_the_person_is_asked() {
     let mut play = play("test cannot run on base");
     play.line("start (hold)");
-    let tries = |play: &Play| play.unit.evidence.could_not.get("test").copied().unwrap_or(0);
+    let tries = |play: &Play| play.state.evidence.could_not.get("test").copied().unwrap_or(0);
     play.line("step");
     play.line("step");
     play.line("step");
-    assert_eq!((tries(&play), play.unit.gate.questions.len()), (2, 0), "{:?}", play.lines);
+    assert_eq!((tries(&play), play.state.gate.questions.len()), (2, 0), "{:?}", play.lines);
     play.line("step");
     assert_eq!(kinds(&play), [QuestionKind::Baseline]);
 }
@@ -254,18 +254,18 @@ fn a_merged_base_answers_what_was_asked_about_the_tree_before() {
     play.line("human: pause");
     play.line("base moves README.md");
     play.line("human: update");
-    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.lines);
+    assert!(play.state.gate.questions.is_empty(), "{:?}", play.lines);
 }
 
 #[test]
 fn receipts_of_another_place_do_not_count() {
     let mut play = play("given checks in the worktree\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass clean");
     play.line("human: config checks_in");
-    assert!(play.unit.rounds.streak.is_empty(), "{:?}", play.lines);
+    assert!(play.state.rounds.streak.is_empty(), "{:?}", play.lines);
     assert!(
-        play.unit.evidence.receipts.iter().all(|receipt| receipt.place == Place::Checkout),
+        play.state.evidence.receipts.iter().all(|receipt| receipt.place == Place::Checkout),
         "{:?}",
-        play.unit.evidence.receipts
+        play.state.evidence.receipts
     );
-    assert!(!play.unit.evidence.receipts.is_empty());
+    assert!(!play.state.evidence.receipts.is_empty());
 }

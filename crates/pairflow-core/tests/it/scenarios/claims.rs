@@ -50,7 +50,7 @@ fn forged(play: &Play, change: fn(&mut Certificate)) -> (Option<Result<(), Unfou
             change(&mut claim.certificate);
         }
     }
-    (recompute(&play.unit.id, &log), broken(&play.unit, &log))
+    (recompute(&play.state.id, &log), broken(&play.state, &log))
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_certificate_is_recomputed_from_the_log_whatever_it_says() {
     assert_eq!(forged(&ready, |one| one.open.clear()), (differs.clone(), rule.to_vec()));
     assert_eq!(forged(&ready, |one| one.notes.push("all good".into())), (differs, rule.to_vec()));
     assert_eq!(forged(&ready, |one| one.waived.push("nothing".into())), (Some(Err(Unfounded::Waivers)), rule.to_vec()));
-    assert_eq!(recompute(&ready.unit.id, &ready.log[..3]), None);
+    assert_eq!(recompute(&ready.state.id, &ready.log[..3]), None);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn verdicts(play: &Play, change: impl Fn(&mut Verdict)) -> Vec<VerdictStand> {
             change(verdict);
         }
     }
-    recompute_verdicts(&play.unit.id, &log).into_iter().map(|one| one.stand).collect()
+    recompute_verdicts(&play.state.id, &log).into_iter().map(|one| one.stand).collect()
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_changed_verdict_is_found() {
     assert_eq!(verdicts(&play, |one| one.next = Next::Accept)[0], differs);
     assert_eq!(verdicts(&play, |one| one.reasons.clear())[0], differs);
     assert_eq!(verdicts(&play, |one| one.on = Judged::Merge)[0], differs);
-    assert_eq!(verdicts(&play, |one| std::mem::swap(&mut one.seats.producer, &mut one.seats.critic))[0], differs);
+    assert_eq!(verdicts(&play, |one| std::mem::swap(&mut one.seats.implementer, &mut one.seats.reviewer))[0], differs);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn failing_work_that_a_reviewer_got_all_the_same_is_found() {
             receipt.outcome = Outcome::Failed { exit: Some(1), timed_out: false };
         }
     }
-    let stands: Vec<_> = recompute_verdicts(&play.unit.id, &log).into_iter().map(|one| one.stand).collect();
+    let stands: Vec<_> = recompute_verdicts(&play.state.id, &log).into_iter().map(|one| one.stand).collect();
     assert_eq!(stands, [VerdictStand::Missing]);
 }
 
@@ -191,7 +191,7 @@ fn a_certificate_of_another_version_of_the_rules_is_not_recomputed() {
         }
     }
     let other = Unfounded::NotRecomputed { policy: "strict".to_owned(), version: 9 };
-    assert_eq!(recompute(&play.unit.id, &play.log), Some(Err(other)));
+    assert_eq!(recompute(&play.state.id, &play.log), Some(Err(other)));
 }
 
 #[test]

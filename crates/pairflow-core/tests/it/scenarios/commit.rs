@@ -190,7 +190,7 @@ fn while_a_commit_is_under_way_nothing_else_happens() {
 fn the_suggested_message_is_used_unless_another_is_given() {
     let order = |line: &str| {
         let play = play(&format!("{READY}\nhuman: approve\n{line} (hold)"));
-        match owed(&play.unit).remove(0) {
+        match owed(&play.state).remove(0) {
             Effect::Commit(order) => (order.message, order.hooks),
             other => panic!("{other:?}"),
         }
@@ -319,9 +319,9 @@ fn who_commits_is_recorded_and_changes_only_when_the_person_says_so() {
     let person = |name: &str| Some(Person { name: name.to_owned(), email: "ada@example.org".to_owned() });
     let identity = |name: &str| CommitIdentity { author: person(name), committer: person(name), ..Default::default() };
     let mut play = play("start");
-    assert_eq!(play.unit.about.identity, None, "a bubble of an older version has none");
+    assert_eq!(play.state.about.identity, None, "a bubble of an older version has none");
     play.send(&Command::SetIdentity { identity: identity("Ada") });
-    assert_eq!(play.unit.about.identity, Some(identity("Ada")));
+    assert_eq!(play.state.about.identity, Some(identity("Ada")));
     let lines = play.log.len();
     play.send(&Command::SetIdentity { identity: identity("Ada") });
     assert_eq!(play.log.len(), lines, "the same again records nothing");

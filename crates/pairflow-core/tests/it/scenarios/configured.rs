@@ -123,14 +123,14 @@ fn a_waiver_of_the_old_command_does_not_hold_for_the_new_one() {
 #[test]
 fn what_waits_for_approval_is_not_judged_by_other_checks() {
     let mut ready = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean");
-    let mut rules = ready.unit.rules.clone();
+    let mut rules = ready.state.rules.clone();
     rules.checks[0].command.push_str(" --all");
-    let refused = decide(&ready.unit, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
+    let refused = decide(&ready.state, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
     assert!(matches!(refused, Refusal::Untimely { first: "request-rework", .. }), "{refused:?}");
-    let mut rules = ready.unit.rules.clone();
+    let mut rules = ready.state.rules.clone();
     rules.open_command = "code {{worktree_path}}".to_owned();
     ready.send(&Command::Configure { rules: Box::new(rules.clone()) });
-    assert_eq!(ready.unit.rules, rules);
+    assert_eq!(ready.state.rules, rules);
 }
 
 #[test]
@@ -152,15 +152,15 @@ fn the_change_is_the_persons_and_told_with_old_and_new() {
 #[test]
 fn what_was_fixed_at_the_start_cannot_change() {
     let at = play("start");
-    let mut rules = at.unit.rules.clone();
+    let mut rules = at.state.rules.clone();
     rules.base_branch = "other".to_owned();
     rules.agents.implementer = "gemini".parse().unwrap();
-    let refused = decide(&at.unit, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
+    let refused = decide(&at.state, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
     let Refusal::FixedKeys { keys } = refused else { panic!("{refused:?}") };
     assert_eq!(keys, ["base_branch", "agents.implementer"]);
-    let mut rules = at.unit.rules.clone();
+    let mut rules = at.state.rules.clone();
     rules.checks.clear();
     rules.manual_checks.clear();
-    let refused = decide(&at.unit, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
+    let refused = decide(&at.state, &Command::Configure { rules: Box::new(rules) }, Moment::default()).unwrap_err();
     assert!(matches!(refused, Refusal::BadRules { .. }), "{refused:?}");
 }

@@ -42,14 +42,14 @@ fn conformance_2_verdict_approve_with_a_p0_finding_is_request_changes() {
 }
 
 #[test]
-fn conformance_3_no_go_feedback_is_present_verbatim_in_the_next_producer_prompt() {
+fn conformance_3_no_go_feedback_is_present_verbatim_in_the_next_implementer_prompt() {
     let play = play(
         "start
          codex edits a.rs
          codex: pass
          claude: pass 'NO_GO: the second login `keeps` its *old* token' P1 'the token <is> shared'",
     );
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("NO_GO: the second login `keeps` its *old* token"), "{text}");
     assert!(text.contains("the token <is> shared"), "{text}");
 }
@@ -76,7 +76,7 @@ fn conformance_9_converged_is_rejected_and_logged_for_the_implementer_without_al
     }
     // What is written down of a refused claim names every criterion.
     let mut play = play(&reviewing);
-    let claim = samples(&play.unit).into_iter().find(|one| one.name == "converged-unexplained").unwrap().command;
+    let claim = samples(&play.state).into_iter().find(|one| one.name == "converged-unexplained").unwrap().command;
     let Sent::Refused(refusal) = play.send(&claim) else { panic!("it was not refused") };
     let warning = refusal.warning(&claim);
     assert_eq!((warning.command.as_str(), warning.unmet.len()), ("converged", 3));

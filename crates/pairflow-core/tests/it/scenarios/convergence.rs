@@ -203,8 +203,8 @@ fn a_refused_claim_counts_nothing() {
          claude: converged
          claude: converged",
     );
-    assert_eq!((play.unit.rounds.spent.looks, play.unit.rounds.round), (0, 1));
-    assert!(play.unit.rounds.streak.is_empty());
+    assert_eq!((play.state.rounds.spent.looks, play.state.rounds.round), (0, 1));
+    assert!(play.state.rounds.streak.is_empty());
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
          claude: pass P2 'slow'
          codex: pass P3 'naming'",
     );
-    let json = serde_json::to_value(play.unit.gate.certificate.unwrap()).unwrap();
+    let json = serde_json::to_value(play.state.gate.certificate.unwrap()).unwrap();
     let expected = serde_json::json!({
         "policy": "strict",
         "policy_version": 1,

@@ -35,14 +35,14 @@ fn until(script: &str, last: &str) -> Play {
 }
 
 fn session<'a>(play: &'a Play, agent: &str) -> &'a AgentSession {
-    &play.unit.presence.sessions[&agent.parse().unwrap()]
+    &play.state.presence.sessions[&agent.parse().unwrap()]
 }
 
 /// Whose turn it is, whether its program may be told of it, and what a program that is started takes up.
 fn next(play: &Play) -> (String, bool, Option<&str>) {
-    let turn = play.unit.phase.turn().unwrap();
-    let goes_on = play.unit.goes_on_here(turn);
-    (format!("{} {}", turn.agent, turn.seat), goes_on, play.unit.conversation_for(turn).map(String::as_str))
+    let turn = play.state.phase.turn().unwrap();
+    let goes_on = play.state.goes_on_here(turn);
+    (format!("{} {}", turn.agent, turn.seat), goes_on, play.state.conversation_for(turn).map(String::as_str))
 }
 
 fn turn(who: &str, goes_on: bool, takes_up: Option<&'static str>) -> (String, bool, Option<&'static str>) {
@@ -50,7 +50,7 @@ fn turn(who: &str, goes_on: bool, takes_up: Option<&'static str>) -> (String, bo
 }
 
 #[test]
-fn a_producer_that_has_reviewed_meanwhile_goes_on_in_its_own_conversation() {
+fn an_implementer_that_has_reviewed_meanwhile_goes_on_in_its_own_conversation() {
     let mut play = play(THERE_AND_BACK);
     assert_eq!(next(&play), turn("codex implementer", false, Some("s1")), "{:#?}", play.lines);
     play.line("codex: runs 's1'");
@@ -60,7 +60,7 @@ fn a_producer_that_has_reviewed_meanwhile_goes_on_in_its_own_conversation() {
 }
 
 #[test]
-fn a_review_begins_anew_also_when_the_producers_program_is_there_and_goes_on_when_it_was_interrupted() {
+fn a_review_begins_anew_also_when_the_implementers_program_is_there_and_goes_on_when_it_was_interrupted() {
     let mut play = until(THERE_AND_BACK, "claude: pass clean");
     assert_eq!(next(&play), turn("codex reviewer", false, None), "{:#?}", play.lines);
     play.line("codex: runs");
@@ -69,26 +69,29 @@ fn a_review_begins_anew_also_when_the_producers_program_is_there_and_goes_on_whe
     assert_eq!(next(&play), turn("codex reviewer", true, Some("s2")));
     play.line("human: restart");
     assert_eq!(next(&play), turn("codex reviewer", false, Some("s2")), "it is still the same review");
-    assert_eq!(session(&play, "codex").producer.as_deref(), Some("s1"));
+    assert_eq!(session(&play, "codex").implementer.as_deref(), Some("s1"));
 }
 
 #[test]
 fn whoever_has_only_reviewed_produces_in_that_conversation_and_comes_back_to_it() {
     let mut play = until(THERE_AND_BACK, "codex: pass P1 'no rollback'");
     assert_eq!(next(&play), turn("claude implementer", true, Some("c1")), "{:#?}", play.lines);
-    assert_eq!(session(&play, "claude").producer, None);
+    assert_eq!(session(&play, "claude").implementer, None);
     play.line("claude: reads");
     assert_eq!(
-        (session(&play, "claude").seat, session(&play, "claude").producer.as_deref()),
-        (Some(Seat::Producer), Some("c1"))
+        (session(&play, "claude").seat, session(&play, "claude").implementer.as_deref()),
+        (Some(Seat::Implementer), Some("c1"))
     );
     let play = self::play(THERE_AND_BACK);
     let now = session(&play, "claude");
-    assert_eq!((now.seat, now.id.as_deref(), now.producer.as_deref()), (Some(Seat::Critic), Some("c2"), Some("c1")));
+    assert_eq!(
+        (now.seat, now.id.as_deref(), now.implementer.as_deref()),
+        (Some(Seat::Reviewer), Some("c2"), Some("c1"))
+    );
 }
 
 #[test]
-fn a_command_out_of_a_reviews_conversation_does_not_make_it_the_producers() {
+fn a_command_out_of_a_reviews_conversation_does_not_make_it_the_implementers() {
     let mut play = play(THERE_AND_BACK);
     play.line("codex: asks 'which db?'");
     play.line("human: reply 'sqlite'");
@@ -104,7 +107,7 @@ fn a_conversation_that_cannot_be_taken_up_is_forgotten_and_no_other() {
     let mut review = until(THERE_AND_BACK, "codex: runs 's3'");
     review.line("codex: loses its conversation");
     assert_eq!(next(&review), turn("codex reviewer", false, None), "{:#?}", review.lines);
-    assert_eq!(session(&review, "codex").producer.as_deref(), Some("s1"));
+    assert_eq!(session(&review, "codex").implementer.as_deref(), Some("s1"));
 }
 
 #[test]
@@ -121,14 +124,18 @@ fn an_agent_that_keeps_its_context_for_reviews_has_one_conversation() {
 fn records_that_name_no_seat_are_understood_by_their_turn() {
     let mut play = play(THERE_AND_BACK);
     play.line("codex: runs 's1'");
-    let mut unit = pairflow_core::bubble::Unit::new(play.unit.id.clone());
+    let mut state = pairflow_core::bubble::BubbleState::new(play.state.id.clone());
     for envelope in &play.log {
         let mut envelope = envelope.clone();
         if let Body::Lifecycle(Lifecycle::AgentSession { seat, .. }) = &mut envelope.event.body {
             *seat = None;
         }
-        unit = evolve(unit, &envelope);
+        state = evolve(state, &envelope);
     }
-    assert_eq!(unit.presence.sessions, play.unit.presence.sessions);
-    assert!(unit.presence.sessions.values().all(|session| session.producer.is_some()), "{:#?}", unit.presence.sessions);
+    assert_eq!(state.presence.sessions, play.state.presence.sessions);
+    assert!(
+        state.presence.sessions.values().all(|session| session.implementer.is_some()),
+        "{:#?}",
+        state.presence.sessions
+    );
 }

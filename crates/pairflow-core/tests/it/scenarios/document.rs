@@ -33,7 +33,7 @@ fn a_review_of_a_document_goes_through_three_steps() {
 #[test]
 fn the_steps_are_recorded_with_the_review() {
     let play = play(READ);
-    let steps: Vec<_> = play.unit.gate.steps.iter().map(|step| (step.step.name(), step.result.as_str())).collect();
+    let steps: Vec<_> = play.state.gate.steps.iter().map(|step| (step.step.name(), step.result.as_str())).collect();
     assert_eq!(
         steps,
         [("contradictions", "contradictions done"), ("dry-run", "dry-run done"), ("adversarial", "adversarial done"),]
@@ -63,14 +63,14 @@ fn a_document_is_handed_over_with_the_implementers_outline() {
          #2 RUNNING claude reviewer round 1",
     );
     let play = play("given document\nstart\ncodex edits docs/prd.md\ncodex: pass step dry-run");
-    let told = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let told = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(told.contains("## The implementer's dry run") && told.contains("> dry-run done"), "{told}");
 }
 
 #[test]
 fn an_unresolved_blocker_is_a_p1_finding_of_the_implementer() {
     let play = play(BLOCKED);
-    let row = &play.unit.ledger.rows[0];
+    let row = &play.state.ledger.rows[0];
     assert_eq!(row.short(), "F1 P1 no limit for retries");
     assert!(row.by.as_str() == "codex" && row.blocks() && row.unresolved());
     let passed = play.log.iter().find(|one| matches!(one.event.body, Body::Pass(_))).unwrap();
@@ -111,8 +111,8 @@ fn a_blocker_that_was_resolved_and_confirmed_lets_the_document_be_accepted() {
          codex: pass clean stepped
          human: reply accept"
     ));
-    assert_eq!(play.unit.phase.name().as_str(), "READY_FOR_APPROVAL");
-    assert_eq!(play.unit.ledger.blocking().count(), 0);
+    assert_eq!(play.state.phase.name().as_str(), "READY_FOR_APPROVAL");
+    assert_eq!(play.state.ledger.blocking().count(), 0);
 }
 
 #[test]
@@ -124,8 +124,8 @@ fn a_blocker_that_comes_back_is_unresolved_again() {
          codex: pass fixes F1 step dry-run blocked 'no limit for retries'
          claude: pass clean stepped"
     ));
-    assert!(play.unit.ledger.rows[0].unresolved());
-    assert!(play.unit.rounds.streak.is_empty());
+    assert!(play.state.ledger.rows[0].unresolved());
+    assert!(play.state.rounds.streak.is_empty());
 }
 
 #[test]
@@ -173,20 +173,20 @@ fn a_review_of_code_has_no_steps() {
 #[test]
 fn the_checks_of_a_document_are_pairflows_own_and_no_command_is_needed() {
     let play = play("given document\nstart\ncodex edits docs/prd.md\ncodex: pass step dry-run (hold)\nstep");
-    let owed = format!("{:?}", owed(&play.unit));
-    for check in &play.unit.rules.checks {
+    let owed = format!("{:?}", owed(&play.state));
+    for check in &play.state.rules.checks {
         assert_eq!(check.command, "built in");
         assert!(owed.contains(&check.name), "{owed}");
     }
-    assert!(!play.unit.rules.checks.is_empty() && play.unit.rules.checks.iter().all(|check| check.is_own()));
+    assert!(!play.state.rules.checks.is_empty() && play.state.rules.checks.iter().all(|check| check.is_own()));
 }
 
 #[test]
 fn two_clean_reviews_lead_to_the_question_whether_the_document_is_understood() {
     let play = play(READ);
-    assert_eq!(play.unit.phase.name().as_str(), "WAITING_HUMAN");
-    assert_eq!(play.unit.gate.questions.len(), 1);
-    let asked = &play.unit.gate.questions[0];
+    assert_eq!(play.state.phase.name().as_str(), "WAITING_HUMAN");
+    assert_eq!(play.state.gate.questions.len(), 1);
+    let asked = &play.state.gate.questions[0];
     assert_eq!(asked.kind, QuestionKind::Comprehension);
     assert_eq!(
         asked.question,
@@ -207,9 +207,9 @@ fn one_clean_review_of_a_document_is_not_enough() {
          codex: pass P1 'the scope contradicts R2' stepped",
     );
     assert!(
-        play.unit.gate.questions.is_empty()
-            && play.unit.rounds.streak.is_empty()
-            && play.unit.gate.certificate.is_none()
+        play.state.gate.questions.is_empty()
+            && play.state.rounds.streak.is_empty()
+            && play.state.gate.certificate.is_none()
     );
 }
 
@@ -241,11 +241,11 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
         "{}\nhuman: reply 'what is a bubble?'",
         READ.replace("document\n", "document\ngiven max_rounds 2\n")
     ));
-    let turn = play.unit.phase.turn().unwrap();
+    let turn = play.state.phase.turn().unwrap();
     assert_eq!((turn.agent.as_str(), turn.seat.to_string()), ("codex", "implementer".to_owned()));
-    assert!(brief(&play.unit, &BriefMaterial::default()).unwrap().contains("what is a bubble?"));
-    assert!(play.unit.rounds.streak.is_empty(), "what was not understood is reviewed anew");
-    assert_eq!(play.unit.rounds.spent.looks, 0);
+    assert!(brief(&play.state, &BriefMaterial::default()).unwrap().contains("what is a bubble?"));
+    assert!(play.state.rounds.streak.is_empty(), "what was not understood is reviewed anew");
+    assert_eq!(play.state.rounds.spent.looks, 0);
     let mut play = play;
     for line in [
         "codex edits docs/prd.md",
@@ -255,7 +255,7 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
     ] {
         play.line(line);
     }
-    assert_eq!(play.unit.gate.questions[0].kind, QuestionKind::Comprehension, "it is asked again of the new text");
+    assert_eq!(play.state.gate.questions[0].kind, QuestionKind::Comprehension, "it is asked again of the new text");
 }
 
 #[test]
@@ -278,20 +278,20 @@ fn a_change_of_the_document_asks_anew() {
     ] {
         play.line(line);
     }
-    assert_eq!(play.unit.gate.questions[0].kind, QuestionKind::Comprehension);
+    assert_eq!(play.state.gate.questions[0].kind, QuestionKind::Comprehension);
 }
 
 #[test]
 fn a_check_of_a_document_is_waived_by_the_person_alone_and_the_certificate_says_so() {
-    let check = play(READ).unit.rules.checks[0].name.clone();
+    let check = play(READ).state.rules.checks[0].name.clone();
     let failing = READ.replace("start\n", &format!("{check} fails\nstart\n"));
-    assert!(play(&failing).unit.gate.questions.is_empty(), "a failing check holds everything up");
+    assert!(play(&failing).state.gate.questions.is_empty(), "a failing check holds everything up");
     let waived = failing.replace(
         "codex: pass explained step dry-run",
         &format!("human: waive {check} 'a draft'\ncodex: pass explained step dry-run"),
     );
     let play = play(&format!("{waived}\nhuman: reply accept"));
-    let stand = &play.unit.gate.certificate.as_ref().unwrap().checks[0].stand;
+    let stand = &play.state.gate.certificate.as_ref().unwrap().checks[0].stand;
     assert_eq!(stand, "waived: a draft");
     assert!(play.package().contains("a draft"), "{}", play.package());
 }
@@ -307,7 +307,7 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
          claude: pass P1 'no scope' stepped
          human: reply accept",
     );
-    let waived = play.unit.gate.certificate.unwrap().waived;
+    let waived = play.state.gate.certificate.unwrap().waived;
     assert_eq!(waived, ["F1 P1 no scope", "two clean reviews", "the person's word that the document is understood"]);
 }
 
@@ -324,7 +324,7 @@ fn a_reproducer_that_passes_does_not_resolve_a_blocker() {
          F1 passes
          codex: pass step dry-run",
     );
-    assert!(play.unit.ledger.open().any(|row| row.id.0 == 1 && row.unresolved()), "{:?}", play.unit.ledger.rows);
+    assert!(play.state.ledger.open().any(|row| row.id.0 == 1 && row.unresolved()), "{:?}", play.state.ledger.rows);
 }
 
 #[test]
@@ -339,5 +339,5 @@ fn the_waiver_of_a_finding_does_not_cover_a_blocker_that_says_the_same() {
          codex edits docs/prd.md
          codex: pass step dry-run blocked 'no limit for retries'",
     );
-    assert!(play.unit.ledger.open().any(|row| row.id.0 == 1 && row.unresolved()), "{:?}", play.unit.ledger.rows);
+    assert!(play.state.ledger.open().any(|row| row.id.0 == 1 && row.unresolved()), "{:?}", play.state.ledger.rows);
 }

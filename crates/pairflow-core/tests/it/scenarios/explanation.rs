@@ -55,10 +55,10 @@ fn no_clean_pass_completes_the_acceptance_without_an_explanation() {
 #[test]
 fn what_is_missing_is_said_in_the_same_words_everywhere() {
     let play = play(SECOND);
-    let status = Status::of(&play.unit, play.log.last().unwrap().at);
+    let status = Status::of(&play.state, play.log.last().unwrap().at);
     let shown: Vec<_> = status.missing_for_convergence.iter().map(ToString::to_string).collect();
     assert!(shown.contains(&ALL.to_owned()), "{shown:?}");
-    let brief = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let brief = brief(&play.state, &BriefMaterial::default()).unwrap();
     for line in [
         "It has to tell the person what is still missing (what changed, why, risks, manual test plan)",
         "--no-findings --explain FILE",
@@ -71,7 +71,7 @@ fn what_is_missing_is_said_in_the_same_words_everywhere() {
 #[test]
 fn only_a_person_does_without_an_explanation_and_the_package_says_so() {
     let play = play(&format!("{}claude: pass clean\nhuman: reply accept", looks(11)));
-    let certificate = play.unit.gate.certificate.as_ref().unwrap();
+    let certificate = play.state.gate.certificate.as_ref().unwrap();
     let missing = "an explanation (what changed, why, risks, manual test plan)";
     assert_eq!(certificate.waived, ["a second clean review", missing]);
     assert!(play.package().contains(&format!("accepted by a person without: {missing}")), "{}", play.package());
@@ -98,7 +98,7 @@ fn only_the_parts_that_nobody_gave_are_asked_for() {
 #[test]
 fn a_claim_with_all_four_parts_is_accepted_at_once_and_nothing_is_noted() {
     let play = play(&format!("{SECOND}\ncodex: converged explained"));
-    let certificate = play.unit.gate.certificate.as_ref().unwrap();
+    let certificate = play.state.gate.certificate.as_ref().unwrap();
     assert!(!certificate.notes.iter().any(|note| note.contains("explain")), "{:?}", certificate.notes);
     for said in ["the what", "the why", "the risks", "the test plan"] {
         assert!(play.package().contains(said), "{said}: {}", play.package());

@@ -1,4 +1,4 @@
-//! Whatever critics say, it never accepts anything by itself.
+//! Whatever reviewers say, it never accepts anything by itself.
 //!
 //! Random reviews with any findings and answers are played; after every single fact the play judges each acceptance by
 //! the log alone: no question open, every check passed on exactly this tree, nothing grave open or shown by a
@@ -9,7 +9,7 @@ use pairflow_core::log::{Body, ControlAction, Kind};
 use pairflow_testkit::script::{Play, play};
 use proptest::prelude::*;
 
-/// What a critic may claim, right or wrong.
+/// What a reviewer may claim, right or wrong.
 const CLAIMS: &[&str] = &[
     "P0 'drops the table'",
     "P0 'drops the table' by './repro'",
@@ -26,11 +26,11 @@ const CLAIMS: &[&str] = &[
     "P3 'drops the table' by './repro'",
 ];
 
-/// What a critic may say to rows that may be there or not.
-const CRITIC: &[&str] = &["confirms F1", "confirms F2", "reopens F1", "reopens F3", "confirms F1 confirms F3"];
+/// What a reviewer may say to rows that may be there or not.
+const REVIEWER: &[&str] = &["confirms F1", "confirms F2", "reopens F1", "reopens F3", "confirms F1 confirms F3"];
 
-/// What a producer may say to them.
-const PRODUCER: &[&str] = &["fixes F1", "fixes F2", "disputes F1 'no'", "fixes F1 fixes F2 fixes F3", ""];
+/// What an implementer may say to them.
+const IMPLEMENTER: &[&str] = &["fixes F1", "fixes F2", "disputes F1 'no'", "fixes F1 fixes F2 fixes F3", ""];
 
 /// What else happens meanwhile; nothing here is a person's waiver.
 const MEANWHILE: &[&str] = &[
@@ -66,20 +66,20 @@ enum Act {
 
 fn act() -> impl Strategy<Value = Act> {
     let claims = proptest::collection::vec(proptest::sample::select(CLAIMS), 0..4);
-    let answers = prop_oneof![Just(""), proptest::sample::select(CRITIC)];
+    let answers = prop_oneof![Just(""), proptest::sample::select(REVIEWER)];
     prop_oneof![
         3 => (claims, answers, any::<bool>()).prop_map(|(claims, said, clean)| Act::Review(claims, said, clean)),
         5 => Just(Act::Clean),
         1 => Just(Act::Converged),
-        4 => proptest::sample::select(PRODUCER).prop_map(Act::Produce),
+        4 => proptest::sample::select(IMPLEMENTER).prop_map(Act::Produce),
         4 => proptest::sample::select(MEANWHILE).prop_map(Act::Meanwhile),
     ]
 }
 
 /// Plays one act as whoever has the turn; a play that is accepted goes back to the loop.
 fn perform(play: &mut Play, act: &Act) {
-    let turn = play.unit.phase.turn();
-    let reviews = turn.is_some_and(|turn| turn.seat == Seat::Critic);
+    let turn = play.state.phase.turn();
+    let reviews = turn.is_some_and(|turn| turn.seat == Seat::Reviewer);
     let holder = turn.map_or("codex", |turn| turn.agent.as_str()).to_owned();
     match act {
         Act::Review(claims, said, clean) if reviews => {
@@ -92,7 +92,7 @@ fn perform(play: &mut Play, act: &Act) {
         Act::Meanwhile(line) => play.line(line),
         Act::Clean | Act::Review(..) | Act::Produce(_) => play.line(&format!("{holder}: pass")),
     }
-    if play.unit.phase.turn().is_none() {
+    if play.state.phase.turn().is_none() {
         play.line("human: rework 'again'");
     }
 }
@@ -119,11 +119,11 @@ proptest! {
     }
 
     #[test]
-    fn a_critic_that_never_says_clean_is_never_accepted(acts in proptest::collection::vec(act(), 1..60)) {
+    fn a_reviewer_that_never_says_clean_is_never_accepted(acts in proptest::collection::vec(act(), 1..60)) {
         let mut play = play("start\ncodex edits a.rs\ncodex: pass");
         for act in &acts {
             let grave = Act::Review(vec!["P1 'no rollback'"], "", false);
-            let reviews = play.unit.phase.turn().is_some_and(|turn| turn.seat == Seat::Critic);
+            let reviews = play.state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer);
             perform(&mut play, if reviews && !matches!(act, Act::Meanwhile(_)) { &grave } else { act });
         }
         let accepted = play.log.iter().any(|one| one.event.body.kind() == Kind::Convergence);

@@ -16,7 +16,7 @@ fn the_role_history_has_one_entry_a_seating_with_the_names_of_the_protocol() {
          claude: pass clean
          codex: pass clean",
     );
-    let json = serde_json::to_string(&StateFields::of(&play.unit).round_role_history).unwrap();
+    let json = serde_json::to_string(&StateFields::of(&play.state).round_role_history).unwrap();
     assert_eq!(
         json,
         r#"[{"round":1,"implementer":"codex","reviewer":"claude"},{"round":2,"implementer":"codex","reviewer":"claude"},{"round":2,"implementer":"claude","reviewer":"codex"}]"#
@@ -32,20 +32,20 @@ fn a_reviewer_that_has_to_review_again_keeps_its_seat_in_the_history() {
          claude edits b.rs
          claude: pass clean",
     );
-    let reviewers: Vec<_> = play.unit.rounds.history.iter().map(|roles| roles.reviewer.to_string()).collect();
+    let reviewers: Vec<_> = play.state.rounds.history.iter().map(|roles| roles.reviewer.to_string()).collect();
     assert_eq!(reviewers, ["claude"], "nobody was seated anew");
 }
 
 #[test]
 fn the_state_fields_name_agent_role_and_turn() {
     let mut play = play("start");
-    let fields = StateFields::of(&play.unit);
+    let fields = StateFields::of(&play.state);
     assert_eq!(fields.state, StateName::Running);
     assert_eq!(fields.active_agent.unwrap().as_str(), "codex");
     assert_eq!(serde_json::to_string(&fields.active_role).unwrap(), "\"implementer\"");
     assert_eq!(fields.turn_state, Some(TurnState::Open));
     play.line("codex: pass (hold)");
-    let fields = StateFields::of(&play.unit);
+    let fields = StateFields::of(&play.state);
     assert_eq!(fields.active_agent.unwrap().as_str(), "claude");
     assert_eq!(serde_json::to_string(&fields.active_role).unwrap(), "\"reviewer\"");
     assert_eq!(fields.turn_state, Some(TurnState::Opening));
@@ -55,18 +55,18 @@ fn the_state_fields_name_agent_role_and_turn() {
 fn a_turn_is_active_since_it_was_opened() {
     let mut play = play("start");
     let opened = play.log.last().unwrap().at.ts;
-    assert_eq!(StateFields::of(&play.unit).active_since, Some(opened));
+    assert_eq!(StateFields::of(&play.state).active_since, Some(opened));
     play.line("wait 1m");
-    assert_eq!(StateFields::of(&play.unit).active_since, Some(opened));
+    assert_eq!(StateFields::of(&play.state).active_since, Some(opened));
     play.line("codex: pass");
-    assert!(StateFields::of(&play.unit).active_since > Some(opened));
+    assert!(StateFields::of(&play.state).active_since > Some(opened));
 }
 
 #[test]
 fn no_agent_is_active_where_nobody_has_the_turn() {
     let ready = "start\ncodex: pass\nclaude: pass clean\ncodex: pass clean";
     for script in ["wait 1s", "start (hold)", ready, "start\nhuman: stop"] {
-        let fields = StateFields::of(&play(script).unit);
+        let fields = StateFields::of(&play(script).state);
         assert_eq!((fields.active_agent, fields.active_role, fields.turn_state), (None, None, None), "{script}");
     }
 }
@@ -74,11 +74,11 @@ fn no_agent_is_active_where_nobody_has_the_turn() {
 #[test]
 fn the_last_command_is_the_last_accepted_one() {
     let mut play = play("start");
-    let started = play.unit.last_command_at;
+    let started = play.state.last_command_at;
     play.line("claude: pass clean");
-    assert_eq!(play.unit.last_command_at, started);
+    assert_eq!(play.state.last_command_at, started);
     play.line("codex: asks 'which database?'");
-    assert_eq!(play.unit.last_command_at, play.log.last().unwrap().at.ts);
+    assert_eq!(play.state.last_command_at, play.log.last().unwrap().at.ts);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_crash_at_any_line_loses_nothing() {
         let mut lines: Vec<_> = script.lines().collect();
         lines.insert(at, "crash");
         let crashed = play(&lines.join("\n"));
-        assert_eq!(crashed.unit, whole.unit, "crash before line {at}");
+        assert_eq!(crashed.state, whole.state, "crash before line {at}");
         assert_eq!(crashed.log, whole.log);
     }
 }

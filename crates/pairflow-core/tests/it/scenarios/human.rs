@@ -116,7 +116,7 @@ fn an_answer_points_to_its_question_and_goes_to_who_asked() {
 #[test]
 fn the_answer_reaches_the_notes_of_the_turn() {
     let play = play("start\ncodex: asks 'which database?'\nhuman: reply 'sqlite'");
-    assert_eq!(play.unit.gate.notes, ["which database? -> sqlite"]);
+    assert_eq!(play.state.gate.notes, ["which database? -> sqlite"]);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn what_an_agent_printed_last_stands_in_the_question_about_its_end() {
     let mut play = play("start");
     let output = format!("{}\u{1b}[31merror:\u{1b}[0m no\u{202e} key  \n\n{}\n", "line\n".repeat(30), "x".repeat(900));
     play.send(&Command::AgentEnded { turn: 1, how: "with exit code 2".to_owned(), output });
-    let question = &play.unit.gate.questions[0].question;
+    let question = &play.state.gate.questions[0].question;
     let (before, after) = question.split_once(" Its last lines:\n").unwrap();
     assert_eq!(before, "codex ended with exit code 2 without handing over (round 1, as implementer).");
     let lines: Vec<_> = after.lines().collect();
@@ -265,11 +265,11 @@ fn rework_sends_the_package_back_with_the_message_in_the_next_implementer_turn()
          codex: pass clean
          human: rework 'name the token'",
     );
-    assert_eq!(play.unit.gate.notes, ["rework: name the token"]);
-    assert_eq!((play.unit.rounds.spent.looks, play.unit.rounds.streak.len()), (0, 0));
-    assert_eq!(play.unit.gate.certificate, None);
+    assert_eq!(play.state.gate.notes, ["rework: name the token"]);
+    assert_eq!((play.state.rounds.spent.looks, play.state.rounds.streak.len()), (0, 0));
+    assert_eq!(play.state.gate.certificate, None);
     play.line("codex: pass 'named'");
-    assert!(play.unit.gate.notes.is_empty());
+    assert!(play.state.gate.notes.is_empty());
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn rework_can_name_open_findings_and_needs_words_or_findings() {
          codex: pass P3 'naming'
          human: rework F1",
     );
-    assert_eq!(play.unit.gate.notes, ["rework: F1 P3 naming"]);
+    assert_eq!(play.state.gate.notes, ["rework: F1 P3 naming"]);
 }
 
 #[test]
@@ -357,16 +357,16 @@ fn approval_and_rework_are_refused_outside_of_the_gate() {
 fn at_most_twenty_questions_of_agents_wait_for_a_person() {
     let mut play = play("start");
     (1..=20).for_each(|n| play.line(&format!("codex: asks 'question {n}?'")));
-    assert_eq!(play.unit.gate.questions.len(), 20);
+    assert_eq!(play.state.gate.questions.len(), 20);
     play.line("claude: asks 'one more?'");
-    assert_eq!(play.unit.gate.questions.len(), 20, "the twenty-first is refused");
+    assert_eq!(play.state.gate.questions.len(), 20, "the twenty-first is refused");
     assert_eq!(
         play.lines.last().unwrap(),
         "refused: 20 questions already wait for the person; wait for an answer before you ask another one"
     );
     play.line("human: reply 'yes' to 1");
     play.line("claude: asks 'one more?'");
-    assert_eq!(play.unit.gate.questions.len(), 20, "an answer makes room");
+    assert_eq!(play.state.gate.questions.len(), 20, "an answer makes room");
 }
 
 #[test]
@@ -378,6 +378,6 @@ fn reviewers_read_what_the_person_has_said_to_the_implementer() {
          codex edits a.rs
          codex: pass",
     );
-    let told = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let told = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(told.contains("What the person said before") && told.contains("no comment, ever"), "{told}");
 }

@@ -14,7 +14,7 @@ fn judging() -> Play {
          claude: pass P1 'no rollback'
          codex: pass disputes F1 'there is one in b.rs'",
     );
-    let Phase::Running(turn) = &mut play.unit.phase else { panic!("{:?}", play.lines) };
+    let Phase::Running(turn) = &mut play.state.phase else { panic!("{:?}", play.lines) };
     turn.seat = Seat::Judge;
     play
 }
@@ -22,10 +22,10 @@ fn judging() -> Play {
 #[test]
 fn a_judge_is_the_active_role_and_hands_nothing_over() {
     let mut play = judging();
-    let fields = StateFields::of(&play.unit);
+    let fields = StateFields::of(&play.state);
     assert_eq!(serde_json::to_value(&fields).unwrap()["active_role"], "judge");
     assert_eq!(
-        play.unit.rounds.seats.agent(Seat::Judge).as_str(),
+        play.state.rounds.seats.agent(Seat::Judge).as_str(),
         "claude",
         "the reviewer's agent, if there is no third"
     );
@@ -35,7 +35,7 @@ fn a_judge_is_the_active_role_and_hands_nothing_over() {
 
 #[test]
 fn the_brief_of_a_judge_has_both_arguments_without_names() {
-    let text = brief(&judging().unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&judging().state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("You are claude, the judge of a dispute"), "{text}");
     let dispute = text.split("## The dispute").nth(1).unwrap();
     assert!(dispute.contains("F1 P1 no rollback") && dispute.contains("there is one in b.rs"), "{dispute}");

@@ -9,7 +9,7 @@ use pairflow_testkit::script::{Play, check, play};
 /// Every row with its state: `F1 P1 no rollback: fixed, closed`.
 pub(crate) fn rows(play: &Play) -> Vec<String> {
     let closed = |settled| if settled { ", closed" } else { "" };
-    play.unit.ledger.rows.iter().map(|row| format!("{}: {}{}", row.short(), row.state, closed(row.settled))).collect()
+    play.state.ledger.rows.iter().map(|row| format!("{}: {}{}", row.short(), row.state, closed(row.settled))).collect()
 }
 
 /// A script whose first review files one P1 in `a.rs`; nobody is asked about findings without proof.
@@ -21,8 +21,8 @@ fn filed(rest: &str) -> Play {
 fn the_same_finding_in_round_5_is_the_same_row() {
     let again = "codex edits a.rs\ncodex: pass fixes F1\nclaude: pass P1 'no rollback' at a.rs:3\n";
     let play = filed(&again.repeat(4));
-    assert_eq!((play.unit.rounds.round, rows(&play)), (6, vec!["F1 P1 no rollback: reopened".to_owned()]));
-    let row = &play.unit.ledger.rows[0];
+    assert_eq!((play.state.rounds.round, rows(&play)), (6, vec!["F1 P1 no rollback: reopened".to_owned()]));
+    let row = &play.state.ledger.rows[0];
     assert_eq!((row.round, row.by.as_str()), (1, "claude"), "it keeps who found it first, and when");
 }
 
@@ -44,7 +44,7 @@ fn a_joined_row_keeps_the_graver_severity_and_a_fixed_one_is_reopened() {
          codex: pass P0 'no way back' at a.rs:4 repeats F1",
     );
     assert_eq!(rows(&play), ["F1 P0 no rollback: reopened"]);
-    assert_eq!(play.unit.ledger.rows[0].line, Some(4), "the line is where it was last reported");
+    assert_eq!(play.state.ledger.rows[0].line, Some(4), "the line is where it was last reported");
 }
 
 #[test]
@@ -55,8 +55,8 @@ fn a_row_that_a_person_waived_stays_waived_when_it_is_claimed_again() {
          claude: pass P1 'no rollback' at a.rs:3",
     );
     assert_eq!(rows(&play), ["F1 P1 no rollback: waived, closed"]);
-    assert_eq!(play.unit.ledger.rows[0].history.last().unwrap().note, "claimed again; the person's waiver stands");
-    assert!(play.unit.ledger.blocking().next().is_none());
+    assert_eq!(play.state.ledger.rows[0].history.last().unwrap().note, "claimed again; the person's waiver stands");
+    assert!(play.state.ledger.blocking().next().is_none());
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn findings_of_one_review_are_never_joined_and_a_row_is_repeated_once() {
 fn a_repeated_row_keeps_its_title_and_gains_what_is_said_now() {
     let play = filed("codex: pass\nclaude: pass P0 'a failed import keeps half of the rows' at b.rs:9 repeats F1");
     assert_eq!(rows(&play), ["F1 P0 no rollback: open"]);
-    let row = &play.unit.ledger.rows[0];
+    let row = &play.state.ledger.rows[0];
     assert_eq!(row.detail, "claude in round 2: a failed import keeps half of the rows");
     assert_eq!(row.history.last().unwrap().note, "claimed again: a failed import keeps half of the rows");
 }
@@ -124,7 +124,7 @@ fn every_change_of_a_row_is_remembered_with_who_and_when() {
          codex: pass fixes F1
          claude: pass clean",
     );
-    let told: Vec<_> = play.unit.ledger.rows[0]
+    let told: Vec<_> = play.state.ledger.rows[0]
         .history
         .iter()
         .map(|one| format!("{} {} {}{} {}", one.round, one.by, one.to, if one.settled { "!" } else { "" }, one.note))
@@ -143,7 +143,7 @@ fn every_change_of_a_row_is_remembered_with_who_and_when() {
 }
 
 #[test]
-fn a_dispute_stays_open_until_the_critic_takes_it() {
+fn a_dispute_stays_open_until_the_reviewer_takes_it() {
     check(
         "start
          codex edits a.rs
@@ -237,7 +237,7 @@ fn reopening_alone_is_a_review_and_settles_nothing_else() {
          claude: pass reopens F1",
     );
     assert_eq!(rows(&play), ["F1 P1 no rollback: reopened", "F2 P1 leaks memory: fixed"]);
-    assert_eq!(play.unit.rounds.spent.looks, 2);
+    assert_eq!(play.state.rounds.spent.looks, 2);
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn each_seat_answers_in_its_own_way() {
 }
 
 #[test]
-fn what_a_critic_that_changed_files_called_settled_is_open_again() {
+fn what_a_reviewer_that_changed_files_called_settled_is_open_again() {
     check(
         "
          start
@@ -315,8 +315,8 @@ fn names_are_never_given_twice_whatever_becomes_of_their_rows() {
          claude: pass clean
          codex: pass P1 'drops the lock'",
     );
-    let names: Vec<_> = play.unit.ledger.rows.iter().map(|row| row.id.to_string()).collect();
-    assert_eq!((names.join(" "), play.unit.ledger.named), ("F1 F2 F3 F4".to_owned(), 4));
+    let names: Vec<_> = play.state.ledger.rows.iter().map(|row| row.id.to_string()).collect();
+    assert_eq!((names.join(" "), play.state.ledger.named), ("F1 F2 F3 F4".to_owned(), 4));
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn the_ledger_is_bounded_and_keeps_what_is_grave_and_proven_longest() {
         play.line(&format!("claude: pass {}", found.join(" ")));
         play.line("human: reply continue");
     }
-    let ledger = &play.unit.ledger;
+    let ledger = &play.state.ledger;
     assert_eq!(ledger.rows.len(), ROWS_KEPT);
     assert!(ledger.rows.iter().any(|row| row.short() == "F1 P0 drops the table"), "it is proven, so it stays");
     assert!(!ledger.rows.iter().any(|row| row.title == "nit"), "a nitpick goes first");
@@ -344,20 +344,20 @@ fn the_ledger_is_bounded_and_keeps_what_is_grave_and_proven_longest() {
 fn the_history_of_one_row_is_bounded() {
     let again = "codex: pass disputes F1 'no'\nclaude: pass P3 'naming' reopens F1\nhuman: reply continue\n";
     let play = filed(&again.repeat(20));
-    assert_eq!(play.unit.ledger.rows[0].history.len(), CHANGES_KEPT);
-    assert_eq!(play.unit.ledger.rows[0].state, RowState::Reopened);
+    assert_eq!(play.state.ledger.rows[0].history.len(), CHANGES_KEPT);
+    assert_eq!(play.state.ledger.rows[0].state, RowState::Reopened);
 }
 
 #[test]
 fn what_an_implementer_says_to_have_fixed_is_called_a_claim_until_it_is_closed() {
     let claimed = filed("codex edits a.rs\ncodex: pass fixes F1");
-    let row = &claimed.unit.ledger.rows[0];
+    let row = &claimed.state.ledger.rows[0];
     assert_eq!((row.stands(), row.state.name()), ("claimed fixed", "fixed"), "programs read the word of the log");
-    let status = render(&Status::of(&claimed.unit, claimed.log.last().unwrap().at));
+    let status = render(&Status::of(&claimed.state, claimed.log.last().unwrap().at));
     let line = status.iter().find(|line| line.label == "Findings").unwrap();
     assert!(line.value.contains("(claimed fixed, claude, round 1)"), "{}", line.value);
     let told: Vec<_> = claimed.log.iter().filter_map(timeline).map(|row| row.what).collect();
     assert!(told.iter().any(|what| what.contains("(F1 claimed fixed)")), "{told:?}");
     let closed = filed("codex edits a.rs\ncodex: pass fixes F1\nclaude: pass clean");
-    assert_eq!(closed.unit.ledger.rows[0].stands(), "fixed");
+    assert_eq!(closed.state.ledger.rows[0].stands(), "fixed");
 }

@@ -23,9 +23,9 @@ fn the_states_of_a_start_follow_one_another() {
 #[test]
 fn a_crash_while_the_workspace_is_prepared_is_repeated_safely() {
     let mut play = play("start (hold)\ncrash");
-    assert_eq!(owed(&play.unit), [Effect::PrepareWorkspace]);
+    assert_eq!(owed(&play.state), [Effect::PrepareWorkspace]);
     play.line("settle");
-    assert_eq!(play.unit.phase.name(), StateName::Running);
+    assert_eq!(play.state.phase.name(), StateName::Running);
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn every_state_that_is_not_final_can_be_stopped() {
     ];
     for (state, script) in scripts {
         let mut play = play(&script);
-        assert_eq!(play.unit.phase.name(), state, "{script}");
+        assert_eq!(play.state.phase.name(), state, "{script}");
         play.line("human: stop 'changed my mind'");
-        assert_eq!(play.unit.phase.name(), StateName::Cancelled, "{script}");
+        assert_eq!(play.state.phase.name(), StateName::Cancelled, "{script}");
         let Body::Lifecycle(Lifecycle::Cancelled { reason }) = &play.log.last().unwrap().event.body else { panic!() };
         assert_eq!(reason, "changed my mind");
     }
@@ -192,7 +192,7 @@ fn a_stopped_bubble_that_had_a_commit_keeps_it_on_the_log() {
          raw commit-made (hold)
          human: stop",
     );
-    assert_eq!(play.unit.phase.name(), StateName::Cancelled);
+    assert_eq!(play.state.phase.name(), StateName::Cancelled);
     let committed = |body: &Body| matches!(body, Body::Lifecycle(Lifecycle::Committed { .. }));
     assert!(play.log.iter().any(|envelope| committed(&envelope.event.body)));
 }
@@ -232,5 +232,5 @@ fn a_token_is_minted_for_an_agent_of_the_bubble_only() {
          refused: gemini has no seat in this bubble; its agents are codex, claude",
     );
     let play = play("start\nenv codex 'old'\nenv codex 'new'");
-    assert_eq!(play.unit.presence.tokens.values().collect::<Vec<_>>(), ["new"]);
+    assert_eq!(play.state.presence.tokens.values().collect::<Vec<_>>(), ["new"]);
 }

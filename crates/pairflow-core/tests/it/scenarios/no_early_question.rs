@@ -4,7 +4,7 @@
 use pairflow_testkit::script::{Play, check, play};
 
 fn asked(play: &Play) -> Vec<String> {
-    play.unit.gate.questions.iter().map(|open| open.question.clone()).collect()
+    play.state.gate.questions.iter().map(|open| open.question.clone()).collect()
 }
 
 /// A P1 without proof in every round, each answered before the next.
@@ -51,14 +51,14 @@ fn a_clean_review_one_short_of_convergence_is_followed_by_the_other_agents_revie
     let reviewed = format!("{}\ncodex edits a.rs\ncodex: pass fixes F4\nclaude: pass clean", rounds(4, ""));
     let play = play(&reviewed);
     assert_eq!(asked(&play), [""; 0]);
-    let turn = play.unit.phase.turn().unwrap();
-    assert_eq!((turn.agent.as_str(), turn.is_open(), play.unit.rounds.spent.looks), ("codex", true, 5));
+    let turn = play.state.phase.turn().unwrap();
+    assert_eq!((turn.agent.as_str(), turn.is_open(), play.state.rounds.spent.looks), ("codex", true, 5));
 }
 
 #[test]
 fn two_reviewers_that_do_not_agree_go_on() {
     let play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass P1 'no rollback'");
-    assert_eq!((asked(&play).len(), play.unit.phase.turn().unwrap().agent.as_str()), (0, "claude"));
+    assert_eq!((asked(&play).len(), play.state.phase.turn().unwrap().agent.as_str()), (0, "claude"));
 }
 
 #[test]
@@ -89,5 +89,5 @@ fn a_claim_that_was_made_in_time_is_not_late_when_it_is_made_again() {
     let play =
         play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\n{}", again.repeat(3)));
     assert_eq!(asked(&play), [""; 0]);
-    assert!(!play.unit.ledger.rows[0].late());
+    assert!(!play.state.ledger.rows[0].late());
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::scenarios::tie_break::looks;
-use pairflow_core::bubble::{Unit, evolve};
+use pairflow_core::bubble::{BubbleState, evolve};
 use pairflow_core::view::package::again;
 use pairflow_testkit::script::{Play, compare_document, play};
 
@@ -69,7 +69,7 @@ fn the_package_lists_exactly_the_changed_files() {
 #[test]
 fn the_suggested_message_is_the_first_line_of_the_task_and_what_the_implementers_said() {
     let play = ready("given task '\\n## Fix the login race\\nmore'");
-    let message = pairflow_core::view::package::commit_message(&play.unit);
+    let message = pairflow_core::view::package::commit_message(&play.state);
     assert_eq!(message, "Fix the login race\n\n- Guard the token\n- Roll back");
 }
 
@@ -135,11 +135,11 @@ fn the_package_can_be_made_again_from_the_log() {
         let play = play(&format!(
             "given max_rounds 2\nstart\ncodex edits a.rs\ncodex: pass 'cut'\n{ending}\nhuman: approve\nhuman: commit"
         ));
-        let mut unit = Unit::new(play.unit.id.clone());
+        let mut state = BubbleState::new(play.state.id.clone());
         let mut found = None;
         for envelope in &play.log {
-            found = again(&unit, envelope).or(found);
-            unit = evolve(unit, envelope);
+            found = again(&state, envelope).or(found);
+            state = evolve(state, envelope);
         }
         assert_eq!(found.as_deref(), Some(play.package()), "{what}");
     }
@@ -216,11 +216,11 @@ fn the_package_of_an_explained_claim_can_be_made_again_from_the_log() {
          claude: pass clean
          codex: converged 'fine' explaining '# Risks\\na.rs:1 is new.\\n# What changed\\nA lot.\\n# Why\\nx\\n# Test plan\\nx'",
     );
-    let mut unit = Unit::new(play.unit.id.clone());
+    let mut state = BubbleState::new(play.state.id.clone());
     let mut found = None;
     for envelope in &play.log {
-        found = again(&unit, envelope).or(found);
-        unit = evolve(unit, envelope);
+        found = again(&state, envelope).or(found);
+        state = evolve(state, envelope);
     }
     assert_eq!(found.as_deref(), Some(play.package()));
     assert!(play.package().contains("[a.rs:1](artifact://round-001.diff)"), "{}", play.package());

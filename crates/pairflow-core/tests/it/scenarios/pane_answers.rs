@@ -6,12 +6,12 @@ use pairflow_core::view::timeline::TimelineState;
 use pairflow_testkit::script::{Play, play};
 
 fn asked(play: &Play) -> Vec<QuestionKind> {
-    play.unit.gate.questions.iter().map(|open| open.kind).collect()
+    play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
 /// What the story says of the last envelope.
 fn told(play: &Play) -> String {
-    let mut story = TimelineState::new(play.unit.id.clone());
+    let mut story = TimelineState::new(play.state.id.clone());
     let rows: Vec<_> = play.log.iter().flat_map(|envelope| story.step(envelope)).collect();
     let last = play.log.last().unwrap().seq;
     rows.into_iter().find(|row| row.seq == last).map(|row| format!("{} {}", row.who, row.what)).unwrap()
@@ -50,7 +50,7 @@ fn a_permission_has_two_answers_and_no_other_decision() {
 fn the_story_says_what_was_allowed_and_what_was_not() {
     let begun = "given panes\nstart\ncodex: reads\ncodex: holds 'Bash rm -rf target'";
     let mut given = play(begun);
-    let id = given.unit.gate.questions[0].id.clone();
+    let id = given.state.gate.questions[0].id.clone();
     given.line(&format!("human: reply accept to {id}"));
     assert_eq!(told(&given), "human allows codex once: Bash rm -rf target", "{:?}", given.lines.last());
     let mut refused = play(begun);
@@ -64,7 +64,7 @@ fn the_story_says_what_was_allowed_and_what_was_not() {
 #[test]
 fn whoever_ended_is_looked_at_in_its_pane() {
     let play = play("given panes\nstart\ncodex: reads\ncodex ends 'with exit code 3'");
-    let question = &play.unit.gate.questions[0].question;
+    let question = &play.state.gate.questions[0].question;
     let ways = "Look at its output with 'pairflow attach demo', then go on with 'pairflow resume demo'.";
     assert!(question.ends_with(ways), "{question}");
 }
@@ -72,5 +72,5 @@ fn whoever_ended_is_looked_at_in_its_pane() {
 #[test]
 fn what_is_over_is_not_paused() {
     let play = play("start\nhuman: pause\nhuman: stop");
-    assert!(play.unit.phase.is_final() && !play.unit.paused);
+    assert!(play.state.phase.is_final() && !play.state.paused);
 }

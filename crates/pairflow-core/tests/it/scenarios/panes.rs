@@ -6,7 +6,7 @@ use pairflow_core::log::{Body, QuestionKind};
 use pairflow_testkit::script::{Play, check, play};
 
 fn asked(play: &Play) -> Vec<QuestionKind> {
-    play.unit.gate.questions.iter().map(|open| open.kind).collect()
+    play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
 fn agent(name: &str) -> AgentId {
@@ -35,36 +35,36 @@ fn a_turn_that_opens_is_announced_until_the_agent_has_read_it() {
 #[test]
 fn a_program_that_names_its_conversation_after_a_restart_was_started_before() {
     let mut play = play("given panes\nstart\ncodex: runs\nhuman: restart\ncodex: runs 's1'");
-    let session = play.unit.presence.sessions[&agent("codex")].clone();
+    let session = play.state.presence.sessions[&agent("codex")].clone();
     assert_eq!((session.id.as_deref(), session.restarts), (Some("s1"), 0), "it is still to be started again");
     play.line("codex: runs 's1'");
-    assert_eq!(play.unit.presence.sessions[&agent("codex")].restarts, 1, "it was started in the same conversation");
+    assert_eq!(play.state.presence.sessions[&agent("codex")].restarts, 1, "it was started in the same conversation");
 }
 
 #[test]
 fn a_restart_delivers_what_no_agent_is_known_to_have() {
     let mut play = play("given panes\nstart\nnotice sent\ncrash");
     let deliver = Effect::Deliver { notice: 1, agent: agent("codex"), turn: 1 };
-    assert_eq!(owed(&play.unit), std::slice::from_ref(&deliver));
+    assert_eq!(owed(&play.state), std::slice::from_ref(&deliver));
     play.line("human: pause");
-    assert_eq!(owed(&play.unit), [], "nobody is told anything during a pause");
+    assert_eq!(owed(&play.state), [], "nobody is told anything during a pause");
     play.line("human: resume");
-    assert_eq!(owed(&play.unit), [Effect::Deliver { notice: 2, agent: agent("codex"), turn: 1 }]);
+    assert_eq!(owed(&play.state), [Effect::Deliver { notice: 2, agent: agent("codex"), turn: 1 }]);
     play.line("codex: reads");
-    assert_eq!(owed(&play.unit), []);
+    assert_eq!(owed(&play.state), []);
 }
 
 #[test]
 fn without_panes_nobody_is_told() {
     let play = play("start\ncodex: pass 'x'");
-    assert!(play.unit.presence.outbox.is_empty());
-    assert_eq!(play.unit.presence.notices, 0);
+    assert!(play.state.presence.outbox.is_empty());
+    assert_eq!(play.state.presence.notices, 0);
 }
 
 #[test]
 fn a_command_of_the_agent_acknowledges_its_notice() {
     let play = play("given panes\nstart\nnotice sent\ncodex: asks 'which db?'");
-    assert!(play.unit.presence.outbox.is_empty());
+    assert!(play.state.presence.outbox.is_empty());
 }
 
 #[test]
@@ -85,25 +85,25 @@ fn after_the_answer_the_turns_holder_is_told_again() {
 #[test]
 fn a_notice_is_sent_three_times_and_then_a_person_is_asked_once() {
     let mut play = play("given panes\nstart\nnotice sent\nnotice sent\nnotice sent");
-    assert_eq!(play.unit.presence.outbox[0].attempts, 3);
+    assert_eq!(play.state.presence.outbox[0].attempts, 3);
     play.line("notice sent");
     assert!(play.lines.last().unwrap().starts_with("refused"), "{:?}", play.lines.last());
     play.line("notice undelivered 'nobody took it'");
     play.line("notice undelivered 'nobody took it'");
     assert_eq!(asked(&play), [QuestionKind::Undelivered]);
     play.line("human: resume");
-    assert_eq!(play.unit.presence.outbox[0].number, 2);
-    assert_eq!(play.unit.presence.outbox[0].attempts, 0);
+    assert_eq!(play.state.presence.outbox[0].number, 2);
+    assert_eq!(play.state.presence.outbox[0].attempts, 0);
 }
 
 #[test]
 fn an_acknowledgement_withdraws_the_question_that_was_asked_in_its_absence() {
     let mut play = play("given panes\nstart\nnotice sent\nnotice undelivered 'nobody took it'\ncodex: reads");
     assert_eq!(asked(&play), []);
-    assert!(play.unit.presence.outbox.is_empty());
-    assert!(play.unit.gate.notes.is_empty(), "nobody said anything");
+    assert!(play.state.presence.outbox.is_empty());
+    assert!(play.state.gate.notes.is_empty(), "nobody said anything");
     play.line("codex: pass 'done'");
-    assert_eq!(play.unit.phase.turn().unwrap().agent, agent("claude"));
+    assert_eq!(play.state.phase.turn().unwrap().agent, agent("claude"));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_notice_of_another_agent_or_another_number_acknowledges_nothing() {
     let mut play = play("given panes\nstart");
     play.line("claude: reads");
     assert!(play.lines.last().unwrap().starts_with("refused"), "{:?}", play.lines.last());
-    assert_eq!(play.unit.presence.outbox.len(), 1);
+    assert_eq!(play.state.presence.outbox.len(), 1);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_turn_that_takes_too_long_is_asked_about_once() {
     }
     assert_eq!(asked(&play), []);
     play.line("codex: pass 'at last'");
-    assert_eq!(play.unit.phase.turn().unwrap().agent, agent("claude"));
+    assert_eq!(play.state.phase.turn().unwrap().agent, agent("claude"));
 }
 
 #[test]
@@ -205,17 +205,17 @@ fn the_length_of_a_turn_is_configured() {
 
 #[test]
 fn the_clock_is_set_to_whatever_is_due_first() {
-    let unit = play("given panes\nstart").unit;
-    let (_, silence) = next_deadline(&unit, None).unwrap();
+    let state = play("given panes\nstart").state;
+    let (_, silence) = next_deadline(&state, None).unwrap();
     assert_eq!(silence, 5 * 60_000);
-    let unit = play("given panes\ngiven turns 3\nstart").unit;
-    assert_eq!(next_deadline(&unit, None).unwrap().1, 3 * 60_000);
+    let state = play("given panes\ngiven turns 3\nstart").state;
+    assert_eq!(next_deadline(&state, None).unwrap().1, 3 * 60_000);
 }
 
 #[test]
 fn an_agent_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked() {
     let mut play = play("given panes\nstart\ncodex: reads\ncodex: stops");
-    assert_eq!(play.unit.phase.turn().unwrap().nudges, 1);
+    assert_eq!(play.state.phase.turn().unwrap().nudges, 1);
     assert_eq!(play.log.last().unwrap().event.recipient, Party::Agent(agent("codex")));
     play.line("codex: stops");
     assert_eq!(asked(&play), []);
@@ -224,7 +224,7 @@ fn an_agent_that_stops_in_its_turn_is_reminded_twice_and_then_a_person_is_asked(
     play.line("codex: stops");
     assert_eq!(asked(&play), [QuestionKind::Idle], "once");
     play.line("human: reply 'run the tests first'");
-    assert_eq!(play.unit.phase.turn().unwrap().nudges, 0, "and from the beginning after an answer");
+    assert_eq!(play.state.phase.turn().unwrap().nudges, 0, "and from the beginning after an answer");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn nobody_is_reminded_out_of_turn_during_a_pause_or_while_a_person_is_asked() {
         "given panes\nstart\ncodex: reads\ncodex: asks 'x'\nhuman: reply 'y'\ncodex: stops",
     ] {
         let play = play(script);
-        assert_eq!(play.unit.phase.turn().unwrap().nudges, 0, "{script}");
+        assert_eq!(play.state.phase.turn().unwrap().nudges, 0, "{script}");
         let last = play.lines.last().unwrap();
         assert!(last == "nothing happens" || last.starts_with("refused"), "{script}: {last}");
     }
@@ -259,20 +259,20 @@ fn a_permission_and_a_dialog_are_asked_about_and_withdrawn_by_going_on() {
 #[test]
 fn a_used_up_account_parks_the_bubble_until_its_time() {
     let mut play = play("given panes\nstart\ncodex: reads\ncodex: limited 'usage limit reached' for 2h");
-    assert!(play.unit.presence.parked.is_some());
-    assert_eq!(next_deadline(&play.unit, None).unwrap().1, 2 * 3_600_000 - 1000, "the script took a second to say so");
+    assert!(play.state.presence.parked.is_some());
+    assert_eq!(next_deadline(&play.state, None).unwrap().1, 2 * 3_600_000 - 1000, "the script took a second to say so");
     play.line("wait 90m");
     assert_eq!(asked(&play), [], "no silence is counted");
-    assert_eq!(owed(&play.unit), []);
+    assert_eq!(owed(&play.state), []);
     play.line("wait 31m");
-    assert!(play.unit.presence.parked.is_none());
-    assert_eq!(play.unit.presence.outbox[0].agent, agent("codex"), "it is told to go on");
+    assert!(play.state.presence.parked.is_none());
+    assert_eq!(play.state.presence.outbox[0].agent, agent("codex"), "it is told to go on");
 }
 
 #[test]
 fn a_parked_agent_that_works_again_is_waited_for_no_longer() {
     let play = play("given panes\nstart\ncodex: reads\ncodex: limited 'usage limit' for 2h\ncodex: is active");
-    assert!(play.unit.presence.parked.is_none());
+    assert!(play.state.presence.parked.is_none());
 }
 
 #[test]
@@ -290,11 +290,11 @@ fn a_failure_that_an_agent_does_not_get_over_is_a_question() {
 #[test]
 fn a_person_starts_the_agents_again_and_the_holder_is_told() {
     let mut play = play("given panes\nstart\ncodex: runs 's1'\ncodex: reads\nhuman: restart");
-    assert_eq!(play.unit.presence.restarts, 1);
-    assert_eq!(play.unit.presence.sessions[&agent("codex")].restarts, 0, "what runs was started before");
-    assert_eq!(play.unit.presence.outbox[0].number, 2);
+    assert_eq!(play.state.presence.restarts, 1);
+    assert_eq!(play.state.presence.sessions[&agent("codex")].restarts, 0, "what runs was started before");
+    assert_eq!(play.state.presence.outbox[0].number, 2);
     play.line("codex: runs 's1'");
-    assert_eq!(play.unit.presence.sessions[&agent("codex")].restarts, 1);
+    assert_eq!(play.state.presence.sessions[&agent("codex")].restarts, 1);
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn the_same_session_is_written_down_once() {
     play.line("codex: runs 's1'");
     assert_eq!(play.log.len(), length);
     play.line("codex: runs 's2'");
-    assert_eq!(play.unit.presence.sessions[&agent("codex")].id.as_deref(), Some("s2"));
+    assert_eq!(play.state.presence.sessions[&agent("codex")].id.as_deref(), Some("s2"));
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn no_deadline_runs_during_a_pause_and_the_silence_counts_from_the_resume() {
          nothing happens
          #4 WAITING_HUMAN codex implementer round 1 asks: orchestrator: codex has not sent a pairflow command for 5 minutes (round 1, as implementer). Go on with 'pairflow resume demo' when it is back at work.",
     );
-    assert_eq!(next_deadline(&play("start\nhuman: pause").unit, None), None);
+    assert_eq!(next_deadline(&play("start\nhuman: pause").state, None), None);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_hand_over_that_was_made_before_the_pause_is_still_recorded() {
          #4 RUNNING claude reviewer round 1",
     );
     let play = play("start\ncodex edits a.rs\ncodex: pass (hold)\nhuman: pause");
-    assert!(play.unit.evidence.snapshot.is_some() && owed(&play.unit).is_empty());
+    assert!(play.state.evidence.snapshot.is_some() && owed(&play.state).is_empty());
 }
 
 #[test]

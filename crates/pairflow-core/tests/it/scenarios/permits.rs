@@ -7,7 +7,7 @@ use pairflow_testkit::script::{Play, check, play};
 const ASKED: &str = "given panes\nstart\ncodex: reads\ncodex: holds 'Bash rm -rf target'";
 
 fn asked(play: &Play) -> Vec<QuestionKind> {
-    play.unit.gate.questions.iter().map(|open| open.kind).collect()
+    play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
 #[test]
@@ -39,18 +39,18 @@ fn the_answer_is_on_record_and_in_no_brief() {
     play.line("human: reply accept to 1");
     let Body::HumanReply(reply) = &play.log.last().unwrap().event.body else { panic!("{:?}", play.log.last()) };
     assert_eq!(reply.decision, Some(Decision::Accept));
-    assert!(play.unit.gate.notes.is_empty(), "its own hook has told it: {:?}", play.unit.gate.notes);
+    assert!(play.state.gate.notes.is_empty(), "its own hook has told it: {:?}", play.state.gate.notes);
 }
 
 #[test]
 fn the_inbox_names_every_way_to_answer() {
     let mut play = play(ASKED);
-    let commands = |play: &Play| inbox(&play.unit)[0].answer.clone();
-    let id = play.unit.gate.questions[0].id.clone();
+    let commands = |play: &Play| inbox(&play.state)[0].answer.clone();
+    let id = play.state.gate.questions[0].id.clone();
     let accept = format!("pairflow reply demo --question {id} --decision accept");
     let refuse = format!("pairflow reply demo --question {id} --message '…'");
     assert_eq!(commands(&play), [accept.as_str(), &refuse, "pairflow attach demo"]);
-    assert!(play.unit.gate.questions[0].question.contains(&accept), "{:?}", play.unit.gate.questions);
+    assert!(play.state.gate.questions[0].question.contains(&accept), "{:?}", play.state.gate.questions);
     play.line("claude: asks 'which db?'");
     assert_eq!(commands(&play)[0], accept);
 }
@@ -73,8 +73,8 @@ fn a_hook_that_waits_no_more_leaves_the_question_to_the_pane() {
     assert_eq!(asked(&play), [QuestionKind::Permission]);
     assert_eq!(play.log.len(), before + 2, "one append: it never looked as if nobody were asked");
     assert_eq!(play.log[before].more, 1);
-    assert!(play.unit.gate.questions[0].question.ends_with("Answer it there: pairflow attach demo"));
-    assert!(play.unit.presence.outbox.is_empty(), "nobody has answered anything");
+    assert!(play.state.gate.questions[0].question.ends_with("Answer it there: pairflow attach demo"));
+    assert!(play.state.presence.outbox.is_empty(), "nobody has answered anything");
     play.line("human: reply accept to 1");
     assert!(play.lines.last().unwrap().starts_with("refused"), "nobody would hear it: {:?}", play.lines.last());
 }
@@ -103,16 +103,16 @@ fn an_agent_that_goes_on_needs_no_answer() {
 #[test]
 fn an_answer_to_something_else_is_told_once_the_permission_is_answered() {
     let script = format!("{ASKED}\nclaude: asks 'which db?'\nhuman: reply 'sqlite' to 2\nhuman: reply accept to 1");
-    let told = play(&script).unit;
+    let told = play(&script).state;
     assert_eq!(told.presence.outbox.len(), 1, "{:?}", told.presence.outbox);
-    let again = play(&format!("{script}\ncodex: reads\ncodex: holds 'Bash ls'\nhuman: reply accept to 1")).unit;
+    let again = play(&format!("{script}\ncodex: reads\ncodex: holds 'Bash ls'\nhuman: reply accept to 1")).state;
     assert!(again.presence.outbox.is_empty(), "and only once: {:?}", again.presence.outbox);
 }
 
 #[test]
 fn a_permission_is_given_to_a_named_request_only() {
     let mut play = play(ASKED);
-    let id = play.unit.gate.questions[0].id.clone();
+    let id = play.state.gate.questions[0].id.clone();
     for line in ["human: reply accept", "human: reply 'yes' accept"] {
         play.line(line);
         let exact = format!("'pairflow reply demo --question {id} --decision accept'");
@@ -142,5 +142,5 @@ fn each_agent_asks_for_its_own_permission() {
     assert_eq!(asked(&play), [QuestionKind::Permit, QuestionKind::Permit]);
     play.line("codex: is active");
     assert_eq!(asked(&play), [QuestionKind::Permit], "what the other one wants is still open");
-    assert!(play.unit.gate.questions[0].question.starts_with("claude asks for a permission: Bash ls. Allow it"));
+    assert!(play.state.gate.questions[0].question.starts_with("claude asks for a permission: Bash ls. Allow it"));
 }

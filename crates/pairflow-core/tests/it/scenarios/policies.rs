@@ -1,6 +1,6 @@
 //! Other rules of the loop than those of a bubble, behind the same seam.
 
-use pairflow_core::bubble::{Unit, evolve, owed};
+use pairflow_core::bubble::{BubbleState, evolve, owed};
 use pairflow_core::log::{Body, Envelope, Lifecycle};
 use pairflow_core::policy::Unmet;
 use pairflow_core::progress::CheckState;
@@ -19,7 +19,7 @@ fn single_accepts_work_whose_checks_pass_and_nobody_reviews_it() {
          #3 APPROVED_FOR_COMMIT tree1",
     );
     let play = play("given policy single\nstart\ncodex edits a.rs\ncodex: pass");
-    let certificate = play.unit.gate.certificate.as_ref().unwrap();
+    let certificate = play.state.gate.certificate.as_ref().unwrap();
     assert_eq!((certificate.policy.as_str(), certificate.reviews.len()), ("single", 0));
     assert!(play.package().contains("accepted under the policy `single`, reviewed clean by nobody"));
 }
@@ -27,10 +27,10 @@ fn single_accepts_work_whose_checks_pass_and_nobody_reviews_it() {
 #[test]
 fn single_sends_failing_work_back_and_asks_about_the_same_failure() {
     let mut play = play("given policy single\nstart\ntest fails\ncodex edits a.rs\ncodex: pass");
-    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "codex");
-    assert_eq!((play.unit.rounds.round, play.unit.rounds.sent_back), (1, 1));
+    assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "codex");
+    assert_eq!((play.state.rounds.round, play.state.rounds.sent_back), (1, 1));
     play.line("codex: pass 'again'");
-    let question = play.unit.gate.questions[0].in_short();
+    let question = play.state.gate.questions[0].in_short();
     assert_eq!(question, "codex handed over the same files again, and the check 'test' fails.");
 }
 
@@ -41,10 +41,10 @@ fn single_never_gives_failing_work_to_a_reviewer() {
         play.line(&format!("codex edits f{n}.rs"));
         play.line("codex: pass 'try'");
     }
-    assert_eq!(play.unit.gate.questions.len(), 1, "{:?}", play.lines);
+    assert_eq!(play.state.gate.questions.len(), 1, "{:?}", play.lines);
     play.line("human: reply 'look at the fixture'");
-    let turn = play.unit.phase.turn().unwrap();
-    assert_eq!((turn.agent.as_str(), turn.is_open(), play.unit.rounds.spent.looks), ("codex", true, 0));
+    let turn = play.state.phase.turn().unwrap();
+    assert_eq!((turn.agent.as_str(), turn.is_open(), play.state.rounds.spent.looks), ("codex", true, 0));
     play.line("test passes");
     play.line("codex edits g.rs");
     play.line("codex: pass 'now'");
@@ -60,7 +60,7 @@ fn checks_that_change_before_the_acceptance_of_single_run_before_it() {
     play.line("settle");
     play.line("human: config test 'make test'");
     play.line("human: reply 'no' ");
-    let checked = |play: &Play| play.unit.check("test") != CheckState::Missing;
+    let checked = |play: &Play| play.state.check("test") != CheckState::Missing;
     assert!(checked(&play) && play.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", play.lines);
 }
 
@@ -81,7 +81,7 @@ fn a_policy_of_forty_lines_accepts_after_any_review() {
 /// A started bubble of a policy that nobody here knows.
 fn of_another_pairflow() -> Play {
     let mut play = play("start\ncodex edits a.rs");
-    play.unit.rules.policy = "unheard_of".to_owned();
+    play.state.rules.policy = "unheard_of".to_owned();
     play
 }
 
@@ -91,8 +91,8 @@ fn nothing_happens_under_a_policy_that_is_not_known() {
     play.line("codex: pass");
     let refused = "refused: this pairflow does not know the policy 'unheard_of' of this bubble; a newer one may";
     assert_eq!(play.lines.last().unwrap(), refused);
-    assert!(owed(&play.unit).is_empty(), "nobody could judge what comes of it");
-    assert_eq!(play.unit.unmet(), [Unmet::UnknownPolicy("unheard_of".to_owned())]);
+    assert!(owed(&play.state).is_empty(), "nobody could judge what comes of it");
+    assert_eq!(play.state.unmet(), [Unmet::UnknownPolicy("unheard_of".to_owned())]);
 }
 
 #[test]
@@ -107,8 +107,9 @@ fn a_replay_asks_no_policy() {
         }
         envelope
     };
-    let mut unit = play.log.iter().map(blind).fold(Unit::new(play.unit.id.clone()), |unit, one| evolve(unit, &one));
-    assert_eq!(unit.rules.policy, "panics");
-    unit.rules.policy.clone_from(&play.unit.rules.policy);
-    assert_eq!(unit, play.unit);
+    let mut state =
+        play.log.iter().map(blind).fold(BubbleState::new(play.state.id.clone()), |state, one| evolve(state, &one));
+    assert_eq!(state.rules.policy, "panics");
+    state.rules.policy.clone_from(&play.state.rules.policy);
+    assert_eq!(state, play.state);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pairflow_core::bubble::{Unit, WARNINGS_KEPT, evolve};
+use pairflow_core::bubble::{BubbleState, WARNINGS_KEPT, evolve};
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Event, Kind, Warning};
 use pairflow_testkit::script::{Play, check, play};
@@ -89,7 +89,7 @@ fn findings_get_names_that_are_never_given_twice() {
          codex: pass
          claude: pass P1 'c'",
     );
-    assert_eq!(play.unit.ledger.open().map(|row| row.id.to_string()).collect::<Vec<_>>(), ["F1", "F2", "F3"]);
+    assert_eq!(play.state.ledger.open().map(|row| row.id.to_string()).collect::<Vec<_>>(), ["F1", "F2", "F3"]);
 }
 
 #[test]
@@ -240,13 +240,13 @@ fn a_retry_key_survives_a_crash() {
     );
 }
 
-fn warned(play: &Play, agent: &str, reason: &str, later: u64) -> Unit {
+fn warned(play: &Play, agent: &str, reason: &str, later: u64) -> BubbleState {
     let warning = Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new() };
     let mut envelope = play.log.last().unwrap().clone();
     envelope.event = Event::own(1, Body::ProtocolWarning(warning));
     envelope.event.recipient = Party::Agent(agent.parse().unwrap());
     envelope.at.up += later;
-    evolve(play.unit.clone(), &envelope)
+    evolve(play.state.clone(), &envelope)
 }
 
 #[test]
@@ -255,14 +255,14 @@ fn a_warning_is_remembered_for_the_one_who_was_refused() {
     let after = warned(&play, "claude", "not your turn", 0);
     let (party, warning) = after.warnings.front().unwrap();
     assert_eq!((party.to_string().as_str(), warning.reason.as_str()), ("claude", "not your turn"));
-    assert_eq!((after.phase, after.last_command_at), (play.unit.phase, play.unit.last_command_at));
+    assert_eq!((after.phase, after.last_command_at), (play.state.phase, play.state.last_command_at));
 }
 
 #[test]
 fn a_refused_command_of_the_turns_holder_is_a_sign_of_life() {
     let play = play("start");
-    let heard = |unit: &Unit| unit.phase.turn().unwrap().heard.up;
-    let before = heard(&play.unit);
+    let heard = |state: &BubbleState| state.phase.turn().unwrap().heard.up;
+    let before = heard(&play.state);
     assert_eq!(heard(&warned(&play, "codex", "the summary must not be empty", 90_000)), before + 90_000);
     assert_eq!(heard(&warned(&play, "claude", "not your turn", 90_000)), before, "it is not claude's turn");
 }
@@ -271,11 +271,11 @@ fn a_refused_command_of_the_turns_holder_is_a_sign_of_life() {
 fn several_warnings_are_remembered_until_something_happens() {
     let mut play = play("start");
     for n in 0..20 {
-        play.unit = warned(&play, "codex", &format!("reason {}", n % 3), 0);
+        play.state = warned(&play, "codex", &format!("reason {}", n % 3), 0);
     }
-    assert_eq!(play.unit.warnings.len(), WARNINGS_KEPT);
-    let reasons: BTreeSet<_> = play.unit.warnings.iter().map(|(_, warning)| warning.reason.clone()).collect();
+    assert_eq!(play.state.warnings.len(), WARNINGS_KEPT);
+    let reasons: BTreeSet<_> = play.state.warnings.iter().map(|(_, warning)| warning.reason.clone()).collect();
     assert_eq!(reasons.len(), 3);
     play.line("codex: pass");
-    assert!(play.unit.warnings.is_empty());
+    assert!(play.state.warnings.is_empty());
 }

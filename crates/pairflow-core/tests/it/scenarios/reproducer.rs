@@ -1,4 +1,4 @@
-//! Findings that bring a command which fails: then pairflow, not a critic, says when they are fixed.
+//! Findings that bring a command which fails: then pairflow, not a reviewer, says when they are fixed.
 
 use pairflow_core::facts::Outcome;
 use pairflow_core::findings::REPRODUCERS;
@@ -16,7 +16,12 @@ fn proven(rest: &str) -> Play {
 }
 
 fn notes(play: &Play) -> Vec<&str> {
-    play.unit.ledger.rows[0].history.iter().map(|change| change.note.as_str()).filter(|note| !note.is_empty()).collect()
+    play.state.ledger.rows[0]
+        .history
+        .iter()
+        .map(|change| change.note.as_str())
+        .filter(|note| !note.is_empty())
+        .collect()
 }
 
 #[test]
@@ -29,7 +34,7 @@ fn a_reproducer_that_does_not_fail_when_it_is_filed_is_dropped_and_marked() {
          claude: pass P1 'no rollback' by './repro'",
     );
     assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "the finding itself stays");
-    assert_eq!(play.unit.ledger.rows[0].reproducer.as_ref().unwrap().stand, Shown::Dropped);
+    assert_eq!(play.state.ledger.rows[0].reproducer.as_ref().unwrap().stand, Shown::Dropped);
     assert_eq!(notes(&play), ["its reproducer did not fail, so it counts no more"]);
     let runs = play.log.iter().filter(|one| matches!(one.event.body, Body::Evidence(Evidence::Reproduced { .. })));
     assert_eq!(runs.count(), 1, "it is run once and never again");
@@ -40,7 +45,7 @@ fn pairflow_closes_the_row_when_its_reproducer_passes() {
     let play = proven("codex edits a.rs\nF1 reproducer passes\ncodex: pass");
     assert_eq!(rows(&play), ["F1 P1 no rollback: fixed, closed"]);
     assert_eq!(notes(&play), ["its reproducer passes now"]);
-    assert_eq!(play.unit.ledger.rows[0].history.last().unwrap().by.to_string(), "orchestrator");
+    assert_eq!(play.state.ledger.rows[0].history.last().unwrap().by.to_string(), "orchestrator");
 }
 
 #[test]
@@ -67,7 +72,7 @@ fn a_closed_row_is_reopened_when_its_reproducer_fails_on_a_later_tree() {
 }
 
 #[test]
-fn no_critic_confirms_a_row_whose_reproducer_fails() {
+fn no_reviewer_confirms_a_row_whose_reproducer_fails() {
     check(
         "start
          codex edits a.rs
@@ -126,8 +131,8 @@ fn a_reproducer_that_cannot_be_run_is_tried_three_times_then_dropped_and_marked(
     });
     assert_eq!(tried.count(), 3);
     assert_eq!(notes(&play), ["its reproducer could not be run, so it counts no more"]);
-    assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "neither a pass nor a proof: the critic decides again");
-    assert!(play.unit.gate.questions.is_empty(), "nobody is asked about it");
+    assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "neither a pass nor a proof: the reviewer decides again");
+    assert!(play.state.gate.questions.is_empty(), "nobody is asked about it");
 }
 
 #[test]
@@ -144,7 +149,7 @@ fn the_tries_of_a_reproducer_are_not_those_of_a_check() {
          codex: pass
          human: reply accept",
     );
-    assert_eq!(play.unit.evidence.not_available, ["lint"], "a person speaks of checks only");
+    assert_eq!(play.state.evidence.not_available, ["lint"], "a person speaks of checks only");
     assert_eq!(notes(&play), ["its reproducer could not be run on this tree"]);
 }
 
@@ -209,7 +214,7 @@ fn closed_rows_never_take_the_place_of_open_ones_when_there_are_many_reproducers
         play.line(&format!("F{n} reproducer passes"));
     }
     play.line("codex: pass");
-    assert!(play.unit.ledger.open().next().is_none(), "{:?}", rows(&play));
+    assert!(play.state.ledger.open().next().is_none(), "{:?}", rows(&play));
 }
 
 #[test]
@@ -228,9 +233,9 @@ fn its_author_takes_a_wrong_reproducer_back_and_confirms_the_row_in_the_same_rev
     );
     let play = proven(&format!("{disputed}\nclaude: pass clean retracts F1 confirms F1\ncodex: pass clean"));
     assert_eq!(rows(&play), ["F1 P1 no rollback: disputed, closed"]);
-    assert_eq!(play.unit.ledger.rows[0].reproducer, None);
+    assert_eq!(play.state.ledger.rows[0].reproducer, None);
     assert!(notes(&play).contains(&"its reproducer is withdrawn: ./repro"), "{:?}", notes(&play));
-    assert_eq!(play.unit.ledger.withdrawn().unwrap(), "reproducers withdrawn: 1 (F1)");
+    assert_eq!(play.state.ledger.withdrawn().unwrap(), "reproducers withdrawn: 1 (F1)");
     assert!(play.package().contains("- reproducers withdrawn: 1 (F1)"), "{}", play.package());
     let told: Vec<_> = play.log.iter().filter_map(timeline).map(|row| row.what).collect();
     assert!(told.iter().any(|what| what.contains("F1 confirmed, F1 reproducer withdrawn")), "{told:?}");
@@ -246,7 +251,7 @@ fn a_row_without_its_reproducer_is_a_claim_like_any_other() {
         "F1 P1 no rollback: fixed",
         "nothing is run for it any more, so it waits for its reviewer"
     );
-    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude");
+    assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "claude");
 }
 
 #[test]
@@ -273,7 +278,7 @@ fn nobody_else_takes_a_reproducer_back_and_there_has_to_be_one() {
 #[test]
 fn the_brief_of_its_author_says_how_a_reproducer_is_taken_back() {
     let play = proven("codex: pass disputes F1 'pytest is not installed here'");
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(
         text.contains("Where a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"),
         "{text}"
@@ -286,16 +291,16 @@ fn questions_name_the_reproducer_its_last_lines_and_what_can_be_done() {
                 --reason '…'` closes it.";
     let mut same = proven("codex: pass 'no fault'");
     same.line("codex: pass 'still no fault'");
-    let question = &same.unit.gate.questions[0].question;
+    let question = &same.state.gate.questions[0].question;
     for part in ["the reproducer of F1 P1 no rollback runs: ./repro\n  expected 1\n  came 2\n", ways] {
         assert!(question.contains(part), "{part}: {question}");
     }
     let capped =
         play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'");
-    let question = &capped.unit.gate.questions[0].question;
+    let question = &capped.state.gate.questions[0].question;
     for part in ["its reproducer `./repro` fails, which shows it: expected 1 came 2", ways] {
         assert!(question.contains(part), "{part}: {question}");
     }
-    let answers = inbox(&capped.unit).remove(0).answer;
+    let answers = inbox(&capped.state).remove(0).answer;
     assert!(answers.contains(&"pairflow waive demo F1 --reason '…'".to_owned()), "{answers:?}");
 }

@@ -18,7 +18,7 @@ const UNDOES: &str = "
 fn a_finding_that_asks_to_undo_an_earlier_one_stops_the_loop_with_one_question() {
     let play = play(&format!("{UNDOES}\nwait 6m\nsettle"));
     assert_eq!(rows(&play), ["F1 P1 no lock around the write: fixed, closed", "F2 P1 this waits too long: reversal"]);
-    let asked: Vec<_> = play.unit.gate.questions.iter().map(|open| (open.kind, open.question.as_str())).collect();
+    let asked: Vec<_> = play.state.gate.questions.iter().map(|open| (open.kind, open.question.as_str())).collect();
     let question = "F2 P1 this waits too long asks to undo F1, so that the loop would go round in circles.\n\
                     F2 P1 this waits too long (reversal), says claude\n\
                     F1 P1 no lock around the write (fixed), says claude\n\
@@ -36,9 +36,9 @@ fn after_the_answer_it_is_a_finding_like_any_other_and_nobody_is_asked_again() {
          codex: pass disputes F2 'F1 asked for it'
          claude: pass P1 'this waits too long' undoes F1"
     ));
-    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.unit.gate.questions);
+    assert!(play.state.gate.questions.is_empty(), "{:?}", play.state.gate.questions);
     assert_eq!(rows(&play)[1], "F2 P1 this waits too long: reopened");
-    let change = &play.unit.ledger.rows[1].history[1];
+    let change = &play.state.ledger.rows[1].history[1];
     assert_eq!((change.by.to_string(), change.note.as_str()), ("human".to_owned(), "the person was asked about it"));
 }
 
@@ -46,7 +46,7 @@ fn after_the_answer_it_is_a_finding_like_any_other_and_nobody_is_asked_again() {
 fn the_persons_words_reach_the_implementer() {
     let play = play(&format!("{UNDOES}\nhuman: reply 'F2 holds, drop the lock' continue"));
     let text =
-        pairflow_core::view::brief::brief(&play.unit, &pairflow_core::view::brief::BriefMaterial::default()).unwrap();
+        pairflow_core::view::brief::brief(&play.state, &pairflow_core::view::brief::BriefMaterial::default()).unwrap();
     assert!(text.contains("F2 holds, drop the lock"), "{text}");
 }
 
@@ -66,7 +66,7 @@ fn an_old_row_that_is_claimed_again_to_undo_a_newer_one_is_a_reversal_too() {
          claude: pass P1 'no lock around the write' undoes F2 confirms F2",
     );
     assert_eq!(rows(&play)[0], "F1 P1 no lock around the write: reversal");
-    assert_eq!(play.unit.gate.questions[0].kind, QuestionKind::Reversal);
+    assert_eq!(play.state.gate.questions[0].kind, QuestionKind::Reversal);
 }
 
 #[test]
@@ -99,14 +99,14 @@ fn a_finding_that_names_itself_or_nothing_that_is_there_undoes_nothing() {
          claude: pass P1 'no lock around the write' undoes F1",
     );
     assert_eq!(rows(&play), ["F1 P1 no lock around the write: open"]);
-    assert!(play.unit.gate.questions.is_empty());
+    assert!(play.state.gate.questions.is_empty());
 }
 
 #[test]
 fn accept_takes_the_work_as_it_is_and_names_the_finding() {
     let play = play(&format!("{UNDOES}\nhuman: reply accept"));
     assert_eq!(
-        play.unit.gate.certificate.unwrap().waived,
+        play.state.gate.certificate.unwrap().waived,
         [
             "F2 P1 this waits too long",
             "two clean reviews",

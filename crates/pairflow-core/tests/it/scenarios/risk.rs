@@ -51,7 +51,7 @@ fn a_dispute_is_an_answer_and_one_answer_is_enough() {
 fn each_risky_class_and_no_other_asks_for_an_answer() {
     let blocks = |class: &str| {
         let found = format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P2 'x is odd' class {class}");
-        play(&found).unit.ledger.blocking().next().is_some()
+        play(&found).state.ledger.blocking().next().is_some()
     };
     let all = ["core_logic", "security", "data_integrity", "performance", "tests", "docs", "style", "other"];
     let asking: Vec<_> = all.into_iter().filter(|class| blocks(class)).collect();
@@ -119,7 +119,7 @@ fn approving_accepts_the_minor_findings_and_rework_sends_one_back_that_then_has_
          claude: pass P2 'slow start' P3 'naming'
          codex: pass clean";
     let approved = play(&format!("{ready}\nhuman: approve"));
-    assert_eq!(approved.unit.phase.name().as_str(), "APPROVED_FOR_COMMIT");
+    assert_eq!(approved.state.phase.name().as_str(), "APPROVED_FOR_COMMIT");
     assert_eq!(rows(&approved), ["F1 P2 slow start: open", "F2 P3 naming: open"]);
     check(
         &format!(

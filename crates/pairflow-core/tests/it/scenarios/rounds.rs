@@ -174,7 +174,7 @@ fn a_failed_check_runs_again_when_the_implementer_passes_the_same_tree() {
     });
     let outcomes = outcomes.collect::<Vec<_>>();
     assert_eq!(outcomes, [Outcome::Failed { exit: Some(1), timed_out: false }, Outcome::Passed]);
-    assert!(play.unit.facts().checks_not_passed().next().is_none());
+    assert!(play.state.facts().checks_not_passed().next().is_none());
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn edits_of_a_person_between_turns_are_the_persons_and_are_checked() {
         _ => None,
     });
     assert_eq!(authors.collect::<Vec<_>>().last(), Some(&Some(Party::Human)));
-    assert_eq!(play.unit.facts().checks_not_passed().collect::<Vec<_>>(), ["test"]);
+    assert_eq!(play.state.facts().checks_not_passed().collect::<Vec<_>>(), ["test"]);
     play.line("claude: pass clean");
     assert!(play.lines.last().unwrap().contains("codex implementer round 2"), "{:?}", play.lines);
 }
@@ -317,7 +317,7 @@ fn who_wrote_the_files_and_reviews_them_too_is_labelled() {
          codex: pass clean",
     );
     let own_work = |review: &pairflow_core::facts::CleanReview| (review.agent.to_string(), review.own_work);
-    let reviews: Vec<_> = play.unit.gate.certificate.unwrap().reviews.iter().map(own_work).collect();
+    let reviews: Vec<_> = play.state.gate.certificate.unwrap().reviews.iter().map(own_work).collect();
     assert_eq!(reviews, [("claude".to_owned(), false), ("codex".to_owned(), true)]);
 }
 
@@ -366,7 +366,7 @@ fn one_agent_in_both_seats_reviews_twice_and_the_certificate_says_so() {
          claude: pass clean
          claude: pass clean",
     );
-    let notes = play.unit.gate.certificate.unwrap().notes;
+    let notes = play.state.gate.certificate.unwrap().notes;
     assert_eq!(
         notes,
         [

@@ -7,7 +7,7 @@ use pairflow_core::view::inbox::inbox;
 use pairflow_testkit::script::{check, play};
 
 #[test]
-fn the_authors_own_re_check_does_not_settle_what_the_critic_left_open() {
+fn the_authors_own_re_check_does_not_settle_what_the_reviewer_left_open() {
     check(
         "start
          codex edits a.rs
@@ -32,7 +32,7 @@ fn a_clean_second_review_adds_to_what_is_open() {
          claude: pass P2 'naming'
          codex: pass P3 'spacing'",
     );
-    let open: Vec<_> = play.unit.ledger.open().map(|row| row.title.as_str()).collect();
+    let open: Vec<_> = play.state.ledger.open().map(|row| row.title.as_str()).collect();
     assert_eq!(open, ["naming", "spacing"]);
     assert!(
         play.package()
@@ -40,7 +40,7 @@ fn a_clean_second_review_adds_to_what_is_open() {
         "{}",
         play.package()
     );
-    assert!(inbox(&play.unit)[0].question.contains("2 findings open"), "{}", inbox(&play.unit)[0].question);
+    assert!(inbox(&play.state)[0].question.contains("2 findings open"), "{}", inbox(&play.state)[0].question);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_finding_that_is_repeated_is_one_row() {
          claude: pass P2 'naming'
          codex: pass P3 'Naming'",
     );
-    let open: Vec<_> = play.unit.ledger.open().map(|row| (row.severity, row.short())).collect();
+    let open: Vec<_> = play.state.ledger.open().map(|row| (row.severity, row.short())).collect();
     assert_eq!(open, [(Severity::P2, "F1 P2 naming".to_owned())]);
 }
 
@@ -145,8 +145,8 @@ fn a_check_that_failed_and_then_passed_on_the_same_tree_is_shown_with_both_resul
          test passes
          codex: pass 'it only failed once'",
     );
-    assert!(matches!(flaky.unit.check("test"), CheckState::Passed(_)));
-    let page = brief(&flaky.unit, &BriefMaterial::default()).unwrap();
+    assert!(matches!(flaky.state.check("test"), CheckState::Passed(_)));
+    let page = brief(&flaky.state, &BriefMaterial::default()).unwrap();
     let both = "failed with exit code 1 after 0.0 s, then passed in 0.0 s on the same tree";
     assert!(page.contains(both), "{page}");
     for line in ["claude: pass clean", "codex: pass clean"] {
@@ -171,9 +171,9 @@ fn a_failed_check_is_missing_until_it_ran_again() {
          codex: pass 'look again' (hold)
          step",
     );
-    assert_eq!(play.unit.check("test"), CheckState::Missing);
-    assert_eq!(play.unit.evidence.superseded.len(), 1);
-    assert_eq!(play.unit.evidence.flaky("test"), None);
+    assert_eq!(play.state.check("test"), CheckState::Missing);
+    assert_eq!(play.state.evidence.superseded.len(), 1);
+    assert_eq!(play.state.evidence.flaky("test"), None);
 }
 
 #[test]
@@ -188,6 +188,6 @@ fn a_check_is_flaky_only_while_the_tree_is_the_same() {
          codex edits a.rs
          codex: pass 'mended'",
     );
-    assert_eq!(play.unit.evidence.flaky("test"), None);
-    assert!(play.unit.evidence.superseded.is_empty());
+    assert_eq!(play.state.evidence.flaky("test"), None);
+    assert!(play.state.evidence.superseded.is_empty());
 }

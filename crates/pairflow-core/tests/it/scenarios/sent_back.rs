@@ -15,7 +15,7 @@ use super::ledger::rows;
 fn sent_back(play: &Play) -> Vec<String> {
     let facts = play.log.iter().filter_map(|envelope| match &envelope.event.body {
         Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
-            Some(format!("{}: {}", verdict.seats.producer, told(&verdict.reasons).join(", ")))
+            Some(format!("{}: {}", verdict.seats.implementer, told(&verdict.reasons).join(", ")))
         }
         _ => None,
     });
@@ -43,32 +43,32 @@ fn a_failing_check_sends_the_work_back_in_the_same_round_and_costs_no_review() {
     );
     let play = play("given checks test, lint\nstart\ntest fails\nlint fails\ncodex edits a.rs\ncodex: pass");
     assert_eq!(sent_back(&play), ["codex: the check 'test' fails, the check 'lint' fails"]);
-    assert_eq!((play.unit.rounds.spent.looks, play.unit.rounds.round), (0, 1));
+    assert_eq!((play.state.rounds.spent.looks, play.state.rounds.round), (0, 1));
 }
 
 #[test]
-fn after_three_times_in_a_row_a_critic_looks_at_it_all_the_same_and_the_next_round_counts_anew() {
+fn after_three_times_in_a_row_a_reviewer_looks_at_it_all_the_same_and_the_next_round_counts_anew() {
     let mut play = play("start\ntest fails\ncodex edits a.rs\ncodex: pass 'try 0'");
     for round in 1..=2 {
         for again in 1..=3 {
-            assert_eq!((play.unit.rounds.sent_back, play.unit.rounds.round), (again, round));
+            assert_eq!((play.state.rounds.sent_back, play.state.rounds.round), (again, round));
             play.line("codex edits a.rs");
             play.line(&format!("codex: pass 'try {again} of {round}'"));
         }
-        assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude", "{:?}", play.lines);
+        assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "claude", "{:?}", play.lines);
         play.line(&format!("claude: pass 'red' P1 'fault {round} in the tests'"));
-        assert!(play.unit.gate.questions.is_empty(), "a failing check is no matter of opinion");
+        assert!(play.state.gate.questions.is_empty(), "a failing check is no matter of opinion");
         play.line("codex edits a.rs");
         play.line(&format!("codex: pass 'next {round}'"));
     }
-    assert_eq!((play.unit.rounds.spent.looks, sent_back(&play).len()), (2, 7));
+    assert_eq!((play.state.rounds.spent.looks, sent_back(&play).len()), (2, 7));
 }
 
 #[test]
 fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
     let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first'\ncodex: pass 'cannot be the code'";
     let mut play = play(script);
-    let asked = |play: &Play| play.unit.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
+    let asked = |play: &Play| play.state.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
     let [question] = &asked(&play)[..] else { panic!("{:?}", play.lines) };
     for part in [
         "codex handed over the same files again, and the check 'test' fails.",
@@ -78,16 +78,16 @@ fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
     ] {
         assert!(question.contains(part), "{part}: {question}");
     }
-    let answers = inbox(&play.unit).remove(0).answer;
+    let answers = inbox(&play.state).remove(0).answer;
     assert_eq!(answers[0], "pairflow reply demo --message '…'");
     assert!(answers.contains(&"pairflow waive demo test --reason '…'".to_owned()), "{answers:?}");
     play.line("human: reply 'the server was down, try again'");
-    assert_eq!((asked(&play), play.unit.rounds.sent_back), (Vec::new(), 2), "it is codex's turn again");
-    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "codex");
+    assert_eq!((asked(&play), play.state.rounds.sent_back), (Vec::new(), 2), "it is codex's turn again");
+    assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "codex");
     play.line("codex: pass 'again'");
     assert_eq!(asked(&play).len(), 1, "no such hand-over without a question");
     play.line("human: waive test 'it needs the network'");
-    assert_eq!((asked(&play), play.unit.phase.turn().unwrap().agent.as_str()), (Vec::new(), "claude"));
+    assert_eq!((asked(&play), play.state.phase.turn().unwrap().agent.as_str()), (Vec::new(), "claude"));
 }
 
 #[test]
@@ -95,20 +95,20 @@ fn work_that_changes_no_file_goes_back_and_is_then_asked_about_and_never_accepte
     let mut play = play("start\ncodex: pass 'nothing to do' empty");
     assert_eq!(sent_back(&play), ["codex: it changes no file"]);
     play.line("codex: pass 'really nothing' empty");
-    let question = &play.unit.gate.questions[0].question;
+    let question = &play.state.gate.questions[0].question;
     assert!(question.starts_with("codex handed over the same files again, and it changes no file."), "{question}");
     let undone = "start\ncodex edits a.rs\ncodex: pass\nhuman deletes a.rs\nclaude: converged";
     let undone = pairflow_testkit::script::play(&format!(
         "given max_rounds 1\n{undone}\nclaude: pass clean\nclaude: pass clean"
     ));
-    let question = &undone.unit.gate.questions[0].question;
+    let question = &undone.state.gate.questions[0].question;
     assert!(question.contains("accept: not possible: the work changes no file"), "{question}");
     let reviewed = "start\ncodex edits a.rs\ncodex: pass\nclaude deletes a.rs\nclaude: pass clean\nclaude: pass clean";
     let reviewed = pairflow_testkit::script::play(reviewed);
-    let turn = reviewed.unit.phase.turn().unwrap();
+    let turn = reviewed.state.phase.turn().unwrap();
     assert_eq!(
         (turn.seat, turn.is_open()),
-        (Seat::Producer, true),
+        (Seat::Implementer, true),
         "no review of nothing is clean: {:?}",
         reviewed.lines
     );
@@ -159,10 +159,14 @@ fn what_does_not_block_never_sends_work_back() {
 #[test]
 fn what_somebody_else_broke_is_reviewed_first() {
     let person = play("start\ncodex edits a.rs\ncodex: pass (hold)\nstep\nstep\nhuman edits b.rs\ntest fails\nsettle");
-    assert_eq!(person.unit.phase.turn().unwrap().agent.as_str(), "claude", "a person changed it on purpose");
-    let critic = play("start\ncodex edits a.rs\ncodex: pass\nclaude edits b.rs\ntest fails\nclaude: pass clean");
-    assert_eq!(critic.unit.phase.turn().unwrap().agent.as_str(), "claude", "a critic that changed files reviews again");
-    assert!(sent_back(&person).is_empty() && sent_back(&critic).is_empty());
+    assert_eq!(person.state.phase.turn().unwrap().agent.as_str(), "claude", "a person changed it on purpose");
+    let reviewer = play("start\ncodex edits a.rs\ncodex: pass\nclaude edits b.rs\ntest fails\nclaude: pass clean");
+    assert_eq!(
+        reviewer.state.phase.turn().unwrap().agent.as_str(),
+        "claude",
+        "a reviewer that changed files reviews again"
+    );
+    assert!(sent_back(&person).is_empty() && sent_back(&reviewer).is_empty());
 }
 
 #[test]
@@ -204,7 +208,7 @@ fn a_check_that_could_not_be_run_holds_the_decision_back_until_the_person_has_sp
 #[test]
 fn the_implementer_is_told_why_and_the_log_tells_it() {
     let play = play("start\ntest fails\ncodex edits a.rs\ncodex: pass");
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("**Your last hand-over has not been reviewed: the check 'test' fails.**"), "{text}");
     let told: Vec<_> = play.log.iter().filter_map(timeline).map(|row| row.what).collect();
     let line = "sends the work back to codex before a review: the check 'test' fails";
@@ -228,10 +232,10 @@ fn the_same_words_on_the_same_tree_are_the_hand_over_that_came_back() {
             play.line("codex: pass 'first cut'");
         }
         assert_eq!(handed_over_and_checked(&play), (1, 1), "{:?}", play.lines);
-        assert_eq!((play.unit.rounds.sent_back, play.unit.phase.turn().unwrap().agent.as_str()), (1, "codex"));
+        assert_eq!((play.state.rounds.sent_back, play.state.phase.turn().unwrap().agent.as_str()), (1, "codex"));
         let codex = "codex".parse().unwrap();
-        assert_eq!(play.unit.came_back_to(&codex), ["the check 'test' fails"]);
-        assert!(play.unit.came_back_to(&"claude".parse().unwrap()).is_empty());
+        assert_eq!(play.state.came_back_to(&codex), ["the check 'test' fails"]);
+        assert!(play.state.came_back_to(&"claude".parse().unwrap()).is_empty());
     }
 }
 
@@ -262,7 +266,7 @@ fn other_words_or_another_tree_are_a_new_hand_over() {
 fn the_tree_counts_also_while_the_turn_is_still_opening() {
     let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first cut' (hold)\nstep\nstep";
     let mut play = play(script);
-    assert!(play.unit.returned_to(&"codex".parse().unwrap()).is_some(), "{:?}", play.lines);
+    assert!(play.state.returned_to(&"codex".parse().unwrap()).is_some(), "{:?}", play.lines);
     play.line("codex: pass 'first cut' (hold)");
     play.line("codex edits b.rs");
     play.line("codex: pass 'first cut' (hold)");
@@ -288,5 +292,5 @@ fn a_waiver_of_what_failed_makes_the_same_words_a_new_hand_over() {
     let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first cut'\nhuman: waive test 'no network'";
     let play = play(&format!("{script}\ncodex: pass 'first cut'"));
     assert_eq!(handed_over_and_checked(&play).0, 2, "{:?}", play.lines);
-    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude");
+    assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "claude");
 }

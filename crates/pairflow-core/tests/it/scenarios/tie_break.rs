@@ -46,13 +46,13 @@ fn a_new_bubble_has_eight_rounds_and_no_ninth_without_the_person() {
     let rounds = |most: usize| -> String { (1..=most).map(proven).map(|(review, mended)| review + &mended).collect() };
     let start = "start\ncodex edits a.rs\ncodex: pass\n";
     let asked = play(&format!("{start}{}", rounds(8)));
-    assert_eq!((asked.unit.rounds.spent.looks, asked.unit.phase.name().as_str()), (8, "WAITING_HUMAN"));
-    assert_eq!(asked.unit.gate.questions[0].kind, QuestionKind::TieBreak);
+    assert_eq!((asked.state.rounds.spent.looks, asked.state.phase.name().as_str()), (8, "WAITING_HUMAN"));
+    assert_eq!(asked.state.gate.questions[0].kind, QuestionKind::TieBreak);
     let ninth = play(&format!("{start}{}", rounds(9)));
-    assert_eq!(ninth.unit.rounds.spent.looks, 8, "nobody granted it");
+    assert_eq!(ninth.state.rounds.spent.looks, 8, "nobody granted it");
     let (mended, again) = (proven(8).1, proven(9).0);
     let granted = play(&format!("{start}{}human: reply continue\n{mended}{again}", rounds(8)));
-    assert_eq!((granted.unit.rounds.spent.looks, granted.unit.rounds.round), (1, 10));
+    assert_eq!((granted.state.rounds.spent.looks, granted.state.rounds.round), (1, 10));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
          claude: pass P1 'no rollback' P3 'naming'
          human: reply accept",
     );
-    let certificate = play.unit.gate.certificate.as_ref().unwrap();
+    let certificate = play.state.gate.certificate.as_ref().unwrap();
     assert_eq!(certificate.waived, ["F1 P1 no rollback", "two clean reviews"], "nobody has decided on the nitpick");
     assert!(certificate.reviews.is_empty());
     assert_eq!(play.log.last().unwrap().more, 0);
@@ -125,7 +125,7 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
 fn accept_of_one_clean_review_waives_the_second() {
     let looked = looks(11).replacen("codex: pass", "codex: pass explained", 1);
     let play = play(&format!("{looked}claude: pass clean\nhuman: reply accept"));
-    let certificate = play.unit.gate.certificate.unwrap();
+    let certificate = play.state.gate.certificate.unwrap();
     assert_eq!(certificate.waived, ["a second clean review"]);
     assert_eq!(certificate.reviews.len(), 1);
 }
@@ -159,14 +159,14 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
 #[test]
 fn accept_is_refused_while_the_tree_has_no_review() {
     let mut play = play(&looks(12));
-    let question = &play.unit.gate.questions[0];
+    let question = &play.state.gate.questions[0];
     assert_eq!(question.in_short(), "12 reviews have not brought an agreement; no P0/P1 finding is open.");
     play.line("human: reply accept");
     let refused = "refused: the work cannot be accepted as it is: this tree has not been reviewed";
     assert_eq!(play.lines.last().unwrap(), refused);
     play.line("human: reply continue");
     play.line("claude: pass clean");
-    assert_eq!((play.unit.rounds.spent.rounds, play.unit.rounds.spent.looks, play.unit.rounds.round), (0, 1, 1));
+    assert_eq!((play.state.rounds.spent.rounds, play.state.rounds.spent.looks, play.state.rounds.round), (0, 1, 1));
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn a_check_that_cannot_be_run_is_tried_three_times_and_then_asked_about_once() {
          #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).",
     );
     let play = play("start\ntest cannot run\ncodex edits a.rs\ncodex: pass");
-    assert_eq!(play.unit.evidence.receipts.len(), 3);
-    assert_eq!(play.unit.gate.questions.len(), 1);
+    assert_eq!(play.state.evidence.receipts.len(), 3);
+    assert_eq!(play.state.gate.questions.len(), 1);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
     let told: Vec<_> = play.log.iter().filter_map(timeline).map(|row| row.what).collect();
     assert!(told.iter().any(|what| what.ends_with(", accepted by a person at a tie-break")), "{told:?}");
     assert_eq!(
-        inbox(&play.unit)[0].question,
+        inbox(&play.state)[0].question,
         "1 file +1 -0, accepted by you at a tie-break, 2 findings open: approve?"
     );
 }
@@ -349,7 +349,7 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
 fn after_an_answer_rounds_and_looks_are_counted_anew() {
     let mut play = play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
     let round = |play: &Play| {
-        let lines = render(&Status::of(&play.unit, play.log.last().unwrap().at));
+        let lines = render(&Status::of(&play.state, play.log.last().unwrap().at));
         lines.into_iter().find(|line| line.label == "Round").unwrap().value
     };
     assert_eq!(round(&play), "2, the limit is 1, 1 look");
@@ -361,10 +361,10 @@ fn after_an_answer_rounds_and_looks_are_counted_anew() {
 fn after_twelve_looks_a_merge_that_keeps_the_reviews_asks_nothing() {
     let looked = looks(10).replacen("codex: pass", "codex: pass explained", 1);
     let mut play = play(&format!("{looked}claude: pass clean\ncodex: pass clean (hold)\nhuman: pause"));
-    assert_eq!(play.unit.rounds.spent.looks, 12, "{:?}", play.lines);
+    assert_eq!(play.state.rounds.spent.looks, 12, "{:?}", play.lines);
     play.line("base moves README.md");
     play.line("human: update");
-    assert!(play.unit.gate.questions.is_empty(), "{:?}", play.lines);
+    assert!(play.state.gate.questions.is_empty(), "{:?}", play.lines);
     play.line("human: resume");
     assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", play.lines);
 }

@@ -62,14 +62,14 @@ fn clean_reviews_are_kept_where_the_base_changed_no_file_of_the_work() {
     play.line("base moves README.md");
     play.line("human: update");
     assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL  round 1 tree2"), "{:?}", play.lines);
-    let certificate = play.unit.gate.certificate.as_ref().unwrap();
+    let certificate = play.state.gate.certificate.as_ref().unwrap();
     assert_eq!(certificate.tree.0, "tree2");
     let trees: Vec<_> = certificate.reviews.iter().map(|review| review.tree.as_ref().unwrap().0.as_str()).collect();
     assert_eq!(trees, ["tree1", "tree1"], "the certificate names what was reviewed");
     let fresh =
-        play.unit.evidence.receipts.iter().all(|receipt| receipt.place == Place::Fresh && receipt.tree.0 == "tree2");
-    assert!(fresh && !play.unit.evidence.receipts.is_empty(), "{:?}", play.unit.evidence.receipts);
-    let package = render(&play.unit, certificate, "");
+        play.state.evidence.receipts.iter().all(|receipt| receipt.place == Place::Fresh && receipt.tree.0 == "tree2");
+    assert!(fresh && !play.state.evidence.receipts.is_empty(), "{:?}", play.state.evidence.receipts);
+    let package = render(&play.state, certificate, "");
     assert!(package.contains("of tree tree1; the base was merged since"), "{package}");
 }
 
@@ -79,19 +79,19 @@ fn kept_reviews_do_not_accept_a_merged_tree_on_which_a_check_fails() {
     play.line("base moves README.md");
     play.line("test fails afresh");
     play.line("human: update");
-    let question = &play.unit.gate.questions[0].question;
+    let question = &play.state.gate.questions[0].question;
     assert!(
         question.starts_with("since main was merged into the reviewed work, the check 'test' fails."),
         "{question}"
     );
     play.line("human: reply 'adapt the work'");
     assert!(play.lines.last().unwrap().contains("RUNNING  claude implementer round 2"), "{:?}", play.lines);
-    let told = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let told = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(told.contains("**Since main was merged into the work: the check 'test' fails.**"), "{told}");
     play.line("test passes afresh");
     play.line("claude edits a.rs");
     play.line("claude: pass");
-    assert!(play.unit.rounds.streak.is_empty(), "what was changed is reviewed again: {:?}", play.lines);
+    assert!(play.state.rounds.streak.is_empty(), "what was changed is reviewed again: {:?}", play.lines);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn work_that_was_changed_since_its_review_is_reviewed_again_whatever_the_base_ch
     play.line("codex edits c.rs");
     play.line("base moves README.md");
     play.line("human: update");
-    assert!(play.unit.rounds.streak.is_empty(), "{:?}", play.lines);
+    assert!(play.state.rounds.streak.is_empty(), "{:?}", play.lines);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use pairflow_testkit::script::{Play, Sent, play};
 /// The part of the status that says what is waited for.
 fn waiting(play: &Play) -> String {
     let at = play.log.last().unwrap().at;
-    let lines = render(&Status::of(&play.unit, at));
+    let lines = render(&Status::of(&play.state, at));
     let from = lines.iter().position(|line| line.label == "Now").unwrap();
     let part = lines[from..].iter().take_while(|line| ["Now", "Waiting for", ""].contains(&line.label));
     part.map(|line| format!("{:w$}{}\n", line.label, line.value, w = LABEL_COLUMNS)).collect()
@@ -178,9 +178,9 @@ fn every_criterion_is_shown_and_refused_in_the_same_words() {
         play.line("codex edits a.rs");
         play.line(&format!("codex: pass '{words}'"));
     }
-    let shown = Status::of(&play.unit, play.log.last().unwrap().at).missing_for_convergence;
+    let shown = Status::of(&play.state, play.log.last().unwrap().at).missing_for_convergence;
     let command =
-        pairflow_testkit::script::samples(&play.unit).into_iter().find(|one| one.name == "converged-unexplained");
+        pairflow_testkit::script::samples(&play.state).into_iter().find(|one| one.name == "converged-unexplained");
     let Sent::Refused(refusal) = play.send(&command.unwrap().command) else { panic!("it was not refused") };
     let said = refusal.to_string();
     let shown = shown.iter().map(ToString::to_string);

@@ -119,7 +119,7 @@ fn certificate_package_and_log_say_what_was_waived_by_whom_and_why() {
          claude: pass clean
          codex: pass clean",
     );
-    let certificate = play.unit.gate.certificate.as_ref().unwrap();
+    let certificate = play.state.gate.certificate.as_ref().unwrap();
     let lint = certificate.checks.iter().find(|check| check.check == "lint").unwrap();
     assert_eq!(lint.stand, "waived: the linter is broken");
     assert!(certificate.notes.contains(&"waived by the person: F1 P1 no rollback".to_owned()), "{certificate:?}");
@@ -407,7 +407,7 @@ fn history_log_and_row_say_that_a_waiver_was_taken_back() {
          human: waive F1 'we roll forward'
          human: waive F1 withdraw 'we do not'",
     );
-    let row = &play.unit.ledger.rows[0];
+    let row = &play.state.ledger.rows[0];
     let told: Vec<_> = row.history.iter().map(|one| (one.to.name(), one.by.to_string(), one.note.as_str())).collect();
     let human = || Party::Human.to_string();
     assert_eq!(

@@ -38,9 +38,9 @@ fn the_time_out_is_the_configured_one() {
          nothing happens
          #2 WAITING_HUMAN codex implementer round 1 asks: orchestrator: codex has not sent a pairflow command for 10 minutes (round 1, as implementer). Go on with 'pairflow resume demo' when it is back at work.",
     );
-    let (_, millis) = next_deadline(&play("given watchdog 10\nstart").unit, None).unwrap();
+    let (_, millis) = next_deadline(&play("given watchdog 10\nstart").state, None).unwrap();
     assert_eq!(millis, 600_000);
-    let (_, millis) = next_deadline(&play("start").unit, None).unwrap();
+    let (_, millis) = next_deadline(&play("start").state, None).unwrap();
     assert_eq!(millis, 300_000);
 }
 

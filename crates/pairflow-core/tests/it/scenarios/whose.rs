@@ -11,7 +11,7 @@ const BEGUN: &str = "given panes\nstart\ncodex: reads";
 
 fn asked(play: &Play) -> Vec<(String, QuestionKind)> {
     let whom = |about: &Option<AgentId>| about.as_ref().map_or(String::new(), ToString::to_string);
-    play.unit.gate.questions.iter().map(|open| (whom(&open.about), open.kind)).collect()
+    play.state.gate.questions.iter().map(|open| (whom(&open.about), open.kind)).collect()
 }
 
 fn about(agent: &str, kind: QuestionKind) -> (String, QuestionKind) {
@@ -26,14 +26,14 @@ fn after(lines: &[&str]) -> Play {
 fn warned(play: &mut Play, agent: &str) {
     let (command, reason) = ("pass".to_owned(), "a person is asked first".to_owned());
     let warning = Warning { command, reason, unmet: Vec::new() };
-    let mut event = Event::own(play.unit.rounds.round, Body::ProtocolWarning(warning));
+    let mut event = Event::own(play.state.rounds.round, Body::ProtocolWarning(warning));
     event.recipient = Party::Agent(agent.parse().unwrap());
     let last = play.log.last().unwrap().clone();
-    advance(&mut play.unit, &Envelope { event, ..last });
+    advance(&mut play.state, &Envelope { event, ..last });
 }
 
 fn status(play: &Play) -> String {
-    let lines = render(&Status::of(&play.unit, play.log.last().unwrap().at));
+    let lines = render(&Status::of(&play.state, play.log.last().unwrap().at));
     lines.iter().map(|line| format!("{}: {}\n", line.label, line.value)).collect()
 }
 
@@ -79,9 +79,9 @@ fn the_holder_waits_for_the_other_agents_question_and_is_told_when_it_is_over() 
     assert_eq!(asked(&play), [about("claude", QuestionKind::Dialog)]);
     warned(&mut play, "codex");
     play.line("claude: is active");
-    assert_eq!(play.unit.presence.outbox.len(), 1, "it was sent away, and nobody else tells it to come back");
+    assert_eq!(play.state.presence.outbox.len(), 1, "it was sent away, and nobody else tells it to come back");
     play.line("codex: pass 'done'");
-    assert_eq!(play.unit.phase.turn().unwrap().agent.as_str(), "claude");
+    assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "claude");
 }
 
 #[test]
@@ -89,11 +89,15 @@ fn whoever_was_not_sent_away_is_not_told_again() {
     let mut play = after(&["claude: shows 'trust'"]);
     warned(&mut play, "claude");
     play.line("claude: is active");
-    assert_eq!((asked(&play), play.unit.presence.outbox.len()), (Vec::new(), 0));
+    assert_eq!((asked(&play), play.state.presence.outbox.len()), (Vec::new(), 0));
     let mut play = after(&["codex: shows 'trust'"]);
     warned(&mut play, "codex");
     play.line("codex: is active");
-    assert_eq!((asked(&play), play.unit.presence.outbox.len()), (Vec::new(), 0), "it did not have to wait for anybody");
+    assert_eq!(
+        (asked(&play), play.state.presence.outbox.len()),
+        (Vec::new(), 0),
+        "it did not have to wait for anybody"
+    );
 }
 
 #[test]
@@ -103,24 +107,24 @@ fn a_question_that_does_not_say_so_is_about_the_turns_holder() {
     assert!(question.to_json().contains(r#""about":"codex""#), "{}", question.to_json());
     let old = Body::from_json(Kind::HumanQuestion, r#"{"question":"a dialog","kind":"dialog"}"#).unwrap();
     assert_eq!(old.to_json(), r#"{"question":"a dialog","kind":"dialog"}"#);
-    play.unit.gate.questions[0].about = None;
+    play.state.gate.questions[0].about = None;
     play.line("codex: shows 'trust'");
     assert_eq!(play.lines.last().unwrap(), "nothing happens", "it is asked already");
     play.line("claude: is active");
-    assert_eq!(play.unit.gate.questions.len(), 1);
+    assert_eq!(play.state.gate.questions.len(), 1);
     play.line("codex: is active");
-    assert_eq!(play.unit.gate.questions.len(), 0);
+    assert_eq!(play.state.gate.questions.len(), 0);
 }
 
 #[test]
 fn the_limit_of_an_agent_without_the_turn_stops_nobody() {
     for line in ["claude: limited 'usage limit' for 2h", "claude: limited 'quota exceeded'"] {
         let mut play = after(&[line]);
-        assert!(play.unit.presence.parked.is_none(), "{line}");
+        assert!(play.state.presence.parked.is_none(), "{line}");
         assert_eq!(asked(&play), [], "{line}");
         play.line("codex: pass 'done'");
         play.line("claude: limited 'usage limit' for 2h");
-        assert_eq!(play.unit.presence.parked.as_ref().unwrap().agent.as_str(), "claude", "it meets the limit again");
+        assert_eq!(play.state.presence.parked.as_ref().unwrap().agent.as_str(), "claude", "it meets the limit again");
     }
 }
 
@@ -136,50 +140,50 @@ fn a_failure_of_an_agent_without_the_turn_stops_nobody() {
 #[test]
 fn nobody_is_waited_for_in_a_bubble_that_has_ended() {
     let play = after(&["codex: limited 'usage limit' for 2h", "human: stop"]);
-    assert_eq!((play.unit.phase.is_final(), &play.unit.presence.parked), (true, &None));
+    assert_eq!((play.state.phase.is_final(), &play.state.presence.parked), (true, &None));
 }
 
 #[test]
 fn a_command_of_a_parked_agent_ends_the_waiting() {
     let passed = after(&["codex: limited 'usage limit' for 2h", "codex: pass 'done'"]);
-    assert!(passed.unit.presence.parked.is_none(), "the other agent is not kept waiting");
-    assert_eq!(owed(&passed.unit).len(), 1, "it is told: {:?}", owed(&passed.unit));
+    assert!(passed.state.presence.parked.is_none(), "the other agent is not kept waiting");
+    assert_eq!(owed(&passed.state).len(), 1, "it is told: {:?}", owed(&passed.state));
     let asks = after(&["codex: limited 'usage limit' for 2h", "codex: asks 'which db?'"]);
-    assert!(asks.unit.presence.parked.is_none());
+    assert!(asks.state.presence.parked.is_none());
 }
 
 #[test]
 fn nobody_waits_for_more_than_eight_days() {
     let near = after(&["codex: limited 'weekly limit' for 191h"]);
-    assert!(near.unit.presence.parked.is_some());
+    assert!(near.state.presence.parked.is_some());
     let far = after(&["codex: limited 'weekly limit' for 193h"]);
-    assert!(far.unit.presence.parked.is_none());
+    assert!(far.state.presence.parked.is_none());
     assert_eq!(asked(&far), [about("codex", QuestionKind::Limit)]);
-    let question = &far.unit.gate.questions[0].question;
+    let question = &far.state.gate.questions[0].question;
     assert!(question.contains("allows until 20") && question.contains(" UTC: weekly limit."), "{question}");
 }
 
 #[test]
 fn an_account_that_should_be_usable_again_is_a_question_and_no_wait() {
     let over = after(&["codex: limited 'usage limit' for 0h"]);
-    assert!(over.unit.presence.parked.is_none());
+    assert!(over.state.presence.parked.is_none());
     assert_eq!(asked(&over), [about("codex", QuestionKind::Limit)]);
     assert!(
-        over.unit.gate.questions[0].question.contains("account allows: usage limit."),
+        over.state.gate.questions[0].question.contains("account allows: usage limit."),
         "{:?}",
-        over.unit.gate.questions[0]
+        over.state.gate.questions[0]
     );
 }
 
 #[test]
 fn the_status_says_for_whom_and_until_when_it_waits() {
     let mut play = after(&["codex: limited 'weekly limit' for 100h"]);
-    let until = play.unit.presence.parked.as_ref().unwrap().until;
+    let until = play.state.presence.parked.as_ref().unwrap().until;
     let text = status(&play).replace("\n: ", " ");
     assert!(text.contains("State: RUNNING, parked\n"), "{text}");
     let said = format!("Parked: codex has used up what its account allows, until {} UTC;", until.date_hms());
     assert!(text.contains(&said), "{text}");
-    let json = |play: &Play| serde_json::to_value(Status::of(&play.unit, play.log[0].at)).unwrap()["parked"].clone();
+    let json = |play: &Play| serde_json::to_value(Status::of(&play.state, play.log[0].at)).unwrap()["parked"].clone();
     assert_eq!(json(&play), serde_json::json!({"agent": "codex", "until": until.to_string()}));
     play.line("human: resume");
     assert_eq!(json(&play), serde_json::Value::Null);
@@ -197,9 +201,9 @@ fn a_restart_answers_what_resume_answers() {
         let mut play = after(&[line]);
         let before = play.log.len();
         play.line("human: restart");
-        assert_eq!((asked(&play), play.unit.presence.restarts), (Vec::new(), 1), "{line}: {:?}", play.lines.last());
-        assert_eq!(play.unit.phase.name().to_string(), "RUNNING", "{line}");
-        assert_eq!(play.unit.presence.outbox.len(), 1, "{line}: the holder is told");
+        assert_eq!((asked(&play), play.state.presence.restarts), (Vec::new(), 1), "{line}: {:?}", play.lines.last());
+        assert_eq!(play.state.phase.name().to_string(), "RUNNING", "{line}");
+        assert_eq!(play.state.presence.outbox.len(), 1, "{line}: the holder is told");
         assert_eq!(play.log[before].more, 1, "{line}: all or nothing");
     }
 }
@@ -219,6 +223,6 @@ fn a_restart_that_nobody_could_carry_out_is_refused_with_the_way_on() {
         let last = play.lines.last().unwrap();
         assert!(last.starts_with("refused: cannot restart") && last.contains(way), "{lines:?}: {last}");
         assert_eq!((play.log.len(), asked(&play)), before, "{lines:?}");
-        assert_eq!(play.unit.presence.restarts, 0, "{lines:?}");
+        assert_eq!(play.state.presence.restarts, 0, "{lines:?}");
     }
 }

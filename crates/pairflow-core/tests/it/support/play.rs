@@ -1,6 +1,8 @@
 //! A bubble that is played through command by command, with a clock of its own: what views are shown of.
 
-use pairflow_core::bubble::{Command, HeadSeen, PassCommand, Phase, Refusal, Unit, create, evolve, missing_checks};
+use pairflow_core::bubble::{
+    BubbleState, Command, HeadSeen, PassCommand, Phase, Refusal, create, evolve, missing_checks,
+};
 use pairflow_core::facts::{Answers, Explanation, Finding};
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, TreeId};
@@ -13,7 +15,7 @@ use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 /// A bubble that is played through, some seconds for each envelope.
 #[derive(Clone)]
 pub(crate) struct Play {
-    pub(crate) unit: Unit,
+    pub(crate) state: BubbleState,
     pub(crate) log: Vec<Envelope>,
     pub(crate) rows: Vec<TimelineRow>,
     story: TimelineState,
@@ -26,9 +28,9 @@ pub(crate) struct Play {
 impl Play {
     /// A bubble whose first turn is open.
     pub(crate) fn started(id: &str, task: &str, rules: Rules) -> Self {
-        let unit = Unit::new(id.parse().unwrap());
-        let story = TimelineState::new(unit.id.clone());
-        let mut play = Self { unit, log: Vec::new(), rows: Vec::new(), story, seconds: 0, slices: 0 };
+        let state = BubbleState::new(id.parse().unwrap());
+        let story = TimelineState::new(state.id.clone());
+        let mut play = Self { state, log: Vec::new(), rows: Vec::new(), story, seconds: 0, slices: 0 };
         play.record(create(Lifecycle::Created {
             repo: "/home/me/shop".to_owned(),
             task: task.to_owned(),
@@ -56,8 +58,8 @@ impl Play {
             self.seconds += 7;
             let (at, seq) = (self.now(), self.log.len() as u64 + 1);
             let id = Envelope::name(seq, at);
-            let envelope = Envelope { seq, id, at, bubble_id: self.unit.id.clone(), more: 0, event };
-            self.unit = evolve(self.unit.clone(), &envelope);
+            let envelope = Envelope { seq, id, at, bubble_id: self.state.id.clone(), more: 0, event };
+            self.state = evolve(self.state.clone(), &envelope);
             self.rows.extend(self.story.step(&envelope));
             self.log.push(envelope);
         }
@@ -68,21 +70,21 @@ impl Play {
     }
 
     pub(crate) fn attempt(&mut self, command: Command) -> Result<(), Refusal> {
-        let decided = handle(&self.unit, &command, self.now())?;
+        let decided = handle(&self.state, &command, self.now())?;
         self.record(decided.events);
         Ok(())
     }
 
     pub(crate) fn open(&mut self) {
         // Whatever the loop asks by itself, the person wants it to go on.
-        if matches!(self.unit.phase, Phase::WaitingHuman(_)) {
+        if matches!(self.state.phase, Phase::WaitingHuman(_)) {
             let (message, decision) = ("go on".to_owned(), Some(Decision::Continue));
             self.run(Command::Reply { message, question: None, decision, refs: Vec::new(), key: None });
         }
         self.check(true);
-        let turn = self.unit.phase.turn().unwrap().clone();
+        let turn = self.state.phase.turn().unwrap().clone();
         self.run(Command::TurnReady { turn: turn.number, slices: self.slices });
-        if let Some(notice) = self.unit.notice_for(&turn.agent).map(|notice| notice.number) {
+        if let Some(notice) = self.state.notice_for(&turn.agent).map(|notice| notice.number) {
             self.run(Command::Sent { notice });
             self.run(Command::Acknowledged { agent: turn.agent, notice });
         }
@@ -90,23 +92,23 @@ impl Play {
 
     /// Records the tree that a hand-over left, runs the checks, and opens the next turn if there is one.
     pub(crate) fn settle(&mut self, author: &str, tree: &str, passes: bool) {
-        let changed = self.unit.tree().is_none_or(|before| before.0 != tree);
+        let changed = self.state.tree().is_none_or(|before| before.0 != tree);
         self.run(Command::SnapshotTaken { snapshot: snapshot(author, tree, changed) });
         self.check(passes);
-        if self.unit.phase.turn().is_some() {
+        if self.state.phase.turn().is_some() {
             self.open();
         }
     }
 
     /// Runs what has to be run before the next turn opens.
     fn check(&mut self, passes: bool) {
-        let missing = missing_checks(&self.unit).into_iter().map(|(check, place)| (check.clone(), place));
+        let missing = missing_checks(&self.state).into_iter().map(|(check, place)| (check.clone(), place));
         for (check, place) in missing.collect::<Vec<_>>() {
             let outcome = match passes || check.name == "lint" {
                 true => Outcome::Passed,
                 false => Outcome::Failed { exit: Some(101), timed_out: false },
             };
-            let tree = self.unit.tree().unwrap().clone();
+            let tree = self.state.tree().unwrap().clone();
             let tail = "running 2 tests\ntest save ... FAILED\n".to_owned();
             let (check, command) = (check.name, check.command);
             let receipt = Receipt { check, command, tree, outcome, duration_ms: 420, output: None, tail, place };
@@ -121,12 +123,12 @@ impl Play {
     }
 
     pub(crate) fn review(&mut self, by: &str, summary: &str, findings: Vec<Finding>) {
-        let tree = self.unit.tree().unwrap().0.clone();
-        let reviewed = (1..=self.unit.phase.turn().unwrap().slices).collect();
+        let tree = self.state.tree().unwrap().0.clone();
+        let reviewed = (1..=self.state.phase.turn().unwrap().slices).collect();
         // Whose review may be the last one needed also explains.
         let said = || "said".to_owned();
         let explanation = Explanation { what: said(), why: said(), risks: said(), test_plan: said() };
-        let explanation = (!self.unit.rounds.streak.is_empty()).then_some(explanation);
+        let explanation = (!self.state.rounds.streak.is_empty()).then_some(explanation);
         self.run(Command::Pass(PassCommand { findings: Some(findings), reviewed, explanation, ..pass(by, summary) }));
         self.settle(by, &tree, true);
     }

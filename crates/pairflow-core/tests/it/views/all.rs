@@ -1,6 +1,6 @@
 //! What people, agents and programs are shown of a bubble, in every state that matters, and whatever the texts are.
 
-use pairflow_core::bubble::{Command, HeadSeen, PassCommand, Seen, Unit, create, evolve};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Seen, create, evolve};
 use pairflow_core::facts::{Explanation, Finding};
 use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
@@ -18,13 +18,13 @@ use pairflow_core::view::timeline::{TimelineState, timeline};
 
 /// A bubble that is played through, one second for each envelope.
 struct Play {
-    unit: Unit,
+    state: BubbleState,
     log: Vec<Envelope>,
 }
 
 impl Play {
     fn new(task: &str, rules: Rules) -> Self {
-        let mut play = Self { unit: Unit::new("demo".parse().unwrap()), log: Vec::new() };
+        let mut play = Self { state: BubbleState::new("demo".parse().unwrap()), log: Vec::new() };
         let created = Lifecycle::Created {
             repo: "/home/me/repo".to_owned(),
             task: task.to_owned(),
@@ -50,7 +50,7 @@ impl Play {
     }
 
     fn approve(&mut self) {
-        let package_sha256 = self.unit.phase.request().unwrap().package_sha256.clone();
+        let package_sha256 = self.state.phase.request().unwrap().package_sha256.clone();
         self.run(Command::Approve { package_sha256, seen: seen("bbbb"), key: None });
     }
 
@@ -64,21 +64,21 @@ impl Play {
         for event in events {
             let (at, seq) = (self.now(), self.log.len() as u64 + 1);
             let id = Envelope::name(seq, at);
-            let envelope = Envelope { seq, id, at, bubble_id: self.unit.id.clone(), more: 0, event };
-            let before = std::mem::replace(&mut self.unit, Unit::new(envelope.bubble_id.clone()));
-            self.unit = evolve(before, &envelope);
+            let envelope = Envelope { seq, id, at, bubble_id: self.state.id.clone(), more: 0, event };
+            let before = std::mem::replace(&mut self.state, BubbleState::new(envelope.bubble_id.clone()));
+            self.state = evolve(before, &envelope);
             self.log.push(envelope);
         }
     }
 
     fn run(&mut self, command: Command) {
-        let decided = handle(&self.unit, &command, self.now()).unwrap();
+        let decided = handle(&self.state, &command, self.now()).unwrap();
         self.record(decided.events);
     }
 
     fn open(&mut self) {
         self.checked(Outcome::Passed);
-        let turn = self.unit.phase.turn().unwrap().number;
+        let turn = self.state.phase.turn().unwrap().number;
         self.run(Command::TurnReady { turn, slices: 0 });
     }
 
@@ -86,9 +86,9 @@ impl Play {
     fn pass(&mut self, by: &str, summary: &str, findings: Option<&[&str]>, left: (&str, Outcome)) {
         let (tree, outcome) = left;
         self.hand_over(by, summary, findings);
-        self.run(Command::SnapshotTaken { snapshot: snapshot(by, tree, self.unit.tree()) });
+        self.run(Command::SnapshotTaken { snapshot: snapshot(by, tree, self.state.tree()) });
         self.checked(outcome);
-        if self.unit.phase.turn().is_some() {
+        if self.state.phase.turn().is_some() {
             self.open();
         }
     }
@@ -98,7 +98,7 @@ impl Play {
         // Whose review may be the last one needed also explains.
         let said = || "said".to_owned();
         let explanation = Explanation { what: said(), why: said(), risks: said(), test_plan: said() };
-        let explanation = (findings.is_some() && !self.unit.rounds.streak.is_empty()).then_some(explanation);
+        let explanation = (findings.is_some() && !self.state.rounds.streak.is_empty()).then_some(explanation);
         self.run(Command::Pass(PassCommand {
             explanation,
             refs: vec!["src/save.rs".to_owned()],
@@ -108,9 +108,9 @@ impl Play {
     }
 
     fn checked(&mut self, outcome: Outcome) {
-        let missing = pairflow_core::bubble::missing_checks(&self.unit);
+        let missing = pairflow_core::bubble::missing_checks(&self.state);
         let Some(&(_, place)) = missing.first() else { return };
-        let tree = self.unit.tree().unwrap().clone();
+        let tree = self.state.tree().unwrap().clone();
         let tail = "running 2 tests\ntest save ... FAILED\n".to_owned();
         let command = "cargo test".to_owned();
         let receipt =
@@ -146,12 +146,12 @@ impl Play {
     }
 
     fn status(&self) -> String {
-        let lines = render(&Status::of(&self.unit, self.now()));
+        let lines = render(&Status::of(&self.state, self.now()));
         lines.iter().map(|line| format!("{:w$}{}\n", line.label, line.value, w = LABEL_COLUMNS)).collect()
     }
 
     fn story(&self) -> String {
-        let mut state = TimelineState::new(self.unit.id.clone());
+        let mut state = TimelineState::new(self.state.id.clone());
         let rows: Vec<_> = self.log.iter().flat_map(|envelope| state.step(envelope)).collect();
         rows.iter().map(|row| format!("{} {} {}\n", row.round, row.who, row.what)).collect()
     }
@@ -265,7 +265,7 @@ fn seats_stay_after_a_review_during_which_files_changed() {
     let mut play = Play::started();
     play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     play.hand_over("claude", "fine", Some(&[]));
-    play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "cccc", play.unit.tree()) });
+    play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "cccc", play.state.tree()) });
     let story = play.story();
     let end = "1 pairflow snapshot cccc after claude's turn, 2 files +10 -10
 1 pairflow the clean review of claude does not count: files changed during its turn; claude reviews again
@@ -396,7 +396,7 @@ fn decisions_and_the_done_package_have_files() {
 }
 
 #[test]
-fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
+fn an_implementer_is_told_findings_failing_output_and_the_persons_words() {
     let mut play = Play::sent_back();
     play.ask("codex", "which disk?");
     play.run(Command::Reply {
@@ -406,7 +406,7 @@ fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
         refs: Vec::new(),
         key: None,
     });
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(
         text.contains(
             "## What the person says\n\nThis goes before everything that an agent says.\n\n> which disk? -> any disk\n"
@@ -418,15 +418,15 @@ fn a_producer_is_told_findings_failing_output_and_the_persons_words() {
     assert!(text.contains("`--fixed F1` if it is fixed, `--dispute F1 --reason '…'` if it is wrong"), "{text}");
     let failing = "- test (cargo test): failed with exit code 101 after 0.4 s\n```text\nrunning 2 tests\ntest save ... FAILED\n```\n";
     assert!(text.contains(failing), "{text}");
-    assert!(!text.contains("converged"), "a producer cannot declare convergence: {text}");
+    assert!(!text.contains("converged"), "an implementer cannot declare convergence: {text}");
 }
 
 #[test]
-fn the_second_critic_knows_its_own_work_but_not_the_first_ones_opinion() {
+fn the_second_reviewer_knows_its_own_work_but_not_the_first_ones_opinion() {
     let mut play = Play::started();
     play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     play.pass("claude", "utterly perfect", Some(&[]), ("aaaa", Outcome::Passed));
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("You are codex, the reviewer of bubble demo."), "{text}");
     assert!(
         text.contains("Part of it changed in a turn of yours: review it as if somebody else had written it."),
@@ -448,7 +448,7 @@ fn a_persons_edits_and_files_out_of_scope_are_called_out() {
     play.run(Command::SnapshotTaken { snapshot: by_hand });
     play.checked(Outcome::Passed);
     play.open();
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("2 files, changed BY A PERSON, not by an agent."), "{text}");
     assert!(text.contains("OUT OF SCOPE, changed nevertheless:\n\n- logo.png\n"), "{text}");
     let status = play.status();
@@ -458,11 +458,11 @@ fn a_persons_edits_and_files_out_of_scope_are_called_out() {
 #[test]
 fn there_is_no_brief_where_no_agent_has_the_turn() {
     let mut play = Play::new("x", rules());
-    assert_eq!(brief(&play.unit, &BriefMaterial::default()), None);
+    assert_eq!(brief(&play.state, &BriefMaterial::default()), None);
     play = Play::started();
     play.hand_over("codex", "first cut", None);
-    assert_eq!(brief(&play.unit, &BriefMaterial::default()), None, "the tree is not recorded yet");
-    assert_eq!(brief(&Play::converged().unit, &BriefMaterial::default()), None);
+    assert_eq!(brief(&play.state, &BriefMaterial::default()), None, "the tree is not recorded yet");
+    assert_eq!(brief(&Play::converged().state, &BriefMaterial::default()), None);
 }
 
 #[test]
@@ -496,7 +496,7 @@ Next         cd '/home/me/wt/demo' && eval \"$(pairflow env demo --agent codex)\
 
 #[test]
 fn status_names_the_next_command_in_every_state() {
-    let next = |play: &Play| Status::of(&play.unit, play.now()).next.join(" | ");
+    let next = |play: &Play| Status::of(&play.state, play.now()).next.join(" | ");
     let mut play = Play::new("x", rules());
     assert_eq!(next(&play), "pairflow start demo");
     play.run(Command::Start { rules: Box::new(rules()) });
@@ -508,13 +508,13 @@ fn status_names_the_next_command_in_every_state() {
     assert_eq!(next(&play), "pairflow resume demo");
     play = Play::converged();
     assert_eq!(next(&play), "pairflow ok demo | pairflow approve demo | pairflow request-rework demo --message '…'");
-    assert!(Status::of(&play.unit, play.now()).missing_for_convergence.is_empty());
+    assert!(Status::of(&play.state, play.now()).missing_for_convergence.is_empty());
     play.approve();
     assert_eq!(next(&play), "pairflow commit demo | pairflow request-rework demo --message '…'");
     play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     assert_eq!(next(&play), "pairflow supervise --once");
     play.run(Command::CommitFailed { reason: "the disk is full".to_owned() });
-    assert_eq!(Status::of(&play.unit, play.now()).failure.as_deref(), Some("the disk is full"));
+    assert_eq!(Status::of(&play.state, play.now()).failure.as_deref(), Some("the disk is full"));
     play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     play.run(Command::CommitMade { commit: CommitId("fedc".to_owned()), old_tip: None });
     play.run(Command::RecordDone);
@@ -531,7 +531,7 @@ fn status_names_the_next_command_in_every_state() {
 #[test]
 fn status_json_has_the_state_fields_beside_its_own() {
     let play = Play::sent_back();
-    let json = serde_json::to_value(Status::of(&play.unit, play.now())).unwrap();
+    let json = serde_json::to_value(Status::of(&play.state, play.now())).unwrap();
     for (field, value) in [
         ("bubble_id", serde_json::json!("demo")),
         ("state", serde_json::json!("RUNNING")),
@@ -561,32 +561,32 @@ fn status_json_has_the_state_fields_beside_its_own() {
 fn the_watchdog_is_never_below_zero_and_stands_still_in_a_pause() {
     let mut play = Play::started();
     let late = Moment { up: 10_000_000, ..play.now() };
-    assert_eq!(Status::of(&play.unit, late).watchdog_left_secs, Some(0));
+    assert_eq!(Status::of(&play.state, late).watchdog_left_secs, Some(0));
     play.run(Command::Pause { reason: String::new() });
-    assert_eq!(Status::of(&play.unit, late).watchdog_left_secs, None);
+    assert_eq!(Status::of(&play.state, late).watchdog_left_secs, None);
 }
 
 #[test]
 fn the_inbox_holds_only_what_blocks() {
     let play = Play::reviewed();
-    assert_eq!(inbox(&play.unit), []);
+    assert_eq!(inbox(&play.state), []);
     let mut play = Play::converged();
     let expected = r#"{"id":"bbbb","kind":"approval","bubble_id":"demo","by":"orchestrator","question":"2 files +10 -10, reviewed clean by claude and codex, 2 findings open: approve?","since":"2026-02-21T12:00:27.000Z","answer":["pairflow ok demo","pairflow approve demo","pairflow request-rework demo --message '…'"]}"#;
-    assert_eq!(inbox_ndjson(&play.unit), format!("{expected}\n"));
+    assert_eq!(inbox_ndjson(&play.state), format!("{expected}\n"));
     play.approve();
-    assert_eq!(inbox(&play.unit)[0].question, "approved; commit it");
+    assert_eq!(inbox(&play.state)[0].question, "approved; commit it");
     play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
-    assert_eq!(inbox(&play.unit), [], "the commit is under way");
+    assert_eq!(inbox(&play.state), [], "the commit is under way");
 }
 
 #[test]
 fn every_kind_of_question_names_the_commands_that_answer_it() {
     let mut play = Play::started();
-    let turn = play.unit.phase.turn().unwrap().number;
+    let turn = play.state.phase.turn().unwrap().number;
     play.run(Command::AgentEnded { turn, how: "with exit code 3".to_owned(), output: String::new() });
-    assert_eq!(inbox(&play.unit)[0].answer, ["pairflow resume demo", "pairflow reply demo --message '…'"]);
+    assert_eq!(inbox(&play.state)[0].answer, ["pairflow resume demo", "pairflow reply demo --message '…'"]);
     play.ask("claude", "which?");
-    let items = inbox(&play.unit);
+    let items = inbox(&play.state);
     assert_eq!(items[0].answer, ["pairflow reply demo --question msg_20260221_007 --message '…'"]);
     assert_eq!(items[1].answer, ["pairflow reply demo --question msg_20260221_008 --message '…'"]);
     assert_eq!(serde_json::to_value(items[0].kind).unwrap(), "agent_ended");
@@ -594,15 +594,15 @@ fn every_kind_of_question_names_the_commands_that_answer_it() {
     let mut play = Play::started_with(Rules { max_rounds: 1, ..rules() });
     play.pass("codex", "first cut", None, ("aaaa", Outcome::Passed));
     play.hand_over("claude", "no", Some(&["P1:no"]));
-    play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "aaaa", play.unit.tree()) });
+    play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "aaaa", play.state.tree()) });
     let decide = |decision: &str| format!("pairflow reply demo --decision {decision}");
-    assert_eq!(inbox(&play.unit)[0].answer, [decide("continue --message '…'"), decide("accept")]);
+    assert_eq!(inbox(&play.state)[0].answer, [decide("continue --message '…'"), decide("accept")]);
 
     let mut play = Play::started();
     play.hand_over("codex", "first cut", None);
     play.run(Command::SnapshotTaken { snapshot: snapshot("codex", "aaaa", None) });
     (0..3).for_each(|_| play.checked(Outcome::CouldNotCheck { why: "no cargo".to_owned() }));
-    assert_eq!(inbox(&play.unit)[0].answer, [decide("continue"), decide("accept")]);
+    assert_eq!(inbox(&play.state)[0].answer, [decide("continue"), decide("accept")]);
 }
 
 #[test]
@@ -610,8 +610,8 @@ fn a_failed_bubble_asks_nothing_any_more() {
     let mut play = Play::started();
     play.ask("codex", "which?");
     play.run(Command::GiveUp { reason: "gone".to_owned() });
-    assert_eq!(inbox(&play.unit), []);
-    assert!(Status::of(&play.unit, play.now()).questions.is_empty());
+    assert_eq!(inbox(&play.state), []);
+    assert!(Status::of(&play.state, play.now()).questions.is_empty());
 }
 
 /// Moves the cursor, retitles the window, reorders the line, and tries to pass for a heading and a fence of ours.
@@ -624,7 +624,7 @@ fn hostile_play(text: &str) -> Play {
     rules.scope.allow = vec![text.to_owned()];
     rules.scope.deny = vec![text.to_owned()];
     let mut play = Play::new(text, rules.clone());
-    play.unit.about.acceptance_criteria = vec![text.to_owned()];
+    play.state.about.acceptance_criteria = vec![text.to_owned()];
     play.run(Command::Start { rules: Box::new(rules.clone()) });
     play.run(Command::StartFailed { reason: text.to_owned() });
     play.run(Command::Start { rules: Box::new(rules) });
@@ -678,7 +678,7 @@ fn harmless(text: &str) {
 fn hostile_text_in_any_field_is_shown_safely_and_cannot_pass_for_ours() {
     let mut play = hostile_play(HOSTILE);
     let status = play.status();
-    let page = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    let page = brief(&play.state, &BriefMaterial::default()).unwrap();
     play.run(Command::GiveUp { reason: HOSTILE.to_owned() });
     let after = play.status();
     let messages = play.messages();
@@ -702,9 +702,9 @@ fn hostile_text_in_any_field_is_shown_safely_and_cannot_pass_for_ours() {
 #[test]
 fn json_carries_texts_unchanged() {
     let play = hostile_play(HOSTILE);
-    let item: serde_json::Value = serde_json::from_str(inbox_ndjson(&play.unit).trim_end()).unwrap();
+    let item: serde_json::Value = serde_json::from_str(inbox_ndjson(&play.state).trim_end()).unwrap();
     assert_eq!(item["question"], HOSTILE);
-    let status = serde_json::to_value(Status::of(&play.unit, play.now())).unwrap();
+    let status = serde_json::to_value(Status::of(&play.state, play.now())).unwrap();
     assert_eq!(status["questions"][0]["question"], HOSTILE);
     assert_eq!(status["worktree"], HOSTILE);
     assert_eq!(status["acceptance_criteria"][0], HOSTILE);
@@ -715,7 +715,7 @@ fn long_texts_are_cut_wherever_they_have_one_line() {
     let mut play = hostile_play(&"word ".repeat(100));
     let rows: Vec<_> = play.log.iter().filter_map(timeline).collect();
     assert!(rows.iter().all(|row| width(&row.what) <= 240), "{rows:?}");
-    play.unit.evidence.workspace = Some(workspace());
+    play.state.evidence.workspace = Some(workspace());
     for line in play.status().lines() {
         assert!(width(line) <= 80, "{line}");
     }
@@ -731,7 +731,7 @@ fn a_finding_and_a_question_of_the_greatest_length_stay_readable() {
     let review = text_of(&play, "011-claude-review.md");
     let finding = review.lines().last().unwrap();
     assert_eq!(finding, format!("- F1 P1 {}", title.trim_end()), "on one line");
-    assert!(brief(&play.unit, &BriefMaterial::default()).unwrap().len() < 10_000);
+    assert!(brief(&play.state, &BriefMaterial::default()).unwrap().len() < 10_000);
     assert!(play.status().lines().all(|line| width(line) <= 80));
     assert_eq!(width(&timeline(play.log.last().unwrap()).unwrap().what), 240);
 }
@@ -741,8 +741,8 @@ fn every_field_of_the_json_is_documented() {
     let docs = include_str!("../../../../../docs/json.md");
     let (play, asked) = (Play::reviewed(), hostile_play("which?"));
     let documents = [
-        serde_json::to_value(Status::of(&play.unit, play.now())).unwrap(),
-        serde_json::to_value(&inbox(&asked.unit)[0]).unwrap(),
+        serde_json::to_value(Status::of(&play.state, play.now())).unwrap(),
+        serde_json::to_value(&inbox(&asked.state)[0]).unwrap(),
         serde_json::to_value(timeline(&play.log[0]).unwrap()).unwrap(),
     ];
     for field in documents.iter().flat_map(|json| json.as_object().unwrap().keys()) {
@@ -754,7 +754,7 @@ fn every_field_of_the_json_is_documented() {
 fn a_long_output_is_shown_by_its_end() {
     let mut play = Play::started();
     play.pass("codex", "first cut", None, ("aaaa", failed()));
-    play.unit.evidence.receipts[0].tail = (1..=500).map(|n| format!("line {n}\n")).collect();
-    let text = brief(&play.unit, &BriefMaterial::default()).unwrap();
+    play.state.evidence.receipts[0].tail = (1..=500).map(|n| format!("line {n}\n")).collect();
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("```text\nline 461\n") && text.contains("line 500\n```\n"), "{text}");
 }

@@ -83,7 +83,7 @@ fn keep(name: &str, text: &str) {
 }
 
 fn told(play: &Play, material: &BriefMaterial) -> String {
-    brief(&play.unit, material).unwrap()
+    brief(&play.state, material).unwrap()
 }
 
 /// The lines of the last block, which is the end of a brief.
@@ -100,26 +100,26 @@ fn section<'a>(brief: &'a str, title: &str) -> &'a str {
 
 #[test]
 fn the_briefs_are_the_ones_on_file() {
-    keep("producer-first", &told(&started(), &BriefMaterial::default()));
+    keep("implementer-first", &told(&started(), &BriefMaterial::default()));
     let mut asked = answered();
     let question = "May the format change?".to_owned();
     asked.run(Command::AskHuman { by: "codex".parse().unwrap(), question, refs: Vec::new(), key: None });
     let message = "No. Older versions have to read it.".to_owned();
     asked.run(Command::Reply { message, question: None, decision: None, refs: Vec::new(), key: None });
-    keep("producer-findings", &told(&asked, &BriefMaterial::default()));
+    keep("implementer-findings", &told(&asked, &BriefMaterial::default()));
     let mut first = started();
     first.produce("codex", "write to a temporary file, then rename", &[], "aaaa");
-    keep("critic-first", &told(&first, &BriefMaterial { since_last: None, ..material() }));
-    keep("critic-again", &told(&disputed(), &material()));
-    keep("critic-slices", &told(&first, &sliced(3)));
+    keep("reviewer-first", &told(&first, &BriefMaterial { since_last: None, ..material() }));
+    keep("reviewer-again", &told(&disputed(), &material()));
+    keep("reviewer-slices", &told(&first, &sliced(3)));
     let mut document = Play::started("save-safely", TASK, Rules { kind: BubbleKind::Document, ..rules() });
-    keep("producer-document", &told(&document, &BriefMaterial::default()));
+    keep("implementer-document", &told(&document, &BriefMaterial::default()));
     let step = Step { step: StepName::DryRun, result: "one table, one job".to_owned() };
     let blockers = vec!["no limit for the size of a file".to_owned()];
     document.run(Command::Pass(PassCommand { steps: vec![step], blockers, ..pass("codex", "the requirements") }));
     document.settle("codex", "aaaa", true);
-    keep("critic-document", &told(&document, &BriefMaterial::default()));
-    keep("standby", &standby(&started().unit, &"claude".parse().unwrap()).unwrap());
+    keep("reviewer-document", &told(&document, &BriefMaterial::default()));
+    keep("standby", &standby(&started().state, &"claude".parse().unwrap()).unwrap());
 }
 
 #[test]
@@ -265,8 +265,8 @@ fn a_review_in_slices_is_clean_only_if_all_were_read() {
         told.to_string(),
         "of the 3 slices of this change these are not confirmed: 2, 3; a review that finds nothing grave covers all of them"
     );
-    let next = told.next(&play.unit.id, review(&[], &[]).caller(&play.unit)).unwrap();
-    assert_eq!(next, format!("pairflow brief {}", play.unit.id));
+    let next = told.next(&play.state.id, review(&[], &[]).caller(&play.state)).unwrap();
+    assert_eq!(next, format!("pairflow brief {}", play.state.id));
     let mut found = play.clone();
     assert_eq!(found.attempt(review(&["P1:no rollback"], &[1])), Ok(()), "what sends the work back may be partial");
     assert_eq!(play.attempt(review(&[], &[3, 1, 2])), Ok(()));
@@ -293,24 +293,24 @@ fn convergence_needs_every_slice_too() {
             test_plan: "d".to_owned(),
         }),
         reviewed: reviewed.to_vec(),
-        seen: Seen { tree: play.unit.tree().unwrap().clone(), differing: Vec::new() },
+        seen: Seen { tree: play.state.tree().unwrap().clone(), differing: Vec::new() },
         key: None,
     };
     let refused = play.attempt(claim(&[2], &play)).unwrap_err();
     assert_eq!(refused, Refusal::NotConverged { unmet: vec![Unmet::Slices(vec![1])] });
     assert!(refused.to_string().contains("slices of the change that are not confirmed (--reviewed): 1"), "{refused}");
-    let next = |refused: &Refusal| refused.next(&play.unit.id, claim(&[], &play).caller(&play.unit)).unwrap();
+    let next = |refused: &Refusal| refused.next(&play.state.id, claim(&[], &play).caller(&play.state)).unwrap();
     assert_eq!(next(&refused), "pairflow converged --summary '…' --reviewed 1,2");
     let more = Refusal::NotConverged { unmet: vec![Unmet::NoAlternation, Unmet::Slices(vec![1])] };
-    assert_eq!(next(&more), format!("pairflow brief {}", play.unit.id));
+    assert_eq!(next(&more), format!("pairflow brief {}", play.state.id));
     assert_eq!(play.attempt(claim(&[1, 2], &play)), Ok(()));
 }
 
 #[test]
 fn a_change_without_slices_has_none_to_confirm() {
     let mut play = started();
-    let producer = Command::Pass(PassCommand { reviewed: vec![1], ..pass("codex", "x") });
-    let refused = play.attempt(producer).unwrap_err();
+    let implementer = Command::Pass(PassCommand { reviewed: vec![1], ..pass("codex", "x") });
+    let refused = play.attempt(implementer).unwrap_err();
     assert_eq!(refused, Refusal::NoSuchSlice { number: 1, of: 0 });
     assert_eq!(refused.to_string(), "there is no slice 1: this change is not cut into slices");
     play.slices = 4;
@@ -322,13 +322,13 @@ fn a_change_without_slices_has_none_to_confirm() {
         ..pass("claude", "clean")
     }));
     play.settle("claude", "aaaa", true);
-    assert_eq!(play.unit.phase.turn().unwrap().slices, 0, "each turn has slices of its own");
+    assert_eq!(play.state.phase.turn().unwrap().slices, 0, "each turn has slices of its own");
 }
 
 #[test]
 fn a_stand_by_is_told_to_wait() {
     let mut play = Play::started("save-safely", TASK, Rules { driver: DriverKind::Tmux, ..rules() });
-    let text = |play: &Play, agent: &str| standby(&play.unit, &agent.parse().unwrap());
+    let text = |play: &Play, agent: &str| standby(&play.state, &agent.parse().unwrap());
     let claude = text(&play, "claude").unwrap();
     assert!(claude.contains("You review what codex hands over. It is not your turn."), "{claude}");
     assert!(claude.contains("**Do nothing until a notice comes.**"), "{claude}");

@@ -1,6 +1,6 @@
 //! Which news of a bubble a person is told, once each, and in which words.
 
-use pairflow_core::bubble::{OpenQuestion, Phase, Stage, Turn, Unit};
+use pairflow_core::bubble::{BubbleState, OpenQuestion, Phase, Stage, Turn};
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::{MsgId, Party, TreeId};
 use pairflow_core::log::{ApprovalRequest, QuestionKind};
@@ -8,14 +8,14 @@ use pairflow_core::safe::{steers, width};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_core::view::notify::{About, Told, news, rings};
 
-fn unit(phase: Phase) -> Unit {
-    Unit { phase, ..Unit::new("login-race".parse().unwrap()) }
+fn state(phase: Phase) -> BubbleState {
+    BubbleState { phase, ..BubbleState::new("login-race".parse().unwrap()) }
 }
 
 fn turn() -> Turn {
     Turn {
         number: 1,
-        seat: Seat::Producer,
+        seat: Seat::Implementer,
         agent: "codex".parse().unwrap(),
         since: Moment::default(),
         heard: Moment::default(),
@@ -29,12 +29,12 @@ fn turn() -> Turn {
     }
 }
 
-fn running() -> Unit {
-    unit(Phase::Running(turn()))
+fn running() -> BubbleState {
+    state(Phase::Running(turn()))
 }
 
 /// A bubble that waits for the answers to `asked`: who asks, and what.
-fn waiting(asked: &[(Party, &str)]) -> Unit {
+fn waiting(asked: &[(Party, &str)]) -> BubbleState {
     let question = |(index, (by, question)): (usize, &(Party, &str))| OpenQuestion {
         id: MsgId(format!("msg_{index}")),
         by: by.clone(),
@@ -46,25 +46,25 @@ fn waiting(asked: &[(Party, &str)]) -> Unit {
         at: Timestamp::from_millis(index as i64),
     };
     let questions = asked.iter().enumerate().map(question).collect();
-    let mut unit = unit(Phase::WaitingHuman(turn()));
-    unit.gate.questions = questions;
-    unit
+    let mut state = state(Phase::WaitingHuman(turn()));
+    state.gate.questions = questions;
+    state
 }
 
 fn codex() -> Party {
     Party::Agent("codex".parse().unwrap())
 }
 
-fn ready(at: i64) -> Unit {
+fn ready(at: i64) -> BubbleState {
     let request = ApprovalRequest {
         tree: TreeId("a".repeat(40)),
         commit_message: String::new(),
         package: String::new(),
         package_sha256: String::new(),
     };
-    let mut unit = unit(Phase::ReadyForApproval(request));
-    unit.gate.package_at = Timestamp::from_millis(at);
-    unit
+    let mut state = state(Phase::ReadyForApproval(request));
+    state.gate.package_at = Timestamp::from_millis(at);
+    state
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn what_was_told_is_not_told_again_and_what_is_new_is() {
 
 #[test]
 fn several_new_questions_are_one_notice() {
-    let unit = waiting(&[(codex(), "one?"), (codex(), "two?"), (codex(), "three?")]);
-    assert_eq!(news(&Told::default(), &unit).unwrap().text, "login-race: codex asks: one? (and 2 more)");
+    let state = waiting(&[(codex(), "one?"), (codex(), "two?"), (codex(), "three?")]);
+    assert_eq!(news(&Told::default(), &state).unwrap().text, "login-race: codex asks: one? (and 2 more)");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn convergence_is_told_each_time_that_something_is_up_for_approval() {
 
 #[test]
 fn a_failure_is_told_once_and_asks_nothing() {
-    let failed = unit(Phase::Failed { reason: "the disk\nis full".to_owned() });
+    let failed = state(Phase::Failed { reason: "the disk\nis full".to_owned() });
     let notification = news(&Told::all_of(&running()), &failed).unwrap();
     assert_eq!((notification.about, notification.question.as_deref()), (About::Failed, None));
     assert_eq!(notification.text, "login-race has failed: the disk is full");
@@ -115,7 +115,7 @@ fn a_failure_is_told_once_and_asks_nothing() {
 #[test]
 fn what_a_person_ends_or_begins_is_no_news() {
     for phase in [Phase::Created, Phase::Preparing, Phase::Cancelled] {
-        assert_eq!(news(&Told::default(), &unit(phase)), None);
+        assert_eq!(news(&Told::default(), &state(phase)), None);
     }
 }
 

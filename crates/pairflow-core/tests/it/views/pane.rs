@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Command, Hindrance, Unit};
+use pairflow_core::bubble::{BubbleState, Command, Hindrance};
 use pairflow_core::facts::Finding;
 use pairflow_core::facts::Seat;
 use pairflow_core::safe::{steers, width};
@@ -59,13 +59,16 @@ fn seats(play: &Play) -> Vec<SeatNow> {
         held_back: false,
         active: Some(play.now().up - ago * 1000),
     };
-    vec![seat("codex", Seat::Producer, SeatStatus::Busy, 38), seat("claude", Seat::Critic, SeatStatus::Stopped, 250)]
+    vec![
+        seat("codex", Seat::Implementer, SeatStatus::Busy, 38),
+        seat("claude", Seat::Reviewer, SeatStatus::Stopped, 250),
+    ]
 }
 
 /// What is seen of a bubble without a story and without agents.
 fn scene(play: &Play) -> Scene<'_> {
     Scene {
-        unit: &play.unit,
+        state: &play.state,
         seats: None,
         story: &[],
         now: play.now(),
@@ -147,8 +150,8 @@ fn the_count_down_follows_the_later_sign_of_life() {
         let scene = Scene { seats: Some(&seats), ..scene(&play) };
         (silence_left(&scene).unwrap() / 1000, text(&render(&scene, Size { columns: 80, rows: 8 })))
     };
-    let limit = u64::from(play.unit.rules.watchdog_timeout_minutes) * 60;
-    let heard = play.unit.phase.turn().unwrap().heard.up;
+    let limit = u64::from(play.state.rules.watchdog_timeout_minutes) * 60;
+    let heard = play.state.phase.turn().unwrap().heard.up;
     let silent = (play.now().up - heard) / 1000;
     assert_eq!(left(None).0, limit - silent);
     assert_eq!(left(Some(heard - 5000)).0, limit - silent, "an older sign of life counts less than the log");
@@ -166,16 +169,16 @@ fn agents_are_shown_with_what_is_known_of_them() {
     let mut all = seats(&play);
     all[0].status = SeatStatus::Permission;
     all[1].status = SeatStatus::Gone;
-    let view = |seats: Option<&[SeatNow]>, unit: &Unit| {
-        let scene = Scene { unit, seats, ..scene(&play) };
+    let view = |seats: Option<&[SeatNow]>, state: &BubbleState| {
+        let scene = Scene { state, seats, ..scene(&play) };
         text(&render(&scene, Size { columns: 100, rows: 12 }))
     };
-    let known = view(Some(&all), &play.unit);
+    let known = view(Some(&all), &play.state);
     assert!(known.contains("waits for a permission 38 s, see pairflow attach save-safely\n"), "{known}");
     assert!(known.contains("claude  reviewer     gone 4 min\n"), "{known}");
-    let unknown = view(None, &play.unit);
+    let unknown = view(None, &play.state);
     assert!(unknown.contains("codex   implementer  status unknown\n"), "{unknown}");
-    let mut external = play.unit.clone();
+    let mut external = play.state.clone();
     external.rules.driver = pairflow_core::rules::DriverKind::External;
     let joined = view(None, &external);
     assert!(joined.contains("codex   implementer  has the turn\n"), "{joined}");
@@ -311,7 +314,7 @@ fn a_notice_that_is_not_acknowledged_is_shown_at_its_agent() {
     let mut play = running();
     play.run(Command::Pass(crate::support::play::pass("codex", "again")));
     play.run(Command::SnapshotTaken { snapshot: crate::support::play::snapshot("codex", "aaaa", false) });
-    let turn = play.unit.phase.turn().unwrap().number;
+    let turn = play.state.phase.turn().unwrap().number;
     play.run(Command::TurnReady { turn, slices: 0 });
     let before = text(&shown(&play, &[], 100, 12));
     assert!(before.contains("claude  reviewer     stopped 4 min, notice 4 not sent yet\n"), "{before}");
@@ -341,7 +344,7 @@ fn every_state_has_a_line_that_says_what_it_is() {
     play.run(Command::Pause { reason: "lunch".to_owned() });
     play.run(Command::Stop { reason: "enough".to_owned() });
     let stopped = line(&play);
-    assert!(!stopped.contains("CANCELLED, paused") && !play.unit.paused, "what is over is not paused: {stopped}");
+    assert!(!stopped.contains("CANCELLED, paused") && !play.state.paused, "what is over is not paused: {stopped}");
     assert!(stopped.contains("CANCELLED") && stopped.contains("stopped for good"), "{stopped}");
 }
 
@@ -414,7 +417,7 @@ fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
         let mut over = play.clone();
         over.run(end);
         // Whatever the log leaves behind: nobody is waited for any more.
-        over.unit.presence.parked = play.unit.presence.parked.clone();
+        over.state.presence.parked = play.state.presence.parked.clone();
         let lines = text(&shown(&over, &[], 100, 24));
         assert!(!lines.contains("has used up"), "{lines}");
     }

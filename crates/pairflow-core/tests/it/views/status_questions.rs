@@ -7,7 +7,7 @@ use pairflow_testkit::script::{Play, play};
 use serde_json::{Value, json};
 
 fn status(play: &Play) -> Status {
-    Status::of(&play.unit, play.log.last().unwrap().at)
+    Status::of(&play.state, play.log.last().unwrap().at)
 }
 
 fn json(play: &Play) -> Value {
@@ -31,7 +31,7 @@ fn the_kind_of_a_question_is_the_same_word_as_in_the_inbox() {
     ];
     for (line, kind, about) in asked {
         let play = play(&format!("{begin}\n{line}"));
-        let (status, item) = (json(&play), serde_json::to_value(&inbox(&play.unit)[0]).unwrap());
+        let (status, item) = (json(&play), serde_json::to_value(&inbox(&play.state)[0]).unwrap());
         assert_eq!((&status["questions"][0]["kind"], &item["kind"]), (&json!(kind), &json!(kind)), "{line}");
         let fields: Vec<_> = status["questions"][0].as_object().unwrap().keys().collect();
         assert_eq!(fields, ["about", "at", "by", "id", "kind", "question"], "{line}");
@@ -73,5 +73,5 @@ fn people_read_a_criterion_without_the_field_that_programs_look_at() {
 #[test]
 fn work_that_was_accepted_without_a_review_says_so() {
     let play = play("given policy single\nstart\ncodex edits a.rs\ncodex: pass");
-    assert_eq!(inbox(&play.unit)[0].question, "1 file +1 -0, reviewed by nobody: approve?");
+    assert_eq!(inbox(&play.state)[0].question, "1 file +1 -0, reviewed by nobody: approve?");
 }

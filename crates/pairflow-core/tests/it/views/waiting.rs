@@ -1,6 +1,6 @@
 //! What a caller that waits is told: that it is there, that it can still come, or that it never will.
 
-use pairflow_core::bubble::{Phase, Refusal, Unit};
+use pairflow_core::bubble::{BubbleState, Phase, Refusal};
 use pairflow_core::view::waiting::{Reached, ReachedKind, Sight, Wait, WaitFor, line_that_waits};
 use pairflow_testkit::script::play;
 
@@ -9,17 +9,17 @@ codex: pass
 claude: pass clean
 codex: converged";
 
-fn unit(script: &str) -> Unit {
-    play(script).unit
+fn state(script: &str) -> BubbleState {
+    play(script).state
 }
 
-fn look(unit: &Unit, by: &str, goal: Option<WaitFor>) -> Sight {
+fn look(state: &BubbleState, by: &str, goal: Option<WaitFor>) -> Sight {
     let by = (!by.is_empty()).then(|| by.parse().unwrap());
-    Wait::begin(unit, by, goal).look(unit)
+    Wait::begin(state, by, goal).look(state)
 }
 
-fn reached(unit: &Unit, by: &str, goal: Option<WaitFor>) -> Reached {
-    match look(unit, by, goal) {
+fn reached(state: &BubbleState, by: &str, goal: Option<WaitFor>) -> Reached {
+    match look(state, by, goal) {
         Sight::Reached(reached) => reached,
         other => panic!("{other:?}"),
     }
@@ -27,7 +27,7 @@ fn reached(unit: &Unit, by: &str, goal: Option<WaitFor>) -> Reached {
 
 #[test]
 fn an_agent_waits_for_its_own_turn() {
-    let start = unit("start");
+    let start = state("start");
     let own = reached(&start, "codex", None);
     assert_eq!(own.reached, ReachedKind::Turn);
     assert_eq!(own.sentence, "It is your turn in bubble demo, as implementer of round 1.");
@@ -39,16 +39,16 @@ fn an_agent_waits_for_its_own_turn() {
         "a turn of somebody else is not the caller's"
     );
     assert_eq!(reached(&start, "", Some(WaitFor::Turn)).reached, ReachedKind::Turn, "a person waits for any turn");
-    let paused = unit("start\nhuman: pause");
+    let paused = state("start\nhuman: pause");
     assert_eq!(look(&paused, "codex", None), Sight::NotYet("Bubble demo is paused.".to_owned()));
 }
 
 #[test]
 fn an_agent_that_has_asked_waits_for_the_answer() {
-    let asked = unit("start\ncodex: asks 'which db?'");
+    let asked = state("start\ncodex: asks 'which db?'");
     let wait = Wait::begin(&asked, Some("codex".parse().unwrap()), None);
     assert!(matches!(wait.look(&asked), Sight::NotYet(_)));
-    let answered = unit("start\ncodex: asks 'which db?'\nhuman: reply 'sqlite'");
+    let answered = state("start\ncodex: asks 'which db?'\nhuman: reply 'sqlite'");
     let Sight::Reached(told) = wait.look(&answered) else { panic!("it was answered") };
     assert_eq!((told.reached, told.next.as_deref()), (ReachedKind::Answer, Some("pairflow brief demo")));
     // The answer may have come before the wait began.
@@ -62,14 +62,14 @@ fn an_agent_that_has_asked_waits_for_the_answer() {
 
 #[test]
 fn work_that_waits_for_approval_ends_a_wait_and_a_bubble_that_is_over_ends_every_wait() {
-    let ready = unit(READY);
+    let ready = state(READY);
     assert!(matches!(ready.phase, Phase::ReadyForApproval(_)), "{:?}", ready.phase);
     let person = reached(&ready, "", Some(WaitFor::Approval));
     assert_eq!((person.reached, person.next.as_deref()), (ReachedKind::Approval, Some("pairflow ok demo")));
     let agent = reached(&ready, "codex", None);
     assert_eq!((agent.reached, agent.next.as_deref()), (ReachedKind::Approval, Some("pairflow wait demo --for turn")));
     assert!(matches!(look(&ready, "codex", Some(WaitFor::Turn)), Sight::NotYet(_)), "it may be sent back");
-    let over = unit("start\nhuman: stop");
+    let over = state("start\nhuman: stop");
     for (goal, why) in [
         (Some(WaitFor::Turn), "there is no further turn"),
         (Some(WaitFor::Answer), "no question is open any more"),
@@ -83,7 +83,7 @@ fn work_that_waits_for_approval_ends_a_wait_and_a_bubble_that_is_over_ends_every
 
 #[test]
 fn a_refusal_that_passes_by_waiting_names_the_command_that_waits() {
-    let id = unit("start").id;
+    let id = state("start").id;
     let line = |refusal: &Refusal| line_that_waits(refusal, &id);
     assert_eq!(line(&Refusal::TooManyQuestions).as_deref(), Some("pairflow wait demo --for answer"));
     let paused = Refusal::Paused { command: "pass" };

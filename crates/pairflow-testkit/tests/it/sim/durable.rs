@@ -43,7 +43,9 @@ fn prepared() -> SimDisk {
     let bubble = bubble_on(disk.clone());
     bubble.apply(&Command::Start { rules: Box::new(rules) }).unwrap();
     bubble.apply(&Command::WorkspaceReady { workspace: workspace() }).unwrap();
-    let [Effect::OpenTurn { turn }] = owed(&bubble.load().unwrap().unit)[..] else { panic!("a turn has to be opened") };
+    let [Effect::OpenTurn { turn }] = owed(&bubble.load().unwrap().state)[..] else {
+        panic!("a turn has to be opened")
+    };
     bubble.apply(&Command::TurnReady { turn, slices: 0 }).unwrap();
     disk
 }
@@ -60,7 +62,7 @@ fn workspace() -> Workspace {
 fn pass(bubble: &Bubble, long: &str) -> Result<(), EngineError> {
     let mut refs = Vec::new();
     let summary = bubble.inline(long, &mut refs)?;
-    let head = HeadSeen::Branch(bubble.load()?.unit.rules.bubble_branch.clone());
+    let head = HeadSeen::Branch(bubble.load()?.state.rules.bubble_branch.clone());
     let by = "codex".parse().unwrap();
     bubble.apply(&Command::Pass(PassCommand { refs, ..PassCommand::new(by, summary, head) }))?;
     Ok(())

@@ -90,8 +90,8 @@ fn a_repeated_command_is_acknowledged_only_when_its_record_is_durable() {
         for seed in 0..20 {
             let after = disk.fork();
             after.crash(seed);
-            let unit = bubble(after).unwrap().load().unwrap().unit;
-            assert!(unit.keys.iter().any(|(one, _)| *one == key), "killed at {at}, power lost with seed {seed}");
+            let state = bubble(after).unwrap().load().unwrap().state;
+            assert!(state.keys.iter().any(|(one, _)| *one == key), "killed at {at}, power lost with seed {seed}");
         }
     }
     assert!(repeated > 0, "no attempt was killed between its write and its sync");

@@ -1,19 +1,19 @@
 //! `state.json` can be deleted, old, new, foreign or broken at any moment: the log tells the same state.
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_engine::store::{Source, Storage, StoreError};
 use pairflow_testkit::store::{Counter, NOW, Sample, files, harm_caches, history, log_on, transcript};
 
 #[test]
 fn whatever_happens_to_the_cache_the_log_tells_the_same_state() {
     // `cargo xtask soak` goes on with other seeds.
-    harm_caches::<Unit>(18, 2_000);
+    harm_caches::<BubbleState>(18, 2_000);
     harm_caches::<Counter>(18, 2_000);
 }
 
 #[test]
 fn a_cache_that_is_made_again_has_the_same_bytes() {
-    make_cache_again::<Unit>();
+    make_cache_again::<BubbleState>();
     make_cache_again::<Counter>();
 }
 
@@ -27,7 +27,7 @@ fn make_cache_again<M: Sample>() {
 
 #[test]
 fn a_cache_of_the_same_file_that_knows_more_than_the_log_is_proof_of_loss() {
-    shorten_log_under_cache::<Unit>();
+    shorten_log_under_cache::<BubbleState>();
     shorten_log_under_cache::<Counter>();
 }
 
@@ -39,7 +39,7 @@ fn shorten_log_under_cache<M: Sample>() {
 
 #[test]
 fn a_load_writes_nothing_and_a_refresh_only_the_cache() {
-    load_and_refresh::<Unit>();
+    load_and_refresh::<BubbleState>();
     load_and_refresh::<Counter>();
 }
 
@@ -60,7 +60,7 @@ fn load_and_refresh<M: Sample>() {
 
 #[test]
 fn the_cache_shows_the_fields_of_the_state() {
-    let history = history::<Unit>(1);
+    let history = history::<BubbleState>(1);
     let json: serde_json::Value = serde_json::from_slice(history.caches.last().unwrap()).unwrap();
     for field in ["state", "active_agent", "active_since", "active_role", "round_role_history", "last_command_at"] {
         assert!(json.get(field).is_some(), "{field} in {json}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Envelope;
 use pairflow_engine::store::{Appended, Log, StoreError};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
@@ -53,7 +53,7 @@ fn left_whole<M: Sample>(
 
 #[test]
 fn every_failing_operation_leaves_the_log_as_it_was_or_as_it_should_be() {
-    fail_every_operation::<Unit>();
+    fail_every_operation::<BubbleState>();
     fail_every_operation::<Counter>();
 }
 
@@ -86,7 +86,7 @@ fn fail_every_operation<M: Sample>() {
 
 #[test]
 fn a_failing_sync_acknowledges_nothing_and_stops_the_writer() {
-    fail_sync::<Unit>();
+    fail_sync::<BubbleState>();
     fail_sync::<Counter>();
 }
 
@@ -111,7 +111,7 @@ fn fail_sync<M: Sample>() {
 
 #[test]
 fn a_kill_at_every_operation_of_a_command_and_of_its_recovery_is_healed() {
-    kill_every_operation::<Unit>();
+    kill_every_operation::<BubbleState>();
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn kill_recovery<M: Sample>(disk: &SimDisk, left: &[Envelope<M::Body>]) -> u64 {
         let now = log.envelopes().unwrap();
         assert!(now == left || now.len() + 2 == left.len(), "recovery killed at {second}");
         let added = log.lock(NOW).unwrap().append(&[M::event("and now?")], moment(99)).unwrap();
-        assert_eq!(log.verify().unwrap().unit, fold::<M>(&[now, added].concat()));
+        assert_eq!(log.verify().unwrap().state, fold::<M>(&[now, added].concat()));
     }
     0
 }

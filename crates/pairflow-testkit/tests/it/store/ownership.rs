@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Event;
 use pairflow_core::log::seal::{Judged, SealState};
 use pairflow_engine::store::{Foreign, Log, LogFiles, RealDisk, Registry, Source, Standing, Storage, StoreError};
@@ -46,7 +46,7 @@ fn why<M: Sample>(log: &Log<M>) -> Foreign {
 
 #[test]
 fn a_copied_log_is_foreign_until_it_is_adopted_and_the_original_stays_own() {
-    adopt_copy::<Unit>();
+    adopt_copy::<BubbleState>();
     adopt_copy::<Counter>();
 }
 
@@ -64,7 +64,7 @@ fn adopt_copy<M: Sample>() {
     assert!(matches!(copy.lock(NOW), Err(StoreError::Foreign { .. })));
     let before = agree(&copy).unwrap();
     let shown = copy.examine().unwrap().unwrap();
-    assert_eq!(shown.unit, fold::<M>(&before));
+    assert_eq!(shown.state, fold::<M>(&before));
     drop(copy.adopt(&shown, &[M::adoption("/copy")], moment(5)).unwrap());
     assert_eq!((copy.standing().unwrap(), copy.seals(&key).unwrap()), (Standing::Own, (sealed(1), 3)));
     assert_eq!(copy.examine().unwrap(), None);
@@ -77,7 +77,7 @@ fn adopt_copy<M: Sample>() {
 
 #[test]
 fn another_users_log_is_foreign_and_their_cache_is_not_believed() {
-    share_log::<Unit>();
+    share_log::<BubbleState>();
     share_log::<Counter>();
 }
 
@@ -96,7 +96,7 @@ fn share_log<M: Sample>() {
 
 #[test]
 fn a_forged_a_shortened_and_a_replaced_log_are_foreign() {
-    forge::<Unit>();
+    forge::<BubbleState>();
     forge::<Counter>();
 }
 
@@ -130,18 +130,19 @@ fn forge<M: Sample>() {
 #[test]
 fn machines_with_the_same_name_have_logs_locks_and_records_of_their_own() {
     let disk = SimDisk::new();
-    let (bubble, counter) = (log_of::<Unit>(&disk, "/repo", "/mine"), log_of::<Counter>(&disk, "/repo", "/mine"));
-    let held = bubble.create(&[Unit::event("first")], moment(0)).unwrap().0;
+    let (bubble, counter) =
+        (log_of::<BubbleState>(&disk, "/repo", "/mine"), log_of::<Counter>(&disk, "/repo", "/mine"));
+    let held = bubble.create(&[BubbleState::event("first")], moment(0)).unwrap().0;
     drop(counter.create(&[Counter::event("first")], moment(0)).unwrap());
     counter.lock(NOW).unwrap().append(&[Counter::event("second")], moment(1)).unwrap();
     drop(held);
     assert_eq!((bubble.standing().unwrap(), counter.standing().unwrap()), (Standing::Own, Standing::Own));
-    assert_eq!((bubble.load().unwrap().head.seq, counter.load().unwrap().unit.total), (1, 2));
+    assert_eq!((bubble.load().unwrap().head.seq, counter.load().unwrap().state.total), (1, 2));
 }
 
 #[test]
 fn a_log_of_another_format_is_refused_in_every_way_and_never_repaired() {
-    open_dated::<Unit>(2);
+    open_dated::<BubbleState>(2);
     open_dated::<Counter>(3);
 }
 
@@ -187,7 +188,7 @@ fn who_decides_on_an_old_state_is_told_under_the_lock_and_no_update_is_lost() {
             scope.spawn(|| (0..15).for_each(|n| decide_and_append(&log, n)));
         }
     });
-    assert_eq!((log.verify().unwrap().unit.total, log.load().unwrap().unit.seq), (expected, 61));
+    assert_eq!((log.verify().unwrap().state.total, log.load().unwrap().state.seq), (expected, 61));
 }
 
 /// Decides on the state that is seen without the lock, and again on the newest one if somebody else was faster.
@@ -195,10 +196,10 @@ fn decide_and_append(log: &Log<Counter>, n: u64) {
     // What is added follows from the sum, so a decision on an old sum would be wrong.
     let decide = |seen: &Counter| [Event::own(0, Counted::added(seen.total % 7 + 1, "next"))];
     let seen = log.load().unwrap();
-    let mut decided = decide(&seen.unit);
+    let mut decided = decide(&seen.state);
     let mut locked = log.lock(Duration::from_secs(60)).unwrap();
     if locked.loaded().head != seen.head {
-        decided = decide(&locked.loaded().unit);
+        decided = decide(&locked.loaded().state);
     }
     locked.append(&decided, moment(n)).unwrap();
 }

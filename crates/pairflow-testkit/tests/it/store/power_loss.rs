@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::store::{Counter, Sample, goes_on, log_on, lose_power, moment};
 
 #[test]
 fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
     // `cargo xtask soak` goes on from there.
-    lose_power::<Unit>(0..2_000);
+    lose_power::<BubbleState>(0..2_000);
     lose_power::<Counter>(0..2_000);
 }
 
 #[test]
 fn a_bubble_is_created_whole_or_not_at_all() {
-    create_and_lose_power::<Unit>();
+    create_and_lose_power::<BubbleState>();
     create_and_lose_power::<Counter>();
 }
 

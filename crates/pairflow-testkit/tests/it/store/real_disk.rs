@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_engine::store::storage::LockMode;
 use pairflow_engine::store::{
     ArtifactError, Artifacts, Log, LogFiles, RealDisk, Repaired, Source, Storage, StoreError,
@@ -14,7 +14,7 @@ use pairflow_engine::store::{
 use pairflow_testkit::store::{NOW, agree, bubble, goes_on, moment, question};
 
 fn real_log(root: &Path) -> Log {
-    Log::new(Arc::new(RealDisk), LogFiles::of::<Unit>(&root.join(".pairflow"), &bubble()), bubble())
+    Log::new(Arc::new(RealDisk), LogFiles::of::<BubbleState>(&root.join(".pairflow"), &bubble()), bubble())
 }
 
 fn created(root: &Path) -> Log {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_engine::store::{Storage, StoreError};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::store::{Counter, NOW, Sample, agree, files, goes_on, log_on, prepared, transcript};
@@ -16,7 +16,7 @@ fn quarantined<M: Sample>(disk: &SimDisk, bytes: &[u8]) -> bool {
 
 #[test]
 fn the_bytes_of_a_torn_tail_are_in_the_log_or_in_quarantine_at_any_moment() {
-    kill_mending::<Unit>();
+    kill_mending::<BubbleState>();
     kill_mending::<Counter>();
 }
 
@@ -41,7 +41,7 @@ fn kill_mending<M: Sample>() {
 
 #[test]
 fn a_repair_that_is_killed_anywhere_can_be_run_again_and_keeps_the_damaged_log() {
-    kill_repair::<Unit>();
+    kill_repair::<BubbleState>();
     kill_repair::<Counter>();
 }
 

@@ -1,6 +1,6 @@
 //! Logs that a crash, a disk or a tool has harmed, as commands meet them.
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Envelope;
 use pairflow_core::log::frame::{LineError, MAX_LINE};
 use pairflow_engine::store::{Repaired, Source, Storage, StoreError};
@@ -32,7 +32,7 @@ fn garbage() -> Vec<Vec<u8>> {
 
 #[test]
 fn a_last_record_cut_at_any_byte_is_set_aside_and_everything_before_it_stays() {
-    cut_last_record::<Unit>();
+    cut_last_record::<BubbleState>();
     cut_last_record::<Counter>();
 }
 
@@ -57,14 +57,14 @@ fn cut_last_record<M: Sample>() {
             }
             drop(locked);
             assert_eq!(read::<M>(&disk, "transcript.ndjson"), bytes[..start]);
-            assert_eq!(log.load().unwrap().unit, fold::<M>(before));
+            assert_eq!(log.load().unwrap().state, fold::<M>(before));
         }
     }
 }
 
 #[test]
 fn the_same_cut_of_an_acknowledged_record_stops_writes_and_changes_nothing() {
-    cut_acknowledged_record::<Unit>();
+    cut_acknowledged_record::<BubbleState>();
     cut_acknowledged_record::<Counter>();
 }
 
@@ -87,7 +87,7 @@ fn cut_acknowledged_record<M: Sample>() {
 
 #[test]
 fn a_lost_newline_is_added_and_no_record_is_lost() {
-    lose_newline::<Unit>();
+    lose_newline::<BubbleState>();
     lose_newline::<Counter>();
 }
 
@@ -115,7 +115,7 @@ fn lose_newline<M: Sample>() {
 
 #[test]
 fn verify_fails_on_a_torn_tail_and_only_reads() {
-    verify_torn_tail::<Unit>();
+    verify_torn_tail::<BubbleState>();
     verify_torn_tail::<Counter>();
 }
 
@@ -134,7 +134,7 @@ fn verify_torn_tail<M: Sample>() {
 
 #[test]
 fn torn_tails_at_the_same_place_are_all_kept() {
-    tear_tail_repeatedly::<Unit>();
+    tear_tail_repeatedly::<BubbleState>();
     tear_tail_repeatedly::<Counter>();
 }
 
@@ -152,7 +152,7 @@ fn tear_tail_repeatedly<M: Sample>() {
 
 #[test]
 fn damage_in_the_middle_is_told_with_its_place_and_repaired_only_on_request() {
-    damage_middle::<Unit>();
+    damage_middle::<BubbleState>();
     damage_middle::<Counter>();
 }
 
@@ -176,7 +176,7 @@ fn damage_middle<M: Sample>() {
 
 #[test]
 fn damage_in_the_middle_of_an_append_gives_up_the_whole_append() {
-    damage_append::<Unit>();
+    damage_append::<BubbleState>();
     damage_append::<Counter>();
 }
 
@@ -196,7 +196,7 @@ fn damage_append<M: Sample>() {
 
 #[test]
 fn a_log_that_lost_acknowledged_records_is_damaged_until_it_is_repaired() {
-    cut_off_log::<Unit>();
+    cut_off_log::<BubbleState>();
     cut_off_log::<Counter>();
 }
 
@@ -216,7 +216,7 @@ fn cut_off_log<M: Sample>() {
 
 #[test]
 fn a_log_without_any_sound_line_is_moved_aside_as_a_whole() {
-    replace_log_by_garbage::<Unit>();
+    replace_log_by_garbage::<BubbleState>();
     replace_log_by_garbage::<Counter>();
 }
 
@@ -233,7 +233,7 @@ fn replace_log_by_garbage<M: Sample>() {
 
 #[test]
 fn a_sound_log_needs_no_repair() {
-    repair_sound_log::<Unit>();
+    repair_sound_log::<BubbleState>();
     repair_sound_log::<Counter>();
 }
 
@@ -247,7 +247,7 @@ fn repair_sound_log<M: Sample>() {
 
 #[test]
 fn the_log_of_another_bubble_in_this_place_is_damage() {
-    rename_log::<Unit>();
+    rename_log::<BubbleState>();
     rename_log::<Counter>();
 }
 
@@ -261,7 +261,7 @@ fn rename_log<M: Sample>() {
 
 #[test]
 fn a_message_that_is_too_large_is_refused_before_anything_is_written() {
-    append_too_much::<Unit>();
+    append_too_much::<BubbleState>();
     append_too_much::<Counter>();
 }
 
@@ -280,7 +280,7 @@ fn append_too_much<M: Sample>() {
 
 #[test]
 fn a_second_writer_is_told_that_the_bubble_is_held_and_a_second_bubble_that_it_exists() {
-    write_twice::<Unit>();
+    write_twice::<BubbleState>();
     write_twice::<Counter>();
 }
 
@@ -289,14 +289,14 @@ fn write_twice<M: Sample>() {
     let log = log_on::<M>(disk.clone());
     let locked = log.lock(NOW).unwrap();
     assert!(matches!(log.lock(NOW), Err(StoreError::Busy { .. })));
-    assert_eq!(log.load().unwrap().unit.id(), &bubble());
+    assert_eq!(log.load().unwrap().state.id(), &bubble());
     drop(locked);
     assert!(matches!(log.create(&[M::event("again")], moment(0)), Err(StoreError::Exists { .. })));
 }
 
 #[test]
 fn a_load_after_a_crash_reads_only_the_tail() {
-    load_after_crash::<Unit>();
+    load_after_crash::<BubbleState>();
     load_after_crash::<Counter>();
 }
 
@@ -304,7 +304,7 @@ fn load_after_crash<M: Sample>() {
     let (disk, acked, _) = sample::<M>();
     let log = log_on::<M>(disk.clone());
     let loaded = log.load().unwrap();
-    assert_eq!((loaded.from, loaded.unit), (Source::Tail, fold::<M>(&acked)));
+    assert_eq!((loaded.from, loaded.state), (Source::Tail, fold::<M>(&acked)));
     assert_eq!(log.refresh().unwrap().from, Source::Tail);
     assert_eq!(log.load().unwrap().from, Source::Cache);
 }

@@ -46,24 +46,24 @@ impl<'a> Story<'a> {
             for envelope in &envelopes {
                 self.tell(envelope, out)?;
             }
-            let unit = self.state.unit();
-            if done(&unit.phase) {
+            let state = self.state.state();
+            if done(&state.phase) {
                 return Ok(());
             }
-            if let Some(question) = unit.gate.questions.first() {
+            if let Some(question) = state.gate.questions.first() {
                 return Err(CommandError::world(format_args!(
                     "the demo stopped with a question: {}",
                     question.question
                 )));
             }
-            if unit.phase.is_final() {
-                return Err(CommandError::world(format_args!("the demo ended early, as {}.", unit.phase.name())));
+            if state.phase.is_final() {
+                return Err(CommandError::world(format_args!("the demo ended early, as {}.", state.phase.name())));
             }
             if Instant::now() >= until {
                 let message = format!(
                     "nothing more happened within {} s; the bubble is {}.",
                     PATIENCE.as_secs(),
-                    unit.phase.name()
+                    state.phase.name()
                 );
                 return Err(CommandError::world(message));
             }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{StateName, Unit};
+use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::config::Layer;
 use pairflow_core::counted::counted;
 use pairflow_engine::engine::{Bubble, EngineError, Listed};
@@ -39,9 +39,9 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
                 report.warning(&format!("bubble {}", listed.bubble.id), &what, Some(&notice.next));
                 continue;
             }
-            match &listed.unit {
-                Ok(unit) if unit.phase.is_final() => leftovers(&listed.bubble, report),
-                Ok(unit) => worktree(reach, &listed.bubble, unit, report),
+            match &listed.state {
+                Ok(state) if state.phase.is_final() => leftovers(&listed.bubble, report),
+                Ok(state) => worktree(reach, &listed.bubble, state, report),
                 Err(_) => {}
             }
             if shared {
@@ -59,8 +59,8 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
 }
 
 /// Names a worktree that is gone or cannot be used, of a bubble that still goes on.
-fn worktree(reach: &Reach, bubble: &Bubble, unit: &Unit, report: &mut Report) {
-    let Some(problem) = bubble.worktree_problem(unit) else { return };
+fn worktree(reach: &Reach, bubble: &Bubble, state: &BubbleState, report: &mut Report) {
+    let Some(problem) = bubble.worktree_problem(state) else { return };
     let next = reach.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
     let found = match problem {
         GitError::WorktreeGone { path } => format!("{} is gone", path.display()),
@@ -179,7 +179,7 @@ fn repairable(listed: &Listed) -> bool {
 fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) -> Result<(), CommandError> {
     let id = &bubble.id;
     let before = match bubble.log().state_file() {
-        Ok(CacheStand::Says { unit, .. }) => Some(unit.phase.name()),
+        Ok(CacheStand::Says { state, .. }) => Some(state.phase.name()),
         _ => None,
     };
     let Some(prospect) = bubble.log().salvageable().map_err(EngineError::from)? else { return Ok(()) };
@@ -217,7 +217,7 @@ fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) 
 
 /// Returns the name of the state that a repair leaves.
 fn named(salvage: &Salvage) -> Option<StateName> {
-    salvage.state.as_ref().map(|unit| unit.phase.name())
+    salvage.state.as_ref().map(|state| state.phase.name())
 }
 
 /// Says what a bubble was and what becomes of it, as far as that is known.
@@ -232,16 +232,16 @@ fn states(was: &str, before: Option<StateName>, becomes: &str, after: Option<Sta
 /// Says how it goes on with a bubble whose log was repaired. The supervisor leaves a damaged bubble alone until somebody
 /// wakes it; `known` says that it stands where it stood, or waits in a pause.
 fn go_on(app: &App, bubble: &Bubble, known: bool, out: &mut Out) -> Result<(), CommandError> {
-    let (id, unit) = (&bubble.id, bubble.load()?.unit);
+    let (id, state) = (&bubble.id, bubble.load()?.state);
     if known {
         let _ = Client::new(&app.engine()?).wake(bubble);
     }
-    if fits::pausable(&unit) {
+    if fits::pausable(&state) {
         out.next(format_args!("pairflow pause {id}"));
-    } else if let Some(line) = status::onward(app, &unit) {
+    } else if let Some(line) = status::onward(app, &state) {
         out.next(format_args!("{line}"));
     }
-    if !unit.phase.is_final() {
+    if !state.phase.is_final() {
         out.next(format_args!("pairflow stop {id}"));
     }
     Ok(())

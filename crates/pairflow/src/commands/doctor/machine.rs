@@ -169,8 +169,8 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
         }
         Health::Absent => {
             let listed = app.found(reach)?.into_iter().filter_map(|found| found.bubbles.ok()).flatten();
-            let owing = |unit: &pairflow_core::bubble::Unit| unit.phase.turn().is_some() && !unit.paused;
-            let waiting = listed.filter_map(|listed| listed.unit.ok()).filter(owing).count();
+            let owing = |state: &pairflow_core::bubble::BubbleState| state.phase.turn().is_some() && !state.paused;
+            let waiting = listed.filter_map(|listed| listed.state.ok()).filter(owing).count();
             if waiting > 0 {
                 let moves = if waiting == 1 { "does" } else { "do" };
                 let found = format!("not running, and {} {moves} not move without it", counted(waiting, "bubble"));

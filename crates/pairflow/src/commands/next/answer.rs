@@ -51,7 +51,7 @@ pub(super) fn take(app: &App, open: &Open, out: &mut Out) -> Result<Taken, Comma
 }
 
 fn keys(open: &Open) -> Vec<(char, &'static str)> {
-    let approved = matches!(open.unit.phase, Phase::Approved(_));
+    let approved = matches!(open.state.phase, Phase::Approved(_));
     let own: &[(char, &str)] = match open.waiting.item.kind {
         ItemKind::Approval if approved => &[('a', "commit"), ('r', "send back")],
         ItemKind::Approval => &[('a', "approve and commit"), ('r', "send back")],
@@ -70,14 +70,14 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
 }
 
 fn show_diff(open: &Open, out: &mut Out) -> Result<(), CommandError> {
-    let diff = diff(&open.bubble, &open.unit, DiffOf::Everything)?;
+    let diff = diff(&open.bubble, &open.state, DiffOf::Everything)?;
     out.line(format_args!("{}", revealed_bytes(&diff.patch)))
 }
 
 /// Takes the work as it is: approves and commits it, or accepts it at a tie-break.
 fn accept(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
     let bubble = &open.bubble;
-    match &open.unit.phase {
+    match &open.state.phase {
         Phase::ReadyForApproval(request) => {
             ok::show(bubble, request, out)?;
             if !app.confirm(out, &format!("Approve tree {} of {} and commit it?", request.tree.short(), bubble.id))? {

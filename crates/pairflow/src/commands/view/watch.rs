@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::scan::Head;
 use pairflow_core::time::Moment;
 use pairflow_core::view::ForeignNotice;
@@ -120,7 +120,7 @@ impl Watch {
     pub(super) fn scene(&mut self, now: Moment) -> Scene<'_> {
         let story = &*self.rows.make_contiguous();
         Scene {
-            unit: self.story.unit(),
+            state: self.story.state(),
             seats: self.seats.as_deref(),
             story,
             now,
@@ -138,12 +138,12 @@ impl Watch {
     /// Reads what was added to the log; says whether that is worth a bell.
     fn read_log(&mut self) -> bool {
         let first = self.head == Head::default();
-        let before = self.story.unit().clone();
+        let before = self.story.state().clone();
         self.trouble = match self.read_on() {
             Ok(()) => None,
             Err(error) => Some(self.told(error)),
         };
-        !first && self.trouble.is_none() && bell(&before, self.story.unit())
+        !first && self.trouble.is_none() && bell(&before, self.story.state())
     }
 
     fn read_on(&mut self) -> Result<(), StoreError> {
@@ -176,8 +176,8 @@ impl Watch {
     }
 
     fn alarms(&self) -> Vec<Alarm> {
-        let unit: &Unit = self.story.unit();
-        let watched = self.foreign.is_none() && !unit.phase.is_final();
+        let state: &BubbleState = self.story.state();
+        let watched = self.foreign.is_none() && !state.phase.is_final();
         let alone = (watched && !self.supervised && self.trouble.is_none()).then(|| Alarm {
             what: "The supervisor is not running, so nothing moves by itself.".to_owned(),
             next: Some("pairflow supervise".to_owned()),

@@ -32,7 +32,7 @@ fn run(agent: &Agent<'_>, words: &[String]) -> pairflow_testkit::home::Ran {
 }
 
 #[test]
-fn the_critic_gets_the_standards_of_the_base_and_the_difference() {
+fn the_reviewer_gets_the_standards_of_the_base_and_the_difference() {
     let home = home();
     home.commit("AGENTS.md", "Every write is atomic.\n", "standards");
     home.commit(".specify/memory/constitution.md", "# Constitution\n\nNo network.\n", "a constitution");
@@ -70,7 +70,7 @@ fn a_link_between_standards_is_told_once() {
 }
 
 #[test]
-fn an_attribute_hides_nothing_from_the_critic() {
+fn an_attribute_hides_nothing_from_the_reviewer() {
     let home = home();
     started(&home, "b1");
     let codex = home.agent("b1", "codex");
@@ -173,7 +173,7 @@ fn whoever_has_no_turn_is_told_to_wait() {
 }
 
 #[test]
-fn an_answer_is_in_the_brief_of_a_critic_with_its_difference() {
+fn an_answer_is_in_the_brief_of_a_reviewer_with_its_difference() {
     let home = home();
     let (_, claude) = handed_over(&home, "b1");
     claude.pairflow(&["ask-human", "--question", "Is one line enough?"]).ok();

@@ -9,10 +9,10 @@ pub(super) fn findings(home: &Home, id: &str) -> Vec<Value> {
     home.pairflow(&["findings", id, "--json"]).ok().json()["findings"].as_array().unwrap().clone()
 }
 
-pub(super) fn review(home: &Home, critic: &Agent<'_>, json: &str) {
+pub(super) fn review(home: &Home, reviewer: &Agent<'_>, json: &str) {
     let file = home.root().join("tmp/review.json");
     std::fs::write(&file, json).unwrap();
-    critic.pairflow(&["pass", "--summary", "reviewed", "--findings", &file.display().to_string()]).ok();
+    reviewer.pairflow(&["pass", "--summary", "reviewed", "--findings", &file.display().to_string()]).ok();
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn a_grave_claim_is_not_lost_behind_a_remark_that_is_said_three_times() {
 }
 
 #[test]
-fn weakened_tests_are_shown_to_the_critic() {
+fn weakened_tests_are_shown_to_the_reviewer() {
     let home = home();
     home.commit(
         "tests/test_login.py",

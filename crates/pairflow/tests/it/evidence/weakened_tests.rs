@@ -1,4 +1,4 @@
-//! Weakened tests are shown to the critic and in the package, however large the change around them is and whatever
+//! Weakened tests are shown to the reviewer and in the package, however large the change around them is and whatever
 //! attributes say of their files; what cannot be read whole is named as such.
 
 use pairflow_testkit::home::{Agent, Home};

@@ -69,7 +69,7 @@ act() {
 "#;
 
 #[test]
-fn a_producer_goes_on_in_its_own_conversation_after_its_reviews() {
+fn an_implementer_goes_on_in_its_own_conversation_after_its_reviews() {
     let machine = toys(PLAY_THERE_AND_BACK, "");
     let bubble = machine.start("back");
     let back = bubble.wait_for_note("codex", 3);

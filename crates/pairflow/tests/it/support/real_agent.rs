@@ -125,7 +125,7 @@ impl Place {
             bubble_id: "fix-it".parse().unwrap(),
             repo: self.root.join("repo"),
             agent: agent.parse().unwrap(),
-            seat: Seat::Producer,
+            seat: Seat::Implementer,
             worktree: self.worktree.clone(),
             runtime_dir: self.root.join("runtime"),
             artifacts: self.root.join("artifacts"),

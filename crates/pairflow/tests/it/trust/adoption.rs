@@ -92,7 +92,7 @@ fn a_log_that_was_exchanged_after_it_was_shown_is_not_adopted() {
     present(&home, "true", &["b1"]);
     let bubble = bubble(&home, &home.repo, "b1");
     let shown = bubble.examine().unwrap().expect("it is foreign");
-    assert_eq!(shown.unit.rules.setup.as_deref(), Some("true"));
+    assert_eq!(shown.state.rules.setup.as_deref(), Some("true"));
     present_again(&home, "touch canary");
     let before = std::fs::read(log_of(&home.repo, "b1")).unwrap();
     let denial = Denial::from(&bubble.adopt(&shown).unwrap_err());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pairflow_core::bubble::Unit;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::{Body, Event};
 use pairflow_core::time::{Moment, Timestamp};
@@ -41,13 +41,13 @@ fn verbs(id: &str) -> Vec<Vec<&str>> {
 /// Replaces the log of a bubble by the one that a pairflow of another format would have written for this user.
 fn written_by_another_version<const FORMAT: u32>(home: &Home, id: &str) {
     let id: BubbleId = id.parse().unwrap();
-    let files = LogFiles::of::<Unit>(&home.repo.join(".pairflow"), &id);
+    let files = LogFiles::of::<BubbleState>(&home.repo.join(".pairflow"), &id);
     let log: Log = Log::new(Arc::new(RealDisk), files.clone(), id.clone());
     let events: Vec<Event<Body>> = log.envelopes().unwrap().into_iter().map(|envelope| envelope.event).collect();
     std::fs::remove_file(files.transcript()).unwrap();
     std::fs::remove_file(files.state()).unwrap();
     let registry = Registry::new(Arc::new(RealDisk), home.root().join("state/pairflow"));
-    let log = Log::<Dated<Unit, FORMAT>>::new(Arc::new(RealDisk), files, id).owned(registry);
+    let log = Log::<Dated<BubbleState, FORMAT>>::new(Arc::new(RealDisk), files, id).owned(registry);
     let events: Vec<_> = events.into_iter().map(dated).collect();
     log.create(&events, Moment { ts: Timestamp::from_millis(1_794_000_000_000), up: 5_000 }).unwrap();
 }

@@ -102,7 +102,7 @@ fn converged_is_the_reviewers_and_needs_evidence() {
 }
 
 #[test]
-fn a_producer_may_not_declare_convergence() {
+fn an_implementer_may_not_declare_convergence() {
     let home = home();
     started(&home, "b1");
     let codex = home.agent("b1", "codex");

@@ -1,10 +1,10 @@
-//! A producer: what it makes of a finding, and what that does to the work.
+//! An implementer: what it makes of a finding, and what that does to the work.
 
 use super::Params;
 use super::code::{Code, Model, Subject};
 use super::dice::Dice;
 
-/// What a producer says to a finding.
+/// What an implementer says to a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It is mended. Which may be a lie.
@@ -24,7 +24,7 @@ pub(super) fn answer(code: &mut Code, params: &Params, dice: &mut Dice, by: Mode
     }
     let gone = matches!(subject, Subject::Defect(_));
     if gone || dice.chance(params.disputes_false) {
-        // What is mended already needs no second change, and the producer says so.
+        // What is mended already needs no second change, and the implementer says so.
         return Answer::Disputed;
     }
     heed(code, params, dice, by, subject);

@@ -1,6 +1,6 @@
 //! The brief of the agent that makes the change.
 
-use crate::bubble::{Turn, Unit};
+use crate::bubble::{BubbleState, Turn};
 use crate::facts::Seat;
 use crate::ids::Party;
 use crate::rules::BubbleKind;
@@ -8,49 +8,49 @@ use crate::view::brief::{commands, parts};
 use crate::view::markdown::Page;
 use crate::view::words::one_line;
 
-/// Returns the brief of a producer.
-pub(super) fn brief(unit: &Unit, turn: &Turn) -> String {
-    let mut page = parts::page(unit, turn);
+/// Returns the brief of an implementer.
+pub(super) fn brief(state: &BubbleState, turn: &Turn) -> String {
+    let mut page = parts::page(state, turn);
     page.line(&format!(
         "You are {}, the implementer of bubble {}. {} reviews what you hand over.",
-        turn.agent, unit.id, unit.rounds.seats.critic
+        turn.agent, state.id, state.rounds.seats.reviewer
     ));
-    sent_back(&mut page, unit);
-    parts::task(&mut page, unit);
-    parts::notes(&mut page, unit);
-    parts::handed_over(&mut page, unit, turn);
-    findings(&mut page, unit);
-    parts::checks(&mut page, unit);
-    parts::changed(&mut page, unit, Seat::Producer);
-    parts::place(&mut page, unit);
-    work(&mut page, unit);
+    sent_back(&mut page, state);
+    parts::task(&mut page, state);
+    parts::notes(&mut page, state);
+    parts::handed_over(&mut page, state, turn);
+    findings(&mut page, state);
+    parts::checks(&mut page, state);
+    parts::changed(&mut page, state, Seat::Implementer);
+    parts::place(&mut page, state);
+    work(&mut page, state);
     explain(&mut page);
-    commands::end(&mut page, unit, &commands::of_producer(unit));
+    commands::end(&mut page, state, &commands::of_implementer(state));
     page.finish()
 }
 
 /// Says that the last hand-over has not been reviewed, and why.
-fn sent_back(page: &mut Page, unit: &Unit) {
-    let why = unit.failing();
-    if unit.rounds.sent_back == 0 || why.is_empty() {
+fn sent_back(page: &mut Page, state: &BubbleState) {
+    let why = state.failing();
+    if state.rounds.sent_back == 0 || why.is_empty() {
         return;
     }
     page.line("");
-    let merged = unit.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
+    let merged = state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human));
     let what = match merged {
-        true => format!("Since {} was merged into the work", unit.rules.base_branch),
+        true => format!("Since {} was merged into the work", state.rules.base_branch),
         false => "Your last hand-over has not been reviewed".to_owned(),
     };
     page.line(&format!("**{what}: {}.**", one_line(&why.join(", "))));
     page.line("Fix that first.");
 }
 
-fn findings(page: &mut Page, unit: &Unit) {
-    if unit.ledger.open().next().is_none() {
+fn findings(page: &mut Page, state: &BubbleState) {
+    if state.ledger.open().next().is_none() {
         return;
     }
     page.section("Open findings");
-    for row in unit.ledger.open() {
+    for row in state.ledger.open() {
         page.item(&parts::digest(row));
         parts::claim_at_length(page, row);
     }
@@ -61,9 +61,9 @@ fn findings(page: &mut Page, unit: &Unit) {
     );
 }
 
-fn work(page: &mut Page, unit: &Unit) {
+fn work(page: &mut Page, state: &BubbleState) {
     page.section("What to do");
-    if unit.rules.kind == BubbleKind::Document {
+    if state.rules.kind == BubbleKind::Document {
         page.item("Write the document in the worktree: scope, non-goals, requirements (numbered), acceptance criteria");
         page.line("  (each naming its requirement), risks, rollout. No vague word without a number beside it.");
         page.item(
@@ -74,8 +74,8 @@ fn work(page: &mut Page, unit: &Unit) {
     } else {
         page.item("Make the change in the worktree, with tests. Keep it to the task.");
     }
-    parts::approved(page, unit, "Follow the approved document");
-    if unit.rules.checks.iter().any(|check| !check.is_own()) {
+    parts::approved(page, state, "Follow the approved document");
+    if state.rules.checks.iter().any(|check| !check.is_own()) {
         page.item("Run the checks yourself before you hand over.");
     }
     page.item("You need not commit: pairflow records the tree that you leave.");

@@ -1,11 +1,11 @@
-//! A critic: what one look at the work brings up, and how answers are judged.
+//! A reviewer: what one look at the work brings up, and how answers are judged.
 
 use pairflow_core::facts::Severity;
 
 use super::Params;
 use super::code::{Code, FILES, Model, Opinion, PARTS, Subject};
 use super::dice::Dice;
-use super::producer::Answer;
+use super::implementer::Answer;
 use super::words::WORDINGS;
 
 /// One claim of a review.
@@ -18,12 +18,12 @@ pub(super) struct Claim {
     pub reproducer: bool,
 }
 
-/// What a critic knows besides the work itself.
+/// What a reviewer knows besides the work itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Past<'a> {
     /// What was settled in earlier rounds.
     pub settled: &'a [Subject],
-    /// What was mended because a critic asked for it.
+    /// What was mended because a reviewer asked for it.
     pub mended: &'a [Subject],
 }
 
@@ -61,7 +61,7 @@ pub(super) fn look(
     Some(claims)
 }
 
-/// Whether a critic takes an answer.
+/// Whether a reviewer takes an answer.
 pub(super) fn takes(code: &Code, params: &Params, dice: &mut Dice, subject: Subject, answer: Answer) -> bool {
     let right = !code.holds(subject);
     let misjudged = dice.chance(params.misjudged);

@@ -1,6 +1,6 @@
 //! The brief of the reviewing agent.
 
-use crate::bubble::{Turn, Unit};
+use crate::bubble::{BubbleState, Turn};
 use crate::facts::RowState;
 use crate::facts::Seat;
 use crate::findings::{Row, feedback};
@@ -19,43 +19,43 @@ const FILES: usize = 12;
 /// How many characters of one line of a difference are shown.
 const COLUMNS: usize = 600;
 
-/// Returns the brief of a critic.
-pub(super) fn brief(unit: &Unit, turn: &Turn, material: &BriefMaterial) -> String {
-    let mut page = parts::page(unit, turn);
-    opening(&mut page, unit, turn);
-    parts::task(&mut page, unit);
-    parts::notes(&mut page, unit);
-    standards(&mut page, unit, &material.standards);
-    parts::place(&mut page, unit);
-    parts::handed_over(&mut page, unit, turn);
-    outline(&mut page, unit);
-    open_findings(&mut page, unit, turn);
-    settled_findings(&mut page, unit);
-    parts::checks(&mut page, unit);
-    parts::changed(&mut page, unit, Seat::Critic);
-    since_last(&mut page, unit, turn, material.since_last.as_ref());
+/// Returns the brief of a reviewer.
+pub(super) fn brief(state: &BubbleState, turn: &Turn, material: &BriefMaterial) -> String {
+    let mut page = parts::page(state, turn);
+    opening(&mut page, state, turn);
+    parts::task(&mut page, state);
+    parts::notes(&mut page, state);
+    standards(&mut page, state, &material.standards);
+    parts::place(&mut page, state);
+    parts::handed_over(&mut page, state, turn);
+    outline(&mut page, state);
+    open_findings(&mut page, state, turn);
+    settled_findings(&mut page, state);
+    parts::checks(&mut page, state);
+    parts::changed(&mut page, state, Seat::Reviewer);
+    since_last(&mut page, state, turn, material.since_last.as_ref());
     let slices = commands::slices(turn, material.slices());
-    whole(&mut page, unit, material.whole.as_ref(), slices);
-    work(&mut page, unit, slices);
-    severities(&mut page, unit.rules.kind);
-    let last = would_be_last(unit, turn);
-    report(&mut page, unit, last);
-    commands::end(&mut page, unit, &commands::of_critic(unit, slices, last));
+    whole(&mut page, state, material.whole.as_ref(), slices);
+    work(&mut page, state, slices);
+    severities(&mut page, state.rules.kind);
+    let last = would_be_last(state, turn);
+    report(&mut page, state, last);
+    commands::end(&mut page, state, &commands::of_reviewer(state, slices, last));
     page.finish()
 }
 
-fn opening(page: &mut Page, unit: &Unit, turn: &Turn) {
-    let own = if unit.rounds.authors.contains(&Party::Agent(turn.agent.clone())) {
+fn opening(page: &mut Page, state: &BubbleState, turn: &Turn) {
+    let own = if state.rounds.authors.contains(&Party::Agent(turn.agent.clone())) {
         " Part of it changed in a turn of yours: review it as if somebody else had written it."
     } else {
         ""
     };
-    let (agent, id) = (&turn.agent, &unit.id);
+    let (agent, id) = (&turn.agent, &state.id);
     page.line(&format!("You are {agent}, the reviewer of bubble {id}. Review the tree in the worktree.{own}"));
 }
 
 /// Adds what the project expects of every change. The base speaks, not the work that is under review.
-fn standards(page: &mut Page, unit: &Unit, standards: &[Standard]) {
+fn standards(page: &mut Page, state: &BubbleState, standards: &[Standard]) {
     if standards.is_empty() {
         return;
     }
@@ -75,15 +75,15 @@ fn standards(page: &mut Page, unit: &Unit, standards: &[Standard]) {
         page.quote(&standard.text);
         if standard.cut {
             page.line("");
-            let base = unit.evidence.workspace.as_ref().map_or("HEAD", |workspace| workspace.base.short());
+            let base = state.evidence.workspace.as_ref().map_or("HEAD", |workspace| workspace.base.short());
             page.line(&format!("There is more of it; read it with: git show {base}:{path}"));
         }
     }
 }
 
 /// Adds how the implementer of a document would implement it.
-fn outline(page: &mut Page, unit: &Unit) {
-    if unit.gate.outline.is_empty() {
+fn outline(page: &mut Page, state: &BubbleState) {
+    if state.gate.outline.is_empty() {
         return;
     }
     page.section("The implementer's dry run");
@@ -91,15 +91,15 @@ fn outline(page: &mut Page, unit: &Unit) {
         "This is how the implementer would implement the document. Say in your own dry run where that does not work.",
     );
     page.line("");
-    page.quote(&unit.gate.outline);
+    page.quote(&state.gate.outline);
 }
 
-fn open_findings(page: &mut Page, unit: &Unit, turn: &Turn) {
-    if unit.ledger.open().next().is_none() {
+fn open_findings(page: &mut Page, state: &BubbleState, turn: &Turn) {
+    if state.ledger.open().next().is_none() {
         return;
     }
     page.section("Open findings");
-    for row in unit.ledger.open() {
+    for row in state.ledger.open() {
         page.item(&parts::digest(row));
         if row.state == RowState::Disputed {
             parts::claim_at_length(page, row);
@@ -112,7 +112,7 @@ fn open_findings(page: &mut Page, unit: &Unit, turn: &Turn) {
          report one again in other words, name it: `\"repeats\": \"F1\"` in the file, or `--finding 'P1:…' --repeats F1`.",
     );
     let mine = |row: &&Row| row.proven() && row.reproducer_by() == Some(&turn.agent);
-    let mine: Vec<_> = unit.ledger.open().filter(mine).map(|row| row.id.to_string()).collect();
+    let mine: Vec<_> = state.ledger.open().filter(mine).map(|row| row.id.to_string()).collect();
     if !mine.is_empty() {
         page.line(&format!(
             "No review settles what a reproducer shows. Where a reproducer of yours ({}) is itself wrong, take it back with \
@@ -121,7 +121,7 @@ fn open_findings(page: &mut Page, unit: &Unit, turn: &Turn) {
             mine[0]
         ));
     }
-    if unit.ledger.open().any(Row::unresolved) {
+    if state.ledger.open().any(Row::unresolved) {
         page.line(
             "What blocks the implementation is not settled by a review: the work goes back to its implementer until it is \
              resolved or a person waives it.",
@@ -130,9 +130,9 @@ fn open_findings(page: &mut Page, unit: &Unit, turn: &Turn) {
 }
 
 /// Adds what is closed, so that nobody claims it a second time without knowing.
-fn settled_findings(page: &mut Page, unit: &Unit) {
+fn settled_findings(page: &mut Page, state: &BubbleState) {
     let settled = |row: &&Row| !row.is_open();
-    let rows: Vec<_> = unit.ledger.rows.iter().filter(settled).collect();
+    let rows: Vec<_> = state.ledger.rows.iter().filter(settled).collect();
     if rows.is_empty() {
         return;
     }
@@ -144,8 +144,8 @@ fn settled_findings(page: &mut Page, unit: &Unit) {
     page.items((more > 0).then(|| format!("and {more} older")));
 }
 
-fn since_last(page: &mut Page, unit: &Unit, turn: &Turn, diff: Option<&Diff>) {
-    let Some((diff, reviewed)) = diff.zip(unit.rounds.reviewed_by.get(&turn.agent)) else { return };
+fn since_last(page: &mut Page, state: &BubbleState, turn: &Turn, diff: Option<&Diff>) {
+    let Some((diff, reviewed)) = diff.zip(state.rounds.reviewed_by.get(&turn.agent)) else { return };
     page.section(&format!("The difference since your last review (round {})", reviewed.round));
     match diff {
         Diff::Inline(patch) if patch.trim().is_empty() => page.line("Nothing: it is the tree that you reviewed then."),
@@ -159,8 +159,8 @@ fn since_last(page: &mut Page, unit: &Unit, turn: &Turn, diff: Option<&Diff>) {
 }
 
 /// Adds the whole difference, or where its slices are.
-fn whole(page: &mut Page, unit: &Unit, diff: Option<&Diff>, slices: u32) {
-    if unit.evidence.snapshot.is_none() {
+fn whole(page: &mut Page, state: &BubbleState, diff: Option<&Diff>, slices: u32) {
+    if state.evidence.snapshot.is_none() {
         return;
     }
     match diff {
@@ -204,11 +204,11 @@ fn shortened(patch: &str) -> String {
     patch.split('\n').map(short).collect::<Vec<_>>().join("\n")
 }
 
-fn work(page: &mut Page, unit: &Unit, slices: u32) {
+fn work(page: &mut Page, state: &BubbleState, slices: u32) {
     page.section("What to do");
     page.item("Do not edit any file: if you do, a clean review does not count.");
     page.item("Look for what is wrong, missing, unsafe or untested; check every acceptance criterion.");
-    parts::approved(page, unit, "Hold it against the approved document");
+    parts::approved(page, state, "Hold it against the approved document");
     page.item(
         "Report each problem once, with its file and line. Report all of them now: what you say only later about",
     );
@@ -219,7 +219,7 @@ fn work(page: &mut Page, unit: &Unit, slices: u32) {
         );
         page.line("  all of them; one that sends the work back may name those that it got to.");
     }
-    if unit.rules.kind == BubbleKind::Document {
+    if state.rules.kind == BubbleKind::Document {
         page.item("Go through these three steps, and say what came of each:");
         page.line("  - contradictions: do scope, requirements and acceptance criteria contradict one another?");
         page.line("  - dry-run: outline how it would be implemented; what blocks it?");
@@ -228,15 +228,15 @@ fn work(page: &mut Page, unit: &Unit, slices: u32) {
 }
 
 /// Whether a clean review by the holder of this turn would complete what is needed.
-fn would_be_last(unit: &Unit, turn: &Turn) -> bool {
-    let facts = unit.facts();
-    let review = facts.review_by(&turn.agent, unit.rounds.round);
+fn would_be_last(state: &BubbleState, turn: &Turn) -> bool {
+    let facts = state.facts();
+    let review = facts.review_by(&turn.agent, state.rounds.round);
     let streak: Vec<_> = facts.streak.iter().chain([&review]).cloned().collect();
-    let suffice = unit.policy().reviews_suffice(Facts { streak: &streak, ..facts });
+    let suffice = state.policy().reviews_suffice(Facts { streak: &streak, ..facts });
     suffice && facts.checks_not_passed().next().is_none()
 }
 
-fn report(page: &mut Page, unit: &Unit, last: bool) {
+fn report(page: &mut Page, state: &BubbleState, last: bool) {
     page.section("How findings are reported");
     page.line(
         "For each problem `--finding 'P1:title'`, or all of them as a JSON file with `--findings FILE`; the file lies",
@@ -251,7 +251,7 @@ fn report(page: &mut Page, unit: &Unit, last: bool) {
     } else {
         "`converged` is refused for now: one more agent has to find this tree clean, or a check has to pass first."
     });
-    let missing = unit.gate.explanation.missing();
+    let missing = state.gate.explanation.missing();
     if last && !missing.is_empty() {
         page.line(&format!(
             "It has to tell the person what is still missing ({}): `--explain` takes a Markdown file with these headings.",
