@@ -3,7 +3,6 @@
 //! `cargo xtask NAME` runs one command. A command is a module with a `run(&[String])` and one line in [`COMMANDS`].
 
 mod cargo;
-mod flake;
 mod licences;
 mod proofs;
 mod say;
@@ -25,7 +24,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "flake",
         about: "tests again and again beside busy processes [--times N] [--load K] [FILTER]",
-        run: flake::run,
+        run: test::flake::run,
     },
     Command { name: "tidy", about: "the house rules that no compiler checks", run: tidy::run },
     Command { name: "licences", about: "licences, sources and banned crates, as deny.toml says", run: licences::run },
@@ -69,7 +68,7 @@ fn main() -> ExitCode {
             print_usage();
             return ExitCode::SUCCESS;
         }
-        flake::BUSY => flake::be_busy(),
+        test::flake::BUSY => test::flake::be_busy(),
         _ => {}
     }
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {

@@ -3,35 +3,31 @@
 use anyhow::ensure;
 
 use super::tree::{Problem, Tree};
-use super::{
-    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, key_effects, layers, module_docs,
-    one_git, pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules,
-    tree, unfinished, ways,
-};
+use super::{architecture, boundaries, dependencies, honest_tests, layers, requirements, shape, tree};
 use crate::say;
 
 /// Every rule, in the order in which problems are shown.
 const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     tree::unreadable,
-    reached_modules::check,
-    module_docs::check,
-    file_length::check,
-    function_shape::check,
-    thin_modules::check,
-    unfinished::check,
-    honest_tests::check,
-    anyhow_home::check,
-    one_git::check,
-    regular_files::check,
-    pure_core::check,
-    recorded_verdicts::check,
-    direction::check,
+    shape::reached,
+    shape::module_docs,
+    shape::file_length,
+    shape::functions,
+    shape::map_files,
+    honest_tests::notes_name_issues,
+    honest_tests::tests_run,
+    boundaries::anyhow,
+    boundaries::git,
+    boundaries::opened_files,
+    boundaries::pure_core,
+    boundaries::recorded_verdicts,
+    dependencies::direction,
     layers::check,
-    dependencies::check,
-    scattered_ids::check,
-    requirements::check,
-    ways::check,
-    key_effects::check,
+    dependencies::closed_list,
+    requirements::ids_stay_in_the_table,
+    requirements::rows_have_tests,
+    architecture::lists,
+    requirements::keys_have_effects,
 ];
 
 /// Checks the whole project and prints one line a problem.

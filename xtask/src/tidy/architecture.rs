@@ -14,7 +14,7 @@ const WAYS: [(&str, Option<usize>); 3] =
     [("### The way of `pass`", Some(24)), ("### The way of a notice", None), ("### The way of a hook", None)];
 
 /// Reports ways that are missing, entries that do not exist, and a way through too many files.
-pub(super) fn check(tree: &Tree) -> Vec<Problem> {
+pub(super) fn lists(tree: &Tree) -> Vec<Problem> {
     let Some(document) = tree.file(DOCUMENT) else {
         let sentence = "this file is missing; it shows the ways through the code".to_owned();
         return vec![Problem { path: DOCUMENT.to_owned(), line: 1, sentence }];
@@ -88,7 +88,7 @@ mod tests {
             "# A\n### The way of `pass`\n\n{pass}\n### The way of a notice\n{one}### The way of a hook\n{one}## B\n- not an entry\n"
         );
         let tree = Tree::of(&[("ARCHITECTURE.md", &text), ("crates/a/src/b.rs", CODE)]);
-        check(&tree).iter().map(ToString::to_string).collect()
+        lists(&tree).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn a_way_without_entries_or_without_a_heading_is_reported() {
         assert_eq!(found("nothing yet\n"), ["ARCHITECTURE.md:2: this way has no entry"]);
-        assert_eq!(check(&Tree::of(&[("ARCHITECTURE.md", "# A\n")])).len(), WAYS.len());
-        assert_eq!(check(&Tree::of(&[])).len(), 1);
+        assert_eq!(lists(&Tree::of(&[("ARCHITECTURE.md", "# A\n")])).len(), WAYS.len());
+        assert_eq!(lists(&Tree::of(&[])).len(), 1);
     }
 
     #[test]

@@ -1,19 +1,34 @@
-//! A function has at most 70 lines, five arguments and four levels of nesting.
+//! The size and form of files, folders and functions.
 //!
-//! Nesting counts `if`, `match`, loops, the `else` of a `let` and closures with a block; an `else if` is as deep as its
-//! `if`. A function inside a function starts again at nought.
+//! A file without its unit tests has at most 600 lines, a function at most 70 lines, five arguments and four levels of
+//! nesting. Nesting counts `if`, `match`, loops, the `else` of a `let` and closures with a block; an `else if` is as deep as
+//! its `if`. A function inside a function starts again at zero.
 
 use syn::spanned::Spanned;
-use syn::visit::{self, Visit};
+use syn::visit::Visit;
+use syn::{Item, visit};
 
-use super::tree::{File, Problem, Tree};
+use super::tree::{File, Problem, Rust, Tree};
+
+const FILE_LINES: usize = 600;
+
+/// Reports files that are too long.
+pub(super) fn file_length(tree: &Tree) -> Vec<Problem> {
+    tree.rust().filter(|(file, _)| !file.in_tests_directory()).filter_map(measure).collect()
+}
+
+fn measure((file, rust): (&File, &Rust)) -> Option<Problem> {
+    let lines = file.text.lines().count() - rust.test_line_count();
+    let sentence = format!("{lines} lines without tests; at most {FILE_LINES}: split the file by reason to change");
+    (lines > FILE_LINES).then(|| file.problem(FILE_LINES, sentence))
+}
 
 const MOST_LINES: usize = 70;
 const MOST_ARGUMENTS: usize = 5;
 const MOST_NESTING: usize = 4;
 
 /// Reports functions that are too long, too wide or too deep.
-pub(super) fn check(tree: &Tree) -> Vec<Problem> {
+pub(super) fn functions(tree: &Tree) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (file, rust) in tree.rust() {
         let mut judge = Judge { file, fixed_by_trait: false, problems: Vec::new() };
@@ -139,12 +154,82 @@ impl<'ast> Visit<'ast> for Depth {
     }
 }
 
+/// Every Rust file opens with `//!`. Reports files that do not say what they are for.
+pub(super) fn module_docs(tree: &Tree) -> Vec<Problem> {
+    let rust = tree.files.iter().filter(|file| file.path.ends_with(".rs"));
+    let silent = rust.filter(|file| !file.text.starts_with("//! "));
+    silent.map(|file| file.problem(1, "the first line must be `//! ` and say what this file is for")).collect()
+}
+
+/// `mod.rs` and `lib.rs` are the maps of their folders. Reports code in them.
+pub(super) fn map_files(tree: &Tree) -> Vec<Problem> {
+    let maps = |file: &File| file.path.ends_with("/mod.rs") || file.path.ends_with("src/lib.rs");
+    tree.rust().filter(|(file, _)| maps(file) && !file.in_tests_directory()).flat_map(judge_map).collect()
+}
+
+fn judge_map((file, rust): (&File, &Rust)) -> Vec<Problem> {
+    let is_line = |item: &&Item| match item {
+        Item::Mod(module) => module.content.is_none(),
+        Item::Use(_) | Item::ExternCrate(_) => true,
+        _ => false,
+    };
+    let code = rust.syntax.items.iter().filter(|item| !is_line(item));
+    let sentence = "this file holds docs, `mod` and `use` lines only; move this into a file of its own";
+    code.map(|item| file.problem(item.span().start().line, sentence)).collect()
+}
+
+/// Reports files that no `mod` line names: they are not compiled, and their tests never run.
+pub(super) fn reached(tree: &Tree) -> Vec<Problem> {
+    let lost = tree.rust().filter(|(file, _)| {
+        module_of(&file.path).is_some_and(|(parents, name)| {
+            let declares = |path: &String| tree.rust().any(|(file, rust)| file.path == *path && declares(rust, name));
+            !parents.iter().any(declares)
+        })
+    });
+    lost.map(|(file, _)| file.problem(1, "no `mod` line names this file, so it is not compiled")).collect()
+}
+
+/// Returns the files that may declare the module of the file at `path`, and its name; nothing for the root of a program.
+fn module_of(path: &str) -> Option<([String; 4], &str)> {
+    let (dir, file) = path.strip_suffix(".rs")?.rsplit_once('/')?;
+    let (dir, name) = if file == "mod" { dir.rsplit_once('/')? } else { (dir, file) };
+    let inside = dir.starts_with("crates/") || dir.starts_with("xtask/");
+    let is_root = matches!(name, "main" | "lib" | "build") || dir.ends_with("/examples");
+    let parents = [format!("{dir}/mod.rs"), format!("{dir}.rs"), format!("{dir}/lib.rs"), format!("{dir}/main.rs")];
+    (inside && !is_root).then_some((parents, name))
+}
+
+fn declares(rust: &Rust, name: &str) -> bool {
+    rust.syntax
+        .items
+        .iter()
+        .any(|item| matches!(item, syn::Item::Mod(one) if one.ident == name && one.content.is_none()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn problems(path: &str, code: usize, tests: usize) -> Vec<Problem> {
+        let text = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", "//! A.\n".repeat(code), "// a\n".repeat(tests));
+        file_length(&Tree::of(&[(path, &text)]))
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_reported() {
+        let found = problems("crates/a/src/b.rs", 601, 0);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].sentence.starts_with("601 lines without tests"), "{}", found[0]);
+    }
+
+    #[test]
+    fn unit_tests_and_files_of_tests_do_not_count() {
+        assert_eq!(problems("crates/a/src/b.rs", 600, 900), []);
+        assert_eq!(problems("crates/a/tests/b.rs", 900, 0), []);
+    }
+
     fn sentences(text: &str) -> Vec<String> {
-        check(&Tree::of(&[("crates/a/src/b.rs", text)])).into_iter().map(|problem| problem.sentence).collect()
+        functions(&Tree::of(&[("crates/a/src/b.rs", text)])).into_iter().map(|problem| problem.sentence).collect()
     }
 
     #[test]
@@ -183,5 +268,48 @@ mod tests {
         assert_eq!(sentences(chain), [""; 0]);
         let text = r###"fn f() { let a = "{{{{{{"; let b = '{'; let c = r#"{"{{{{{"#; /* {{{{{ */ }"###;
         assert_eq!(sentences(text), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_without_a_module_doc_is_reported_also_among_tests() {
+        let tree = Tree::of(&[("crates/a/src/b.rs", "//! A room.\n"), ("crates/a/tests/c.rs", "use a;\n//! Late.\n")]);
+        let problems = module_docs(&tree);
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].path, "crates/a/tests/c.rs");
+    }
+
+    #[test]
+    fn code_in_a_map_is_reported_with_its_line() {
+        let text = "//! A.\n#![warn(missing_docs)]\n#[cfg(test)]\nmod b;\npub use b::*;\n\nfn c() {}\nmod d { }\n";
+        let tree = Tree::of(&[("crates/a/src/lib.rs", text), ("crates/a/src/x/mod.rs", text)]);
+        let lines: Vec<usize> = map_files(&tree).iter().map(|problem| problem.line).collect();
+        assert_eq!(lines, [7, 8, 7, 8]);
+    }
+
+    #[test]
+    fn other_files_and_test_support_may_hold_code() {
+        let tree = Tree::of(&[("crates/a/src/b.rs", "fn c() {}"), ("crates/a/tests/common/mod.rs", "fn c() {}")]);
+        assert_eq!(map_files(&tree), []);
+    }
+
+    #[test]
+    fn a_file_that_no_line_names_is_reported() {
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", "mod one;\npub mod two;\nmod inline { }"),
+            ("crates/a/src/one.rs", ""),
+            ("crates/a/src/two/mod.rs", "mod deep;"),
+            ("crates/a/src/two/deep.rs", ""),
+            ("crates/a/src/inline.rs", ""),
+            ("crates/a/tests/it/main.rs", "mod kept;"),
+            ("crates/a/tests/it/kept/mod.rs", ""),
+            ("crates/a/tests/it/kept/lost.rs", "#[test]\nfn a() {}"),
+            ("crates/a/tests/it/gone/mod.rs", ""),
+            ("crates/a/examples/empty.rs", ""),
+        ]);
+        let paths: Vec<String> = reached(&tree).into_iter().map(|problem| problem.path).collect();
+        assert_eq!(
+            paths,
+            ["crates/a/src/inline.rs", "crates/a/tests/it/kept/lost.rs", "crates/a/tests/it/gone/mod.rs"]
+        );
     }
 }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
+use super::runner::{Runner, print_failures};
 use crate::say;
-use crate::test::{Runner, print_failures};
 
 const USAGE: &str = "cargo xtask flake [--times N] [--load K] [FILTER]";
 
