@@ -27,6 +27,7 @@ const COMMANDS: &[Command] = &[
         run: test::flake::run,
     },
     Command { name: "tidy", about: "the house rules that no compiler checks", run: tidy::run },
+    Command { name: "strings", about: "writes every user-visible string to docs/strings.txt", run: tidy::strings::run },
     Command { name: "licences", about: "licences, sources and banned crates, as deny.toml says", run: licences::run },
     Command { name: "tools", about: "installs the programs that tests need beside Rust and git", run: tools::run },
     Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: proofs::sim },

@@ -1,7 +1,8 @@
-//! The ways through the code that ARCHITECTURE.md lists: every entry exists, and `pass` needs few files.
+//! The lists of ARCHITECTURE.md that lead into the code: every entry exists, and `pass` needs few files.
 //!
-//! A way is a list beneath a heading of its own. An entry is a line such as
-//! ``- `pairflow-engine/verbs/hear.rs::hear` what happens there``: a crate, a file in its `src`, and a function of that file.
+//! A list follows a heading of its own. An entry is a line such as
+//! ``- `pairflow-engine/engine/apply.rs::apply` what happens there``: a crate, a file in its `src`, and a function of that
+//! file.
 
 use std::collections::BTreeSet;
 
@@ -9,52 +10,89 @@ use super::tokens;
 use super::tree::{File, Problem, Rust, Tree};
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
-/// The heading of each way, and how many different files it may touch.
-const WAYS: [(&str, Option<usize>); 3] =
-    [("### The way of `pass`", Some(24)), ("### The way of a notice", None), ("### The way of a hook", None)];
 
-/// Reports ways that are missing, entries that do not exist, and a way through too many files.
+/// How many files `pass` leads through at most. The goal is 20: lower it here.
+const PASS_FILES: usize = 24;
+/// How many behaviours the document locates at least.
+const BEHAVIOURS: usize = 10;
+
+/// One list of the document.
+struct List {
+    heading: &'static str,
+    /// How many different files its entries name at most.
+    most_files: usize,
+    least_entries: usize,
+}
+
+const PASS: List = List { heading: "### The way of `pass`", most_files: PASS_FILES, least_entries: 1 };
+
+const LISTS: [List; 4] = [
+    PASS,
+    List { heading: "### The way of a notice", most_files: usize::MAX, least_entries: 1 },
+    List { heading: "### The way of a hook", most_files: usize::MAX, least_entries: 1 },
+    List { heading: "## Where behaviours live", most_files: usize::MAX, least_entries: BEHAVIOURS },
+];
+
+/// Returns how many files `pass` leads through.
+pub(super) fn count(tree: &Tree) -> String {
+    let entries = tree.file(DOCUMENT).and_then(|document| PASS.entries(document)).map_or(Vec::new(), |found| found.1);
+    let files: BTreeSet<_> = entries.into_iter().flatten().map(|entry| entry.file).collect();
+    format!("`pass` leads through {} files; limit {PASS_FILES}", files.len())
+}
+
+/// Reports lists that are missing or too short, entries that do not exist, and a way through too many files.
 pub(super) fn lists(tree: &Tree) -> Vec<Problem> {
     let Some(document) = tree.file(DOCUMENT) else {
         let sentence = "this file is missing; it shows the ways through the code".to_owned();
         return vec![Problem { path: DOCUMENT.to_owned(), line: 1, sentence }];
     };
-    WAYS.iter().flat_map(|(heading, most)| judge(tree, document, heading, *most)).collect()
+    LISTS.iter().flat_map(|list| list.judge(tree, document)).collect()
 }
 
-/// One line of a way.
+/// One line of a list.
 struct Entry<'a> {
     line: usize,
     file: String,
     function: &'a str,
 }
 
-fn judge(tree: &Tree, document: &File, heading: &str, most: Option<usize>) -> Vec<Problem> {
-    let Some(start) = document.text.lines().position(|line| line == heading) else {
-        return vec![
-            document.problem(1, format!("the heading `{heading}` is missing, with a list of `path::function`")),
-        ];
-    };
-    let body = document.text.lines().enumerate().skip(start + 1).take_while(|(_, line)| !line.starts_with('#'));
-    let (mut entries, mut problems) = (Vec::new(), Vec::new());
-    for (index, line) in body.filter(|(_, line)| line.starts_with("- ")) {
-        match entry(index + 1, line) {
-            Some(entry) => entries.push(entry),
-            None => {
-                problems.push(document.problem(index + 1, "this line does not begin with `crate/path.rs::function`"))
+impl List {
+    fn judge(&self, tree: &Tree, document: &File) -> Vec<Problem> {
+        let Some((start, entries)) = self.entries(document) else {
+            let sentence = format!("the heading `{}` is missing, with a list of `path::function`", self.heading);
+            return vec![document.problem(1, sentence)];
+        };
+        let mut problems = Vec::new();
+        let mut files = BTreeSet::new();
+        for entry in &entries {
+            match entry {
+                Ok(entry) => {
+                    problems.extend(missing(tree, document, entry));
+                    files.insert(entry.file.as_str());
+                }
+                Err(line) => {
+                    problems.push(document.problem(*line, "this line does not begin with `crate/path.rs::function`"))
+                }
             }
         }
+        if entries.len() < self.least_entries {
+            let sentence = format!("this list has {} entries; at least {}", entries.len(), self.least_entries);
+            problems.push(document.problem(start, sentence));
+        }
+        if files.len() > self.most_files {
+            let sentence = format!("this list leads through {} files; the limit is {}", files.len(), self.most_files);
+            problems.push(document.problem(start, sentence));
+        }
+        problems
     }
-    problems.extend(entries.iter().filter_map(|entry| missing(tree, document, entry)));
-    let files: BTreeSet<&str> = entries.iter().map(|entry| entry.file.as_str()).collect();
-    if files.is_empty() {
-        problems.push(document.problem(start + 1, "this way has no entry"));
+
+    /// Returns the line of the heading and the entries beneath it; one that is not in the form is its line.
+    fn entries<'a>(&self, document: &'a File) -> Option<(usize, Vec<Result<Entry<'a>, usize>>)> {
+        let start = document.text.lines().position(|line| line == self.heading)?;
+        let body = document.text.lines().zip(1..).skip(start + 1).take_while(|(line, _)| !line.starts_with('#'));
+        let entries = body.filter(|(line, _)| line.starts_with("- "));
+        Some((start + 1, entries.map(|(text, line)| entry(line, text).ok_or(line)).collect()))
     }
-    if let Some(most) = most.filter(|most| files.len() > *most) {
-        let sentence = format!("this way leads through {} files; the limit is {most}", files.len());
-        problems.push(document.problem(start + 1, sentence));
-    }
-    problems
 }
 
 fn entry(line: usize, text: &str) -> Option<Entry<'_>> {
@@ -82,54 +120,67 @@ mod tests {
 
     const CODE: &str = "//! A.\nimpl A { pub(crate) fn inner(&self) {} }\nfn outer() {}\n#[cfg(test)]\nfn tested() {}";
 
-    fn found(pass: &str) -> Vec<String> {
+    fn document(pass: &str, behaviours: usize) -> String {
         let one = "- `a/b.rs::outer` does it\n";
-        let text = format!(
-            "# A\n### The way of `pass`\n\n{pass}\n### The way of a notice\n{one}### The way of a hook\n{one}## B\n- not an entry\n"
-        );
-        let tree = Tree::of(&[("ARCHITECTURE.md", &text), ("crates/a/src/b.rs", CODE)]);
+        format!(
+            "# A\n### The way of `pass`\n\n{pass}\n### The way of a notice\n{one}### The way of a hook\n{one}\
+             ## Where behaviours live\n{}## B\n- not an entry\n",
+            one.repeat(behaviours)
+        )
+    }
+
+    fn found(document: &str) -> Vec<String> {
+        let tree = Tree::of(&[("ARCHITECTURE.md", document), ("crates/a/src/b.rs", CODE)]);
         lists(&tree).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn entries_that_exist_pass() {
         let pass = "What happens, in order:\n\n- `a/b.rs::outer` first\n- `a/b.rs::inner` then\n";
-        assert_eq!(found(pass), [""; 0]);
+        assert_eq!(found(&document(pass, BEHAVIOURS)), [""; 0]);
     }
 
     #[test]
     fn a_file_a_function_and_a_form_that_are_wrong_are_reported() {
         let pass = "- `a/c.rs::outer`\n- `a/b.rs::gone` x\n- `a/b.rs::tested` x\n- outer\n";
         assert_eq!(
-            found(pass),
+            found(&document(pass, BEHAVIOURS)),
             [
-                "ARCHITECTURE.md:7: this line does not begin with `crate/path.rs::function`",
                 "ARCHITECTURE.md:4: there is no file crates/a/src/c.rs",
                 "ARCHITECTURE.md:5: crates/a/src/b.rs has no function `gone`",
                 "ARCHITECTURE.md:6: crates/a/src/b.rs has no function `tested`",
+                "ARCHITECTURE.md:7: this line does not begin with `crate/path.rs::function`",
             ]
         );
+        let behaviours =
+            document("- `a/b.rs::outer`\n", BEHAVIOURS).replace("live\n- `a/b.rs::outer`", "live\n- `a/b.rs::gone`");
+        assert_eq!(found(&behaviours), ["ARCHITECTURE.md:11: crates/a/src/b.rs has no function `gone`"]);
     }
 
     #[test]
-    fn a_way_without_entries_or_without_a_heading_is_reported() {
-        assert_eq!(found("nothing yet\n"), ["ARCHITECTURE.md:2: this way has no entry"]);
-        assert_eq!(lists(&Tree::of(&[("ARCHITECTURE.md", "# A\n")])).len(), WAYS.len());
+    fn a_list_that_is_too_short_or_has_no_heading_is_reported() {
+        let empty = "ARCHITECTURE.md:2: this list has 0 entries; at least 1";
+        assert_eq!(found(&document("nothing yet\n", BEHAVIOURS)), [empty]);
+        let short = "ARCHITECTURE.md:10: this list has 9 entries; at least 10";
+        assert_eq!(found(&document("- `a/b.rs::outer`\n", 9)), [short]);
+        assert_eq!(lists(&Tree::of(&[("ARCHITECTURE.md", "# A\n")])).len(), LISTS.len());
         assert_eq!(lists(&Tree::of(&[])).len(), 1);
     }
 
     #[test]
     fn a_way_through_too_many_files_is_reported() {
-        let names: Vec<String> = (0..25).map(|n| format!("crates/a/src/f{n}.rs")).collect();
+        let names: Vec<String> = (0..=PASS_FILES).map(|n| format!("crates/a/src/f{n}.rs")).collect();
         let list = |count: usize| (0..count).map(|n| format!("- `a/f{n}.rs::outer`\n")).collect::<String>();
         let judged = |count: usize| {
             let text = format!("### The way of `pass`\n{}", list(count));
             let files = names.iter().map(|name| (name.as_str(), CODE)).chain([("ARCHITECTURE.md", text.as_str())]);
             let tree = Tree::of(&files.collect::<Vec<_>>());
             let document = tree.file(DOCUMENT).unwrap();
-            judge(&tree, document, WAYS[0].0, WAYS[0].1).iter().map(ToString::to_string).collect::<Vec<_>>()
+            PASS.judge(&tree, document).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(judged(24), [""; 0]);
-        assert_eq!(judged(25), ["ARCHITECTURE.md:1: this way leads through 25 files; the limit is 24"]);
+        assert_eq!(judged(PASS_FILES), [""; 0]);
+        let (many, limit) = (PASS_FILES + 1, PASS_FILES);
+        let sentence = format!("ARCHITECTURE.md:1: this list leads through {many} files; the limit is {limit}");
+        assert_eq!(judged(PASS_FILES + 1), [sentence]);
     }
 }

@@ -187,6 +187,27 @@ fn wrong(manifest: &Manifest<'_>) -> Vec<Problem> {
     back.map(|dependency| manifest.file.problem(dependency.line, sentence(dependency))).collect()
 }
 
+/// Reports crates for tests and tools that a build of the program would build, with the way to them.
+pub(super) fn shipped(tree: &Tree) -> Vec<Problem> {
+    let manifests = read_manifests(tree).0;
+    let mut ways = vec![vec!["pairflow".to_owned()]];
+    let mut seen = BTreeSet::new();
+    let mut problems = Vec::new();
+    while let Some(way) = ways.pop() {
+        let Some(manifest) = manifests.iter().find(|manifest| Some(&manifest.name) == way.last()) else { continue };
+        let built = manifest.dependencies.iter().filter(|one| one.kind != "dev-dependencies" && is_ours(&one.name));
+        for dependency in built.filter(|dependency| seen.insert(dependency.name.clone())) {
+            let way: Vec<String> = way.iter().chain([&dependency.name]).cloned().collect();
+            if layer(&dependency.name) > Layer::Binary {
+                let sentence = format!("a build of pairflow would build {}: {}", dependency.name, way.join(" -> "));
+                problems.push(manifest.file.problem(dependency.line, sentence));
+            }
+            ways.push(way);
+        }
+    }
+    problems
+}
+
 fn is_allowed(from: &str, to: &Dependency) -> bool {
     match (layer(from), layer(&to.name)) {
         (Layer::Workshop, _) => to.name != "xtask",
@@ -334,6 +355,21 @@ mod tests {
         assert!(!allowed("pairflow-agents", "dependencies", "pairflow"));
         assert!(!allowed("pairflow-agents", "dependencies", "pairflow-server"));
         assert!(!allowed("pairflow-testkit", "dependencies", "pairflow"));
+    }
+
+    #[test]
+    fn what_is_not_shipped_is_not_built_with_the_program() {
+        let found = |kind: &str| {
+            let binary = "[package]\nname = \"pairflow\"\n[dependencies]\npairflow-agents = \"1\"\n";
+            let agents = format!("[package]\nname = \"pairflow-agents\"\n[{kind}]\npairflow-testkit = \"1\"\n");
+            let files = [("crates/pairflow/Cargo.toml", binary), ("crates/pairflow-agents/Cargo.toml", &agents)];
+            shipped(&Tree::of(&files)).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let way = "pairflow -> pairflow-agents -> pairflow-testkit";
+        let sentence = format!("a build of pairflow would build pairflow-testkit: {way}");
+        assert_eq!(found("dependencies"), [format!("crates/pairflow-agents/Cargo.toml:4: {sentence}")]);
+        assert_eq!(found("build-dependencies").len(), 1);
+        assert_eq!(found("dev-dependencies"), [""; 0]);
     }
 
     #[test]

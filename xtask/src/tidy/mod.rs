@@ -12,8 +12,10 @@ mod modules;
 mod requirements;
 mod rules;
 mod shape;
+pub(crate) mod strings;
 mod tokens;
 mod tree;
+mod type_names;
 
 pub(crate) use rules::run;
 pub(crate) use tree::root;

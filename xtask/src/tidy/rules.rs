@@ -3,7 +3,9 @@
 use anyhow::ensure;
 
 use super::tree::{Problem, Tree};
-use super::{architecture, boundaries, dependencies, honest_tests, layers, requirements, shape, tree};
+use super::{
+    architecture, boundaries, dependencies, honest_tests, layers, requirements, shape, strings, tree, type_names,
+};
 use crate::say;
 
 /// Every rule, in the order in which problems are shown.
@@ -13,6 +15,8 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     shape::module_docs,
     shape::file_length,
     shape::functions,
+    shape::file_count,
+    shape::folder_entries,
     shape::map_files,
     honest_tests::notes_name_issues,
     honest_tests::tests_run,
@@ -21,13 +25,29 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     boundaries::opened_files,
     boundaries::pure_core,
     boundaries::recorded_verdicts,
+    boundaries::named_places,
     dependencies::direction,
+    dependencies::shipped,
     layers::check,
     dependencies::closed_list,
     requirements::ids_stay_in_the_table,
     requirements::rows_have_tests,
     architecture::lists,
     requirements::keys_have_effects,
+    type_names::check,
+    strings::up_to_date,
+    strings::wording,
+];
+
+/// What is printed after the problems, whether there are any or not.
+const FIGURES: &[fn(&Tree) -> String] = &[
+    shape::figures,
+    shape::longest_function,
+    architecture::count,
+    layers::count,
+    type_names::count,
+    strings::count,
+    requirements::count,
 ];
 
 /// Checks the whole project and prints one line a problem.
@@ -37,7 +57,7 @@ pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
     for problem in &problems {
         say::line(format_args!("{problem}"));
     }
-    say::line(format_args!("{}", requirements::count(&tree)));
+    FIGURES.iter().for_each(|figure| say::line(format_args!("{}", figure(&tree))));
     ensure!(problems.is_empty(), "tidy found {} problem(s)", problems.len());
     Ok(())
 }

@@ -4,49 +4,144 @@
 //! nesting. Nesting counts `if`, `match`, loops, the `else` of a `let` and closures with a block; an `else if` is as deep as
 //! its `if`. A function inside a function starts again at zero.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Item, visit};
 
 use super::tree::{File, Problem, Rust, Tree};
 
+/// How many lines a file has at most, without its unit tests.
 const FILE_LINES: usize = 600;
+/// How many source files there are at most for each 1,000 lines of code. The goal is 6: lower it here.
+const FILES_PER_1000_LINES: f64 = 9.2;
+/// How many entries a folder has at most. The goal is [`FOLDER_GOAL`]: lower it here.
+const FOLDER_ENTRIES: usize = 32;
+/// Folders with more entries than this are printed.
+const FOLDER_GOAL: usize = 14;
+/// Folders that hold one file for each command or detector and have no limit.
+const OPEN_FOLDERS: [&str; 2] = ["commands", "detectors"];
+
+/// Returns the figures of files and folders, one a line.
+pub(super) fn figures(tree: &Tree) -> String {
+    let (files, lines) = sources(tree);
+    let ratio = per_1000(files, lines);
+    let longest = tree.rust().filter(|(file, _)| !file.in_tests_directory()).max_by_key(|one| product_lines(*one));
+    let longest = longest.map_or_else(String::new, |one| format!("{} lines, {}", product_lines(one), one.0.path));
+    let large: Vec<String> = folders(tree)
+        .into_iter()
+        .filter(|(_, entries)| entries.len() > FOLDER_GOAL)
+        .map(|(folder, entries)| format!("\n  {} entries: {folder}", entries.len()))
+        .collect();
+    format!(
+        "source files per 1,000 lines of code: {ratio:.2} ({files} files, {lines} lines); limit {FILES_PER_1000_LINES}\n\
+         longest file without tests: {longest}; limit {FILE_LINES}\n\
+         folders with more than {FOLDER_GOAL} entries: {}; limit {FOLDER_ENTRIES}{}",
+        large.len(),
+        large.concat()
+    )
+}
+
+/// Reports too many files for the code that they hold.
+pub(super) fn file_count(tree: &Tree) -> Vec<Problem> {
+    let (files, lines) = sources(tree);
+    let ratio = per_1000(files, lines);
+    let sentence = format!(
+        "{files} source files hold {lines} lines of code: {ratio:.2} per 1,000; the limit is {FILES_PER_1000_LINES}"
+    );
+    Vec::from_iter((ratio > FILES_PER_1000_LINES).then(|| Problem { path: "Cargo.toml".to_owned(), line: 1, sentence }))
+}
+
+/// Returns the number of Rust files and of their lines without comments and blank ones.
+fn sources(tree: &Tree) -> (usize, usize) {
+    let rust: Vec<&File> = tree.files.iter().filter(|file| file.path.ends_with(".rs")).collect();
+    (rust.len(), rust.iter().map(|file| code_lines(&file.text)).sum())
+}
+
+fn code_lines(text: &str) -> usize {
+    let mut in_comment = false;
+    let mut lines = 0;
+    for line in text.lines().map(str::trim) {
+        let begins = !in_comment && line.starts_with("/*");
+        let is_code = !in_comment && !begins && !line.is_empty() && !line.starts_with("//");
+        lines += usize::from(is_code);
+        in_comment = (in_comment || begins) && !line.contains("*/");
+    }
+    lines
+}
+
+fn per_1000(files: usize, lines: usize) -> f64 {
+    files as f64 * 1000.0 / lines.max(1) as f64
+}
+
+/// Reports folders with too many entries.
+pub(super) fn folder_entries(tree: &Tree) -> Vec<Problem> {
+    let large = folders(tree).into_iter().filter(|(_, entries)| entries.len() > FOLDER_ENTRIES);
+    let sentence = |count: usize| format!("this folder has {count} entries; at most {FOLDER_ENTRIES}: group them");
+    large.map(|(path, entries)| Problem { path, line: 1, sentence: sentence(entries.len()) }).collect()
+}
+
+/// Returns the folders of source code that have a limit, with the names in them.
+fn folders(tree: &Tree) -> BTreeMap<String, BTreeSet<&str>> {
+    let mut folders: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for (file, _) in tree.rust().filter(|(file, _)| !file.in_tests_directory()) {
+        let parts: Vec<&str> = file.path.split('/').collect();
+        let source = parts.iter().position(|part| *part == "src").unwrap_or(parts.len());
+        for end in source + 1..parts.len() {
+            if !OPEN_FOLDERS.contains(&parts[end - 1]) {
+                folders.entry(parts[..end].join("/")).or_default().insert(parts[end]);
+            }
+        }
+    }
+    folders
+}
 
 /// Reports files that are too long.
 pub(super) fn file_length(tree: &Tree) -> Vec<Problem> {
-    tree.rust().filter(|(file, _)| !file.in_tests_directory()).filter_map(measure).collect()
+    let long = tree.rust().filter(|one| !one.0.in_tests_directory() && product_lines(*one) > FILE_LINES);
+    let sentence = |lines| format!("{lines} lines without tests; at most {FILE_LINES}: split the file by concept");
+    long.map(|one| one.0.problem(FILE_LINES, sentence(product_lines(one)))).collect()
 }
 
-fn measure((file, rust): (&File, &Rust)) -> Option<Problem> {
-    let lines = file.text.lines().count() - rust.test_line_count();
-    let sentence = format!("{lines} lines without tests; at most {FILE_LINES}: split the file by reason to change");
-    (lines > FILE_LINES).then(|| file.problem(FILE_LINES, sentence))
+fn product_lines((file, rust): (&File, &Rust)) -> usize {
+    file.text.lines().count() - rust.test_line_count()
 }
 
 const MOST_LINES: usize = 70;
 const MOST_ARGUMENTS: usize = 5;
 const MOST_NESTING: usize = 4;
 
+/// Returns the longest function and its length.
+pub(super) fn longest_function(tree: &Tree) -> String {
+    let (lines, name) = walk_functions(tree).into_iter().map(|walk| walk.longest).max().unwrap_or_default();
+    format!("longest function: {lines} lines, {name}; limit {MOST_LINES}")
+}
+
 /// Reports functions that are too long, too wide or too deep.
 pub(super) fn functions(tree: &Tree) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for (file, rust) in tree.rust() {
-        let mut judge = Judge { file, fixed_by_trait: false, problems: Vec::new() };
-        judge.visit_file(&rust.syntax);
-        problems.extend(judge.problems);
-    }
-    problems
+    walk_functions(tree).into_iter().flat_map(|walk| walk.problems).collect()
+}
+
+fn walk_functions(tree: &Tree) -> Vec<FunctionWalk<'_>> {
+    let walked = tree.rust().map(|(file, rust)| {
+        let mut walk = FunctionWalk { file, fixed_by_trait: false, longest: (0, String::new()), problems: Vec::new() };
+        walk.visit_file(&rust.syntax);
+        walk
+    });
+    walked.collect()
 }
 
 /// Walks over all functions of a file.
-struct Judge<'a> {
+struct FunctionWalk<'a> {
     file: &'a File,
+    longest: (usize, String),
     /// Whether the present `impl` only repeats signatures that a trait has fixed.
     fixed_by_trait: bool,
     problems: Vec<Problem>,
 }
 
-impl Judge<'_> {
+impl FunctionWalk<'_> {
     fn judge(&mut self, signature: &syn::Signature, body: Option<&syn::Block>) {
         let line = signature.ident.span().start().line;
         let name = &signature.ident;
@@ -57,6 +152,9 @@ impl Judge<'_> {
         }
         let Some(body) = body else { return };
         let lines = body.span().end().line - signature.span().start().line + 1;
+        if lines > self.longest.0 {
+            self.longest = (lines, format!("`{name}` of {}", self.file.path));
+        }
         if lines > MOST_LINES {
             report(format!("`{name}` has {lines} lines; at most {MOST_LINES}: name its parts"));
         }
@@ -71,7 +169,7 @@ impl Judge<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Judge<'_> {
+impl<'ast> Visit<'ast> for FunctionWalk<'_> {
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         self.judge(&item.sig, Some(&item.block));
         visit::visit_item_fn(self, item);
@@ -220,6 +318,39 @@ mod tests {
         let found = problems("crates/a/src/b.rs", 601, 0);
         assert_eq!(found.len(), 1);
         assert!(found[0].sentence.starts_with("601 lines without tests"), "{}", found[0]);
+    }
+
+    #[test]
+    fn too_many_files_for_their_code_are_reported() {
+        let code = "//! A.\n\n/* long\n   comment */\nfn a() {}\n// b\n";
+        let counted = |files: usize| {
+            let paths: Vec<String> = (0..files).map(|number| format!("fuzz/{number}.rs")).collect();
+            let filled = format!("{}{}", code, "a();\n".repeat(1000 - files));
+            let text = |index: usize| if index == 0 { filled.as_str() } else { code };
+            let tree = paths.iter().enumerate().map(|(index, path)| (path.as_str(), text(index)));
+            file_count(&Tree::of(&tree.collect::<Vec<_>>())).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let most = FILES_PER_1000_LINES.floor() as usize;
+        assert_eq!(counted(most), [""; 0]);
+        let sentence = format!("{0} source files hold 1000 lines of code: {0}.00 per 1,000", most + 1);
+        assert_eq!(counted(most + 1), [format!("Cargo.toml:1: {sentence}; the limit is {FILES_PER_1000_LINES}")]);
+    }
+
+    #[test]
+    fn a_folder_with_too_many_entries_is_reported() {
+        let judged = |folder: &str, entries: usize| {
+            let paths: Vec<String> = (1..entries).map(|number| format!("{folder}/{number}.rs")).collect();
+            let below = format!("{folder}/below/a.rs");
+            let files = paths.iter().chain([&below]).map(|path| (path.as_str(), ""));
+            folder_entries(&Tree::of(&files.collect::<Vec<_>>())).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(judged("crates/a/src/b", FOLDER_ENTRIES), [""; 0]);
+        let count = FOLDER_ENTRIES + 1;
+        let sentence = format!("this folder has {count} entries; at most {FOLDER_ENTRIES}: group them");
+        assert_eq!(judged("crates/a/src/b", count), [format!("crates/a/src/b:1: {sentence}")]);
+        assert_eq!(judged("crates/a/src/commands", count), [""; 0]);
+        assert_eq!(judged("crates/a/src/gates/detectors", count), [""; 0]);
+        assert_eq!(judged("crates/a/tests/it", count), [""; 0]);
     }
 
     #[test]
