@@ -11,7 +11,7 @@ const MAY_SLEEP: &[(&str, &str)] = &[
         "a program takes an Enter that follows a paste at once for a line break",
     ),
     (
-        "crates/pairflow-testkit/src/kill/process.rs",
+        "crates/pairflow-testkit/src/kill/random.rs",
         "a process is killed after a time of chance, or once its file has grown",
     ),
     ("crates/pairflow/tests/it/support/faults/disk.rs", "a process waits for the test that holds it, with a deadline"),

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use anyhow::{anyhow, ensure};
 use pairflow_core::bubble::BubbleState;
 use pairflow_testkit::home::Home;
+use pairflow_testkit::kill::swap;
 use pairflow_testkit::kill::{
     Adoptions, Kills, Landing, Raced, Verb, WAYS, crowd, fail_everywhere, kill_adoptions, kill_at_random,
     kill_everywhere, kill_moves, race_processes, race_threads,
 };
 use pairflow_testkit::pair::{self, Killed, Pair};
 use pairflow_testkit::store::{harm_caches, lose_power};
-use pairflow_testkit::swap::swap;
 use pairflow_testkit::toys;
 
 use crate::programs::{built, target};

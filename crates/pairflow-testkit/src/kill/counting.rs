@@ -15,7 +15,7 @@ use pairflow_engine::store::{Log, LogFiles, RealDisk, Registry, Storage, StoreEr
 use tempfile::TempDir;
 
 use super::placed::{KILLED, MOST};
-use super::process::{Aim, end};
+use super::random::{Aim, end};
 use crate::disk::Rng;
 use crate::home::temporary_dir;
 use crate::sim::Witness;

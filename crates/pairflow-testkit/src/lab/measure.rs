@@ -1,4 +1,4 @@
-//! What a run came to, and what many runs came to.
+//! The result of one run, and the figures of many.
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,12 +1,12 @@
-//! What ours is compared with: a single agent, a loop until nothing is found, and the rules of the original pairflow.
+//! What pairflow is compared with: a single agent, a loop until nothing is found, and the rules of the original pairflow.
 //!
 //! The rivals get the benefit of the doubt: their reviewers run the checks in every review and look at the answers to
 //! their last claims as closely as ours do.
 
+use super::agents::{Answer, answer};
+use super::agents::{Claim, Past, look, takes};
+use super::code::Dice;
 use super::code::{Code, Model, Subject};
-use super::dice::Dice;
-use super::implementer::{Answer, answer};
-use super::reviewer::{Claim, Past, look, takes};
 use super::{Params, Ran};
 
 /// After so many reviews the naive loop is stopped by whoever pays for it.

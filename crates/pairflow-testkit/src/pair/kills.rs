@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::place::Pair;
+use super::machine::Pair;
+use super::machine::Transcript;
 use super::story;
-use super::transcript::Transcript;
 
 /// What was killed, and what has survived it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -169,7 +169,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::pair::words::QUESTION;
+    use crate::pair::story::QUESTION;
 
     #[test]
     fn only_the_approval_and_the_storys_own_question_need_no_resume() {

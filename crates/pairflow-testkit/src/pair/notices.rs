@@ -1,10 +1,10 @@
-//! Notices by the dozen: each agent asks, is answered, and is told again, idle or in the middle of something.
+//! Notices by the dozen: each agent asks, is answered, and is notified again, idle or busy.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::minds::{Minds, Turn};
-use super::place::Pair;
+use super::machine::Pair;
+use super::machine::{Minds, Turn};
 use crate::model::{Kind, Reply};
 
 /// What came of many notices.

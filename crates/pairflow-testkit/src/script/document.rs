@@ -7,8 +7,8 @@ use pairflow_core::bubble::{BubbleState, Phase, Refusal, StateName};
 use pairflow_core::log::{Body, Kind};
 use pairflow_core::respond::handle;
 
-use super::check::play;
-use super::play::{Move, Play};
+use super::run::play;
+use super::run::{Move, Play};
 use super::samples::{Sample, samples};
 
 /// A state with what makes it this one, and a script that leads there.

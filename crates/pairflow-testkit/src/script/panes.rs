@@ -13,9 +13,9 @@ use pairflow_core::bubble::{Command, Hindrance};
 use pairflow_core::ids::AgentId;
 use pairflow_core::time::Timestamp;
 
+use super::lines::Words;
 use super::lines::millis;
-use super::play::{Play, Sent};
-use super::words::Words;
+use super::run::{Play, Sent};
 
 impl Play {
     /// What an agent's program does.

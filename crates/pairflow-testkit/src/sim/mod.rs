@@ -5,17 +5,12 @@
 //! checked against a [`Witness`] that reads the bytes by itself. The same seed gives the same life on every machine.
 
 mod actors;
-mod clock;
-mod expect;
 mod life;
-mod process;
 mod run;
-mod tally;
 mod witness;
 mod world;
 
-pub use clock::SimClock;
-pub use life::live;
+pub use life::{Broken, Tally, live};
 pub use run::{Seeds, present_seed, run};
-pub use tally::{Broken, Tally};
 pub use witness::{News, Witness};
+pub use world::SimClock;

@@ -1,4 +1,4 @@
-//! A process that puts good files into the worktree while a check runs, and the broken ones back before anybody looks.
+//! A process that puts good files into the worktree while a check runs, and the broken ones back afterwards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
