@@ -1,11 +1,16 @@
-//! The whole measurement: row after row, one table at the end.
+//! `cargo xtask bench`: how fast the product is, each row beside a limit that was measured in the same run.
+//!
+//! A machine is quick or slow, quiet or loaded; a ratio of two things that ran in turns on it says more than a time. A row
+//! is a function of a file below and one line in [`MEASUREMENTS`].
+
+mod hand_over;
+mod measure;
+mod reading;
+mod workspace;
 
 use anyhow::{Context, ensure};
 
-use super::ask::Asked;
-use super::setting::Setting;
-use super::table::{MISSES_ALLOWED, Row, print};
-use super::{append, checkout, pass, startup, status, verify, workspace};
+use self::measure::{Asked, MISSES_ALLOWED, Row, Setting, print};
 use crate::say;
 
 /// A measurement: the rows that it fills, and how.
@@ -15,15 +20,15 @@ struct Measurement {
 }
 
 const MEASUREMENTS: &[Measurement] = &[
-    Measurement { rows: &["P1", "P1b"], measure: startup::measure },
-    Measurement { rows: &["P2"], measure: pass::measure },
-    Measurement { rows: &["P2c"], measure: append::measure },
-    Measurement { rows: &["P2d"], measure: pass::count_syncs },
-    Measurement { rows: &["P4"], measure: status::measure },
-    Measurement { rows: &["P5"], measure: verify::measure },
-    Measurement { rows: &["P5b"], measure: status::measure_recovery },
-    Measurement { rows: &["P12"], measure: workspace::measure },
-    Measurement { rows: &["P16", "P16b"], measure: checkout::measure },
+    Measurement { rows: &["P1", "P1b"], measure: reading::measure_startup },
+    Measurement { rows: &["P2"], measure: hand_over::measure_pass },
+    Measurement { rows: &["P2c"], measure: hand_over::measure_append },
+    Measurement { rows: &["P2d"], measure: hand_over::count_syncs },
+    Measurement { rows: &["P4"], measure: reading::measure_status },
+    Measurement { rows: &["P5"], measure: reading::measure_verify },
+    Measurement { rows: &["P5b"], measure: reading::measure_recovery },
+    Measurement { rows: &["P12"], measure: workspace::measure_workspace },
+    Measurement { rows: &["P16", "P16b"], measure: workspace::measure_checkout },
 ];
 
 /// Measures, prints the table, and fails if more rows miss than may.
