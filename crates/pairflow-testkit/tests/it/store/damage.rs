@@ -1,12 +1,15 @@
-//! Logs that a crash, a disk or a tool has harmed, as commands meet them.
+//! Logs and caches damaged by a crash, a loss of power, a disk or a tool, as commands meet them, and their repair.
+
+use std::sync::Arc;
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Envelope;
 use pairflow_core::log::frame::{LineError, MAX_LINE};
 use pairflow_engine::store::{Repaired, Source, Storage, StoreError};
-use pairflow_testkit::disk::SimDisk;
+use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::store::{
-    Counter, NOW, Sample, agree, bubble, files, fold, goes_on, log_on, moment, prepared, transcript,
+    Counter, NOW, Sample, agree, bubble, files, fold, goes_on, harm_caches, history, log_on, lose_power, moment,
+    prepared, transcript,
 };
 
 /// A log whose last append has one line; returns the disk without that append in its cache, and where it begins.
@@ -307,4 +310,164 @@ fn load_after_crash<M: Sample>() {
     assert_eq!((loaded.from, loaded.state), (Source::Tail, fold::<M>(&acked)));
     assert_eq!(log.refresh().unwrap().from, Source::Tail);
     assert_eq!(log.load().unwrap().from, Source::Cache);
+}
+
+#[test]
+fn whatever_happens_to_the_cache_the_log_tells_the_same_state() {
+    // `cargo xtask soak` goes on with other seeds.
+    harm_caches::<BubbleState>(18, 2_000);
+    harm_caches::<Counter>(18, 2_000);
+}
+
+#[test]
+fn a_cache_that_is_made_again_has_the_same_bytes() {
+    make_cache_again::<BubbleState>();
+    make_cache_again::<Counter>();
+}
+
+fn make_cache_again<M: Sample>() {
+    let history = history::<M>(5);
+    let log = log_on::<M>(history.disk.clone());
+    history.disk.erase(&files::<M>().state());
+    assert_eq!(log.refresh().unwrap().from, Source::Log);
+    assert_eq!(history.disk.read(&files::<M>().state()).unwrap().as_ref(), history.caches.last());
+}
+
+#[test]
+fn a_cache_of_the_same_file_that_knows_more_than_the_log_is_proof_of_loss() {
+    shorten_log_under_cache::<BubbleState>();
+    shorten_log_under_cache::<Counter>();
+}
+
+fn shorten_log_under_cache<M: Sample>() {
+    let history = history::<M>(4);
+    history.disk.overwrite(&transcript::<M>(), &history.logs[2]);
+    assert!(matches!(log_on::<M>(history.disk.clone()).load(), Err(StoreError::Damaged { .. })));
+}
+
+#[test]
+fn a_load_writes_nothing_and_a_refresh_only_the_cache() {
+    load_and_refresh::<BubbleState>();
+    load_and_refresh::<Counter>();
+}
+
+fn load_and_refresh<M: Sample>() {
+    let history = history::<M>(3);
+    history.disk.erase(&files::<M>().state());
+    let log = log_on::<M>(history.disk.clone());
+    log.load().unwrap();
+    assert!(history.disk.stat(&files::<M>().state()).unwrap().is_none());
+    let held = log.lock(NOW).unwrap();
+    history.disk.erase(&files::<M>().state());
+    assert_eq!(log.refresh().unwrap().from, Source::Log);
+    assert!(history.disk.stat(&files::<M>().state()).unwrap().is_none(), "somebody else holds the lock");
+    drop(held);
+    log.refresh().unwrap();
+    assert_eq!(log.load().unwrap().from, Source::Cache);
+}
+
+#[test]
+fn the_cache_shows_the_fields_of_the_state() {
+    let history = history::<BubbleState>(1);
+    let json: serde_json::Value = serde_json::from_slice(history.caches.last().unwrap()).unwrap();
+    for field in ["state", "active_agent", "active_since", "active_role", "round_role_history", "last_command_at"] {
+        assert!(json.get(field).is_some(), "{field} in {json}");
+    }
+    assert_eq!(json["cache"]["seq"], history.envelopes.last().unwrap().len());
+}
+
+/// Whether any file in quarantine has exactly these bytes.
+fn quarantined<M: Sample>(disk: &SimDisk, bytes: &[u8]) -> bool {
+    let dir = files::<M>().quarantine();
+    let names = disk.list_dir(&dir).unwrap();
+    names.iter().any(|name| disk.read(&dir.join(name)).unwrap().as_deref() == Some(bytes))
+}
+
+#[test]
+fn the_bytes_of_a_torn_tail_are_in_the_log_or_in_quarantine_at_any_moment() {
+    kill_mending::<BubbleState>();
+    kill_mending::<Counter>();
+}
+
+fn kill_mending<M: Sample>() {
+    let (start, acked) = prepared::<M>(1);
+    let sound = start.read(&transcript::<M>()).unwrap().unwrap();
+    let tail = b"{\"seq\":99,\"id\":\"half a rec".to_vec();
+    let torn = [sound.as_slice(), &tail].concat();
+    start.overwrite(&transcript::<M>(), &torn);
+    for at in 1..40 {
+        for seed in 0..12 {
+            let disk = start.fork();
+            drop(log_on::<M>(FaultyDisk::new(Arc::new(disk.clone()), at, Fault::Crash)).lock(NOW));
+            disk.crash(seed);
+            let still = disk.read(&transcript::<M>()).unwrap().unwrap() == torn;
+            assert!(still || quarantined::<M>(&disk, &tail), "killed at {at}, seed {seed}");
+            goes_on(&log_on::<M>(disk.clone()), &acked);
+            assert!(quarantined::<M>(&disk, &tail));
+        }
+    }
+}
+
+#[test]
+fn a_repair_that_is_killed_anywhere_can_be_run_again_and_keeps_the_damaged_log() {
+    kill_repair::<BubbleState>();
+    kill_repair::<Counter>();
+}
+
+fn kill_repair<M: Sample>() {
+    let (start, acked) = prepared::<M>(2);
+    let mut harmed = start.read(&transcript::<M>()).unwrap().unwrap();
+    let first_line = harmed.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    harmed[first_line + 20] ^= 4;
+    start.overwrite(&transcript::<M>(), &harmed);
+    for at in 1..40 {
+        for seed in 0..12 {
+            let disk = start.fork();
+            let _ = log_on::<M>(FaultyDisk::new(Arc::new(disk.clone()), at, Fault::Crash)).repair();
+            disk.crash(seed);
+            let log = log_on::<M>(disk.clone());
+            if matches!(log.load(), Err(StoreError::Damaged { .. })) {
+                assert_eq!(disk.read(&transcript::<M>()).unwrap().unwrap(), harmed, "killed at {at}, seed {seed}");
+                log.repair().unwrap();
+            }
+            assert!(quarantined::<M>(&disk, &harmed), "killed at {at}, seed {seed}");
+            assert_eq!(agree(&log).unwrap(), acked[..1]);
+            goes_on(&log, &acked[..1]);
+        }
+    }
+}
+
+#[test]
+fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
+    // `cargo xtask soak` goes on from there.
+    lose_power::<BubbleState>(0..2_000);
+    lose_power::<Counter>(0..2_000);
+}
+
+#[test]
+fn a_bubble_is_created_whole_or_not_at_all() {
+    create_and_lose_power::<BubbleState>();
+    create_and_lose_power::<Counter>();
+}
+
+fn create_and_lose_power<M: Sample>() {
+    for at in 1..=40 {
+        for seed in 0..40 {
+            let disk = SimDisk::new();
+            let dying = FaultyDisk::new(Arc::new(disk.clone()), at, Fault::Crash);
+            let events = [M::event("first"), M::event("second")];
+            let created = log_on::<M>(dying).create(&events, moment(0)).is_ok();
+            disk.crash(seed);
+            let log = log_on::<M>(disk.clone());
+            match log.load() {
+                Ok(loaded) => assert_eq!(loaded.head.seq, 2),
+                Err(error) => {
+                    assert!(!created, "operation {at}, seed {seed}: {error}");
+                    assert!(error.to_string().starts_with("there is no bubble login-race"), "{error}");
+                    log.create(&events, moment(0)).unwrap();
+                }
+            }
+            goes_on(&log, &log.envelopes().unwrap());
+        }
+    }
 }
