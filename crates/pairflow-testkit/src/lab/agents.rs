@@ -10,7 +10,7 @@ use super::code::{Code, Dice, FILES, Model, Opinion, PARTS, Subject};
 /// What an implementer says to a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It is mended. Which may be a lie.
+    /// It is fixed. Which may be a lie.
     Fixed,
     /// It is no fault.
     Disputed,
@@ -22,20 +22,37 @@ pub(super) fn answer(code: &mut Code, params: &Params, dice: &mut Dice, by: Mode
         if dice.chance(params.disputes_true) {
             return Answer::Disputed;
         }
-        mend(code, params, dice, by, subject);
+        fix(code, params, dice, by, subject);
         return Answer::Fixed;
     }
-    let gone = matches!(subject, Subject::Defect(_));
+    let gone = !matches!(subject, Subject::Opinion(_));
     if gone || dice.chance(params.disputes_false) {
-        // What is mended already needs no second change, and the implementer says so.
+        // What is fixed already, or failed by chance, needs no change, and the implementer says so.
         return Answer::Disputed;
     }
     heed(code, params, dice, by, subject);
     Answer::Fixed
 }
 
-/// Tries to mend a defect, or only says so.
-pub(super) fn mend(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
+/// Answers a finding that asks for a test which fails before the fix and passes after it.
+///
+/// For a claim that a test could show and that is wrong there is no such test, so nothing is changed. One that is right
+/// is answered as always; whether the fix worked is then seen by the test.
+pub(super) fn answer_with_test(
+    code: &mut Code,
+    params: &Params,
+    dice: &mut Dice,
+    by: Model,
+    subject: Subject,
+) -> Answer {
+    if code.testable(subject) && !code.holds(subject) {
+        return Answer::Disputed;
+    }
+    answer(code, params, dice, by, subject)
+}
+
+/// Tries to fix a defect, or only says so.
+pub(super) fn fix(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
     let Subject::Defect(at) = subject else { return };
     if dice.chance(params.lie) {
         return;
@@ -46,8 +63,8 @@ pub(super) fn mend(code: &mut Code, params: &Params, dice: &mut Dice, by: Model,
     code.change(params, dice, by, code.defects[at].part);
 }
 
-/// Does what a wrong claim asks for: right code is changed, or what was mended is undone.
-fn heed(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
+/// Does what a wrong claim asks for: right code is changed, or what was fixed is undone.
+pub(super) fn heed(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
     let Subject::Opinion(at) = subject else { return };
     let (part, undoes) = (code.opinions[at].part, code.opinions[at].undoes);
     if let Some(Subject::Defect(undone)) = undoes {
@@ -60,10 +77,28 @@ fn heed(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: S
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Claim {
     pub subject: Subject,
+    /// How severe the reviewer calls it.
+    pub severity: Severity,
     /// In which words.
     pub wording: usize,
-    /// Whether it comes with a command that shows the fault.
-    pub reproducer: bool,
+    /// The command that comes with it.
+    pub proof: Option<Proof>,
+}
+
+/// A command that is to show a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// It fails as long as the defect is there.
+    Right,
+    /// It fails whatever is done.
+    Wrong,
+}
+
+impl Claim {
+    /// A claim that a reviewer repeats because an answer to it was not taken.
+    pub(super) fn again(subject: Subject, severity: Severity) -> Self {
+        Self { subject, severity, wording: 0, proof: None }
+    }
 }
 
 /// What a reviewer knows besides the work itself.
@@ -71,8 +106,8 @@ pub(super) struct Claim {
 pub(super) struct Past<'a> {
     /// What was settled in earlier rounds.
     pub settled: &'a [Subject],
-    /// What was mended because a reviewer asked for it.
-    pub mended: &'a [Subject],
+    /// What was fixed because a reviewer asked for it.
+    pub fixed: &'a [Subject],
 }
 
 /// One look of `model` at the work; nothing if it approves without looking.
@@ -88,22 +123,20 @@ pub(super) fn look(
     }
     let mut claims = Vec::new();
     for at in 0..code.defects.len() {
-        let defect = &code.defects[at];
-        if defect.alive && dice.chance(defect.seen_by(model)) {
-            let proven = defect.severity.blocks() && dice.chance(params.reproducer);
-            claims.push(Claim { reproducer: proven, ..claim(params, dice, Subject::Defect(at)) });
+        if code.defects[at].alive && dice.chance(code.defects[at].seen_by(model)) {
+            claims.push(claim(code, params, dice, Subject::Defect(at)));
         }
     }
     for _ in 0..dice.poisson(code.noise) {
         let opinion = opinion(params, dice);
         code.opinions.push(opinion);
-        claims.push(claim(params, dice, Subject::Opinion(code.opinions.len() - 1)));
+        claims.push(claim(code, params, dice, Subject::Opinion(code.opinions.len() - 1)));
     }
     if dice.chance(params.repeat) {
-        claims.extend(dice.pick(past.settled).map(|subject| claim(params, dice, subject)));
+        claims.extend(dice.pick(past.settled).map(|subject| claim(code, params, dice, subject)));
     }
     if dice.chance(params.reversal) {
-        claims.extend(dice.pick(past.mended).map(|mended| undo(code, params, dice, mended)));
+        claims.extend(dice.pick(past.fixed).map(|fixed| undo(code, params, dice, fixed)));
     }
     claims.dedup_by_key(|claim| claim.subject);
     Some(claims)
@@ -111,15 +144,56 @@ pub(super) fn look(
 
 /// Whether a reviewer takes an answer.
 pub(super) fn takes(code: &Code, params: &Params, dice: &mut Dice, subject: Subject, answer: Answer) -> bool {
+    if subject == Subject::Flake {
+        return true;
+    }
     let right = !code.holds(subject);
     let misjudged = dice.chance(params.misjudged);
     let insists = right && answer == Answer::Disputed && dice.chance(params.stubborn);
     right != misjudged && !insists
 }
 
-fn claim(params: &Params, dice: &mut Dice, subject: Subject) -> Claim {
+/// Whether a judge upholds a finding.
+pub(super) fn upholds(code: &Code, params: &Params, dice: &mut Dice, subject: Subject) -> bool {
+    code.holds(subject) != dice.chance(params.judge_errs)
+}
+
+/// A claim in some words, called as severe as it is or one step off, perhaps with a command.
+fn claim(code: &Code, params: &Params, dice: &mut Dice, subject: Subject) -> Claim {
     let wording = if dice.chance(params.reworded) { dice.below(WORDINGS) } else { 0 };
-    Claim { subject, wording, reproducer: false }
+    let severity = called(params, dice, code.about(subject).1);
+    let (brought, wrong) = (dice.chance(params.reproducer), dice.chance(params.wrong_reproducer));
+    let proof = match (brought && severity.blocks(), code.holds(subject), wrong) {
+        (true, _, true) => Some(Proof::Wrong),
+        (true, true, false) => Some(Proof::Right),
+        // Nothing shows what is not there.
+        _ => None,
+    };
+    Claim { subject, severity, wording, proof }
+}
+
+/// What a reviewer calls a fault of this severity.
+fn called(params: &Params, dice: &mut Dice, severity: Severity) -> Severity {
+    let (off, up) = (dice.chance(params.wrong_severity), dice.chance(0.5));
+    match (off, severity) {
+        (false, _) => severity,
+        (true, Severity::P0) => Severity::P1,
+        (true, Severity::P1) => {
+            if up {
+                Severity::P0
+            } else {
+                Severity::P2
+            }
+        }
+        (true, Severity::P2) => {
+            if up {
+                Severity::P1
+            } else {
+                Severity::P3
+            }
+        }
+        (true, Severity::P3) => Severity::P2,
+    }
 }
 
 /// A claim about nothing.
@@ -130,14 +204,15 @@ fn opinion(params: &Params, dice: &mut Dice) -> Opinion {
         (false, false) => Severity::P3,
     };
     let tagged = severity == Severity::P2 && dice.chance(params.tagged);
-    Opinion { severity, part: dice.below(FILES * PARTS), tagged, undoes: None }
+    let testable = dice.chance(params.testable);
+    Opinion { severity, part: dice.below(FILES * PARTS), tagged, testable, undoes: None }
 }
 
-/// A claim that wants undone what was mended.
-fn undo(code: &mut Code, params: &Params, dice: &mut Dice, mended: Subject) -> Claim {
-    let (part, severity, tagged) = code.about(mended);
-    code.opinions.push(Opinion { severity, part, tagged, undoes: Some(mended) });
-    claim(params, dice, Subject::Opinion(code.opinions.len() - 1))
+/// A claim that wants undone what was fixed.
+fn undo(code: &mut Code, params: &Params, dice: &mut Dice, fixed: Subject) -> Claim {
+    let (part, severity, tagged) = code.about(fixed);
+    code.opinions.push(Opinion { severity, part, tagged, testable: false, undoes: Some(fixed) });
+    claim(code, params, dice, Subject::Opinion(code.opinions.len() - 1))
 }
 
 /// How many ways there are to say the same.
@@ -267,9 +342,9 @@ pub(super) fn anchor(code: &Code, subject: Subject) -> String {
 }
 
 /// Returns what kind of fault a claim is called.
-pub(super) fn class(code: &Code, subject: Subject) -> Class {
-    let (_, severity, tagged) = code.about(subject);
-    match (severity, tagged) {
+pub(super) fn class(code: &Code, claim: &Claim) -> Class {
+    let (_, _, tagged) = code.about(claim.subject);
+    match (claim.severity, tagged) {
         (Severity::P0 | Severity::P1, _) | (_, true) => Class::CoreLogic,
         (Severity::P2, false) => Class::Tests,
         (Severity::P3, false) => Class::Style,
@@ -279,7 +354,7 @@ pub(super) fn class(code: &Code, subject: Subject) -> Class {
 fn undone(code: &Code, subject: Subject) -> Option<Subject> {
     match subject {
         Subject::Opinion(at) => code.opinions[at].undoes,
-        Subject::Defect(_) => None,
+        Subject::Defect(_) | Subject::Flake => None,
     }
 }
 
@@ -287,10 +362,11 @@ fn number_of(subject: Subject) -> usize {
     match subject {
         Subject::Defect(at) => at * 7 + 1,
         Subject::Opinion(at) => at * 11 + 5,
+        Subject::Flake => 3,
     }
 }
 
-/// Grave claims speak of grave faults, minor ones of minor faults.
+/// Severe claims speak of severe faults, minor ones of minor faults.
 fn fault_of(code: &Code, subject: Subject) -> usize {
     let (_, severity, _) = code.about(subject);
     let number = number_of(subject) / 3;

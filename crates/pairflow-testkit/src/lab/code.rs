@@ -12,23 +12,76 @@ pub(super) const PARTS: usize = 4;
 /// The most that can be known for sure; no look is ever certain.
 const CERTAIN: f64 = 0.99;
 
-/// One of the two models.
+/// A model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
     /// Starts as reviewer.
     Claude,
     /// Starts as implementer.
     Codex,
+    /// A third agent, where one is configured.
+    Third,
 }
 
 impl Model {
-    /// Both of them.
-    pub(super) const ALL: [Self; 2] = [Self::Claude, Self::Codex];
+    /// All of them.
+    pub(super) const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Third];
 
     fn sharp(self, params: &Params) -> f64 {
         match self {
             Self::Claude => params.sharp_claude,
             Self::Codex => params.sharp_codex,
+            Self::Third => 1.0,
+        }
+    }
+}
+
+/// The size of a task, by the lines that it changes: the same classes as in the product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Size {
+    /// At most 50 lines.
+    #[default]
+    Small,
+    /// At most 400 lines.
+    Medium,
+    /// More.
+    Large,
+}
+
+impl Size {
+    /// Draws a size: 40 % small, 40 % medium, 20 % large.
+    fn draw(dice: &mut Dice) -> Self {
+        match dice.unit() {
+            drawn if drawn < 0.4 => Self::Small,
+            drawn if drawn < 0.8 => Self::Medium,
+            _ => Self::Large,
+        }
+    }
+
+    /// How many times the mean count of defects it has.
+    fn defects(self) -> f64 {
+        match self {
+            Self::Small => 0.4,
+            Self::Medium => 1.0,
+            Self::Large => 2.2,
+        }
+    }
+
+    /// How much better than on average a look finds them: reviews get worse as changes grow.
+    fn recall(self) -> f64 {
+        match self {
+            Self::Small => 1.15,
+            Self::Medium => 1.0,
+            Self::Large => 0.8,
+        }
+    }
+
+    /// How many lines each of the files changes.
+    pub(super) fn lines(self) -> u64 {
+        match self {
+            Self::Small => 4,
+            Self::Medium => 25,
+            Self::Large => 100,
         }
     }
 }
@@ -40,6 +93,8 @@ pub(super) enum Subject {
     Defect(usize),
     /// Something that is no fault.
     Opinion(usize),
+    /// A check that failed by chance.
+    Flake,
 }
 
 /// A true defect.
@@ -50,10 +105,14 @@ pub(super) struct Defect {
     pub tagged: bool,
     /// Whether it makes a required check fail.
     pub fails_check: bool,
+    /// Whether acceptance tests that a reviewer wrote from the task show it.
+    pub fails_acceptance: bool,
+    /// Whether a test can show it.
+    pub testable: bool,
     /// Whether it is still there.
     pub alive: bool,
     /// How likely a look of each model finds it; nothing for a blind spot.
-    sight: [f64; 2],
+    sight: [f64; 3],
 }
 
 /// A claim about nothing.
@@ -62,6 +121,8 @@ pub(super) struct Opinion {
     pub severity: Severity,
     pub part: usize,
     pub tagged: bool,
+    /// Whether a test could show it, if it were so.
+    pub testable: bool,
     /// What it wants undone.
     pub undoes: Option<Subject>,
 }
@@ -75,6 +136,8 @@ pub(super) struct Code {
     pub versions: [u32; FILES * PARTS],
     /// How many changes there were: the name of the tree.
     pub changes: u32,
+    /// How large the change is.
+    pub size: Size,
     /// The mean count of claims about nothing that this task draws from a reviewer.
     pub noise: f64,
 }
@@ -82,13 +145,12 @@ pub(super) struct Code {
 impl Code {
     /// Draws a task, and the first cut of it.
     pub(super) fn first_cut(params: &Params, dice: &mut Dice, by: Model) -> Self {
-        // Every task has a size; a large one has more of everything.
-        let size = 2.0 * dice.unit();
+        let size = Size::draw(dice);
         let noise = params.noise * 2.0 * dice.unit();
-        let mut code =
-            Self { defects: Vec::new(), opinions: Vec::new(), versions: [1; FILES * PARTS], changes: 1, noise };
+        let versions = [1; FILES * PARTS];
+        let mut code = Self { defects: Vec::new(), opinions: Vec::new(), versions, changes: 1, size, noise };
         for severity in [Severity::P0, Severity::P1, Severity::P2, Severity::P3] {
-            for _ in 0..dice.poisson(mean(params, severity) * size) {
+            for _ in 0..dice.poisson(mean(params, severity) * size.defects()) {
                 let part = dice.below(FILES * PARTS);
                 code.add(params, dice, by, (severity, part, 0.0));
             }
@@ -99,20 +161,33 @@ impl Code {
     /// Puts a defect into the work; every look finds at least the share `least` of its like.
     fn add(&mut self, params: &Params, dice: &mut Dice, by: Model, what: (Severity, usize, f64)) {
         let (severity, part, least) = what;
-        let (own, shared) = (dice.unit(), dice.unit() < params.shared_blind);
-        let mut sight = [0.0; 2];
-        let mut earlier = None;
+        let own = dice.unit();
+        let shared = [false, dice.chance(params.shared_blind), dice.chance(params.third_blind)];
+        let mut sight = [0.0; 3];
+        let mut first = None;
         for (at, model) in Model::ALL.into_iter().enumerate() {
-            let found = (recall(params, severity) * model.sharp(params)).max(least).min(CERTAIN);
+            let found = (recall(params, severity) * self.size.recall() * model.sharp(params)).max(least).min(CERTAIN);
             let blind = params.blind.min(1.0) * (1.0 - found);
-            let drawn = earlier.filter(|_| shared).unwrap_or_else(|| dice.unit());
-            earlier = Some(drawn);
+            // A blind spot that is shared is one of the first model's.
+            let drawn = first.filter(|_| shared[at]).unwrap_or_else(|| dice.unit());
+            first = first.or(Some(drawn));
             let sees = drawn >= blind && !(model == by && own < params.own_blind);
             sight[at] = if sees { found / (1.0 - blind) } else { 0.0 };
         }
         let fails = if severity.blocks() { params.check_grave } else { params.check_minor };
         let tagged = severity == Severity::P2 && dice.chance(params.tagged);
-        self.defects.push(Defect { severity, part, tagged, fails_check: dice.chance(fails), alive: true, sight });
+        let (fails_check, testable) = (dice.chance(fails), dice.chance(params.testable));
+        let fails_acceptance = severity.blocks() && dice.chance(params.acceptance);
+        self.defects.push(Defect {
+            severity,
+            part,
+            tagged,
+            fails_check,
+            fails_acceptance,
+            testable,
+            alive: true,
+            sight,
+        });
     }
 
     /// Changes a part of the work, which may break something.
@@ -131,9 +206,9 @@ impl Code {
         self.defects.iter().enumerate().filter(|(_, defect)| defect.alive)
     }
 
-    /// Returns how many grave defects are there.
-    pub(super) fn grave(&self) -> u32 {
-        self.alive().filter(|(_, defect)| defect.severity.blocks()).map(|_| 1).sum()
+    /// Returns how many defects are there of which `which` is true.
+    pub(super) fn count(&self, which: impl Fn(Severity) -> bool) -> u32 {
+        self.alive().filter(|(_, defect)| which(defect.severity)).map(|_| 1).sum()
     }
 
     /// Whether the required checks pass.
@@ -141,11 +216,21 @@ impl Code {
         self.alive().all(|(_, defect)| !defect.fails_check)
     }
 
-    /// Returns where a subject is, how grave a reviewer calls it, and whether it touches a risk.
+    /// Returns where a subject is, how severe it is, and whether it touches a risk.
     pub(super) fn about(&self, subject: Subject) -> (usize, Severity, bool) {
         match subject {
             Subject::Defect(at) => (self.defects[at].part, self.defects[at].severity, self.defects[at].tagged),
             Subject::Opinion(at) => (self.opinions[at].part, self.opinions[at].severity, self.opinions[at].tagged),
+            Subject::Flake => (0, Severity::P1, false),
+        }
+    }
+
+    /// Whether a test could show what a claim is about.
+    pub(super) fn testable(&self, subject: Subject) -> bool {
+        match subject {
+            Subject::Defect(at) => self.defects[at].testable,
+            Subject::Opinion(at) => self.opinions[at].testable,
+            Subject::Flake => false,
         }
     }
 
@@ -216,6 +301,12 @@ impl Dice {
         count
     }
 
+    /// Draws from the standard normal distribution.
+    pub(super) fn normal(&mut self) -> f64 {
+        let (radius, angle) = ((-2.0 * (1.0 - self.unit()).ln()).sqrt(), std::f64::consts::TAU * self.unit());
+        radius * angle.cos()
+    }
+
     /// Picks one of several.
     pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
         if items.is_empty() { None } else { Some(items[self.below(items.len())]) }
@@ -229,8 +320,11 @@ mod tests {
     /// What one look of one model, and of both, finds of the first cuts of somebody else.
     fn coverage(params: &Params) -> (f64, f64) {
         let (mut all, mut one, mut both) = (0.0, 0.0, 0.0);
-        for seed in 0..4000 {
+        for seed in 0..9000 {
             let code = Code::first_cut(params, &mut Dice::new(seed), Model::Codex);
+            if code.size != Size::Medium {
+                continue;
+            }
             for (_, defect) in code.alive() {
                 let (claude, codex) = (defect.seen_by(Model::Claude), defect.seen_by(Model::Codex));
                 all += 1.0;

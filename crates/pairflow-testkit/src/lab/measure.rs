@@ -1,8 +1,14 @@
 //! The result of one run, and the figures of many.
 
+use pairflow_core::facts::Severity;
+
+use super::code::{Code, Size};
+
 /// What one run came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ran {
+    /// How large the task was.
+    pub size: Size,
     /// How many reviews there were.
     pub looks: u32,
     /// How many turns agents had.
@@ -13,10 +19,14 @@ pub struct Ran {
     pub quarrels: u32,
     /// How many true P0 and P1 were left.
     pub left: u32,
+    /// How many true P2 were left.
+    pub left_p2: u32,
     /// How many reviews brought minor findings and nothing else.
     pub minor_looks: u32,
     /// How many reviews each reason kept from being clean; only the real core says why.
     pub causes: [u32; Cause::ALL.len()],
+    /// Whether no review claimed a P0, P1 or P2; only the real core says so.
+    pub quiet: bool,
     /// Whether it stopped by its own rules.
     pub converged: bool,
     /// Whether a person took the work as it was, without two clean reviews.
@@ -29,13 +39,28 @@ pub struct Ran {
     pub unreviewed: bool,
 }
 
+impl Ran {
+    /// Writes down what is left in the work at the end.
+    pub(super) fn ended_with(&mut self, code: &Code) {
+        self.size = code.size;
+        self.left = code.count(Severity::blocks);
+        self.left_p2 = code.count(|severity| severity == Severity::P2);
+        self.checks_fail = !code.checks_pass();
+    }
+
+    /// How many steps follow one another: turns of agents, and answers of a person.
+    pub fn steps(&self) -> u32 {
+        self.turns + self.questions
+    }
+}
+
 /// Why a review was not clean: the first of these that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// It found a true P0 or P1.
     NewTrue,
     /// It did not take an answer, and the defect is still there; or its reproducer still fails.
-    NotMended,
+    NotFixed,
     /// It claimed a P0 or P1 that is none.
     NewFalse,
     /// It brought up a settled P0 or P1 again, which is none any more.
@@ -52,7 +77,7 @@ impl Cause {
     /// All of them, with the words for each.
     pub const ALL: [(Self, &str); 7] = [
         (Self::NewTrue, "a new true P0/P1"),
-        (Self::NotMended, "said to be fixed, and is not"),
+        (Self::NotFixed, "said to be fixed, and is not"),
         (Self::NewFalse, "a new P0/P1 that is none"),
         (Self::Repeated, "a settled P0/P1 again"),
         (Self::Misjudged, "a right answer not taken"),
@@ -68,6 +93,8 @@ pub struct Summary {
     pub looks: Spread,
     /// Turns.
     pub turns: Spread,
+    /// Steps that follow one another: turns, and answers of a person.
+    pub steps: Spread,
     /// Questions to a person.
     pub questions: Spread,
     /// The shares of runs with no question, one, two, and more.
@@ -76,6 +103,8 @@ pub struct Summary {
     pub taken: [f64; 2],
     /// True P0 and P1 left.
     pub left: Mean,
+    /// True P2 left.
+    pub left_p2: Mean,
     /// The share of runs that left any.
     pub any_left: f64,
     /// The share of reviews with minor findings and nothing else.
@@ -119,16 +148,14 @@ pub struct Lab {
     pub single: Summary,
     /// The loop until nothing is found.
     pub naive: Summary,
-    /// The same loop, cut at the turns that ours used on the same seed.
-    pub cut: Summary,
     /// The original's rules.
     pub original: Summary,
     /// The real core.
     pub ours: Summary,
-    /// P0/P1 left by ours less those left by the cut loop, seed by seed.
+    /// P0/P1 left by ours less those left by the original's rules, seed by seed.
     pub difference: Mean,
-    /// Reviews of ours on the seeds on which the naive loop needed more than ten; nothing if there are none.
-    pub hard: Option<Spread>,
+    /// How many small tasks on which no review claimed a P0, P1 or P2 took more or fewer than two reviews.
+    pub odd_quiet: usize,
 }
 
 impl Spread {
@@ -160,24 +187,36 @@ impl Mean {
     pub fn upper(&self) -> f64 {
         self.mean + self.half
     }
+
+    /// The lower end of the interval.
+    pub fn lower(&self) -> f64 {
+        self.mean - self.half
+    }
 }
 
 impl Summary {
+    /// The share of runs in which a person was asked anything.
+    pub fn asking(&self) -> f64 {
+        1.0 - self.asked[0]
+    }
+
     /// Sums up runs.
     pub fn of(runs: &[Ran]) -> Self {
         let share = |which: fn(&Ran) -> bool| count(runs, which) as f64 / runs.len().max(1) as f64;
-        let left: Vec<_> = runs.iter().map(|run| f64::from(run.left)).collect();
+        let mean = |of: fn(&Ran) -> u32| Mean::of(&runs.iter().map(|run| f64::from(of(run))).collect::<Vec<_>>());
         let total = |of: fn(&Ran) -> u32| f64::from(runs.iter().map(of).sum::<u32>());
         Self {
             looks: Spread::of(runs.iter().map(|run| run.looks)),
             turns: Spread::of(runs.iter().map(|run| run.turns)),
+            steps: Spread::of(runs.iter().map(Ran::steps)),
             questions: Spread::of(runs.iter().map(|run| run.questions)),
             asked: std::array::from_fn(|many| {
                 let so_many = runs.iter().filter(|run| (run.questions as usize).min(3) == many).count();
                 so_many as f64 / runs.len().max(1) as f64
             }),
             taken: [share(|run| run.taken), share(|run| run.taken && run.one_sided)],
-            left: Mean::of(&left),
+            left: mean(|run| run.left),
+            left_p2: mean(|run| run.left_p2),
             any_left: share(|run| run.left > 0),
             minor_looks: total(|run| run.minor_looks) / total(|run| run.looks).max(1.0),
             causes: std::array::from_fn(|at| {

@@ -12,9 +12,12 @@ mod params;
 mod report;
 mod rivals;
 
-pub use code::Model;
+pub use code::{Model, Size};
 pub use measure::{Cause, Lab, Mean, Ran, Spread, Summary};
 pub use ours::ours;
 pub use params::{BadParams, Params};
-pub use report::{Gate, Tried, gates, measure, render, render_gates, render_sensitivity, sensitivity};
+pub use report::{
+    Drawn, Gate, Measured, Population, Tried, gates, measure, populations, render, render_gates, render_populations,
+    render_sensitivity, sensitivity,
+};
 pub use rivals::{naive, original, single};

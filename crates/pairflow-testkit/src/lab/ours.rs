@@ -8,7 +8,7 @@ use pairflow_core::bubble::{
     BubbleState, Command, Effect, HeadSeen, PassCommand, Phase, Refusal, advance, create, owed,
 };
 use pairflow_core::facts::{
-    Answers, Dispute, Explanation, FileChange, Finding, Outcome, Place, Receipt, RowState, Seat, Snapshot,
+    Answers, Dispute, Explanation, FileChange, Finding, Outcome, Place, Receipt, RowState, Seat, Severity, Snapshot,
 };
 use pairflow_core::findings::Row;
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
@@ -17,8 +17,7 @@ use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
 
-use super::agents::{Answer, Claim, Past, answer, look, mend, takes};
-use super::agents::{anchor, class, file_of, place, say};
+use super::agents::{Answer, Claim, Past, Proof, anchor, answer, class, file_of, fix, look, place, say, takes};
 use super::code::{Code, Dice, FILES, Model, PARTS, Subject};
 use super::{Cause, Params, Ran};
 use crate::script::broken;
@@ -42,14 +41,14 @@ pub fn ours(params: &Params, seed: u64) -> Ran {
             continue;
         }
         let since = trial.code.changes;
-        let model = if turn.agent == agent("claude") { Model::Claude } else { Model::Codex };
+        let model = if turn.agent == named(Model::Claude) { Model::Claude } else { Model::Codex };
         trial.ran.turns += 1;
         match turn.seat {
             Seat::Implementer => trial.produce(model),
             Seat::Reviewer => trial.review(model),
             Seat::Judge => unreachable!("no policy seats a judge yet"),
         }
-        trial.bubble.settle(&trial.code, since);
+        trial.settle(since);
     }
     panic!("seed {seed}: the loop did not end within {ENDLESS} turns");
 }
@@ -76,14 +75,14 @@ impl<'a> Trial<'a> {
     fn begin(params: &'a Params, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let code = Code::first_cut(params, &mut dice, Model::Codex);
-        let base = Code { changes: 0, ..code.clone() };
-        let bubble = Bubble::start(&base);
+        let bubble = Bubble::start(&Code { changes: 0, ..code.clone() });
+        let ran = Ran { size: code.size, quiet: true, ..Ran::default() };
         Self {
             params,
             dice,
             code,
             bubble,
-            ran: Ran::default(),
+            ran,
             about: BTreeMap::new(),
             seen: [None; 2],
             reviewed: 0,
@@ -92,17 +91,26 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// An implementer answers what blocks, and perhaps more, and looks after failing checks.
+    /// Performs what is owed; a check fails by chance now and then.
+    fn settle(&mut self, since: u32) {
+        let (dice, rate) = (&mut self.dice, self.params.flaky);
+        self.bubble.settle(&self.code, since, || dice.chance(rate));
+    }
+
+    /// An implementer answers what blocks, and perhaps more, and looks after failing checks. What is answered already is
+    /// answered again only if a command still fails for it.
     fn produce(&mut self, model: Model) {
         let mut answers = Answers::default();
         if self.cut {
-            let due: Vec<_> = self.bubble.state.ledger.open().map(|row| (row.id, row.blocks(), row.proven())).collect();
-            for (id, blocks, proven) in due {
+            let due = |row: &&Row| row.proven() || !matches!(row.state, RowState::Fixed | RowState::Disputed);
+            let rows = self.bubble.state.ledger.open().filter(due);
+            let rows: Vec<_> = rows.map(|row| (row.id, row.blocks(), row.proven())).collect();
+            for (id, blocks, proven) in rows {
                 if blocks || self.dice.chance(self.params.tempted) {
                     self.answer(model, (id, proven), &mut answers);
                 }
             }
-            self.mend_checks(model);
+            self.fix_checks(model);
         }
         self.cut = true;
         self.bubble.pass(|pass| pass_with(pass, None, answers));
@@ -113,9 +121,9 @@ impl<'a> Trial<'a> {
         let Some(subject) = self.about.get(&id).copied() else { return };
         let said = if self.overruled.contains(&id) {
             Answer::Disputed
-        } else if proven {
-            // A command that fails leaves nothing to dispute.
-            mend(&mut self.code, self.params, &mut self.dice, model, subject);
+        } else if proven && self.code.holds(subject) {
+            // A command that fails for a reason leaves nothing to dispute.
+            fix(&mut self.code, self.params, &mut self.dice, model, subject);
             Answer::Fixed
         } else {
             answer(&mut self.code, self.params, &mut self.dice, model, subject)
@@ -127,10 +135,10 @@ impl<'a> Trial<'a> {
     }
 
     /// The receipts say which check fails, so the implementer goes for what makes it fail.
-    fn mend_checks(&mut self, model: Model) {
+    fn fix_checks(&mut self, model: Model) {
         let failing: Vec<_> = self.code.alive().filter(|(_, defect)| defect.fails_check).map(|(at, _)| at).collect();
         for at in failing {
-            mend(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
+            fix(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
         }
     }
 
@@ -138,19 +146,20 @@ impl<'a> Trial<'a> {
     fn review(&mut self, model: Model) {
         self.ran.looks += 1;
         self.reviewed = self.code.changes;
-        let (settled, mended) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
-        let past = Past { settled: &settled, mended: &mended };
+        let (settled, fixed) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
+        let past = Past { settled: &settled, fixed: &fixed };
         let claims = look(&mut self.code, self.params, &mut self.dice, model, past);
         let looked = claims.is_some();
         let claims = claims.unwrap_or_default();
-        let mut answers = if looked { self.judge(&claims) } else { Answers::default() };
+        self.ran.quiet &= claims.iter().all(|claim| claim.severity == Severity::P3);
+        let mut answers = if looked { self.judge(model, &claims) } else { Answers::default() };
         let new: Vec<_> = claims.into_iter().filter(|claim| !self.is_open(claim.subject)).collect();
-        if new.is_empty() && answers.reopened.is_empty() {
+        if new.is_empty() && answers.reopened.is_empty() && answers.retracted.is_empty() {
             answers.confirmed.clear();
         }
         let findings: Vec<_> = new.iter().map(|claim| self.finding(model, claim)).collect();
-        let grave = findings.iter().any(|finding| finding.severity.blocks());
-        self.ran.minor_looks += u32::from(!findings.is_empty() && !grave);
+        let severe = findings.iter().any(|finding| finding.severity.blocks());
+        self.ran.minor_looks += u32::from(!findings.is_empty() && !severe);
         self.bubble.pass(|pass| pass_with(pass, Some(findings), answers));
         for (name, claim) in self.bubble.last_names().into_iter().zip(&new) {
             self.about.entry(name).or_insert(claim.subject);
@@ -164,16 +173,16 @@ impl<'a> Trial<'a> {
     /// Why the review that was just handed over is not clean.
     fn cause(&self, new: &[Claim], settled: &[Subject]) -> Option<Cause> {
         let state = &self.bubble.state;
-        let grave = |claim: &&Claim| self.code.about(claim.subject).1.blocks();
+        let severe = |claim: &&Claim| claim.severity.blocks();
         let holds = |row: &Row| self.about.get(&row.id).is_some_and(|subject| self.code.holds(*subject));
         let blocking = || state.ledger.blocking().filter(|row| row.severity.blocks());
-        if new.iter().filter(grave).any(|claim| self.code.holds(claim.subject)) {
+        if new.iter().filter(severe).any(|claim| self.code.holds(claim.subject)) {
             Some(Cause::NewTrue)
         } else if blocking().any(holds) {
-            Some(Cause::NotMended)
-        } else if new.iter().filter(grave).any(|claim| !settled.contains(&claim.subject)) {
+            Some(Cause::NotFixed)
+        } else if new.iter().filter(severe).any(|claim| !settled.contains(&claim.subject)) {
             Some(Cause::NewFalse)
-        } else if new.iter().any(|claim| grave(&claim)) {
+        } else if new.iter().any(|claim| severe(&claim)) {
             Some(Cause::Repeated)
         } else if blocking().next().is_some() {
             Some(Cause::Misjudged)
@@ -184,41 +193,53 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Takes the answers that seem right, and not those that do not, or whose fault the look found again.
-    fn judge(&mut self, claims: &[Claim]) -> Answers {
+    /// Takes the answers that seem right, and not those that do not, or whose fault the look found again. A command that
+    /// fails still is taken back with the answer, by the agent that brought it.
+    fn judge(&mut self, model: Model, claims: &[Claim]) -> Answers {
         let mut answers = Answers::default();
-        let answered = |row: &&Row| matches!(row.state, RowState::Fixed | RowState::Disputed) && !row.proven();
-        let rows: Vec<_> = self.bubble.state.ledger.open().filter(answered).map(|row| (row.id, row.state)).collect();
-        for (id, state) in rows {
+        let answered = |row: &&Row| match row.state {
+            RowState::Fixed => !row.proven(),
+            RowState::Disputed => !row.proven() || row.reproducer_by() == Some(&named(model)),
+            _ => false,
+        };
+        let rows = self.bubble.state.ledger.open().filter(answered);
+        let rows: Vec<_> = rows.map(|row| (row.id, row.state, row.proven())).collect();
+        for (id, state, proven) in rows {
             let Some(subject) = self.about.get(&id).copied() else { continue };
             let said = if state == RowState::Disputed { Answer::Disputed } else { Answer::Fixed };
             let found = claims.iter().any(|claim| claim.subject == subject);
             let taken = takes(&self.code, self.params, &mut self.dice, subject, said) && !found;
-            if taken { answers.confirmed.push(id) } else { answers.reopened.push(id) }
+            if taken {
+                answers.confirmed.push(id)
+            } else {
+                answers.reopened.push(id)
+            }
+            answers.retracted.extend(Some(id).filter(|_| taken && proven));
         }
         answers
     }
 
     /// A claim as the reviewer files it, with what pairflow finds out about its place.
     fn finding(&mut self, model: Model, claim: &Claim) -> Finding {
-        let (part, severity, _) = self.code.about(claim.subject);
+        let (part, _, _) = self.code.about(claim.subject);
         let (title, detail) = say(&self.code, claim.subject, claim.wording);
         let (file, line) = place(&self.code, claim.subject);
         let seen = self.seen[model as usize].filter(|(_, parts)| parts[part] == self.code.versions[part]);
-        let command = match claim.subject {
-            Subject::Defect(at) if claim.reproducer => Some(reproducer(at)),
-            _ => None,
+        let command = match (claim.proof, claim.subject) {
+            (Some(Proof::Right), Subject::Defect(at)) => Some(reproducer(at)),
+            (Some(_), _) => Some("./cannot-pass".to_owned()),
+            (None, _) => None,
         };
         Finding {
             detail,
             file: Some(file),
             line: Some(line),
-            class: Some(class(&self.code, claim.subject)),
+            class: Some(class(&self.code, claim)),
             reproducer: command,
             anchor: anchor(&self.code, claim.subject),
             seen: seen.map(|(round, _)| round),
             reverses: self.undone_row(claim.subject),
-            ..Finding::new(severity, title)
+            ..Finding::new(claim.severity, title)
         }
     }
 
@@ -236,12 +257,11 @@ impl<'a> Trial<'a> {
     /// asked for first.
     fn ask(&mut self, kind: QuestionKind) {
         self.ran.questions += 1;
-        if kind == QuestionKind::Failing {
+        if matches!(kind, QuestionKind::Failing | QuestionKind::Differs) {
             let message = "go by what fails".to_owned();
             let reply = Command::Reply { message, question: None, decision: None, refs: Vec::new(), key: None };
             self.bubble.send(&reply).expect("a question about what fails is answered with words");
-            let since = self.code.changes;
-            return self.bubble.settle(&self.code, since);
+            return self.settle(self.code.changes);
         }
         assert!(kind.is_tie_break(), "nothing else is asked in the lab: {kind:?}");
         self.ran.quarrels += 1;
@@ -261,8 +281,7 @@ impl<'a> Trial<'a> {
         if patient || self.bubble.send(&reply(Decision::Accept)).is_err() {
             self.bubble.send(&reply(Decision::Continue)).expect("a tie-break can always go on");
         }
-        let since = self.code.changes;
-        self.bubble.settle(&self.code, since);
+        self.settle(self.code.changes);
     }
 
     fn subjects(&self, which: impl Fn(&Row) -> bool) -> Vec<Subject> {
@@ -285,8 +304,7 @@ impl<'a> Trial<'a> {
         let newest = tree(self.code.changes);
         self.ran.converged = matches!(self.bubble.state.phase, Phase::ReadyForApproval(_));
         self.ran.unreviewed = accepted.as_ref() != Some(&newest) || self.reviewed != self.code.changes;
-        self.ran.checks_fail = !self.code.checks_pass();
-        self.ran.left = self.code.grave();
+        self.ran.ended_with(&self.code);
         let broken = self.bubble.broken();
         assert!(broken.is_empty(), "the log of the lab breaks rules: {broken:#?}");
         self.ran
@@ -334,7 +352,7 @@ impl Bubble {
         let mut bubble = Self { state: BubbleState::new(id), log: Vec::new(), now };
         bubble.append(create(created));
         bubble.send(&Command::Start { rules: Box::new(rules) }).expect("a new bubble can be started");
-        bubble.settle(code, 0);
+        bubble.settle(code, 0, || false);
         bubble
     }
 
@@ -359,10 +377,11 @@ impl Bubble {
     }
 
     /// Pays everything that is owed; `since` is how many changes there were before the turn.
-    pub(super) fn settle(&mut self, code: &Code, since: u32) {
+    /// `flakes` says whether a check that would pass fails by chance.
+    pub(super) fn settle(&mut self, code: &Code, since: u32, mut flakes: impl FnMut() -> bool) {
         for _ in 0..ENOUGH {
             let Some(effect) = owed(&self.state).into_iter().next() else { return };
-            let command = self.perform(&effect, code, since);
+            let command = self.perform(&effect, code, since, &mut flakes);
             self.send(&command).unwrap_or_else(|refusal| panic!("{effect:?} was owed, but refused: {refusal}"));
         }
         panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.state));
@@ -394,7 +413,7 @@ impl Bubble {
         }
     }
 
-    fn perform(&self, effect: &Effect, code: &Code, since: u32) -> Command {
+    fn perform(&self, effect: &Effect, code: &Code, since: u32, flakes: &mut impl FnMut() -> bool) -> Command {
         let tree = tree(code.changes);
         match effect {
             Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: workspace() },
@@ -402,12 +421,12 @@ impl Bubble {
                 Command::SnapshotTaken { snapshot: snapshot(code, since, author.clone()) }
             }
             Effect::RunCheck { check, place } => {
-                let passes = *place == Place::Base || code.checks_pass();
+                let passes = *place == Place::Base || (code.checks_pass() && !flakes());
                 let receipt = receipt(&check.name, &check.command, tree, passes);
                 Command::Checked { receipt: Receipt { place: *place, ..receipt } }
             }
             Effect::RunReproducer { finding, command } => {
-                let gone = !shows(command).is_some_and(|at| code.defects[at].alive);
+                let gone = shows(command).is_some_and(|at| !code.defects[at].alive);
                 Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, tree, gone) }
             }
             Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn, slices: 0 },
@@ -430,15 +449,24 @@ pub(super) fn tree(changes: u32) -> TreeId {
     TreeId(format!("tree{changes}"))
 }
 
-/// The names of the agents.
-pub(super) fn agent(name: &str) -> AgentId {
+/// The name of a model's agent.
+fn named(model: Model) -> AgentId {
+    let name = match model {
+        Model::Claude => "claude",
+        Model::Codex => "codex",
+        Model::Third => "third",
+    };
     name.parse().expect("the names of the models are valid")
 }
 
 fn snapshot(code: &Code, since: u32, author: Option<Party>) -> Snapshot {
     let touched = |file: &usize| (0..PARTS).any(|part| code.versions[file * PARTS + part] > 1);
-    let change =
-        |file: usize| FileChange { path: file_of(file * PARTS), status: 'M', added: Some(1), removed: Some(1) };
+    let change = |file: usize| FileChange {
+        path: file_of(file * PARTS),
+        status: 'M',
+        added: Some(code.size.lines()),
+        removed: Some(0),
+    };
     let changed: Vec<_> = (0..FILES).map(change).collect();
     let recent = (0..FILES).filter(|file| code.changes != since && touched(file)).map(change).collect();
     let tree = tree(code.changes);

@@ -1,7 +1,14 @@
 //! The figures that make up the population, by name.
 
+use super::code::Dice;
+
 /// The figures of the project, with their sources.
 const DEFAULT: &str = include_str!("../../../../lab/params.toml");
+/// A population in which everything that reviews rely on is worse at once.
+const HARD: &str = include_str!("../../../../lab/hard.toml");
+
+/// The figures that are no shares of one.
+const MEANS: [&str; 7] = ["p0", "p1", "p2", "p3", "noise", "sharp_claude", "sharp_codex"];
 
 macro_rules! params {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -93,6 +100,20 @@ params! {
     check_minor,
     /// Share of right grave claims with a command that shows the fault.
     reproducer,
+    /// Share of such commands that fail whatever is done.
+    wrong_reproducer,
+    /// How often a check fails on work on which it would pass.
+    flaky,
+    /// How often a claim is called one step more or less severe than it is.
+    wrong_severity,
+    /// Share of all claims that a test can show.
+    testable,
+    /// How often a judge decides wrongly.
+    judge_errs,
+    /// Share of grave defects that acceptance tests written from the task show.
+    acceptance,
+    /// Share of the first model's blind spots that a third model has too.
+    third_blind,
     /// How many times a person says "continue" before "accept".
     patience,
 }
@@ -119,6 +140,11 @@ pub enum BadParams {
 }
 
 impl Params {
+    /// The population in which everything that reviews rely on is worse at once.
+    pub fn hard() -> Self {
+        Self::default().read(HARD).expect("the figures of the project are well-formed, which a test makes sure of")
+    }
+
     /// Reads lines of `name = number`; what is not named stays as it is.
     pub fn read(mut self, text: &str) -> Result<Self, BadParams> {
         for (line, full) in (1..).zip(text.lines()) {
@@ -136,6 +162,20 @@ impl Params {
             *self.named(name).ok_or_else(|| BadParams::Unknown { line, name: name.to_owned() })? = value;
         }
         Ok(self)
+    }
+
+    /// Another population: every figure but the person's patience times a lognormal of the spread `sigma`.
+    pub fn population(mut self, sigma: f64, seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        for name in Self::NAMES.iter().filter(|name| **name != "patience") {
+            let factor = (sigma * dice.normal()).exp();
+            if let Some(value) = self.named(name) {
+                // Means of counts and the two models' sharpness have no upper bound, shares of one do.
+                let bound = if MEANS.contains(name) { f64::MAX } else { 1.0 };
+                *value = (*value * factor).min(bound);
+            }
+        }
+        self
     }
 
     /// The same figures with one of them made larger or smaller.

@@ -2,47 +2,46 @@
 
 use std::fmt::Write as _;
 
-use super::{Cause, Lab, Mean, Params, Ran, Spread, Summary, naive, original, ours, single};
-
-/// The naive loop needs more reviews than this on a hard task.
-const HARD: u32 = 10;
+use super::{Cause, Lab, Mean, Params, Ran, Size, Spread, Summary, naive, original, ours, single};
 
 /// Every column of one seed.
 #[derive(Debug, Clone, Copy)]
-struct Five {
+struct Columns {
     single: Ran,
     naive: Ran,
-    cut: Ran,
     original: Ran,
     ours: Ran,
 }
 
-/// One figure at another value, and what came of it.
+/// One figure at another value, and the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
     /// Which figure.
     pub name: &'static str,
     /// What it was multiplied with.
     pub factor: f64,
-    /// What came of it.
+    /// What was measured.
     pub lab: Lab,
 }
 
 /// Measures all columns over the seeds from 0.
 pub fn measure(params: &Params, seeds: u64) -> Lab {
-    let all = run(params, seeds);
-    let column = |of: fn(&Five) -> Ran| Summary::of(&all.iter().map(of).collect::<Vec<_>>());
-    let apart: Vec<_> = all.iter().map(|five| f64::from(five.ours.left) - f64::from(five.cut.left)).collect();
-    let hard: Vec<_> = all.iter().filter(|five| five.naive.looks > HARD).map(|five| five.ours.looks).collect();
+    let all = spread_over_cores(seeds, |seed| Columns {
+        single: single(params, seed),
+        naive: naive(params, seed),
+        original: original(params, seed),
+        ours: ours(params, seed),
+    });
+    let column = |of: fn(&Columns) -> Ran| Summary::of(&all.iter().map(of).collect::<Vec<_>>());
+    let odd = |run: &Ran| run.size == Size::Small && run.quiet && run.looks != 2;
     Lab {
         seeds,
-        single: column(|five| five.single),
-        naive: column(|five| five.naive),
-        cut: column(|five| five.cut),
-        original: column(|five| five.original),
-        ours: column(|five| five.ours),
-        difference: Mean::of(&apart),
-        hard: (!hard.is_empty()).then(|| Spread::of(hard)),
+        single: column(|columns| columns.single),
+        naive: column(|columns| columns.naive),
+        original: column(|columns| columns.original),
+        ours: column(|columns| columns.ours),
+        difference: difference(&all.iter().map(|columns| (columns.ours, columns.original)).collect::<Vec<_>>()),
+        odd_quiet: all.iter().filter(|columns| odd(&columns.ours)).count(),
     }
 }
 
@@ -52,28 +51,66 @@ pub fn sensitivity(params: &Params, seeds: u64) -> Vec<Tried> {
     both.map(|(name, factor)| Tried { name, factor, lab: measure(&params.scaled(name, factor), seeds) }).collect()
 }
 
-fn run(params: &Params, seeds: u64) -> Vec<Five> {
+/// One random population: what ours and the original's rules leave in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Population {
+    /// Its number.
+    pub number: u64,
+    /// P0/P1 left by ours.
+    pub ours: Mean,
+    /// P0/P1 left by the original's rules.
+    pub original: Mean,
+    /// The difference, seed by seed.
+    pub difference: Mean,
+    /// How many of ours were accepted with a failing check or unreviewed.
+    pub unsound: usize,
+}
+
+/// Which random populations are drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drawn {
+    /// How many.
+    pub count: u64,
+    /// The spread of the lognormal that each figure is multiplied with.
+    pub sigma: f64,
+    /// Where the draw begins.
+    pub seed: u64,
+}
+
+/// Measures random populations around `params`.
+pub fn populations(params: &Params, drawn: Drawn, seeds: u64) -> Vec<Population> {
+    let one = |number: u64| {
+        let params = params.population(drawn.sigma, drawn.seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let pairs = spread_over_cores(seeds, |seed| (ours(&params, seed), original(&params, seed)));
+        let left =
+            |of: fn(&(Ran, Ran)) -> u32| Mean::of(&pairs.iter().map(|pair| f64::from(of(pair))).collect::<Vec<_>>());
+        Population {
+            number,
+            ours: left(|pair| pair.0.left),
+            original: left(|pair| pair.1.left),
+            difference: difference(&pairs),
+            unsound: pairs.iter().filter(|(ours, _)| ours.checks_fail || ours.unreviewed).count(),
+        }
+    };
+    (1..=drawn.count).map(one).collect()
+}
+
+/// P0/P1 left by the first of each pair less those left by the second.
+fn difference(pairs: &[(Ran, Ran)]) -> Mean {
+    Mean::of(&pairs.iter().map(|(ours, other)| f64::from(ours.left) - f64::from(other.left)).collect::<Vec<_>>())
+}
+
+fn spread_over_cores<T: Send>(seeds: u64, one: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let share = seeds.div_ceil(threads.max(1)).max(1);
     std::thread::scope(|scope| {
+        let one = &one;
         let starts = (0..seeds).step_by(usize::try_from(share).unwrap_or(usize::MAX));
-        let work =
-            |from: u64| move || (from..seeds.min(from + share)).map(|seed| five(params, seed)).collect::<Vec<_>>();
+        let work = |from: u64| move || (from..seeds.min(from + share)).map(one).collect::<Vec<_>>();
         let handles: Vec<_> = starts.map(|from| scope.spawn(work(from))).collect();
         let joined = handles.into_iter().flat_map(|one| one.join().expect("a run that panicked has said why"));
         joined.collect()
     })
-}
-
-fn five(params: &Params, seed: u64) -> Five {
-    let ours = ours(params, seed);
-    Five {
-        single: single(params, seed),
-        naive: naive(params, seed, u32::MAX),
-        cut: naive(params, seed, ours.turns),
-        original: original(params, seed),
-        ours,
-    }
 }
 
 /// One promise.
@@ -87,30 +124,75 @@ pub struct Gate {
     pub holds: bool,
 }
 
+/// Everything that the promises are about.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The default population.
+    pub default: Lab,
+    /// The hard one.
+    pub hard: Lab,
+    /// The default population with a person who accepts at the first question.
+    pub hasty: Lab,
+    /// Random ones.
+    pub populations: Vec<Population>,
+}
+
 /// Judges what was measured.
-pub fn gates(lab: &Lab) -> Vec<Gate> {
-    let (ours, apart) = (&lab.ours, lab.difference);
+pub fn gates(measured: &Measured) -> Vec<Gate> {
+    let Measured { default, hard, hasty, populations } = measured;
     let gate = |promise, value: String, holds| Gate { promise, value, holds };
+    let difference = |lab: &Lab| format!("{:+.3} ± {:.3}", lab.difference.mean, lab.difference.half);
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let ratio = default.ours.left.mean / default.original.left.mean.max(f64::MIN_POSITIVE);
+    let unsound = |lab: &Lab| lab.ours.checks_fail + lab.ours.unreviewed;
+    let all_unsound = unsound(default) + unsound(hard) + populations.iter().map(|one| one.unsound).sum::<usize>();
+    let (needed, worst) = (populations.len() * 32 / 40, populations.len() * 3 / 40);
+    let lower = populations.iter().filter(|one| one.difference.mean < 0.0).count();
+    let worse = populations.iter().filter(|one| one.difference.lower() > 0.0).count();
+    let raised = hasty.ours.left.mean - default.ours.left.mean;
+    let (ours, theirs) = (default.ours.turns, default.original.turns);
     vec![
         gate(
-            "true P0/P1 left <= the naive loop's at equal turns (95 % interval of the difference)",
-            format!("{:+.3} ± {:.3} (at most {:+.3})", apart.mean, apart.half, apart.upper()),
-            apart.upper() <= 0.0,
+            "Q1 P0/P1 left, ours less the original's: upper 95 % bound <= 0, default and hard",
+            format!("{} and {}", difference(default), difference(hard)),
+            default.difference.upper() <= 0.0 && hard.difference.upper() <= 0.0,
+        ),
+        gate("Q2 P0/P1 left <= 0.92 x the original's", format!("{ratio:.3} x"), ratio <= 0.92),
+        gate(
+            "Q3 no convergence with a failing check or an unreviewed tree, in every population",
+            format!("{all_unsound}"),
+            all_unsound == 0,
         ),
         gate(
-            "human questions: median <= 1, p90 <= 2",
-            format!("{} and {}", ours.questions.median, ours.questions.p90),
-            ours.questions.median <= 1 && ours.questions.p90 <= 2,
+            "Q4 random populations: lower in 32 of 40, significantly worse in at most 3 of 40",
+            format!("{lower} and {worse} of {}", populations.len()),
+            lower >= needed && worse <= worst,
         ),
         gate(
-            "never a convergence with a failing check or an unreviewed snapshot",
-            format!("{} and {}, in {} runs", ours.checks_fail, ours.unreviewed, lab.seeds),
-            ours.checks_fail == 0 && ours.unreviewed == 0,
+            "H1 runs that ask a person <= 6 %, hard <= 25 %",
+            format!("{} and {}", percent(default.ours.asking()), percent(hard.ours.asking())),
+            default.ours.asking() <= 0.06 && hard.ours.asking() <= 0.25,
+        ),
+        gate(
+            "H2 accepted by a person <= 0.5 %, hard <= 5 %",
+            format!("{} and {}", percent(default.ours.taken[0]), percent(hard.ours.taken[0])),
+            default.ours.taken[0] <= 0.005 && hard.ours.taken[0] <= 0.05,
+        ),
+        gate("H3 a person who always accepts at once leaves <= 0.01 more", format!("{raised:+.4}"), raised <= 0.01),
+        gate(
+            "S1 agent turns: median <= the original's, p90 <= the original's + 1",
+            format!("{}, {} against {}, {}", ours.median, ours.p90, theirs.median, theirs.p90),
+            ours.median <= theirs.median && ours.p90 <= theirs.p90 + 1,
+        ),
+        gate(
+            "small tasks on which no review claims P0-P2 take exactly 2 reviews",
+            format!("{} do not", default.odd_quiet),
+            default.odd_quiet == 0,
         ),
         gate(
             "every run converges",
-            format!("{:.2} %", ours.converged * 100.0),
-            (ours.converged - 1.0).abs() < f64::EPSILON,
+            format!("{} and {}", percent(default.ours.converged), percent(hard.ours.converged)),
+            default.ours.converged.min(hard.ours.converged) > 1.0 - f64::EPSILON,
         ),
     ]
 }
@@ -120,38 +202,24 @@ pub fn render(lab: &Lab) -> String {
     let columns = [
         ("single agent", &lab.single),
         ("naive loop", &lab.naive),
-        ("naive, cut at our turns", &lab.cut),
         ("the original's rules", &lab.original),
         ("pairflow, strict", &lab.ours),
     ];
     let mut text = String::from(
-        "| | looks: median, p90, worst | P0/P1 left (mean ± 95 %) | runs with any left | agent turns: median, p90 | \
-         human questions: median, p90 | ended by its rules | with a failing check |\n|---|---|---|---|---|---|---|---|\n",
+        "| | P0/P1 left (mean ± 95 %) | runs with any left | P2 left | looks: median, p90, worst | agent turns: median, \
+         p90 | steps: median, p90 | asks a person | accepted by a person | ended by its rules | failing check |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for (name, summary) in columns {
         row(&mut text, name, summary, lab.seeds);
     }
-    if let Some(hard) = lab.hard {
-        let _ = writeln!(
-            text,
-            "\nOn the tasks on which the naive loop needs more than 10 looks, ours needs {}.",
-            three(hard)
-        );
-    }
+    let _ = writeln!(text, "\nOurs less the original's: {:+.3} ± {:.3}.", lab.difference.mean, lab.difference.half);
     let _ = writeln!(
         text,
         "Reviews with minor findings only: naive {:.0} %, original {:.0} %, ours {:.0} %.",
         lab.naive.minor_looks * 100.0,
         lab.original.minor_looks * 100.0,
         lab.ours.minor_looks * 100.0
-    );
-    let [none, one, two, more] = lab.ours.asked.map(|share| share * 100.0);
-    let _ = writeln!(
-        text,
-        "Questions of ours: none in {none:.1} % of all runs, one in {one:.1} %, two in {two:.1} %, more in {more:.1} %. The \
-         person took the work as it was in {:.1} %; in {:.1} % one agent had found it clean by then.",
-        lab.ours.taken[0] * 100.0,
-        lab.ours.taken[1] * 100.0
     );
     let causes =
         Cause::ALL.iter().zip(lab.ours.causes).map(|((_, name), share)| format!("{name} {:.1} %", share * 100.0));
@@ -169,24 +237,44 @@ pub fn render_gates(gates: &[Gate]) -> String {
     gates.iter().map(line).collect()
 }
 
+/// Which rules left less in each population.
+pub fn render_populations(populations: &[Population]) -> String {
+    let mut text = String::from("| population | ours | the original's | difference | |\n|---|---|---|---|---|\n");
+    for one in populations {
+        let who = match one.difference {
+            difference if difference.upper() < 0.0 => "ours left less",
+            difference if difference.lower() > 0.0 => "the original's left less",
+            _ => "not significant",
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {:.3} | {:.3} | {:+.3} ± {:.3} | {who} |",
+            one.number, one.ours.mean, one.original.mean, one.difference.mean, one.difference.half
+        );
+    }
+    text
+}
+
 /// What each figure is worth.
 pub fn render_sensitivity(base: &Lab, tried: &[Tried]) -> String {
     let mut text = String::from(
-        "| figure | x | looks: median, p90, worst | naive p90 | P0/P1 left | less naive's at equal turns | \
-         questions: median, p90 |\n|---|---|---|---|---|---|---|\n",
+        "| figure | x | P0/P1 left | the original's | difference | turns: median, p90 | the original's | asks a person |\n\
+         |---|---|---|---|---|---|---|---|\n",
     );
     let mut line = |name: &str, factor: f64, lab: &Lab| {
-        let ours = &lab.ours;
+        let (ours, original) = (&lab.ours, &lab.original);
         let _ = writeln!(
             text,
-            "| {name} | {factor} | {} | {} | {:.3} | {:+.3} ± {:.3} | {}, {} |",
-            three(ours.looks),
-            lab.naive.looks.p90,
+            "| {name} | {factor} | {:.3} | {:.3} | {:+.3} ± {:.3} | {}, {} | {}, {} | {:.1} % |",
             ours.left.mean,
+            original.left.mean,
             lab.difference.mean,
             lab.difference.half,
-            ours.questions.median,
-            ours.questions.p90
+            ours.turns.median,
+            ours.turns.p90,
+            original.turns.median,
+            original.turns.p90,
+            ours.asking() * 100.0
         );
     };
     line("as measured", 1.0, base);
@@ -195,22 +283,21 @@ pub fn render_sensitivity(base: &Lab, tried: &[Tried]) -> String {
 }
 
 fn row(text: &mut String, name: &str, of: &Summary, seeds: u64) {
+    let two = |spread: Spread| format!("{}, {}", spread.median, spread.p90);
     let _ = writeln!(
         text,
-        "| {name} | {} | {:.3} ± {:.3} | {:.1} % | {}, {} | {}, {} | {:.1} % | {:.1} % |",
-        three(of.looks),
+        "| {name} | {:.3} ± {:.3} | {:.1} % | {:.2} | {}, {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % |",
         of.left.mean,
         of.left.half,
         of.any_left * 100.0,
-        of.turns.median,
-        of.turns.p90,
-        of.questions.median,
-        of.questions.p90,
+        of.left_p2.mean,
+        two(of.looks),
+        of.looks.worst,
+        two(of.turns),
+        two(of.steps),
+        of.asking() * 100.0,
+        of.taken[0] * 100.0,
         of.converged * 100.0,
         of.checks_fail as f64 * 100.0 / seeds.max(1) as f64
     );
-}
-
-fn three(spread: Spread) -> String {
-    format!("{}, {}, {}", spread.median, spread.p90, spread.worst)
 }

@@ -1,15 +1,16 @@
 //! What pairflow is compared with: a single agent, a loop until nothing is found, and the rules of the original pairflow.
 //!
 //! The rivals get the benefit of the doubt: their reviewers run the checks in every review and look at the answers to
-//! their last claims as closely as ours do.
+//! their last claims as closely as ours do. Their implementers are shown every claim and are as tempted as ours by those
+//! that do not have to be fixed.
 
-use super::agents::{Answer, answer};
-use super::agents::{Claim, Past, look, takes};
-use super::code::Dice;
-use super::code::{Code, Model, Subject};
+use pairflow_core::facts::Severity;
+
+use super::agents::{Answer, Claim, Past, answer, look, takes};
+use super::code::{Code, Dice, Model, Subject};
 use super::{Params, Ran};
 
-/// After so many reviews the naive loop is stopped by whoever pays for it.
+/// After so many reviews the naive loop is stopped by the person who pays for it.
 const CAP: u32 = 40;
 /// The round from which on only P0/P1 go back, by the rules of the original.
 const SEVERITY_GATE: u32 = 4;
@@ -22,17 +23,15 @@ pub fn single(params: &Params, seed: u64) -> Ran {
     trial.end(true)
 }
 
-/// A reviewer and an implementer until a review has no findings of any severity, with at most so many turns.
-pub fn naive(params: &Params, seed: u64, turns: u32) -> Ran {
+/// A reviewer and an implementer until a review has no findings of any severity.
+pub fn naive(params: &Params, seed: u64) -> Ran {
     let mut trial = Trial::begin(params, seed);
-    while trial.ran.turns < turns && trial.ran.looks < CAP {
+    while trial.ran.looks < CAP {
         let claims = trial.review(Model::Claude);
         if claims.is_empty() {
             return trial.end(true);
         }
-        if trial.ran.turns < turns {
-            trial.mend(&claims);
-        }
+        trial.fix(&claims, |_| true);
     }
     trial.end(false)
 }
@@ -44,9 +43,8 @@ pub fn original(params: &Params, seed: u64) -> Ran {
     let mut reworks = 0;
     while trial.ran.looks < CAP {
         trial.converge();
-        let mut grave = trial.review(Model::Codex);
-        grave.retain(|claim| trial.is_grave(claim));
-        if grave.is_empty() {
+        let claims = trial.review(Model::Codex);
+        if !claims.iter().any(blocks) {
             return trial.end(true);
         }
         if reworks == REWORKS {
@@ -54,7 +52,7 @@ pub fn original(params: &Params, seed: u64) -> Ran {
             return trial.end(true);
         }
         reworks += 1;
-        trial.mend(&grave);
+        trial.fix(&claims, blocks);
     }
     trial.end(false)
 }
@@ -65,9 +63,9 @@ struct Trial<'a> {
     dice: Dice,
     code: Code,
     ran: Ran,
-    answers: Vec<(Subject, Answer)>,
+    answers: Vec<(Claim, Answer)>,
     settled: Vec<Subject>,
-    mended: Vec<Subject>,
+    fixed: Vec<Subject>,
 }
 
 impl<'a> Trial<'a> {
@@ -75,7 +73,7 @@ impl<'a> Trial<'a> {
         let mut dice = Dice::new(seed);
         let code = Code::first_cut(params, &mut dice, Model::Codex);
         let ran = Ran { turns: 1, ..Ran::default() };
-        Self { params, dice, code, ran, answers: Vec::new(), settled: Vec::new(), mended: Vec::new() }
+        Self { params, dice, code, ran, answers: Vec::new(), settled: Vec::new(), fixed: Vec::new() }
     }
 
     /// The original's loop of one implementer and one reviewer.
@@ -83,14 +81,14 @@ impl<'a> Trial<'a> {
         let mut clean = 0;
         while self.ran.looks < CAP {
             let gated = self.ran.looks + 1 >= SEVERITY_GATE;
-            let mut claims = self.review(Model::Claude);
-            claims.retain(|claim| !gated || self.is_grave(claim));
-            clean = if claims.is_empty() { clean + 1 } else { 0 };
+            let claims = self.review(Model::Claude);
+            let required = |claim: &Claim| !gated || blocks(claim);
+            clean = if claims.iter().any(required) { 0 } else { clean + 1 };
             if clean == 2 || (gated && clean == 1) {
                 return;
             }
             // After a first clean review the implementer has an empty turn.
-            self.mend(&claims);
+            self.fix(&claims, required);
         }
     }
 
@@ -98,46 +96,51 @@ impl<'a> Trial<'a> {
     fn review(&mut self, model: Model) -> Vec<Claim> {
         self.ran.turns += 1;
         self.ran.looks += 1;
-        let past = Past { settled: &self.settled, mended: &self.mended };
+        let past = Past { settled: &self.settled, fixed: &self.fixed };
         let looked = look(&mut self.code, self.params, &mut self.dice, model, past);
         let Some(mut claims) = looked else { return Vec::new() };
-        let again = |subject| Claim { subject, wording: 0, reproducer: false };
         let failing = self.code.alive().filter(|(_, defect)| defect.fails_check);
-        claims.extend(failing.map(|(at, _)| again(Subject::Defect(at))));
-        for (subject, answer) in self.answers.drain(..) {
-            if takes(&self.code, self.params, &mut self.dice, subject, answer) {
-                self.settled.push(subject);
+        claims.extend(failing.map(|(at, defect)| Claim::again(Subject::Defect(at), defect.severity)));
+        if self.code.checks_pass() && self.dice.chance(self.params.flaky) {
+            claims.push(Claim::again(Subject::Flake, Severity::P1));
+        }
+        for (claim, answer) in self.answers.drain(..) {
+            if takes(&self.code, self.params, &mut self.dice, claim.subject, answer) {
+                self.settled.extend(Some(claim.subject).filter(|subject| *subject != Subject::Flake));
             } else {
-                claims.push(again(subject));
+                claims.push(Claim::again(claim.subject, claim.severity));
             }
         }
-        claims.sort_by_key(|claim| claim.subject);
+        // Of two claims about the same the more severe one counts.
+        claims.sort_by_key(|claim| (claim.subject, claim.severity));
         claims.dedup_by_key(|claim| claim.subject);
-        let minor = !claims.is_empty() && claims.iter().all(|claim| !self.is_grave(claim));
+        let minor = !claims.is_empty() && !claims.iter().any(blocks);
         self.ran.minor_looks += u32::from(minor);
         claims
     }
 
-    /// One turn of the implementer.
-    fn mend(&mut self, claims: &[Claim]) {
+    /// One turn of the implementer: what has to be fixed is answered, what does not is a temptation.
+    fn fix(&mut self, claims: &[Claim], required: impl Fn(&Claim) -> bool) {
         self.ran.turns += 1;
         for claim in claims {
+            if !required(claim) && !self.dice.chance(self.params.tempted) {
+                continue;
+            }
             let said = answer(&mut self.code, self.params, &mut self.dice, Model::Codex, claim.subject);
-            self.answers.push((claim.subject, said));
+            self.answers.push((*claim, said));
             if said == Answer::Fixed {
-                self.mended.push(claim.subject);
+                self.fixed.push(claim.subject);
             }
         }
     }
 
-    fn is_grave(&self, claim: &Claim) -> bool {
-        self.code.about(claim.subject).1.blocks()
-    }
-
     fn end(mut self, converged: bool) -> Ran {
         self.ran.converged = converged;
-        self.ran.left = self.code.grave();
-        self.ran.checks_fail = !self.code.checks_pass();
+        self.ran.ended_with(&self.code);
         self.ran
     }
+}
+
+fn blocks(claim: &Claim) -> bool {
+    claim.severity.blocks()
 }
