@@ -101,7 +101,10 @@ fn decide_result(state: &BubbleState, result: &Command) -> Result<Decided, Refus
 }
 
 /// Returns the first facts of a new bubble.
-pub fn create(created: Lifecycle) -> Vec<Event> {
+pub fn create(mut created: Lifecycle) -> Vec<Event> {
+    if let Lifecycle::Created { rules, .. } = &mut created {
+        **rules = policy::with_version((**rules).clone());
+    }
     vec![Event::own(0, Body::Lifecycle(created))]
 }
 

@@ -46,12 +46,23 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
     let mut owed: Option<Verdict> = None;
     for envelope in log {
         let seq = envelope.seq;
+        if state.phase.turn().is_some() && policy::in_force(&state.rules).is_none() {
+            // Nobody here knows which verdicts such rules lead to, so none can be missing.
+            let (policy, version) = (state.rules.policy.clone(), state.rules.policy_version);
+            let stand = VerdictStand::NotRecomputed { policy, version };
+            if !recomputed.iter().any(|one: &Recomputed| one.stand == stand) {
+                recomputed.push(Recomputed { seq, stand });
+            }
+        }
         if let Body::Verdict(verdict) = &envelope.event.body {
             let expected = match verdict.on {
                 Judged::Work => verdict_on_work(&state),
                 _ => owed.take(),
             };
             let stand = match expected {
+                _ if verdict.policy != state.rules.policy && policy::named(&verdict.policy).is_some() => {
+                    VerdictStand::Differs
+                }
                 _ if policy::recorded(verdict).is_none() => {
                     let (policy, version) = (verdict.policy.clone(), verdict.version);
                     VerdictStand::NotRecomputed { policy, version }
@@ -67,11 +78,11 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
             Body::Convergence(_) => envelope.event.sender == Party::Orchestrator,
             _ => false,
         };
-        if goes_on && verdict_on_work(&state).is_some_and(|verdict| policy::recorded(&verdict).is_some()) {
+        if goes_on && policy::in_force(&state.rules).is_some() && verdict_on_work(&state).is_some() {
             recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
         }
         owed = owed.or_else(|| expected(&state, &envelope.event.body));
-        if envelope.more == 0 && owed.take().is_some_and(|owed| policy::recorded(&owed).is_some()) {
+        if envelope.more == 0 && owed.take().is_some() && policy::in_force(&state.rules).is_some() {
             recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
         }
         advance(&mut state, envelope);

@@ -5,6 +5,7 @@ use crate::log::{Next, Verdict};
 use crate::policy::{Conclusion, Facts, Look, Policy, Unmet, single, strict};
 #[cfg(feature = "test-policies")]
 use crate::policy::{any_review, panics};
+use crate::rules::Rules;
 
 /// Every policy. A new one is a file of its own and a line here.
 const ALL: &[&dyn Policy] = &[
@@ -29,6 +30,17 @@ pub fn known(name: &str) -> &'static dyn Policy {
 /// Returns the policy that gave a recorded verdict, if its rules are known here in that version.
 pub fn recorded(verdict: &Verdict) -> Option<&'static dyn Policy> {
     named(&verdict.policy).filter(|policy| policy.version() == verdict.version)
+}
+
+/// Returns the policy of these rules, if its rules are known here in the version that they name.
+pub fn in_force(rules: &Rules) -> Option<&'static dyn Policy> {
+    named(&rules.policy).filter(|policy| policy.version() == rules.policy_version)
+}
+
+/// Returns `rules` with the version that their policy has here; a policy that is not known keeps its own.
+pub fn with_version(rules: Rules) -> Rules {
+    let policy_version = named(&rules.policy).map_or(rules.policy_version, |policy| policy.version());
+    Rules { policy_version, ..rules }
 }
 
 /// Stands for a policy that this pairflow does not know.

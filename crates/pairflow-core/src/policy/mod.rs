@@ -17,6 +17,6 @@ mod strict;
 pub use certificate::certify;
 pub use criteria::{Unmet, waivers};
 pub use facts::Facts;
-pub use list::{known, named, recorded};
+pub use list::{in_force, known, named, recorded, with_version};
 pub use questions::{quoted, told};
 pub use seam::{After, Conclusion, Look, Policy};
