@@ -33,16 +33,14 @@ impl Claimed {
 
 /// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
 pub(super) fn explained(state: &BubbleState, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
-    let mut told = state.gate.explanation.clone();
-    pass.explanation.iter().for_each(|explanation| told.take_over(explanation));
-    let missing = told.missing();
-    if missing.is_empty() || !would_be_clean(state, by, pass) {
-        return Ok(());
-    }
     let claimed = Claimed::of(state, by, pass.explanation.as_ref());
-    match state.policy().reviews_suffice(claimed.facts(state)) {
-        false => Ok(()),
-        true => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
+    let (policy, facts) = (state.policy(), claimed.facts(state));
+    let missing = policy.unmet(facts).into_iter().find(|criterion| matches!(criterion, Unmet::Explanation(_)));
+    match missing {
+        Some(missing) if policy.reviews_suffice(facts) && would_be_clean(state, by, pass) => {
+            Err(Refusal::NotConverged { unmet: vec![missing] })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::bubble::follow::verdict_on_work;
 use crate::bubble::lifecycle::{verdict_on_merge, verdict_with_rules};
 use crate::bubble::preview::Claimed;
 use crate::bubble::work::verdict_on_review;
-use crate::bubble::{BubbleState, advance};
+use crate::bubble::{BubbleState, Stage, advance};
 use crate::facts::Seat;
 use crate::ids::{BubbleId, Party};
 use crate::log::{Body, ControlAction, Convergence, Envelope, Evidence, Judged, Lifecycle, Verdict};
@@ -109,6 +109,9 @@ pub enum Unfounded {
     /// A criterion did not hold, and nobody could waive it.
     #[error("it was given although this is missing: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Missing(Vec<Unmet>),
+    /// It names waivers, and no person accepted the work.
+    #[error("it names what was waived, and no person accepted the work")]
+    NotAccepted,
     /// It does not name what the person did without.
     #[error("it does not name what was waived")]
     Waivers,
@@ -151,9 +154,12 @@ fn follows(before: &BubbleState, sender: &Party, claim: &Convergence) -> Result<
     };
     let facts = claimed.as_ref().map_or(before.facts(), |claimed| claimed.facts(before));
     let waived = !certificate.waived.is_empty();
-    let mut unmet = before.policy().unmet(facts);
+    if waived && !before.phase.turn().is_some_and(|turn| turn.stage == Stage::Accepted) {
+        return Err(Unfounded::NotAccepted);
+    }
+    let unmet = before.policy().unmet(facts);
     let given_up = waivers(facts, &unmet);
-    unmet.retain(|criterion| !(waived && criterion.can_be_waived()));
+    let unmet = if waived { before.policy().unwaivable(facts) } else { unmet };
     if !unmet.is_empty() {
         return Err(Unfounded::Missing(unmet));
     }

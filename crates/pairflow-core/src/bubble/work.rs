@@ -6,8 +6,8 @@ use crate::bubble::{BubbleState, CHECK_TRIES, Decided, Refusal, Stage, Turn};
 use crate::facts::Seat;
 use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::ids::{FindingId, Party, TreeId};
-use crate::log::{Body, Event, Evidence, Judged, Lifecycle, QuestionKind, Verdict};
-use crate::policy::{Look, quoted};
+use crate::log::{Body, Event, Evidence, Judged, Lifecycle, Next, QuestionKind, Reason, Verdict};
+use crate::policy::{Conclusion, Facts, Look, quoted};
 use crate::progress::CheckState;
 use crate::rules::Check;
 use crate::safe::{cut, safe};
@@ -50,7 +50,23 @@ pub(super) fn verdict_on_review(state: &BubbleState, snapshot: &Snapshot) -> Opt
         waived_later: &handover.waived,
     };
     let on = Judged::Review { by: handover.by.clone(), round: handover.round };
-    Some(state.policy().after_review(state.facts(), &look).verdict(state.policy(), on))
+    let (policy, facts) = (state.policy(), state.facts());
+    Some(with_evidence(policy.after_review(facts, &look), facts, &look).verdict(policy, on))
+}
+
+/// Keeps a policy from accepting what nobody has reviewed or checked: such work would never be accepted, and nobody would
+/// have the turn. It is reviewed again instead.
+fn with_evidence(mut conclusion: Conclusion, facts: Facts<'_>, look: &Look<'_>) -> Conclusion {
+    if look.tree_changed {
+        conclusion.clean = None;
+    }
+    let changed = look.tree_changed.then_some(Reason::TreeChanged);
+    let lacking = facts.without_evidence().chain(look.checks_changed.then_some(Reason::ChecksChanged)).chain(changed);
+    let lacking: Vec<_> = lacking.collect();
+    if conclusion.next == Next::Accept && !lacking.is_empty() {
+        conclusion = Conclusion { clean: None, next: Next::Review, seats: conclusion.seats, reasons: lacking };
+    }
+    conclusion
 }
 
 /// Says whose changes those are that are found before a turn opens, in `tree`.

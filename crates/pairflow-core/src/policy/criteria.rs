@@ -28,6 +28,8 @@ pub enum Unmet {
         /// Who reviewed it clean so far.
         by: Vec<AgentId>,
     },
+    /// Nobody has reviewed this tree.
+    NotReviewed,
     /// Findings that are not grave, but have to be answered, and are not.
     Unanswered(Vec<String>),
     /// Parts of the explanation pack are missing.
@@ -58,6 +60,7 @@ impl fmt::Display for Unmet {
                 let names = by.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
                 write!(f, "a second clean review of this tree by another agent (clean so far: {names})")
             }
+            Self::NotReviewed => f.write_str("this tree has not been reviewed"),
             Self::Unanswered(findings) => {
                 write!(f, "findings that have to be answered (--fixed or --dispute): {}", findings.join(", "))
             }
@@ -96,6 +99,7 @@ impl Unmet {
             | Self::NothingChanged
             | Self::CheckFailed(_)
             | Self::CheckMissing(_)
+            | Self::NotReviewed
             | Self::Questions(_)
             | Self::TreeChanged(_)
             | Self::Slices(_) => false,

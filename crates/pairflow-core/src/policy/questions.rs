@@ -69,10 +69,9 @@ pub(super) fn fails_again(facts: Facts<'_>, why: &[Reason]) -> Question {
     failing(facts, format!("{implementer} handed over the same files again, and {}.", told(why).join(", ")))
 }
 
-/// Asks what is to become of work that fails however often it was handed over, where nobody reviews it.
-pub(super) fn fails_still(facts: Facts<'_>, why: &[Reason]) -> Question {
-    let implementer = &facts.rounds.seats.implementer;
-    failing(facts, format!("{implementer} has handed over work that fails, again and again: {}.", told(why).join(", ")))
+/// Asks what is to become of work that fails, where nobody reviews it.
+pub(super) fn fails_unreviewed(facts: Facts<'_>, why: &[Reason]) -> Question {
+    failing(facts, format!("the work fails, and no reviewer looks at it: {}.", told(why).join(", ")))
 }
 
 /// Returns reasons as the ends of sentences about the work.

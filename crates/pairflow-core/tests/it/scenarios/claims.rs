@@ -67,7 +67,10 @@ fn a_certificate_is_recomputed_from_the_log_whatever_it_says() {
     let differs = Some(Err(Unfounded::Differs));
     assert_eq!(forged(&ready, |one| one.open.clear()), (differs.clone(), rule.to_vec()));
     assert_eq!(forged(&ready, |one| one.notes.push("all good".into())), (differs, rule.to_vec()));
-    assert_eq!(forged(&ready, |one| one.waived.push("nothing".into())), (Some(Err(Unfounded::Waivers)), rule.to_vec()));
+    assert_eq!(
+        forged(&ready, |one| one.waived.push("nothing".into())),
+        (Some(Err(Unfounded::NotAccepted)), rule.to_vec())
+    );
     assert_eq!(recompute(&ready.state.id, &ready.log[..3]), None);
 }
 
@@ -83,6 +86,8 @@ fn a_certificate_that_a_person_has_not_waived_for_needs_every_criterion() {
     );
     assert_eq!(forged(&waived, |_| {}), (Some(Ok(())), Vec::new()));
     let (recomputed, _) = forged(&waived, |one| one.waived.clear());
+    let other = forged(&waived, |one| one.waived.push("nothing".into())).0;
+    assert_eq!(other, Some(Err(Unfounded::Waivers)));
     let Some(Err(Unfounded::Missing(missing))) = recomputed else { panic!("{recomputed:?}") };
     assert_eq!(missing[0].to_string(), "open P0/P1 findings: F1 P1 no rollback");
 }

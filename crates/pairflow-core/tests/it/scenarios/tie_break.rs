@@ -151,7 +151,7 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
          #4 RUNNING claude reviewer round 1 opening
          #5 RUNNING claude reviewer round 1 failing: test
          #6 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
-         refused: the work cannot be accepted as it is: the required check 'test' has not passed on this tree
+         refused: the work cannot be accepted as it is: the check 'test' fails on this tree
          #7 RUNNING codex implementer round 2 failing: test",
     );
 }
@@ -185,7 +185,7 @@ fn accept_is_refused_while_another_question_is_open() {
          #2 RUNNING claude reviewer round 1
          #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
          #4 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open., codex: is it worth it?
-         refused: the work cannot be accepted as it is: other questions are open
+         refused: the work cannot be accepted as it is: one question is not answered
          #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
          #6 READY_FOR_APPROVAL round 2 tree1",
     );
