@@ -90,6 +90,7 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
         others_at_work,
         waived: Vec::new(),
         checks_changed: false,
+        closed: Vec::new(),
     };
     match seat {
         Seat::Implementer => {
@@ -103,7 +104,7 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
         // What a judge decides is recorded with the dispute.
         Seat::Judge => {}
         Seat::Reviewer => {
-            state.review(by, handover.round, Some(pass));
+            let handover = Handover { closed: state.review(by, handover.round, Some(pass)), ..handover };
             state.gate.steps.clone_from(&pass.steps);
             state.rounds.spent.looks += 1;
             if let Some(turn) = state.phase.turn_mut() {
@@ -175,7 +176,8 @@ fn touch(state: &mut BubbleState, snapshot: &Snapshot) {
 pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
     match &verdict.on {
         Judged::Review { by, round } if verdict.reasons.contains(&Reason::TreeChanged) => {
-            state.ledger.retract(by, *round)
+            let closed = closing(state).map(|handover| std::mem::take(&mut handover.closed));
+            state.ledger.retract(by, *round, &closed.unwrap_or_default())
         }
         Judged::Work if verdict.next == Next::Implement => return sent_back(state, &verdict.reasons, at),
         _ => {}
@@ -308,4 +310,12 @@ pub(super) fn keep_reviews(state: &mut BubbleState) {
         review.tree = review.tree.take().or(tree.clone());
     }
     state.evidence.base_only = true;
+}
+
+/// The hand-over whose tree is not recorded yet.
+pub(super) fn closing(state: &mut BubbleState) -> Option<&mut Handover> {
+    match &mut state.phase.turn_mut()?.stage {
+        Stage::Closing(handover) => Some(handover),
+        _ => None,
+    }
 }

@@ -94,8 +94,9 @@ impl Ledger {
         ledger
     }
 
-    /// Takes over a recorded review.
-    pub(crate) fn review(&mut self, review: &Review<'_>) {
+    /// Takes over a recorded review. Returns the rows that it closed.
+    pub(crate) fn review(&mut self, review: &Review<'_>) -> Vec<FindingId> {
+        let open: Vec<_> = self.open().map(|row| row.id).collect();
         let by = Party::Agent(review.by.clone());
         let nothing = review.findings.is_empty() && review.answers.reopened.is_empty() && !review.discuss;
         self.retract_reproducers(review.by, review.round, &review.answers.retracted);
@@ -114,14 +115,16 @@ impl Ledger {
             self.file(finding, review);
         }
         self.bound();
+        open.into_iter().filter(|id| self.get(*id).is_some_and(|row| row.settled)).collect()
     }
 
-    /// Takes back what a review closed whose word does not count, because files changed during it.
-    pub(crate) fn retract(&mut self, by: &AgentId, round: u32) {
+    /// Opens the rows that a review closed which does not count, because files changed during it. A row that something else
+    /// changed since stays as it is.
+    pub(crate) fn retract(&mut self, by: &AgentId, round: u32, closed: &[FindingId]) {
         let by = Party::Agent(by.clone());
-        let closed = |change: &RowChange| change.settled && change.round == round && change.by == by;
-        for row in &mut self.rows {
-            if row.history.last().is_some_and(closed) {
+        let is_last = |change: &RowChange| change.settled && change.round == round && change.by == by;
+        for row in self.rows.iter_mut().filter(|row| closed.contains(&row.id)) {
+            if row.history.last().is_some_and(is_last) {
                 let before = row.history.iter().rev().nth(1).map_or(RowState::Open, |change| change.to);
                 let note = "files changed during the review, so its word does not count";
                 row.become_state(change(round, &Party::Orchestrator, before, note));
