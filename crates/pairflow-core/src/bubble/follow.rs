@@ -34,7 +34,7 @@ fn stop(state: &BubbleState) -> Option<Event> {
     }
     let policy = state.policy();
     let question = policy.question(facts, turn.seat).or_else(|| policy.at_cap(facts, turn.seat))?;
-    Some(Event::own(state.rounds.round, Body::HumanQuestion(question)))
+    Some(Event::own(state.rounds.last_begun(), Body::HumanQuestion(question)))
 }
 
 /// What follows from work once everything was run on it.

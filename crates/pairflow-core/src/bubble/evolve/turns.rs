@@ -11,7 +11,7 @@ use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::facts::{Seat, Seats};
 use crate::ids::{AgentId, FindingId, Party};
 use crate::log::{Judged, Next, Pass, Reason, Verdict};
-use crate::progress::{CheckState, Returned, Said, WentBack};
+use crate::progress::{CheckState, Returned, RoundStage, Said, WentBack};
 use crate::time::Moment;
 
 /// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
@@ -19,7 +19,28 @@ pub(super) fn begin_round(state: &mut BubbleState, seats: Seats) {
     state.rounds.round += 1;
     state.rounds.spent.rounds += 1;
     state.rounds.sent_back = 0;
+    state.rounds.stage = RoundStage::Pending;
     seat(state, seats);
+}
+
+/// Takes back a round that no agent has worked in: a person is asked whether there is one at all.
+pub(super) fn hold_round(state: &mut BubbleState) {
+    let rounds = &mut state.rounds;
+    if rounds.stage != RoundStage::Pending || rounds.round < 2 {
+        return;
+    }
+    let round = rounds.round;
+    rounds.history.retain(|roles| roles.round != round);
+    rounds.round -= 1;
+    rounds.spent.rounds = rounds.spent.rounds.saturating_sub(1);
+    rounds.stage = RoundStage::AwaitingNext;
+}
+
+/// Begins the round that a person was asked about.
+pub(super) fn grant_round(state: &mut BubbleState) {
+    if state.rounds.stage == RoundStage::AwaitingNext {
+        begin_round(state, state.rounds.seats.clone());
+    }
 }
 
 /// Seats the agents anew, in the present round.
@@ -65,6 +86,7 @@ pub(super) fn opened(state: &mut BubbleState, number: u32, slices: u32, at: Mome
     turn.stage = Stage::Open;
     turn.slices = slices;
     turn.follows_handover = false;
+    state.rounds.stage = RoundStage::Begun;
     (turn.since, turn.heard, turn.uninterrupted) = (at, at, at);
     let held =
         state.phase.turn().map(|turn| turn.agent.clone()).map(|agent| state.rounds.held.entry(agent).or_default());
