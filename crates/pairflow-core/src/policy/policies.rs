@@ -1,21 +1,26 @@
-//! All policies, by their names.
+//! All policies, by their names. A new one is a file beside `strict.rs` and a line of the list below.
 
 use crate::facts::Certificate;
 use crate::log::{Next, Verdict};
-use crate::policy::{Conclusion, Facts, Look, Policy, Unmet, single, strict};
-#[cfg(feature = "test-policies")]
-use crate::policy::{any_review, panics};
+use crate::policy::{Conclusion, Facts, Look, Policy, Unmet};
 use crate::rules::Rules;
 
-/// Every policy. A new one is a file of its own and a line here.
-const ALL: &[&dyn Policy] = &[
-    &strict::Strict,
-    &single::Single,
-    #[cfg(feature = "test-policies")]
-    &any_review::AnyReview,
-    #[cfg(feature = "test-policies")]
-    &panics::Panics,
-];
+/// Declares the module of each policy, and lists them all.
+macro_rules! policies {
+    ($($(#[$when:meta])* $module:ident::$policy:ident;)*) => {
+        $($(#[$when])* mod $module;)*
+
+        /// Every policy.
+        const ALL: &[&dyn Policy] = &[$($(#[$when])* &$module::$policy,)*];
+    };
+}
+
+policies! {
+    strict::Strict;
+    single::Single;
+    #[cfg(feature = "test-policies")] any_review::AnyReview;
+    #[cfg(feature = "test-policies")] panics::Panics;
+}
 
 /// Returns the policy called `name`.
 pub fn named(name: &str) -> Option<&'static dyn Policy> {
