@@ -17,7 +17,7 @@ pub(super) struct Claimed {
 impl Claimed {
     pub(super) fn of(state: &BubbleState, by: &AgentId, explanation: Option<&Explanation>) -> Self {
         let (round, nothing) = (state.rounds.round, Answers::default());
-        let review = Review { by, round, findings: &[], answers: &nothing, risk: &state.rules.risk, discuss: false };
+        let review = Review { by, round, findings: &[], answers: &nothing, discuss: false };
         let mut streak = state.rounds.streak.clone();
         streak.push(state.facts().review_by(by, round));
         let mut told = state.gate.explanation.clone();
@@ -47,7 +47,7 @@ pub(super) fn explained(state: &BubbleState, by: &AgentId, pass: &Pass) -> Resul
 /// Whether a review would be clean if no file changes before its snapshot.
 pub(super) fn would_be_clean(state: &BubbleState, by: &AgentId, pass: &Pass) -> bool {
     let Some(findings) = &pass.findings else { return false };
-    let (answers, risk, discuss) = (&pass.answers, &state.rules.risk, pass.discuss);
-    let ledger = state.ledger.reviewed(&Review { by, round: state.rounds.round, findings, answers, risk, discuss });
+    let (answers, discuss) = (&pass.answers, pass.discuss);
+    let ledger = state.ledger.reviewed(&Review { by, round: state.rounds.round, findings, answers, discuss });
     !discuss && Facts { ledger: &ledger, ..state.facts() }.objections(&[]).is_empty()
 }

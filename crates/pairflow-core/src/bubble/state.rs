@@ -240,7 +240,7 @@ impl BubbleState {
         let findings = pass.and_then(|pass| pass.findings.as_deref()).unwrap_or_default();
         let answers = pass.map_or(&nothing, |pass| &pass.answers);
         let discuss = pass.is_some_and(|pass| pass.discuss);
-        let closed = self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk, discuss });
+        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss });
         self.rounds.reviewed = self.tree().cloned();
         if let Some(tree) = self.rounds.reviewed.clone() {
             self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
@@ -253,8 +253,8 @@ impl BubbleState {
         let outline = pass.steps.iter().find(|step| step.step == StepName::DryRun);
         self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
         let findings = pass.findings.as_deref().unwrap_or_default();
-        let (round, answers, risk) = (self.rounds.round, &Answers::default(), &[][..]);
-        self.ledger.block(&Review { by, round, findings, answers, risk, discuss: false });
+        let (round, answers) = (self.rounds.round, &Answers::default());
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
     }
 
     /// Returns the turn number that a retry of `agent`'s last command would name.

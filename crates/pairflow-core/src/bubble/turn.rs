@@ -111,14 +111,14 @@ fn declared(
     pass: &PassCommand,
 ) -> Result<Option<Vec<crate::facts::Finding>>, Refusal> {
     match (seat, &pass.findings) {
-        (Seat::Implementer, None) => Ok(pass.filed().map(|blockers| state.ledger.name(&blockers))),
+        (Seat::Implementer, None) => Ok(pass.filed().map(|blockers| state.ledger.name(&blockers, &state.rules.risk))),
         (Seat::Implementer, Some(_)) => Err(Refusal::FindingsFromImplementer),
         (Seat::Judge, _) => Ok(None),
         (Seat::Reviewer, None) if pass.answers.reopened.is_empty() => Err(Refusal::NoDeclaration),
         (Seat::Reviewer, None) => Ok(Some(Vec::new())),
         (Seat::Reviewer, Some(findings)) => {
             repeated(state, findings)?;
-            Ok(Some(state.ledger.name(findings)))
+            Ok(Some(state.ledger.name(findings, &state.rules.risk)))
         }
     }
 }

@@ -35,16 +35,15 @@ pub struct Review<'a> {
     pub findings: &'a [Finding],
     /// What was said to older rows.
     pub answers: &'a Answers,
-    /// The paths whose minor findings have to be answered, as globs.
-    pub risk: &'a [String],
     /// Whether the person has to decide first, so that nothing is settled by this review.
     pub discuss: bool,
 }
 
 impl Ledger {
     /// Gives names to the findings of a review that is about to be recorded: that of the row which makes the same
-    /// claim, or a new one. Two findings of one review never become one. Marks what asks to undo an earlier row.
-    pub fn name(&self, findings: &[Finding]) -> Vec<Finding> {
+    /// claim, or a new one. Two findings of one review never become one. Marks what asks to undo an earlier row, and what
+    /// touches a risk: by its class, or by the paths that `risk` has as globs.
+    pub fn name(&self, findings: &[Finding], risk: &[String]) -> Vec<Finding> {
         let repeated: Vec<_> = findings.iter().filter_map(|finding| finding.repeats).collect();
         let mut named: Vec<Finding> = Vec::with_capacity(findings.len());
         let mut next = self.named;
@@ -55,7 +54,7 @@ impl Ledger {
                 next += 1;
                 FindingId(next)
             });
-            let mut finding = Finding { id: Some(id), ..finding.clone() };
+            let mut finding = Finding { id: Some(id), risk: is_risk(finding, risk), ..finding.clone() };
             finding.reverses = self.undoes(&finding);
             named.push(finding);
         }
@@ -248,7 +247,7 @@ impl Ledger {
 fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     row.class = row.class.or(finding.class);
     row.severity = row.severity.min(finding.severity);
-    row.risk |= is_risk(finding, review.risk);
+    row.risk |= finding.risk;
     row.blocker |= finding.blocker;
     row.line = finding.line.or(row.line);
     // What was said in time once is not late when it is said again.
@@ -342,7 +341,7 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
         settled: false,
         answered: false,
         demanded: false,
-        risk: is_risk(finding, review.risk),
+        risk: finding.risk,
         seen: finding.seen,
         reproducer: finding.reproducer.as_deref().map(|command| pending(command, review.by)),
         withdrawn: 0,
@@ -380,7 +379,7 @@ mod tests {
 
     fn filed(ledger: &mut Ledger, round: u32, findings: &[Finding]) {
         let by: AgentId = "claude".parse().expect("the name is valid");
-        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), risk: &[], discuss: false });
+        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), discuss: false });
     }
 
     #[test]
