@@ -19,6 +19,10 @@ pub struct Rules {
     /// The rules of the loop, by the name of their policy. No configuration key sets it: a bubble is always `strict`.
     #[serde(default = "strict", skip_serializing_if = "is_strict")]
     pub policy: String,
+    /// The version of the policy's rules, as recorded when the bubble was created or started. A later recorded line may move a
+    /// running bubble to another version.
+    #[serde(default = "first_version")]
+    pub policy_version: u32,
     /// The agents of the initial seats.
     pub agents: Agents,
     /// The branch that the bubble is cut from.
@@ -302,6 +306,10 @@ fn strict() -> String {
     "strict".to_owned()
 }
 
+fn first_version() -> u32 {
+    1
+}
+
 fn is_strict(policy: &String) -> bool {
     *policy == strict()
 }
@@ -322,6 +330,7 @@ impl Default for Rules {
         let agent = |name: &str| name.parse().expect("the names of the default agents are valid");
         Self {
             policy: strict(),
+            policy_version: first_version(),
             agents: Agents { implementer: agent("codex"), reviewer: agent("claude"), second_reviewer: None },
             base_branch: String::new(),
             continues: None,

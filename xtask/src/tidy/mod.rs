@@ -15,6 +15,7 @@ mod manifest;
 mod module_docs;
 mod modules;
 mod one_git;
+mod policies;
 mod pure_core;
 mod reached_modules;
 mod recorded_verdicts;

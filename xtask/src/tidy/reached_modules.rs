@@ -1,5 +1,8 @@
 //! Every Rust file is part of a program: a file without its `mod` line is not compiled, and its tests run nowhere.
 
+use proc_macro2::TokenStream;
+
+use super::tokens;
 use super::tree::{Problem, Rust, Tree};
 
 /// Reports files that no `mod` line names.
@@ -23,11 +26,14 @@ fn module_of(path: &str) -> Option<([String; 4], &str)> {
     (inside && !is_root).then_some((parents, name))
 }
 
+/// Whether a `mod` line declares the module, or the list of the policies, which makes such lines.
 fn declares(rust: &Rust, name: &str) -> bool {
-    rust.syntax
-        .items
-        .iter()
-        .any(|item| matches!(item, syn::Item::Mod(one) if one.ident == name && one.content.is_none()))
+    let lists = |tokens: &TokenStream| tokens::paths(tokens).iter().any(|path| path.segments[0] == name);
+    rust.syntax.items.iter().any(|item| match item {
+        syn::Item::Mod(one) => one.ident == name && one.content.is_none(),
+        syn::Item::Macro(one) => one.mac.path.is_ident("policies") && lists(&one.mac.tokens),
+        _ => false,
+    })
 }
 
 #[cfg(test)]
@@ -37,7 +43,8 @@ mod tests {
     #[test]
     fn a_file_that_no_line_names_is_reported() {
         let tree = Tree::of(&[
-            ("crates/a/src/lib.rs", "mod one;\npub mod two;\nmod inline { }"),
+            ("crates/a/src/lib.rs", "mod one;\npub mod two;\nmod inline { }\npolicies! { three::Three; }"),
+            ("crates/a/src/three.rs", ""),
             ("crates/a/src/one.rs", ""),
             ("crates/a/src/two/mod.rs", "mod deep;"),
             ("crates/a/src/two/deep.rs", ""),

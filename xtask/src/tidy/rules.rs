@@ -5,8 +5,8 @@ use anyhow::ensure;
 use super::tree::{Problem, Tree};
 use super::{
     anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, key_effects, layers, module_docs,
-    one_git, pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids, thin_modules,
-    tree, unfinished, ways,
+    one_git, policies, pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids,
+    thin_modules, tree, unfinished, ways,
 };
 use crate::say;
 
@@ -25,6 +25,7 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     regular_files::check,
     pure_core::check,
     recorded_verdicts::check,
+    policies::check,
     direction::check,
     layers::check,
     dependencies::check,

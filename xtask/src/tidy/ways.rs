@@ -1,4 +1,4 @@
-//! The ways through the code that ARCHITECTURE.md lists: every entry exists, and `pass` needs few files.
+//! The ways through the code that ARCHITECTURE.md lists: every entry exists and is reached, and `pass` needs few files.
 //!
 //! A way is a list beneath a heading of its own. An entry is a line such as
 //! ``- `pairflow-engine/verbs/hear.rs::hear` what happens there``: a crate, a file in its `src`, and a function of that file.
@@ -27,6 +27,8 @@ struct Entry<'a> {
     line: usize,
     file: String,
     function: &'a str,
+    /// Whether the line says how the function is reached, if no earlier file names it.
+    via: bool,
 }
 
 fn judge(tree: &Tree, document: &File, heading: &str, most: Option<usize>) -> Vec<Problem> {
@@ -46,6 +48,7 @@ fn judge(tree: &Tree, document: &File, heading: &str, most: Option<usize>) -> Ve
         }
     }
     problems.extend(entries.iter().filter_map(|entry| missing(tree, document, entry)));
+    problems.extend((1..entries.len()).filter_map(|at| unreached(tree, document, &entries[..=at])));
     let files: BTreeSet<&str> = entries.iter().map(|entry| entry.file.as_str()).collect();
     if files.is_empty() {
         problems.push(document.problem(start + 1, "this way has no entry"));
@@ -58,10 +61,21 @@ fn judge(tree: &Tree, document: &File, heading: &str, most: Option<usize>) -> Ve
 }
 
 fn entry(line: usize, text: &str) -> Option<Entry<'_>> {
-    let (place, _) = text.strip_prefix("- `")?.split_once('`')?;
+    let (place, what) = text.strip_prefix("- `")?.split_once('`')?;
     let (path, function) = place.split_once("::")?;
     let (krate, inside) = path.split_once('/')?;
-    Some(Entry { line, file: format!("crates/{krate}/src/{inside}"), function })
+    Some(Entry { line, file: format!("crates/{krate}/src/{inside}"), function, via: what.contains("via ") })
+}
+
+/// The last of `entries`, if no file of the entries before it names its function, and the line does not say how it is reached.
+fn unreached(tree: &Tree, document: &File, entries: &[Entry<'_>]) -> Option<Problem> {
+    let (entry, earlier) = entries.split_last()?;
+    let names = |rust: &Rust| {
+        tokens::paths(&rust.tokens).iter().any(|path| path.segments.iter().any(|one| one == entry.function))
+    };
+    let called = |one: &Entry<'_>| tree.rust().any(|(file, rust)| file.path == one.file && names(rust));
+    let sentence = format!("no file of an earlier entry names `{}`; say `via` what it is reached", entry.function);
+    (!entry.via && !earlier.iter().any(called)).then(|| document.problem(entry.line, sentence))
 }
 
 fn missing(tree: &Tree, document: &File, entry: &Entry<'_>) -> Option<Problem> {
@@ -98,6 +112,20 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_that_no_earlier_file_names_says_how_it_is_reached() {
+        let judged = |second: &str| {
+            let text = format!("### The way of `pass`\n- `a/b.rs::outer` first\n{second}\n");
+            let other = ("crates/a/src/c.rs", "//! C.\nfn far() {}");
+            let tree = Tree::of(&[("ARCHITECTURE.md", &text), ("crates/a/src/b.rs", CODE), other]);
+            let document = tree.file(DOCUMENT).unwrap();
+            judge(&tree, document, WAYS[0].0, WAYS[0].1).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let problem = "ARCHITECTURE.md:3: no file of an earlier entry names `far`; say `via` what it is reached";
+        assert_eq!(judged("- `a/c.rs::far` then"), [problem]);
+        assert_eq!(judged("- `a/c.rs::far` then, via the file watcher"), [""; 0]);
+    }
+
+    #[test]
     fn a_file_a_function_and_a_form_that_are_wrong_are_reported() {
         let pass = "- `a/c.rs::outer`\n- `a/b.rs::gone` x\n- `a/b.rs::tested` x\n- outer\n";
         assert_eq!(
@@ -107,6 +135,7 @@ mod tests {
                 "ARCHITECTURE.md:4: there is no file crates/a/src/c.rs",
                 "ARCHITECTURE.md:5: crates/a/src/b.rs has no function `gone`",
                 "ARCHITECTURE.md:6: crates/a/src/b.rs has no function `tested`",
+                "ARCHITECTURE.md:5: no file of an earlier entry names `gone`; say `via` what it is reached",
             ]
         );
     }

@@ -1,12 +1,17 @@
-//! The table: what a command leads to in each state. One arm is one line; the rules stand in the rooms beside.
+//! The table: what a command leads to in each state. One arm is one line; the rules are in the files beside this one.
+//!
+//! [`decide`] says what a command itself leads to. What its facts lead to ([`follow`]: questions of pairflow's own, work that
+//! goes back, acceptance) is asked of the state that has them, one step after the other, and recorded with them.
 
 use crate::bubble::{
-    BubbleState, Command, Decided, Phase, Refusal, answers, approval, converge, human, lifecycle, limits, presence,
-    turn, work,
+    BubbleState, Command, Decided, Phase, Refusal, Stage, answers, approval, baseline, converge, human, lifecycle,
+    limits, missing_checks, presence, turn,
 };
+use crate::facts::{Certificate, Seat};
 use crate::ids::Party;
-use crate::log::{Body, CommitIdentity, Event, Lifecycle};
+use crate::log::{Body, CommitIdentity, Event, Judged, Lifecycle, Next, Verdict};
 use crate::policy;
+use crate::policy::{After, Unmet};
 use crate::time::Moment;
 
 /// Says what `command` itself leads to, without doing any of it. [`crate::respond::handle`] adds what follows from that.
@@ -76,18 +81,18 @@ fn decide_result(state: &BubbleState, result: &Command) -> Result<Decided, Refus
         (Phase::Preparing, Command::WorkspaceReady { workspace }) => Ok(lifecycle::ready(state, workspace)),
         (Phase::Preparing, Command::StartFailed { reason }) => Ok(lifecycle::start_failed(state, reason)),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::SnapshotTaken { snapshot }) => {
-            work::snapshot(state, snapshot)
+            turn::snapshot(state, snapshot)
         }
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Checked { receipt }) => work::checked(state, receipt),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Checked { receipt }) => turn::checked(state, receipt),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Reproduced { finding, receipt }) => {
-            work::reproduced(state, *finding, receipt)
+            turn::reproduced(state, *finding, receipt)
         }
-        (Phase::Running(at), Command::TurnReady { turn, slices }) => work::open(state, at, *turn, *slices),
+        (Phase::Running(at), Command::TurnReady { turn, slices }) => turn::open(state, at, *turn, *slices),
         (Phase::Running(at), Command::AgentEnded { turn, how, output }) => {
-            work::agent_ended(state, at, *turn, (how, output))
+            turn::agent_ended(state, at, *turn, (how, output))
         }
         (Phase::Running(at), Command::Packaged { package }) => converge::packaged(state, at, package),
-        (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(state, reason)),
+        (Phase::Running(_), Command::Trouble { reason }) => Ok(turn::trouble(state, reason)),
         (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
         (Phase::Approved(at), Command::CommitMade { commit, old_tip }) => approval::made(state, at, commit, old_tip),
         (Phase::Approved(at), Command::CommitFailed { reason }) => approval::failed(state, at, reason),
@@ -101,7 +106,10 @@ fn decide_result(state: &BubbleState, result: &Command) -> Result<Decided, Refus
 }
 
 /// Returns the first facts of a new bubble.
-pub fn create(created: Lifecycle) -> Vec<Event> {
+pub fn create(mut created: Lifecycle) -> Vec<Event> {
+    if let Lifecycle::Created { rules, .. } = &mut created {
+        **rules = policy::with_version((**rules).clone());
+    }
     vec![Event::own(0, Body::Lifecycle(created))]
 }
 
@@ -145,4 +153,69 @@ fn wrong_state(state: &BubbleState, phase: &Phase, command: &Command) -> Refusal
         Phase::Cancelled => Some("a person stopped it, and that is final".to_owned()),
     };
     Refusal::WrongState { state: phase.name(), command: command.name(), why }
+}
+
+/// Returns the next thing that follows from a state by itself, if anything does.
+pub fn follow(state: &BubbleState) -> Option<Event> {
+    baseline::question(state)
+        .or_else(|| turn::could_not_check(state))
+        .or_else(|| turn::differs(state))
+        .or_else(|| stop(state))
+        .or_else(|| after_work(state))
+        .or_else(|| converge::conclude(state))
+}
+
+/// Returns the certificate of accepted work whose package is to be rendered now.
+pub fn to_package(state: &BubbleState) -> Option<&Certificate> {
+    let certified = state.phase.turn().is_some_and(|turn| turn.stage == Stage::Certified);
+    state.gate.certificate.as_ref().filter(|_| certified)
+}
+
+/// The one question with which a loop stops that does not get anywhere.
+fn stop(state: &BubbleState) -> Option<Event> {
+    let turn = state.phase.turn().filter(|turn| turn.stage == Stage::Opening)?;
+    let asked = state.gate.questions.iter().any(|open| open.kind.is_tie_break());
+    let facts = state.facts();
+    if asked || facts.to_reproduce().next().is_some() {
+        return None;
+    }
+    let policy = state.policy();
+    let question = policy.question(facts, turn.seat).or_else(|| policy.at_cap(facts, turn.seat))?;
+    Some(Event::own(state.rounds.last_begun(), Body::HumanQuestion(question)))
+}
+
+/// What follows from work once everything was run on it.
+fn after_work(state: &BubbleState) -> Option<Event> {
+    if state.gate.questions.iter().any(|open| open.kind.is_about_checks()) {
+        return None;
+    }
+    let body = match judge_work(state)? {
+        After::Review => return None,
+        // What cannot be accepted is for the reviewer to see.
+        After::Concluded(conclusion) if conclusion.next == Next::Accept && !is_acceptable(state) => return None,
+        After::Concluded(conclusion) => Body::Verdict(conclusion.verdict(state.policy(), Judged::Work)),
+        After::Ask(question) => Body::HumanQuestion(question),
+    };
+    Some(Event::own(state.rounds.round, body))
+}
+
+/// The verdict on the newest work, if there is one.
+pub(super) fn verdict_on_work(state: &BubbleState) -> Option<Verdict> {
+    match judge_work(state)? {
+        After::Concluded(conclusion) if conclusion.next == Next::Accept && !is_acceptable(state) => None,
+        After::Concluded(conclusion) => Some(conclusion.verdict(state.policy(), Judged::Work)),
+        After::Review | After::Ask(_) => None,
+    }
+}
+
+/// What the policy says of work, if a reviewer is about to look at it and all evidence about it is there.
+fn judge_work(state: &BubbleState) -> Option<After> {
+    let next = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && turn.stage == Stage::Opening);
+    let evidence = missing_checks(state).is_empty() && state.facts().to_reproduce().next().is_none();
+    (next && evidence).then(|| state.policy().after_work(state.facts()))
+}
+
+/// Whether nothing but a person's word keeps the work from being accepted.
+fn is_acceptable(state: &BubbleState) -> bool {
+    state.unmet().iter().all(|criterion| matches!(criterion, Unmet::Comprehension | Unmet::Questions(_)))
 }

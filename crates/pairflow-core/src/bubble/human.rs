@@ -6,6 +6,7 @@ use crate::findings::Row;
 use crate::ids::Party;
 use crate::log::MAX_QUESTIONS;
 use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply, Waivable};
+use crate::policy::Facts;
 use crate::progress::CheckState;
 use crate::rules::Check;
 
@@ -220,20 +221,12 @@ fn which<'a>(state: &'a BubbleState, named: Option<&crate::ids::MsgId>) -> Resul
 
 /// The person takes the work as it is: open findings and a missing second review are waived, nothing else.
 fn accept_tie(state: &BubbleState, asked: &OpenQuestion, event: Event) -> Result<Decided, Refusal> {
-    let no = |why: String| Err(Refusal::CannotAccept { why });
-    if state.gate.questions.iter().any(|open| open.id != asked.id) {
-        return no("other questions are open".to_owned());
+    let others = state.gate.questions.iter().filter(|open| open.id != asked.id).count();
+    let facts = Facts { questions: others, ..state.facts() };
+    match state.policy().unwaivable(facts).first() {
+        Some(unmet) => Err(Refusal::CannotAccept { why: unmet.to_string() }),
+        None => Ok(Decided::one(event)),
     }
-    if let Some(check) = state.facts().checks_not_passed().next() {
-        return no(format!("the required check '{check}' has not passed on this tree"));
-    }
-    if state.evidence.changes_nothing() {
-        return no("the work changes no file".to_owned());
-    }
-    if state.evidence.snapshot.is_none() || state.rounds.reviewed.as_ref() != state.tree() {
-        return no("this tree has not been reviewed".to_owned());
-    }
-    Ok(Decided::one(event))
 }
 
 /// The person says that the checks that could not be run are not available for this tree.

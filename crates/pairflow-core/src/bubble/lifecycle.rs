@@ -6,13 +6,15 @@ use crate::bubble::decided::own;
 use crate::bubble::{Approval, BubbleState, Command, Decided, Phase, Refusal, Stage, Turn, answers, human};
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, CommitIdentity, Conflict, Event, Evidence, Judged, Lifecycle, Task, Verdict, Workspace};
+use crate::policy;
 use crate::progress::CheckState;
 use crate::rules::Rules;
 
 /// A start is asked for.
 pub(super) fn start(state: &BubbleState, rules: &Rules) -> Result<Decided, Refusal> {
     checkable(rules)?;
-    Ok(Decided::one(own(state, Lifecycle::StartRequested { rules: Box::new(rules.clone()) })))
+    let rules = Box::new(policy::with_version(rules.clone()));
+    Ok(Decided::one(own(state, Lifecycle::StartRequested { rules })))
 }
 
 /// Refuses rules by which nothing would be checked.
@@ -179,7 +181,10 @@ pub(super) fn configure(state: &BubbleState, rules: &Rules) -> Result<Decided, R
     }
     let (other, set_up_anew) = (state.rules.changed_checks(rules), state.rules.setup != rules.setup);
     let recheck = any_missing(state, rules) && (set_up_anew || !other.is_empty());
-    let mut event = own(state, Lifecycle::Configured { rules: Box::new(rules.clone()), changes, recheck });
+    // A change of the configuration leaves the policy and its version alone.
+    let (policy, policy_version) = (state.rules.policy.clone(), state.rules.policy_version);
+    let rules_in_force = Box::new(Rules { policy, policy_version, ..rules.clone() });
+    let mut event = own(state, Lifecycle::Configured { rules: rules_in_force, changes, recheck });
     event.sender = Party::Human;
     event.recipient = Party::Orchestrator;
     let verdict =

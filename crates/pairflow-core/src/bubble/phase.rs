@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Seat;
-use crate::ids::{AgentId, CommitId, Party, TreeId};
+use crate::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use crate::log::{ApprovalRequest, Person, Waivable};
 use crate::time::Moment;
 
@@ -135,6 +135,9 @@ pub struct Handover {
     /// Whether the person changed checks after it.
     #[serde(default)]
     pub checks_changed: bool,
+    /// The findings that it closed, as long as the review counts.
+    #[serde(default)]
+    pub closed: Vec<FindingId>,
 }
 
 /// An approval that waits for its commit.

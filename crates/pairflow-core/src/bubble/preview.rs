@@ -17,7 +17,7 @@ pub(super) struct Claimed {
 impl Claimed {
     pub(super) fn of(state: &BubbleState, by: &AgentId, explanation: Option<&Explanation>) -> Self {
         let (round, nothing) = (state.rounds.round, Answers::default());
-        let review = Review { by, round, findings: &[], answers: &nothing, risk: &state.rules.risk, discuss: false };
+        let review = Review { by, round, findings: &[], answers: &nothing, discuss: false };
         let mut streak = state.rounds.streak.clone();
         streak.push(state.facts().review_by(by, round));
         let mut told = state.gate.explanation.clone();
@@ -33,23 +33,21 @@ impl Claimed {
 
 /// Refuses the review that would complete the acceptance while the person has not been told what they decide on.
 pub(super) fn explained(state: &BubbleState, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
-    let mut told = state.gate.explanation.clone();
-    pass.explanation.iter().for_each(|explanation| told.take_over(explanation));
-    let missing = told.missing();
-    if missing.is_empty() || !would_be_clean(state, by, pass) {
-        return Ok(());
-    }
     let claimed = Claimed::of(state, by, pass.explanation.as_ref());
-    match state.policy().reviews_suffice(claimed.facts(state)) {
-        false => Ok(()),
-        true => Err(Refusal::NotConverged { unmet: vec![Unmet::Explanation(missing)] }),
+    let (policy, facts) = (state.policy(), claimed.facts(state));
+    let missing = policy.unmet(facts).into_iter().find(|criterion| matches!(criterion, Unmet::Explanation(_)));
+    match missing {
+        Some(missing) if policy.reviews_suffice(facts) && would_be_clean(state, by, pass) => {
+            Err(Refusal::NotConverged { unmet: vec![missing] })
+        }
+        _ => Ok(()),
     }
 }
 
 /// Whether a review would be clean if no file changes before its snapshot.
 pub(super) fn would_be_clean(state: &BubbleState, by: &AgentId, pass: &Pass) -> bool {
     let Some(findings) = &pass.findings else { return false };
-    let (answers, risk, discuss) = (&pass.answers, &state.rules.risk, pass.discuss);
-    let ledger = state.ledger.reviewed(&Review { by, round: state.rounds.round, findings, answers, risk, discuss });
+    let (answers, discuss) = (&pass.answers, pass.discuss);
+    let ledger = state.ledger.reviewed(&Review { by, round: state.rounds.round, findings, answers, discuss });
     !discuss && Facts { ledger: &ledger, ..state.facts() }.objections(&[]).is_empty()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::bubble::Phase;
 use crate::facts::{Answers, Certificate, Explanation, Seat, Step, StepName};
 use crate::findings::{Ledger, Review};
-use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
+use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
 use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning};
 use crate::progress::{CheckState, Evidence, Reviewed, Rounds, Said, Spent};
 use crate::rules::{DriverKind, Rules};
@@ -234,16 +234,18 @@ impl BubbleState {
     }
 
     /// Takes over a review of the newest snapshot's tree; without a hand-over it is the claim that nothing is left.
-    pub(crate) fn review(&mut self, by: &AgentId, round: u32, pass: Option<&Pass>) {
+    /// Returns the findings that it closes.
+    pub(crate) fn review(&mut self, by: &AgentId, round: u32, pass: Option<&Pass>) -> Vec<FindingId> {
         let nothing = Answers::default();
         let findings = pass.and_then(|pass| pass.findings.as_deref()).unwrap_or_default();
         let answers = pass.map_or(&nothing, |pass| &pass.answers);
         let discuss = pass.is_some_and(|pass| pass.discuss);
-        self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk, discuss });
+        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss });
         self.rounds.reviewed = self.tree().cloned();
         if let Some(tree) = self.rounds.reviewed.clone() {
             self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
         }
+        closed
     }
 
     /// Takes over the dry run of a document's implementer: the outline, and what it could not resolve.
@@ -251,8 +253,8 @@ impl BubbleState {
         let outline = pass.steps.iter().find(|step| step.step == StepName::DryRun);
         self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
         let findings = pass.findings.as_deref().unwrap_or_default();
-        let (round, answers, risk) = (self.rounds.round, &Answers::default(), &[][..]);
-        self.ledger.block(&Review { by, round, findings, answers, risk, discuss: false });
+        let (round, answers) = (self.rounds.round, &Answers::default());
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
     }
 
     /// Returns the turn number that a retry of `agent`'s last command would name.

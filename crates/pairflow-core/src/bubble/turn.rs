@@ -1,14 +1,18 @@
-//! An agent hands over.
+//! A turn: its opening, the hand-over that ends it, the tree that it leaves, and the checks that run on that tree.
 
+use crate::bubble::decided::own;
+use crate::bubble::questions::{own_question, question_about, question_of_checks};
 use crate::bubble::{
-    BubbleState, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, answers, key_of, preview, questions,
-    slices,
+    BubbleState, CHECK_TRIES, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, answers, key_of, preview,
+    questions, slices,
 };
-use crate::facts::Seat;
-use crate::facts::{Step, StepName};
-use crate::ids::Party;
-use crate::log::{Body, Event, Intent, Pass};
-use crate::rules::BubbleKind;
+use crate::facts::{Outcome, Place, Receipt, Seat, Snapshot, Step, StepName};
+use crate::ids::{FindingId, Party, TreeId};
+use crate::log::{Body, Event, Evidence, Intent, Judged, Lifecycle, Next, Pass, QuestionKind, Reason, Verdict};
+use crate::policy::{Conclusion, Facts, Look, quoted};
+use crate::progress::CheckState;
+use crate::rules::{BubbleKind, Check};
+use crate::safe::{cut, safe};
 
 /// A hand-over in a running bubble.
 pub(super) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {
@@ -111,14 +115,14 @@ fn declared(
     pass: &PassCommand,
 ) -> Result<Option<Vec<crate::facts::Finding>>, Refusal> {
     match (seat, &pass.findings) {
-        (Seat::Implementer, None) => Ok(pass.filed().map(|blockers| state.ledger.name(&blockers))),
+        (Seat::Implementer, None) => Ok(pass.filed().map(|blockers| state.ledger.name(&blockers, &state.rules.risk))),
         (Seat::Implementer, Some(_)) => Err(Refusal::FindingsFromImplementer),
         (Seat::Judge, _) => Ok(None),
         (Seat::Reviewer, None) if pass.answers.reopened.is_empty() => Err(Refusal::NoDeclaration),
         (Seat::Reviewer, None) => Ok(Some(Vec::new())),
         (Seat::Reviewer, Some(findings)) => {
             repeated(state, findings)?;
-            Ok(Some(state.ledger.name(findings)))
+            Ok(Some(state.ledger.name(findings, &state.rules.risk)))
         }
     }
 }
@@ -170,4 +174,209 @@ fn on_its_branch(state: &BubbleState, head: &HeadSeen) -> Result<(), Refusal> {
         HeadSeen::Missing => return Err(Refusal::WorktreeGone { worktree }),
     };
     Err(Refusal::WrongBranch { at, branch: branch.clone(), worktree })
+}
+
+/// How many lines of a program's output are quoted in a question, and how many columns of each.
+const QUOTED: (usize, usize) = (8, 160);
+
+/// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
+pub(super) fn snapshot(state: &BubbleState, snapshot: &Snapshot) -> Result<Decided, Refusal> {
+    let stage = state.phase.turn().map(|turn| &turn.stage);
+    let owed = match stage {
+        Some(Stage::Closing(handover)) => snapshot.author == handover.author(),
+        Some(Stage::Opening) => {
+            snapshot.author == found_author(state, &snapshot.tree) && state.tree() != Some(&snapshot.tree)
+        }
+        _ => false,
+    };
+    if !owed {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
+    let verdict = verdict_on_review(state, snapshot).map(Body::Verdict);
+    let bodies = std::iter::once(Body::Evidence(fact)).chain(verdict);
+    Ok(Decided::of(bodies.map(|body| Event::own(state.rounds.round, body)).collect()))
+}
+
+/// The verdict on the review that left `snapshot`; nothing if it was no review that left it.
+pub(super) fn verdict_on_review(state: &BubbleState, snapshot: &Snapshot) -> Option<Verdict> {
+    let Stage::Closing(handover) = &state.phase.turn()?.stage else { return None };
+    let changed = state.tree() != Some(&snapshot.tree);
+    if handover.seat != Seat::Reviewer {
+        return None;
+    }
+    let look = Look {
+        by: &handover.by,
+        round: handover.round,
+        discuss: handover.discuss,
+        tree_changed: changed,
+        checks_changed: handover.checks_changed,
+        waived_later: &handover.waived,
+    };
+    let on = Judged::Review { by: handover.by.clone(), round: handover.round };
+    let (policy, facts) = (state.policy(), state.facts());
+    Some(with_evidence(policy.after_review(facts, &look), facts, &look).verdict(policy, on))
+}
+
+/// Keeps a policy from accepting what nobody has reviewed or checked: such work would never be accepted, and nobody would
+/// have the turn. It is reviewed again instead.
+fn with_evidence(mut conclusion: Conclusion, facts: Facts<'_>, look: &Look<'_>) -> Conclusion {
+    if look.tree_changed {
+        conclusion.clean = None;
+    }
+    let changed = look.tree_changed.then_some(Reason::TreeChanged);
+    let lacking = facts.without_evidence().chain(look.checks_changed.then_some(Reason::ChecksChanged)).chain(changed);
+    let lacking: Vec<_> = lacking.collect();
+    if conclusion.next == Next::Accept && !lacking.is_empty() {
+        conclusion = Conclusion { clean: None, next: Next::Review, seats: conclusion.seats, reasons: lacking };
+    }
+    conclusion
+}
+
+/// Says whose changes those are that are found before a turn opens, in `tree`.
+///
+/// Spec: they belong to the person, unless an agent has just handed over: nobody knows whether it is still at work. What
+/// the worktree was made with is pairflow's own.
+pub fn found_author(state: &BubbleState, tree: &TreeId) -> Option<Party> {
+    let made = state.evidence.workspace.as_ref().and_then(|record| record.ground.tree.as_ref());
+    match state.phase.turn() {
+        _ if state.evidence.snapshot.is_none() && made == Some(tree) => Some(Party::Orchestrator),
+        Some(turn) if turn.follows_handover => None,
+        _ => Some(Party::Human),
+    }
+}
+
+/// The reproducer of a finding was run on the newest snapshot.
+pub(super) fn reproduced(state: &BubbleState, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
+    let here = state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
+    let wanted = state.facts().to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
+    if !here || !wanted {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Evidence::Reproduced { finding, receipt: receipt.clone() };
+    Ok(Decided::one(Event::own(state.rounds.round, Body::Evidence(fact))))
+}
+
+/// A check was run where it was owed.
+pub(super) fn checked(state: &BubbleState, receipt: &Receipt) -> Result<Decided, Refusal> {
+    let is_this = |(check, place): &(&Check, Place)| {
+        check.name == receipt.check && check.command == receipt.command && *place == receipt.place
+    };
+    let wanted = super::missing_checks(state).iter().any(is_this);
+    if !wanted || state.tree() != Some(&receipt.tree) || given_up(state, &receipt.check) {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Evidence::Receipt { receipt: receipt.clone() };
+    Ok(Decided::one(Event::own(state.rounds.round, Body::Evidence(fact))))
+}
+
+/// The question about a check that passed with caches and fails without.
+pub(super) fn differs(state: &BubbleState) -> Option<Event> {
+    let asked = |name: &String| {
+        state.gate.questions.iter().any(|open| open.kind == QuestionKind::Differs && open.checks.contains(name))
+    };
+    let passed = |name: &String| state.evidence.receipts.iter().any(|one| one.check == *name && one.outcome.passed());
+    let differs = |check: &&Check| {
+        let failed = matches!(state.check(&check.name), CheckState::Failed(receipt) if receipt.place == Place::Fresh);
+        failed && passed(&check.name) && !asked(&check.name)
+    };
+    let check = state.rules.checks.iter().find(differs)?;
+    let receipt = state.evidence.receipts.iter().rev().find(|receipt| receipt.check == check.name)?;
+    let (id, name, tail) = (&state.id, &receipt.check, quoted(receipt));
+    let text = format!(
+        "the check '{name}' passed where build caches and installed packages are kept, and fails in a fresh checkout of the \
+         same tree.\n'{name}' runs: {}{tail}\n\
+         To run it there once more: `pairflow reply {id} --decision continue`.\n\
+         A message lets the failure count: the work goes back to be repaired.\n\
+         If something has to be installed first, say so with `pairflow config set {id} commands.setup='…'`, or correct the \
+         command with `pairflow config set {id} commands.{name}='…'`; it then runs again.\n\
+         A waiver (`pairflow waive {id} {name} --reason '…'`) accepts the work whatever the check says.",
+        receipt.command
+    );
+    Some(question_of_checks(state, QuestionKind::Differs, text, [name.as_str()]))
+}
+
+/// The one question about all checks that could not be run, once nothing else is left to try.
+pub(super) fn could_not_check(after: &BubbleState) -> Option<Event> {
+    let asked = after.gate.questions.iter().any(|open| open.kind == QuestionKind::CouldNotCheck);
+    let opening = after.phase.turn().is_some_and(|turn| turn.stage == Stage::Opening);
+    if asked || !opening {
+        return None;
+    }
+    let missing: Vec<_> = super::missing_checks(after).into_iter().map(|(check, _)| check).collect();
+    if missing.is_empty() || !missing.iter().all(|check| given_up(after, &check.name)) {
+        return None;
+    }
+    let why = after.evidence.receipts.iter().rev().find_map(|receipt| match &receipt.outcome {
+        Outcome::CouldNotCheck { why } => Some(why.as_str()),
+        _ => None,
+    });
+    let names = missing.iter().map(|check| format!("'{}'", check.name)).collect::<Vec<_>>().join(", ");
+    let (checks, them) = if missing.len() == 1 { ("check", "it") } else { ("checks", "them") };
+    let last = after.evidence.receipts.iter().rev().find(|one| matches!(one.outcome, Outcome::CouldNotCheck { .. }));
+    let tail = last.map(quoted).unwrap_or_default();
+    let id = &after.id;
+    let question = format!(
+        "the {checks} {names} could not be run ({}).{tail}\n\
+         continue: tries again.\n\
+         accept: records {them} as not available for this tree; the work can then be accepted without.\n\
+         If the setup command or a check command is wrong, correct it: `pairflow config set {id} commands.setup='…'`; it \
+         then runs again.",
+        why.unwrap_or("no reason is known")
+    );
+    let checks = missing.iter().map(|check| check.name.as_str());
+    Some(question_of_checks(after, QuestionKind::CouldNotCheck, question, checks))
+}
+
+fn given_up(state: &BubbleState, check: &str) -> bool {
+    state.evidence.could_not.get(check).is_some_and(|tries| *tries >= CHECK_TRIES)
+}
+
+/// Everything before a turn is done.
+pub(super) fn open(state: &BubbleState, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
+    let ready = turn.stage == Stage::Opening && turn.number == number && !state.paused && !state.gate.updating;
+    if !ready || !super::missing_checks(state).is_empty() || state.facts().to_reproduce().next().is_some() {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone(), slices };
+    let mut event = own(state, fact);
+    event.recipient = Party::Agent(turn.agent.clone());
+    Ok(Decided::one(event))
+}
+
+/// The process of the agent whose turn it is ended without a hand-over.
+pub(super) fn agent_ended(
+    state: &BubbleState,
+    turn: &Turn,
+    number: u32,
+    said: (&str, &str),
+) -> Result<Decided, Refusal> {
+    if !turn.is_open() || turn.number != number || state.paused {
+        return Err(Refusal::NotOwed);
+    }
+    let (id, agent, round, seat) = (&state.id, &turn.agent, state.rounds.round, turn.seat);
+    let (how, output) = said;
+    let look = match state.notifies() {
+        true => format!("Look at its output with 'pairflow attach {id}'"),
+        false => format!("Look at what it did with 'pairflow log {id}'"),
+    };
+    let question = format!(
+        "{agent} ended {how} without handing over (round {round}, as {seat}).{}{look}, then go on with 'pairflow resume {id}'.",
+        last_lines(output)
+    );
+    Ok(Decided::one(question_about(state, &turn.agent, QuestionKind::AgentEnded, question)))
+}
+
+/// Quotes the end of what a program printed, as a part between two sentences.
+fn last_lines(output: &str) -> String {
+    let clean = safe(output);
+    let lines: Vec<_> = clean.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(QUOTED.0)..];
+    let quoted: String = last.iter().map(|line| format!("\n  {}", cut((*line).to_owned(), QUOTED.1))).collect();
+    if quoted.is_empty() { " ".to_owned() } else { format!(" Its last lines:{quoted}\n") }
+}
+
+/// An effect failed again and again.
+pub(super) fn trouble(state: &BubbleState, reason: &str) -> Decided {
+    Decided::one(own_question(state, QuestionKind::Trouble, reason.to_owned()))
 }

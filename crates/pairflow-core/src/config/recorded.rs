@@ -139,6 +139,7 @@ impl Subject<'_> {
     fn keep(&self, mut rules: Rules) -> Rules {
         rules.continues.clone_from(&self.rules.continues);
         rules.policy.clone_from(&self.rules.policy);
+        rules.policy_version = self.rules.policy_version;
         if let (Some(new), Some(old)) = (&mut rules.prd, &self.rules.prd)
             && new.source == old.source
         {

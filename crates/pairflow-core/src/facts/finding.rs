@@ -54,6 +54,9 @@ pub struct Finding {
     /// The round in which the same agent had reviewed the same lines before, as pairflow found out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<u32>,
+    /// Whether it touches core logic, security or data integrity, as pairflow found out when the pass was recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub risk: bool,
     /// The row that it repeats, says its reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<FindingId>,
@@ -156,6 +159,7 @@ impl Finding {
             reproducer: None,
             anchor: String::new(),
             seen: None,
+            risk: false,
             repeats: None,
             reverses: None,
             blocker: false,
@@ -170,7 +174,7 @@ impl Finding {
     /// The claim as its reviewer made it, without what pairflow found out about it.
     #[must_use]
     pub fn as_said(&self) -> Self {
-        Self { id: None, anchor: String::new(), seen: None, ..self.clone() }
+        Self { id: None, anchor: String::new(), seen: None, risk: false, ..self.clone() }
     }
 
     /// Whether the same agent should have said this earlier: it had reviewed these lines, and nothing proves the fault.

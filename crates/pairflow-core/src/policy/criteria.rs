@@ -28,6 +28,8 @@ pub enum Unmet {
         /// Who reviewed it clean so far.
         by: Vec<AgentId>,
     },
+    /// Nobody has reviewed this tree.
+    NotReviewed,
     /// Findings that are not grave, but have to be answered, and are not.
     Unanswered(Vec<String>),
     /// Parts of the explanation pack are missing.
@@ -58,6 +60,7 @@ impl fmt::Display for Unmet {
                 let names = by.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
                 write!(f, "a second clean review of this tree by another agent (clean so far: {names})")
             }
+            Self::NotReviewed => f.write_str("this tree has not been reviewed"),
             Self::Unanswered(findings) => {
                 write!(f, "findings that have to be answered (--fixed or --dispute): {}", findings.join(", "))
             }
@@ -96,6 +99,7 @@ impl Unmet {
             | Self::NothingChanged
             | Self::CheckFailed(_)
             | Self::CheckMissing(_)
+            | Self::NotReviewed
             | Self::Questions(_)
             | Self::TreeChanged(_)
             | Self::Slices(_) => false,
@@ -104,18 +108,18 @@ impl Unmet {
 }
 
 /// Work is there, it changes something, every required check passed on it, and no question waits.
-pub(super) fn evidence(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
+pub(in crate::policy) fn evidence(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
     work(facts).chain(checks(facts)).chain(questions(facts))
 }
 
 /// Work is there, and it changes something.
-pub(super) fn work(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
+pub(in crate::policy) fn work(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
     let handed_over = facts.evidence.snapshot.is_none().then_some(Unmet::NothingHandedOver);
     handed_over.into_iter().chain(facts.evidence.changes_nothing().then_some(Unmet::NothingChanged))
 }
 
 /// No finding blocks.
-pub(super) fn findings(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
+pub(in crate::policy) fn findings(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
     let (unanswered, blocking): (Vec<_>, Vec<_>) = facts.ledger.blocking().partition(|row| row.wants_answer());
     let short = |rows: Vec<&Row>| rows.into_iter().map(Row::short).collect::<Vec<_>>();
     let blocking = (!blocking.is_empty()).then(|| Unmet::Blocking(short(blocking)));
@@ -123,7 +127,7 @@ pub(super) fn findings(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
 }
 
 /// Every required check passed.
-pub(super) fn checks(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
+pub(in crate::policy) fn checks(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
     facts.checks_not_passed().map(move |check| match facts.evidence.check(check) {
         CheckState::Failed(_) => Unmet::CheckFailed(check.to_owned()),
         _ => Unmet::CheckMissing(check.to_owned()),
@@ -131,12 +135,12 @@ pub(super) fn checks(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
 }
 
 /// No question waits.
-pub(super) fn questions(facts: Facts<'_>) -> Option<Unmet> {
+pub(in crate::policy) fn questions(facts: Facts<'_>) -> Option<Unmet> {
     (facts.questions > 0).then_some(Unmet::Questions(facts.questions))
 }
 
 /// The person is told what they decide on, and says of a document that they understood it. Spec: criterion 3.
-pub(super) fn person(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
+pub(in crate::policy) fn person(facts: Facts<'_>) -> impl Iterator<Item = Unmet> {
     let missing = facts.explanation.missing();
     let explained = (!missing.is_empty()).then_some(Unmet::Explanation(missing));
     explained.into_iter().chain((!facts.understood).then_some(Unmet::Comprehension))

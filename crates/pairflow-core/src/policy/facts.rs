@@ -77,6 +77,16 @@ impl<'a> Facts<'a> {
         nothing.into_iter().chain(checks).chain(shown).collect()
     }
 
+    /// Returns what keeps the newest tree from being accepted, whatever reviews say: a required check has not passed on it, or
+    /// it is that of the base.
+    pub fn without_evidence(self) -> impl Iterator<Item = Reason> {
+        let checks = self.checks_not_passed().map(move |name| match self.evidence.check(name) {
+            CheckState::Failed(_) => Reason::CheckFails { check: name.to_owned() },
+            _ => Reason::CheckMissing { check: name.to_owned() },
+        });
+        checks.chain(self.evidence.changes_nothing().then_some(Reason::NothingChanged))
+    }
+
     /// Returns why a review of the newest tree would not be clean if the waivers in `later` came too late for it: a
     /// finding blocks, a required check has not passed, or the work changes nothing.
     pub fn objections(self, later: &[Waivable]) -> Vec<Reason> {

@@ -9,7 +9,7 @@ use crate::policy::Facts;
 use crate::progress::Spent;
 
 /// The most reviews of one budget, however many rounds they belong to.
-pub(super) const MAX_LOOKS: u32 = 12;
+pub(in crate::policy) const MAX_LOOKS: u32 = 12;
 /// How many findings a question tells at length.
 const TOLD: usize = 5;
 /// How much of what one side says a question quotes, in characters.
@@ -18,7 +18,7 @@ const QUOTED: usize = 400;
 const QUOTED_LINES: usize = 8;
 
 /// The question about a finding that wants an earlier one undone.
-pub(super) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Question {
+pub(in crate::policy) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Question {
     let why = row.history.last().map_or("asks to undo an earlier finding", |change| change.note.as_str());
     let mut text = format!("{} {why}, so that the loop would go round in circles.\n{}", row.short(), arguments(row));
     let older = row.reverses.and_then(|id| facts.ledger.get(id));
@@ -29,7 +29,7 @@ pub(super) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Question {
 }
 
 /// The question that stops a loop whose rounds or reviews are used up, if the turn of `seat` were one too many.
-pub(super) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Question> {
+pub(in crate::policy) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Question> {
     let Spent { rounds, looks } = facts.rounds.spent;
     let used = match rounds.saturating_sub(1) {
         _ if looks >= max_looks => format!("{looks} reviews have"),
@@ -53,7 +53,7 @@ pub(super) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Questi
 }
 
 /// Asks what is to become of reviewed work that fails since the base was merged: the base itself may fail.
-pub(super) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
+pub(in crate::policy) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
     let (base, id) = (&facts.rules.base_branch, facts.id);
     let text = format!(
         "since {base} was merged into the reviewed work, {}. {base} may fail by itself: repair it there, then \
@@ -64,15 +64,14 @@ pub(super) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
 }
 
 /// Asks what is to become of files that fail again in the same way.
-pub(super) fn fails_again(facts: Facts<'_>, why: &[Reason]) -> Question {
+pub(in crate::policy) fn fails_again(facts: Facts<'_>, why: &[Reason]) -> Question {
     let implementer = &facts.rounds.seats.implementer;
     failing(facts, format!("{implementer} handed over the same files again, and {}.", told(why).join(", ")))
 }
 
-/// Asks what is to become of work that fails however often it was handed over, where nobody reviews it.
-pub(super) fn fails_still(facts: Facts<'_>, why: &[Reason]) -> Question {
-    let implementer = &facts.rounds.seats.implementer;
-    failing(facts, format!("{implementer} has handed over work that fails, again and again: {}.", told(why).join(", ")))
+/// Asks what is to become of work that fails, where nobody reviews it.
+pub(in crate::policy) fn fails_unreviewed(facts: Facts<'_>, why: &[Reason]) -> Question {
+    failing(facts, format!("the work fails, and no reviewer looks at it: {}.", told(why).join(", ")))
 }
 
 /// Returns reasons as the ends of sentences about the work.

@@ -67,6 +67,11 @@ pub trait Policy: Sync {
         criteria::evidence(facts).collect()
     }
 
+    /// Returns the criteria that do not hold, and without which a person cannot accept the work at a tie-break either.
+    fn unwaivable(&self, facts: Facts<'_>) -> Vec<Unmet> {
+        self.unmet(facts).into_iter().filter(|criterion| !criterion.can_be_waived()).collect()
+    }
+
     /// Writes down what is accepted, with what a person `waived`. Returns nothing while a required check has not passed.
     fn certify(&self, facts: Facts<'_>, waived: Vec<String>) -> Option<Certificate> {
         certify(self.name(), self.version(), facts, waived)

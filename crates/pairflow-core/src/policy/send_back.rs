@@ -10,7 +10,7 @@ const SEND_BACKS: u32 = 3;
 
 /// Sends work back on which something fails; or asks about it, if the same files failed before in the same way: either
 /// the check is wrong, or the implementer does not know what to do.
-pub(super) fn send_back(facts: Facts<'_>, why: Vec<Reason>) -> After {
+pub(in crate::policy) fn send_back(facts: Facts<'_>, why: Vec<Reason>) -> After {
     let rounds = facts.rounds;
     let author = facts.evidence.snapshot.as_ref().and_then(|snapshot| snapshot.author.as_ref());
     let produced = author == Some(&Party::Agent(rounds.seats.implementer.clone()));
@@ -30,6 +30,6 @@ pub(super) fn send_back(facts: Facts<'_>, why: Vec<Reason>) -> After {
 }
 
 /// A conclusion about work, with the seats as they are.
-pub(super) fn concluded(facts: Facts<'_>, next: Next, reasons: Vec<Reason>) -> After {
+pub(in crate::policy) fn concluded(facts: Facts<'_>, next: Next, reasons: Vec<Reason>) -> After {
     After::Concluded(Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons })
 }

@@ -13,6 +13,9 @@ use crate::log::Reason;
 pub struct Rounds {
     /// The present round; 0 before the start.
     pub round: u32,
+    /// How far the present round is.
+    #[serde(default)]
+    pub stage: RoundStage,
     /// What was used of the present budget.
     pub spent: Spent,
     /// How often work went back to the implementer in this round without a review.
@@ -37,6 +40,26 @@ pub struct Rounds {
     pub streak: Vec<CleanReview>,
     /// In whose turns files changed so far.
     pub authors: Vec<Party>,
+}
+
+/// How far a round is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundStage {
+    /// Its first turn has not been opened yet.
+    Pending,
+    /// Its first turn was opened.
+    #[default]
+    Begun,
+    /// It is over, and a person is asked whether there is another one.
+    AwaitingNext,
+}
+
+impl Rounds {
+    /// Returns the newest round that an agent has worked in.
+    pub fn last_begun(&self) -> u32 {
+        if self.stage == RoundStage::Pending { self.round.saturating_sub(1) } else { self.round }
+    }
 }
 
 /// What a loop has used since the start, the last rework, or since a person last granted more.

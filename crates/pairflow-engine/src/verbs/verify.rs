@@ -304,20 +304,24 @@ fn verdicts(envelopes: &[Envelope], bubble: &Bubble) -> Vec<VerifyRow> {
         .map(|rules| unchecked(format!("verdicts: not recomputed, this pairflow does not know the rules of {rules}")))
         .collect();
     if !known.is_empty() {
-        let lines = |stand: VerdictStand| {
-            let lines = known.iter().filter(|one| one.stand == stand).map(|one| one.seq.to_string());
-            lines.collect::<Vec<_>>().join(", ")
-        };
-        let result = match (lines(VerdictStand::Differs), lines(VerdictStand::Missing)) {
-            (differ, missing) if differ.is_empty() && missing.is_empty() => Ok(()),
-            (differ, missing) if missing.is_empty() => {
-                Err(format!("the rules conclude something else than line {differ} of the log says"))
-            }
-            (_, missing) => Err(format!("the verdict is missing that follows from line {missing} of the log")),
-        };
-        rows.push(row("verdicts: follow from the log", result));
+        rows.push(row("verdicts: follow from the log", all_follow(&known)));
     }
     rows
+}
+
+/// Names the lines whose verdicts differ, and those after which one is missing.
+fn all_follow(verdicts: &[&Recomputed]) -> Result<(), String> {
+    let lines = |stand: VerdictStand| {
+        let lines: Vec<_> = verdicts.iter().filter(|one| one.stand == stand).map(|one| one.seq.to_string()).collect();
+        let noun = if lines.len() == 1 { "line" } else { "lines" };
+        (!lines.is_empty()).then(|| format!("{noun} {}", lines.join(", ")))
+    };
+    let differ = lines(VerdictStand::Differs)
+        .map(|lines| format!("the rules conclude something else than {lines} of the log says"));
+    let missing = lines(VerdictStand::Missing)
+        .map(|lines| format!("the verdict is missing that follows from {lines} of the log"));
+    let problems: Vec<_> = differ.into_iter().chain(missing).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
 /// The certificate follows from what stood in the log before it.
@@ -351,4 +355,27 @@ fn commit(bubble: &Bubble, state: &BubbleState) -> Option<VerifyRow> {
         Err(error) => Err(error.to_string()),
     };
     Some(row(format!("commit {} holds the approved tree", at.commit.short()), result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differing_and_missing_verdicts_are_both_named() {
+        let one = |seq, stand| Recomputed { seq, stand };
+        let all = [
+            one(3, VerdictStand::Follows),
+            one(5, VerdictStand::Differs),
+            one(7, VerdictStand::Missing),
+            one(9, VerdictStand::Missing),
+        ];
+        let problem = all_follow(&all.iter().collect::<Vec<_>>()).unwrap_err();
+        assert_eq!(
+            problem,
+            "the rules conclude something else than line 5 of the log says; the verdict is missing that follows from lines 7, 9 \
+             of the log"
+        );
+        assert_eq!(all_follow(&[&all[0]]), Ok(()));
+    }
 }

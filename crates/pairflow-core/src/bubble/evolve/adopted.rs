@@ -2,7 +2,7 @@
 //!
 //! Work, findings and what the agents said stay. Evidence, decisions, questions and access do not.
 
-use crate::bubble::evolve::turns::{begin_round, begin_turn, set_stage};
+use crate::bubble::evolve::turns::{begin_round, begin_turn, grant_round, set_stage};
 use crate::bubble::{BubbleState, Phase, Stage, Turn};
 use crate::facts::Seat;
 use crate::time::Moment;
@@ -20,6 +20,7 @@ pub(super) fn adopted(state: &mut BubbleState, at: Moment) {
     if state.phase == Phase::Preparing {
         state.phase = Phase::Created;
     }
+    grant_round(state);
     go_back(state, at);
     state.renew_budget();
     state.paused = state.phase.turn().is_some();

@@ -1,7 +1,6 @@
 //! A person changed the configuration of a bubble that is under way.
 
-use crate::bubble::evolve::turns::set_stage;
-use crate::bubble::evolve::waivers::closing;
+use crate::bubble::evolve::turns::{closing, set_stage};
 use crate::bubble::{BubbleState, Stage};
 use crate::facts::Seat;
 use crate::rules::Rules;

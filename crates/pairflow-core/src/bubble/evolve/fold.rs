@@ -88,7 +88,7 @@ fn converged(state: &mut BubbleState, event: &Event, claim: &Convergence) {
     state.gate.certificate = Some(claim.certificate.clone());
     set_stage(state, Stage::Certified);
     if let Party::Agent(by) = &event.sender {
-        state.review(by, event.round, None);
+        drop(state.review(by, event.round, None));
         state.rounds.spent.looks += 1;
         said(state, by, Seat::Reviewer, &claim.summary);
     }

@@ -13,7 +13,7 @@ impl Machine for BubbleState {
 
     const DIR: &'static str = "bubbles";
     const LOCK: &'static str = "lock";
-    const CACHE_FORMAT: u32 = 7;
+    const CACHE_FORMAT: u32 = 8;
 
     fn new(id: BubbleId) -> Self {
         Self::new(id)

@@ -1,7 +1,7 @@
 //! People: questions, answers, decisions, interventions, warnings.
 
 use crate::bubble::evolve::notices::{heard, notify_holder};
-use crate::bubble::evolve::turns::{begin_round, begin_turn, run_again, set_stage};
+use crate::bubble::evolve::turns::{begin_round, begin_turn, grant_round, hold_round, run_again, set_stage};
 use crate::bubble::evolve::waivers::{waived, withdrawn};
 use crate::bubble::{Approval, BubbleState, NOTES_KEPT, OpenQuestion, Phase, Stage, Turn, WARNINGS_KEPT, questions};
 use crate::facts::{Seat, Seats};
@@ -9,7 +9,7 @@ use crate::ids::Party;
 use crate::log::{
     ApprovalDecision, Control, ControlAction, Decision, Envelope, GateDecision, Question, QuestionKind, Reply, Warning,
 };
-use crate::progress::WentBack;
+use crate::progress::{RoundStage, WentBack};
 use crate::time::Moment;
 
 pub(super) fn asked(state: &mut BubbleState, envelope: &Envelope, question: &Question) {
@@ -25,6 +25,9 @@ pub(super) fn asked(state: &mut BubbleState, envelope: &Envelope, question: &Que
         checks: question.checks.clone(),
         at: envelope.at.ts,
     });
+    if question.kind.is_tie_break() {
+        hold_round(state);
+    }
     if question.kind == QuestionKind::Failing {
         let here = state.rounds.went_back.take().filter(|last| Some(&last.tree) == state.tree());
         let asked = |tree| WentBack { tree, why: Vec::new(), asked: true };
@@ -48,11 +51,14 @@ pub(super) fn answered(state: &mut BubbleState, envelope: &Envelope, reply: &Rep
     }
     match asked.kind {
         kind if kind.is_tie_break() => {
-            state.renew_budget();
-            state.ledger.admit_reversals(state.rounds.round);
             if reply.decision == Some(Decision::Accept) {
                 set_stage(state, Stage::Accepted);
+                state.rounds.stage = RoundStage::Begun;
+            } else {
+                grant_round(state);
             }
+            state.renew_budget();
+            state.ledger.admit_reversals(state.rounds.round);
         }
         QuestionKind::Comprehension => comprehended(state, reply, envelope.at),
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => state.evidence.could_not.clear(),

@@ -11,7 +11,7 @@ use crate::facts::{Outcome, Place, Receipt, Snapshot};
 use crate::facts::{Seat, Seats};
 use crate::ids::{AgentId, FindingId, Party};
 use crate::log::{Judged, Next, Pass, Reason, Verdict};
-use crate::progress::{CheckState, Returned, Said, WentBack};
+use crate::progress::{CheckState, Returned, RoundStage, Said, WentBack};
 use crate::time::Moment;
 
 /// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
@@ -19,7 +19,28 @@ pub(super) fn begin_round(state: &mut BubbleState, seats: Seats) {
     state.rounds.round += 1;
     state.rounds.spent.rounds += 1;
     state.rounds.sent_back = 0;
+    state.rounds.stage = RoundStage::Pending;
     seat(state, seats);
+}
+
+/// Takes back a round that no agent has worked in: a person is asked whether there is one at all.
+pub(super) fn hold_round(state: &mut BubbleState) {
+    let rounds = &mut state.rounds;
+    if rounds.stage != RoundStage::Pending || rounds.round < 2 {
+        return;
+    }
+    let round = rounds.round;
+    rounds.history.retain(|roles| roles.round != round);
+    rounds.round -= 1;
+    rounds.spent.rounds = rounds.spent.rounds.saturating_sub(1);
+    rounds.stage = RoundStage::AwaitingNext;
+}
+
+/// Begins the round that a person was asked about.
+pub(super) fn grant_round(state: &mut BubbleState) {
+    if state.rounds.stage == RoundStage::AwaitingNext {
+        begin_round(state, state.rounds.seats.clone());
+    }
 }
 
 /// Seats the agents anew, in the present round.
@@ -65,6 +86,7 @@ pub(super) fn opened(state: &mut BubbleState, number: u32, slices: u32, at: Mome
     turn.stage = Stage::Open;
     turn.slices = slices;
     turn.follows_handover = false;
+    state.rounds.stage = RoundStage::Begun;
     (turn.since, turn.heard, turn.uninterrupted) = (at, at, at);
     let held =
         state.phase.turn().map(|turn| turn.agent.clone()).map(|agent| state.rounds.held.entry(agent).or_default());
@@ -90,6 +112,7 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
         others_at_work,
         waived: Vec::new(),
         checks_changed: false,
+        closed: Vec::new(),
     };
     match seat {
         Seat::Implementer => {
@@ -103,7 +126,7 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
         // What a judge decides is recorded with the dispute.
         Seat::Judge => {}
         Seat::Reviewer => {
-            state.review(by, handover.round, Some(pass));
+            let handover = Handover { closed: state.review(by, handover.round, Some(pass)), ..handover };
             state.gate.steps.clone_from(&pass.steps);
             state.rounds.spent.looks += 1;
             if let Some(turn) = state.phase.turn_mut() {
@@ -175,7 +198,8 @@ fn touch(state: &mut BubbleState, snapshot: &Snapshot) {
 pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
     match &verdict.on {
         Judged::Review { by, round } if verdict.reasons.contains(&Reason::TreeChanged) => {
-            state.ledger.retract(by, *round)
+            let closed = closing(state).map(|handover| std::mem::take(&mut handover.closed));
+            state.ledger.retract(by, *round, &closed.unwrap_or_default())
         }
         Judged::Work if verdict.next == Next::Implement => return sent_back(state, &verdict.reasons, at),
         _ => {}
@@ -308,4 +332,12 @@ pub(super) fn keep_reviews(state: &mut BubbleState) {
         review.tree = review.tree.take().or(tree.clone());
     }
     state.evidence.base_only = true;
+}
+
+/// The hand-over whose tree is not recorded yet.
+pub(super) fn closing(state: &mut BubbleState) -> Option<&mut Handover> {
+    match &mut state.phase.turn_mut()?.stage {
+        Stage::Closing(handover) => Some(handover),
+        _ => None,
+    }
 }

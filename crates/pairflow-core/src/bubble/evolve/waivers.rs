@@ -1,7 +1,7 @@
 //! What the person lives with, and what no longer.
 
-use crate::bubble::evolve::turns::set_stage;
-use crate::bubble::{BubbleState, Handover, Stage};
+use crate::bubble::evolve::turns::{closing, set_stage};
+use crate::bubble::{BubbleState, Stage};
 use crate::facts::Seat;
 use crate::log::{Control, Waivable};
 
@@ -34,13 +34,5 @@ pub(super) fn withdrawn(state: &mut BubbleState, control: &Control) {
     }
     if let (Some(handover), Some(what)) = (closing(state), &control.waived) {
         handover.waived.retain(|one| one != what);
-    }
-}
-
-/// The hand-over whose tree is not recorded yet.
-pub(super) fn closing(state: &mut BubbleState) -> Option<&mut Handover> {
-    match &mut state.phase.turn_mut()?.stage {
-        Stage::Closing(handover) => Some(handover),
-        _ => None,
     }
 }

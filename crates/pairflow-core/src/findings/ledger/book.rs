@@ -35,16 +35,15 @@ pub struct Review<'a> {
     pub findings: &'a [Finding],
     /// What was said to older rows.
     pub answers: &'a Answers,
-    /// The paths whose minor findings have to be answered, as globs.
-    pub risk: &'a [String],
     /// Whether the person has to decide first, so that nothing is settled by this review.
     pub discuss: bool,
 }
 
 impl Ledger {
     /// Gives names to the findings of a review that is about to be recorded: that of the row which makes the same
-    /// claim, or a new one. Two findings of one review never become one. Marks what asks to undo an earlier row.
-    pub fn name(&self, findings: &[Finding]) -> Vec<Finding> {
+    /// claim, or a new one. Two findings of one review never become one. Marks what asks to undo an earlier row, and what
+    /// touches a risk: by its class, or by the paths that `risk` has as globs.
+    pub fn name(&self, findings: &[Finding], risk: &[String]) -> Vec<Finding> {
         let repeated: Vec<_> = findings.iter().filter_map(|finding| finding.repeats).collect();
         let mut named: Vec<Finding> = Vec::with_capacity(findings.len());
         let mut next = self.named;
@@ -55,7 +54,7 @@ impl Ledger {
                 next += 1;
                 FindingId(next)
             });
-            let mut finding = Finding { id: Some(id), ..finding.clone() };
+            let mut finding = Finding { id: Some(id), risk: is_risk(finding, risk), ..finding.clone() };
             finding.reverses = self.undoes(&finding);
             named.push(finding);
         }
@@ -94,8 +93,9 @@ impl Ledger {
         ledger
     }
 
-    /// Takes over a recorded review.
-    pub(crate) fn review(&mut self, review: &Review<'_>) {
+    /// Takes over a recorded review. Returns the rows that it closed.
+    pub(crate) fn review(&mut self, review: &Review<'_>) -> Vec<FindingId> {
+        let open: Vec<_> = self.open().map(|row| row.id).collect();
         let by = Party::Agent(review.by.clone());
         let nothing = review.findings.is_empty() && review.answers.reopened.is_empty() && !review.discuss;
         self.retract_reproducers(review.by, review.round, &review.answers.retracted);
@@ -114,14 +114,16 @@ impl Ledger {
             self.file(finding, review);
         }
         self.bound();
+        open.into_iter().filter(|id| self.get(*id).is_some_and(|row| row.settled)).collect()
     }
 
-    /// Takes back what a review closed whose word does not count, because files changed during it.
-    pub(crate) fn retract(&mut self, by: &AgentId, round: u32) {
+    /// Opens the rows that a review closed which does not count, because files changed during it. A row that something else
+    /// changed since stays as it is.
+    pub(crate) fn retract(&mut self, by: &AgentId, round: u32, closed: &[FindingId]) {
         let by = Party::Agent(by.clone());
-        let closed = |change: &RowChange| change.settled && change.round == round && change.by == by;
-        for row in &mut self.rows {
-            if row.history.last().is_some_and(closed) {
+        let is_last = |change: &RowChange| change.settled && change.round == round && change.by == by;
+        for row in self.rows.iter_mut().filter(|row| closed.contains(&row.id)) {
+            if row.history.last().is_some_and(is_last) {
                 let before = row.history.iter().rev().nth(1).map_or(RowState::Open, |change| change.to);
                 let note = "files changed during the review, so its word does not count";
                 row.become_state(change(round, &Party::Orchestrator, before, note));
@@ -245,7 +247,7 @@ impl Ledger {
 fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     row.class = row.class.or(finding.class);
     row.severity = row.severity.min(finding.severity);
-    row.risk |= is_risk(finding, review.risk);
+    row.risk |= finding.risk;
     row.blocker |= finding.blocker;
     row.line = finding.line.or(row.line);
     // What was said in time once is not late when it is said again.
@@ -339,7 +341,7 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
         settled: false,
         answered: false,
         demanded: false,
-        risk: is_risk(finding, review.risk),
+        risk: finding.risk,
         seen: finding.seen,
         reproducer: finding.reproducer.as_deref().map(|command| pending(command, review.by)),
         withdrawn: 0,
@@ -377,7 +379,7 @@ mod tests {
 
     fn filed(ledger: &mut Ledger, round: u32, findings: &[Finding]) {
         let by: AgentId = "claude".parse().expect("the name is valid");
-        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), risk: &[], discuss: false });
+        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), discuss: false });
     }
 
     #[test]

@@ -5,7 +5,7 @@ use pairflow_core::bubble::{Unfounded, VerdictStand, recompute, recompute_verdic
 use pairflow_core::facts::{Certificate, CleanReview};
 use pairflow_core::facts::{Outcome, Place};
 use pairflow_core::ids::AgentId;
-use pairflow_core::log::{Body, Envelope, Evidence, Judged, Next, Verdict};
+use pairflow_core::log::{Body, Envelope, Evidence, Judged, Lifecycle, Next, Verdict};
 use pairflow_testkit::script::{Play, broken, check, play};
 
 #[test]
@@ -67,7 +67,10 @@ fn a_certificate_is_recomputed_from_the_log_whatever_it_says() {
     let differs = Some(Err(Unfounded::Differs));
     assert_eq!(forged(&ready, |one| one.open.clear()), (differs.clone(), rule.to_vec()));
     assert_eq!(forged(&ready, |one| one.notes.push("all good".into())), (differs, rule.to_vec()));
-    assert_eq!(forged(&ready, |one| one.waived.push("nothing".into())), (Some(Err(Unfounded::Waivers)), rule.to_vec()));
+    assert_eq!(
+        forged(&ready, |one| one.waived.push("nothing".into())),
+        (Some(Err(Unfounded::NotAccepted)), rule.to_vec())
+    );
     assert_eq!(recompute(&ready.state.id, &ready.log[..3]), None);
 }
 
@@ -83,6 +86,8 @@ fn a_certificate_that_a_person_has_not_waived_for_needs_every_criterion() {
     );
     assert_eq!(forged(&waived, |_| {}), (Some(Ok(())), Vec::new()));
     let (recomputed, _) = forged(&waived, |one| one.waived.clear());
+    let other = forged(&waived, |one| one.waived.push("nothing".into())).0;
+    assert_eq!(other, Some(Err(Unfounded::Waivers)));
     let Some(Err(Unfounded::Missing(missing))) = recomputed else { panic!("{recomputed:?}") };
     assert_eq!(missing[0].to_string(), "open P0/P1 findings: F1 P1 no rollback");
 }
@@ -159,6 +164,45 @@ fn a_verdict_of_rules_that_are_not_known_here_is_not_recomputed() {
 }
 
 #[test]
+fn a_verdict_of_another_known_policy_than_that_of_the_bubble_differs() {
+    let play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
+    assert_eq!(verdicts(&play, |one| one.policy = "single".to_owned()), [VerdictStand::Differs]);
+}
+
+#[test]
+fn a_log_of_another_version_of_the_policy_is_not_recomputed_and_misses_nothing() {
+    // Under the present rules this failing work would have gone back.
+    let mut play = play("start\ncodex edits a.rs\ncodex: pass");
+    fail_every_check(&mut play.log);
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Missing]);
+    for envelope in &mut play.log {
+        if let Body::Lifecycle(Lifecycle::Created { rules, .. } | Lifecycle::StartRequested { rules }) =
+            &mut envelope.event.body
+        {
+            assert_eq!(rules.policy_version, 1, "the version is a recorded fact");
+            rules.policy_version = 9;
+        }
+    }
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::NotRecomputed { policy: "strict".to_owned(), version: 9 }]);
+}
+
+#[test]
+fn a_recorded_line_moves_a_running_bubble_to_another_version_of_the_policy() {
+    let mut play =
+        play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\nhuman: config test 'make'");
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Follows]);
+    for envelope in &mut play.log {
+        if let Body::Lifecycle(Lifecycle::Configured { rules, .. }) = &mut envelope.event.body {
+            rules.policy_version = 9;
+        }
+    }
+    assert_eq!(play.refold().rules.policy_version, 9);
+    play.line("codex: pass");
+    let later = VerdictStand::NotRecomputed { policy: "strict".to_owned(), version: 9 };
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Follows, later]);
+}
+
+#[test]
 fn a_verdict_that_is_missing_after_a_review_is_found() {
     let mut play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
     let at = play.log.iter().position(|envelope| matches!(envelope.event.body, Body::Verdict(_))).unwrap();
@@ -169,17 +213,20 @@ fn a_verdict_that_is_missing_after_a_review_is_found() {
 
 #[test]
 fn failing_work_that_a_reviewer_got_all_the_same_is_found() {
-    let play = play("start\ncodex edits a.rs\ncodex: pass");
-    let mut log = play.log.clone();
-    for envelope in &mut log {
+    let mut play = play("start\ncodex edits a.rs\ncodex: pass");
+    fail_every_check(&mut play.log);
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Missing]);
+}
+
+/// Lets the log say that every check failed on the work.
+fn fail_every_check(log: &mut [Envelope]) {
+    for envelope in log {
         if let Body::Evidence(Evidence::Receipt { receipt }) = &mut envelope.event.body
             && receipt.place != Place::Base
         {
             receipt.outcome = Outcome::Failed { exit: Some(1), timed_out: false };
         }
     }
-    let stands: Vec<_> = recompute_verdicts(&play.state.id, &log).into_iter().map(|one| one.stand).collect();
-    assert_eq!(stands, [VerdictStand::Missing]);
 }
 
 #[test]

@@ -18,6 +18,27 @@ fn filed(rest: &str) -> Play {
 }
 
 #[test]
+fn a_look_that_does_not_count_leaves_what_an_earlier_look_closed() {
+    let mut play = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         codex edits a.rs
+         codex: pass fixes F1
+         claude: pass clean
+         codex edits b.rs
+         codex: pass clean
+         codex: pass clean",
+    );
+    assert_eq!((play.state.rounds.round, play.state.ledger.open().count()), (2, 0), "{:?}", play.lines);
+    play.line("claude edits c.rs");
+    play.line("claude: pass clean");
+    assert_eq!(play.state.ledger.open().count(), 0, "{:?}", play.state.ledger.rows[0].history);
+    assert!(play.lines.last().unwrap().ends_with("claude reviewer round 2"), "{:?}", play.lines);
+}
+
+#[test]
 fn the_same_finding_in_round_5_is_the_same_row() {
     let again = "codex edits a.rs\ncodex: pass fixes F1\nclaude: pass P1 'no rollback' at a.rs:3\n";
     let play = filed(&again.repeat(4));

@@ -122,9 +122,9 @@ fn a_tie_break_accepted_during_a_pause_leaves_no_pause_behind() {
          human: rework 'roll back'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
-         #4 WAITING_HUMAN codex implementer round 2 opening paused open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
-         #5 READY_FOR_APPROVAL round 2 tree1
-         #6 RUNNING codex implementer round 3 open: F1 P1 no rollback",
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #4 WAITING_HUMAN codex implementer round 1 opening paused open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #5 READY_FOR_APPROVAL round 1 tree1
+         #6 RUNNING codex implementer round 2 open: F1 P1 no rollback",
     );
 }

@@ -255,7 +255,7 @@ fn an_update_waits_for_the_snapshot_of_a_hand_over() {
          #4 RUNNING claude reviewer round 1 closing paused open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 1 closing paused updating open: F1 P1 no rollback
          refused: this is no longer owed
-         #6 WAITING_HUMAN codex implementer round 2 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.",
+         #6 WAITING_HUMAN codex implementer round 1 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.",
     );
 }
 

@@ -389,7 +389,7 @@ fn at_the_cap_a_waiver_of_what_a_reproducer_was_to_show_asks_the_person() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING claude reviewer round 1 closing open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 2 opening asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
+         #5 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
          nothing happens",
     );
 }

@@ -85,6 +85,13 @@ impl Policy for Strict {
         let rest = criteria::questions(facts).into_iter().chain(criteria::person(facts));
         evidence.chain(reviews).chain(alternation).chain(rest).collect()
     }
+
+    /// A person may do without a clean review, not without any.
+    fn unwaivable(&self, facts: Facts<'_>) -> Vec<Unmet> {
+        let unseen = facts.evidence.snapshot.is_none() || facts.rounds.reviewed.as_ref() != facts.evidence.tree();
+        let unmet = self.unmet(facts).into_iter().filter(|criterion| !criterion.can_be_waived());
+        unmet.chain(unseen.then_some(Unmet::NotReviewed)).collect()
+    }
 }
 
 /// Whether these clean reviews of one tree are enough.

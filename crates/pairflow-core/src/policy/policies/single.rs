@@ -24,14 +24,16 @@ impl Policy for Single {
         match send_back(facts, why.clone()) {
             // There is nobody to look at it all the same: the person is asked, then it goes back.
             After::Review if was_asked(facts) => concluded(facts, Next::Implement, why),
-            After::Review => After::Ask(questions::fails_still(facts, &why)),
+            After::Review => After::Ask(questions::fails_unreviewed(facts, &why)),
             after => after,
         }
     }
 
     /// Nobody reviews; if somebody does, the work goes on from there.
     fn after_review(&self, facts: Facts<'_>, _look: &Look<'_>) -> Conclusion {
-        let (seats, reasons) = (facts.rounds.seats.clone(), facts.objections(&[]));
+        let (seats, mut reasons) = (facts.rounds.seats.clone(), facts.objections(&[]));
+        // A check that has not run leaves the implementer nothing to fix.
+        reasons.retain(|reason| !matches!(reason, Reason::CheckMissing { .. }));
         let next = if reasons.is_empty() { Next::Accept } else { Next::Implement };
         Conclusion { clean: None, next, seats, reasons }
     }

@@ -1,7 +1,8 @@
-//! A policy of the tests that must not be asked: whoever calls it from `evolve` is found out.
+//! A policy of the tests that must not be asked: a replay that calls it is found out. It overrides every method of the
+//! trait, which `xtask tidy` checks.
 
 use crate::facts::{Certificate, Seat};
-use crate::log::Question;
+use crate::log::{Judged, Question};
 use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet};
 
 /// Panics whatever it is asked.
@@ -32,8 +33,28 @@ impl Policy for Panics {
         panic!("a policy was asked for a question")
     }
 
+    fn reviews_suffice(&self, _: Facts<'_>) -> bool {
+        panic!("a policy was asked whether reviews suffice")
+    }
+
+    fn max_looks(&self) -> u32 {
+        panic!("a policy was asked for its most looks")
+    }
+
+    fn after_change(&self, _: Facts<'_>, _: &Judged, _: bool) -> Conclusion {
+        panic!("a policy was asked about a change")
+    }
+
+    fn after_merge(&self, _: Facts<'_>, _: bool) -> Conclusion {
+        panic!("a policy was asked about a merge")
+    }
+
     fn unmet(&self, _: Facts<'_>) -> Vec<Unmet> {
         panic!("a policy was asked for its criteria")
+    }
+
+    fn unwaivable(&self, _: Facts<'_>) -> Vec<Unmet> {
+        panic!("a policy was asked what cannot be waived")
     }
 
     fn certify(&self, _: Facts<'_>, _: Vec<String>) -> Option<Certificate> {
