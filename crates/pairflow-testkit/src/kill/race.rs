@@ -11,10 +11,10 @@ use pairflow_engine::engine::{Applied, Engine, EngineError, UserDirs};
 use pairflow_engine::store::RealDisk;
 use tempfile::TempDir;
 
-use super::judge::{Told, judge};
+use super::judge::{Answered, judge};
 use super::scene::Site;
 use super::scene::{Scene, imaginary};
-use super::verbs::{Verb, ask, grave, pass_with};
+use super::verbs::{Verb, ask, blocking_findings, pass_with};
 use crate::home::temporary_dir;
 
 /// What races came to.
@@ -180,7 +180,8 @@ fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bo
         }
         Phase::Running(turn) => {
             let reviews = turn.seat == pairflow_core::facts::Seat::Reviewer;
-            let findings = reviews.then(|| if round.is_multiple_of(5) { grave("no rollback") } else { Vec::new() });
+            let findings =
+                reviews.then(|| if round.is_multiple_of(5) { blocking_findings("no rollback") } else { Vec::new() });
             let pass = |words: &str| pass_with(&turn.agent, findings.clone(), words);
             (both(&pass), |it| matches!(it.event.body, Body::Pass(_)))
         }
@@ -197,7 +198,7 @@ pub fn race_processes(program: &Path, rounds: u64) -> Result<Raced, String> {
         let verb = verbs[(round % verbs.len() as u64) as usize];
         let mut scene = verb.scene(&site)?;
         let codes = race_once(&site, &scene, verb, round)?;
-        judge(&mut scene, verb, Told::Done)?;
+        judge(&mut scene, verb, Answered::Done)?;
         let won = codes.iter().filter(|code| **code == 0).count();
         raced.rounds += 1;
         raced.lost += codes.iter().filter(|code| **code == 4).count() as u64;

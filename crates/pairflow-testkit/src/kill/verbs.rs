@@ -233,7 +233,7 @@ pub(super) fn pass_with(by: &AgentId, findings: Option<Vec<Finding>>, words: &st
     Command::Pass(PassCommand { summary: words.to_owned(), key: Some(Key(words.to_owned())), ..plain })
 }
 
-/// A grave finding.
-pub(super) fn grave(title: &str) -> Vec<Finding> {
+/// A blocking_findings finding.
+pub(super) fn blocking_findings(title: &str) -> Vec<Finding> {
     vec![Finding::new(Severity::P1, title)]
 }

@@ -10,7 +10,7 @@ use super::code::{Code, Dice, FILES, Model, Opinion, PARTS, Subject};
 /// What an implementer says to a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// It is mended. Which may be a lie.
+    /// It is fixed. Which may be a lie.
     Fixed,
     /// It is no fault.
     Disputed,
@@ -22,32 +22,32 @@ pub(super) fn answer(code: &mut Code, params: &Params, dice: &mut Dice, by: Mode
         if dice.chance(params.disputes_true) {
             return Answer::Disputed;
         }
-        mend(code, params, dice, by, subject);
+        fix(code, params, dice, by, subject);
         return Answer::Fixed;
     }
     let gone = matches!(subject, Subject::Defect(_));
     if gone || dice.chance(params.disputes_false) {
-        // What is mended already needs no second change, and the implementer says so.
+        // What is fixed already needs no second change, and the implementer says so.
         return Answer::Disputed;
     }
-    heed(code, params, dice, by, subject);
+    follow_claim(code, params, dice, by, subject);
     Answer::Fixed
 }
 
-/// Tries to mend a defect, or only says so.
-pub(super) fn mend(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
+/// Tries to fix a defect, or only says so.
+pub(super) fn fix(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
     let Subject::Defect(at) = subject else { return };
     if dice.chance(params.lie) {
         return;
     }
-    if dice.chance(params.mended) {
+    if dice.chance(params.fixed) {
         code.defects[at].alive = false;
     }
     code.change(params, dice, by, code.defects[at].part);
 }
 
-/// Does what a wrong claim asks for: right code is changed, or what was mended is undone.
-fn heed(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
+/// Does what a wrong claim asks for: right code is changed, or what was fixed is undone.
+fn follow_claim(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
     let Subject::Opinion(at) = subject else { return };
     let (part, undoes) = (code.opinions[at].part, code.opinions[at].undoes);
     if let Some(Subject::Defect(undone)) = undoes {
@@ -71,8 +71,8 @@ pub(super) struct Claim {
 pub(super) struct Past<'a> {
     /// What was settled in earlier rounds.
     pub settled: &'a [Subject],
-    /// What was mended because a reviewer asked for it.
-    pub mended: &'a [Subject],
+    /// What was fixed because a reviewer asked for it.
+    pub fixed: &'a [Subject],
 }
 
 /// One look of `model` at the work; nothing if it approves without looking.
@@ -103,14 +103,14 @@ pub(super) fn look(
         claims.extend(dice.pick(past.settled).map(|subject| claim(params, dice, subject)));
     }
     if dice.chance(params.reversal) {
-        claims.extend(dice.pick(past.mended).map(|mended| undo(code, params, dice, mended)));
+        claims.extend(dice.pick(past.fixed).map(|fixed| undo(code, params, dice, fixed)));
     }
     claims.dedup_by_key(|claim| claim.subject);
     Some(claims)
 }
 
 /// Whether a reviewer takes an answer.
-pub(super) fn takes(code: &Code, params: &Params, dice: &mut Dice, subject: Subject, answer: Answer) -> bool {
+pub(super) fn accepts_answer(code: &Code, params: &Params, dice: &mut Dice, subject: Subject, answer: Answer) -> bool {
     let right = !code.holds(subject);
     let misjudged = dice.chance(params.misjudged);
     let insists = right && answer == Answer::Disputed && dice.chance(params.stubborn);
@@ -124,7 +124,7 @@ fn claim(params: &Params, dice: &mut Dice, subject: Subject) -> Claim {
 
 /// A claim about nothing.
 fn opinion(params: &Params, dice: &mut Dice) -> Opinion {
-    let severity = match (dice.chance(params.noise_grave), dice.chance(0.5)) {
+    let severity = match (dice.chance(params.noise_blocking), dice.chance(0.5)) {
         (true, _) => Severity::P1,
         (false, true) => Severity::P2,
         (false, false) => Severity::P3,
@@ -133,10 +133,10 @@ fn opinion(params: &Params, dice: &mut Dice) -> Opinion {
     Opinion { severity, part: dice.below(FILES * PARTS), tagged, undoes: None }
 }
 
-/// A claim that wants undone what was mended.
-fn undo(code: &mut Code, params: &Params, dice: &mut Dice, mended: Subject) -> Claim {
-    let (part, severity, tagged) = code.about(mended);
-    code.opinions.push(Opinion { severity, part, tagged, undoes: Some(mended) });
+/// A claim that wants undone what was fixed.
+fn undo(code: &mut Code, params: &Params, dice: &mut Dice, fixed: Subject) -> Claim {
+    let (part, severity, tagged) = code.about(fixed);
+    code.opinions.push(Opinion { severity, part, tagged, undoes: Some(fixed) });
     claim(params, dice, Subject::Opinion(code.opinions.len() - 1))
 }
 
@@ -290,7 +290,7 @@ fn number_of(subject: Subject) -> usize {
     }
 }
 
-/// Grave claims speak of grave faults, minor ones of minor faults.
+/// Grave claims speak of blocking faults, minor ones of minor faults.
 fn fault_of(code: &Code, subject: Subject) -> usize {
     let (_, severity, _) = code.about(subject);
     let number = number_of(subject) / 3;

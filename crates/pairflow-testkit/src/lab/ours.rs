@@ -17,7 +17,7 @@ use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
 
-use super::agents::{Answer, Claim, Past, answer, look, mend, takes};
+use super::agents::{Answer, Claim, Past, accepts_answer, answer, fix, look};
 use super::agents::{anchor, class, file_of, place, say};
 use super::code::{Code, Dice, FILES, Model, PARTS, Subject};
 use super::{Cause, Params, Ran};
@@ -115,7 +115,7 @@ impl<'a> Trial<'a> {
             Answer::Disputed
         } else if proven {
             // A command that fails leaves nothing to dispute.
-            mend(&mut self.code, self.params, &mut self.dice, model, subject);
+            fix(&mut self.code, self.params, &mut self.dice, model, subject);
             Answer::Fixed
         } else {
             answer(&mut self.code, self.params, &mut self.dice, model, subject)
@@ -130,7 +130,7 @@ impl<'a> Trial<'a> {
     fn mend_checks(&mut self, model: Model) {
         let failing: Vec<_> = self.code.alive().filter(|(_, defect)| defect.fails_check).map(|(at, _)| at).collect();
         for at in failing {
-            mend(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
+            fix(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
         }
     }
 
@@ -138,8 +138,8 @@ impl<'a> Trial<'a> {
     fn review(&mut self, model: Model) {
         self.ran.looks += 1;
         self.reviewed = self.code.changes;
-        let (settled, mended) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
-        let past = Past { settled: &settled, mended: &mended };
+        let (settled, fixed) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
+        let past = Past { settled: &settled, fixed: &fixed };
         let claims = look(&mut self.code, self.params, &mut self.dice, model, past);
         let looked = claims.is_some();
         let claims = claims.unwrap_or_default();
@@ -149,8 +149,8 @@ impl<'a> Trial<'a> {
             answers.confirmed.clear();
         }
         let findings: Vec<_> = new.iter().map(|claim| self.finding(model, claim)).collect();
-        let grave = findings.iter().any(|finding| finding.severity.blocks());
-        self.ran.minor_looks += u32::from(!findings.is_empty() && !grave);
+        let blocking = findings.iter().any(|finding| finding.severity.blocks());
+        self.ran.minor_looks += u32::from(!findings.is_empty() && !blocking);
         self.bubble.pass(|pass| pass_with(pass, Some(findings), answers));
         for (name, claim) in self.bubble.last_names().into_iter().zip(&new) {
             self.about.entry(name).or_insert(claim.subject);
@@ -164,16 +164,16 @@ impl<'a> Trial<'a> {
     /// Why the review that was just handed over is not clean.
     fn cause(&self, new: &[Claim], settled: &[Subject]) -> Option<Cause> {
         let state = &self.bubble.state;
-        let grave = |claim: &&Claim| self.code.about(claim.subject).1.blocks();
+        let serious = |claim: &&Claim| self.code.about(claim.subject).1.blocks();
         let holds = |row: &Row| self.about.get(&row.id).is_some_and(|subject| self.code.holds(*subject));
         let blocking = || state.ledger.blocking().filter(|row| row.severity.blocks());
-        if new.iter().filter(grave).any(|claim| self.code.holds(claim.subject)) {
+        if new.iter().filter(serious).any(|claim| self.code.holds(claim.subject)) {
             Some(Cause::NewTrue)
         } else if blocking().any(holds) {
-            Some(Cause::NotMended)
-        } else if new.iter().filter(grave).any(|claim| !settled.contains(&claim.subject)) {
+            Some(Cause::NotFixed)
+        } else if new.iter().filter(serious).any(|claim| !settled.contains(&claim.subject)) {
             Some(Cause::NewFalse)
-        } else if new.iter().any(|claim| grave(&claim)) {
+        } else if new.iter().any(|claim| serious(&claim)) {
             Some(Cause::Repeated)
         } else if blocking().next().is_some() {
             Some(Cause::Misjudged)
@@ -193,7 +193,7 @@ impl<'a> Trial<'a> {
             let Some(subject) = self.about.get(&id).copied() else { continue };
             let said = if state == RowState::Disputed { Answer::Disputed } else { Answer::Fixed };
             let found = claims.iter().any(|claim| claim.subject == subject);
-            let taken = takes(&self.code, self.params, &mut self.dice, subject, said) && !found;
+            let taken = accepts_answer(&self.code, self.params, &mut self.dice, subject, said) && !found;
             if taken { answers.confirmed.push(id) } else { answers.reopened.push(id) }
         }
         answers
@@ -286,7 +286,7 @@ impl<'a> Trial<'a> {
         self.ran.converged = matches!(self.bubble.state.phase, Phase::ReadyForApproval(_));
         self.ran.unreviewed = accepted.as_ref() != Some(&newest) || self.reviewed != self.code.changes;
         self.ran.checks_fail = !self.code.checks_pass();
-        self.ran.left = self.code.grave();
+        self.ran.left = self.code.blocking();
         let broken = self.bubble.broken();
         assert!(broken.is_empty(), "the log of the lab breaks rules: {broken:#?}");
         self.ran

@@ -41,25 +41,25 @@ impl Killed {
 /// If a story does not come to its end, or not to the right one, or if anything of it is lost or there twice.
 #[track_caller]
 pub fn survive(pair: &Pair, kills: u64, seed: u64) -> Killed {
-    let mut siege = Siege { pair, kills, dice: roll(seed), killed: Killed::default() };
-    while siege.goes_on() {
-        let id = format!("kill-{}-{}", seed, siege.killed.stories);
-        siege.live(&id);
+    let mut run = KillRun { pair, kills, dice: roll(seed), killed: Killed::default() };
+    while run.goes_on() {
+        let id = format!("kill-{}-{}", seed, run.killed.stories);
+        run.live(&id);
         pair.mock.forget();
     }
-    siege.killed.twice = pair.minds().begun().values().filter(|times| **times > 1).count() as u64;
-    siege.killed
+    run.killed.twice = pair.model_script().begun().values().filter(|times| **times > 1).count() as u64;
+    run.killed
 }
 
 /// Stories under kills.
-struct Siege<'a> {
+struct KillRun<'a> {
     pair: &'a Pair,
     kills: u64,
     dice: u64,
     killed: Killed,
 }
 
-impl Siege<'_> {
+impl KillRun<'_> {
     fn goes_on(&self) -> bool {
         self.killed.total() < self.kills
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::machine::{Minds, Pair, Transcript, Turn};
+use super::machine::{ModelScript, Pair, Transcript, Turn};
 use crate::model::{Kind, Reply};
 
 /// Both agents.
@@ -17,13 +17,13 @@ pub(super) const AGENTS: [(Kind, &str); 2] = [(Kind::Claude, "claude"), (Kind::C
 impl Pair {
     /// Makes a machine whose agents live the story.
     pub fn of_stories(program: impl Into<PathBuf>, dir: &Path) -> Self {
-        Self::new(program, dir, minds())
+        Self::new(program, dir, model_script())
     }
 }
 
 /// What both models do in a story, whichever bubble it is.
-pub fn minds() -> Minds {
-    Minds::new(|turn: &Turn, kind| steps(turn, kind))
+pub fn model_script() -> ModelScript {
+    ModelScript::new(|turn: &Turn, kind| steps(turn, kind))
 }
 
 fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {

@@ -262,7 +262,10 @@ hermetic! {
 #[test]
 fn a_missing_git_is_an_error_with_a_sentence() {
     if !crate::support::inside() {
-        return crate::support::run_inside_with("git::evil::a_missing_git_is_an_error_with_a_sentence", "/nonexistent");
+        return crate::support::run_inside_with(
+            "git::hostile::a_missing_git_is_an_error_with_a_sentence",
+            "/nonexistent",
+        );
     }
     let dir = std::env::temp_dir();
     let error = Git::at(&dir, &dir, &dir).run(Call::new(["status"])).unwrap_err();

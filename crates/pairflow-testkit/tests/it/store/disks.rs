@@ -29,7 +29,7 @@ fn created(root: &Path) -> Log {
 }
 
 #[test]
-fn a_log_is_written_read_torn_and_mended() {
+fn a_log_is_written_read_torn_and_repaired() {
     let dir = tempfile::tempdir().unwrap();
     let log = created(dir.path());
     assert_eq!(log.load().unwrap().from, Source::Cache);
