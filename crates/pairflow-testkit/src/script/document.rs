@@ -7,7 +7,7 @@ use pairflow_core::log::{Body, Kind};
 use pairflow_core::respond::handle;
 
 use super::run::play;
-use super::run::{Move, Play};
+use super::run::{Move, ScriptRun};
 use super::samples::{Sample, samples};
 
 /// A state with what makes it this one, and a script that leads there.
@@ -56,7 +56,7 @@ pub fn every_command() -> String {
 }
 
 /// One row for each pair of states, with the commands that lead from one to the other.
-fn transition_table(plays: &[Play]) -> String {
+fn transition_table(plays: &[ScriptRun]) -> String {
     let mut out = "\n## Every transition\n\nNo other command changes the state.\n\n\
                    | from | to | commands |\n|---|---|---|\n"
         .to_owned();
@@ -72,7 +72,7 @@ fn transition_table(plays: &[Play]) -> String {
 }
 
 /// One row for each command, one column for each state.
-fn command_table(plays: &[Play]) -> String {
+fn command_table(plays: &[ScriptRun]) -> String {
     let heads: Vec<&str> = STATES.iter().map(|(_, head)| *head).collect();
     let mut out = format!(
         "\n## Every command in every state\n\n{}\n| command | from | {} | records |\n|---|---|{}---|\n",
@@ -91,7 +91,7 @@ fn command_table(plays: &[Play]) -> String {
 }
 
 /// What the command at this place of the samples leads to in all cases of a state. Collects the facts that it records.
-fn cell(plays: &[Play], state: StateName, at: usize, facts: &mut Vec<String>) -> String {
+fn cell(plays: &[ScriptRun], state: StateName, at: usize, facts: &mut Vec<String>) -> String {
     let mut marks = BTreeSet::new();
     for play in plays.iter().filter(|play| play.state.phase.name() == state) {
         let Ok((next, kinds)) = after(play, &samples(&play.state)[at]) else {
@@ -112,7 +112,7 @@ fn cell(plays: &[Play], state: StateName, at: usize, facts: &mut Vec<String>) ->
 }
 
 /// What a sample leads to, in words.
-fn outcome(play: &Play, sample: &Sample) -> String {
+fn outcome(play: &ScriptRun, sample: &Sample) -> String {
     match after(play, sample) {
         Err(refusal) => format!("refused: {refusal}"),
         Ok((_, kinds)) if kinds.is_empty() => "nothing to do".to_owned(),
@@ -124,7 +124,7 @@ fn outcome(play: &Play, sample: &Sample) -> String {
     }
 }
 
-fn after(play: &Play, sample: &Sample) -> Result<(BubbleState, Vec<String>), Refusal> {
+fn after(play: &ScriptRun, sample: &Sample) -> Result<(BubbleState, Vec<String>), Refusal> {
     let decided = handle(&play.state, &sample.command, sample.now)?;
     let mut next = play.clone();
     next.append(&decided.events);
@@ -158,7 +158,7 @@ pub fn documented_moves() -> BTreeSet<Move> {
 }
 
 /// Every change of state that some sample brings about, each once, in the order of the states.
-fn transitions(plays: &[Play]) -> Vec<(StateName, Sample, StateName)> {
+fn transitions(plays: &[ScriptRun]) -> Vec<(StateName, Sample, StateName)> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for play in plays {

@@ -8,9 +8,9 @@ use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
 use pairflow_core::log::{Decision, Intent, Key, Waivable};
 use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind};
 
-use super::run::{Play, Sent, check_named};
+use super::run::{ScriptRun, Sent, check_named};
 
-impl Play {
+impl ScriptRun {
     /// Plays one line; an empty one and a comment (`--`) mean nothing.
     pub fn line(&mut self, line: &str) {
         let line = line.trim();

@@ -15,9 +15,9 @@ use pairflow_core::time::Timestamp;
 
 use super::lines::Words;
 use super::lines::millis;
-use super::run::{Play, Sent};
+use super::run::{ScriptRun, Sent};
 
-impl Play {
+impl ScriptRun {
     /// What an agent's program does.
     pub(super) fn program(&mut self, agent: AgentId, what: &str, words: &mut Words) -> Sent {
         let notice = self.state.notice_for(&agent).map_or(0, |notice| notice.number);

@@ -4,7 +4,7 @@ use pairflow_core::bubble::{BubbleState, evolve, owed};
 use pairflow_core::log::{Body, Envelope, Lifecycle};
 use pairflow_core::policy::Unmet;
 use pairflow_core::progress::CheckState;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 #[test]
 fn single_accepts_work_whose_checks_pass_and_nobody_reviews_it() {
@@ -60,7 +60,7 @@ fn checks_that_change_before_the_acceptance_of_single_run_before_it() {
     play.line("settle");
     play.line("human: config test 'make test'");
     play.line("human: reply 'no' ");
-    let checked = |play: &Play| play.state.check("test") != CheckState::Missing;
+    let checked = |play: &ScriptRun| play.state.check("test") != CheckState::Missing;
     assert!(checked(&play) && play.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", play.lines);
 }
 
@@ -79,7 +79,7 @@ fn a_policy_of_forty_lines_accepts_after_any_review() {
 }
 
 /// A started bubble of a policy that nobody here knows.
-fn of_another_pairflow() -> Play {
+fn of_another_pairflow() -> ScriptRun {
     let mut play = play("start\ncodex edits a.rs");
     play.state.rules.policy = "unheard_of".to_owned();
     play
