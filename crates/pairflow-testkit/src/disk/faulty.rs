@@ -248,7 +248,7 @@ fn named(name: &str) -> Option<Errno> {
 
 /// Ends this process as the kernel would end it for someone else.
 fn die() {
-    // If even this fails, the process goes on, and the run is seen to have ended by itself.
+    // If even this fails, the process goes on, and the run shows that it was not killed.
     let _ = kill_process(getpid(), Signal::KILL);
 }
 

@@ -62,7 +62,7 @@ pub(super) fn judge(scene: &mut Scene, verb: Verb, told: Answered) -> Result<Ver
 
 /// The next writer heals what was left: the store and the witness tell the same, and nothing is torn any more.
 ///
-/// Nobody else may write while both are asked: whoever answers a dead caller's wish may still be at it.
+/// No one else may write while both are asked: a dead caller's request may still be in progress.
 pub(super) fn heal(site: &Site, scene: &mut Scene) -> Result<(), String> {
     let log = scene.bubble.log();
     let alone = log.lock(PATIENCE).map_err(|error| format!("the next command: {error}"))?;
@@ -122,7 +122,7 @@ pub(super) fn judge_created(site: &Site, id: &str, told: Answered) -> Result<boo
 pub enum Landing {
     /// Nothing had been written to the log.
     BeforeFirstWrite,
-    /// The log had grown, but nobody had been told.
+    /// The log had grown, but the caller had no answer yet.
     BetweenWriteAndAck,
     /// The answer was out.
     AfterAck,

@@ -95,7 +95,7 @@ pub fn fail_in_turn(program: &Path, verbs: &[Verb]) -> Result<Placed, String> {
     fail(program, verbs, |operations| (1..=operations).map(|at| (at, way(at))).collect())
 }
 
-/// Fails the operations of every one of `verbs` that `plan` names, each in the way that it names with it.
+/// Fails the operations of every one of `verbs` that `plan` names, each with the fault that it names.
 fn fail(program: &Path, verbs: &[Verb], plan: impl Fn(u64) -> Vec<(u64, String)> + Sync) -> Result<Placed, String> {
     for_each_verb(program, verbs, |site, verb| {
         let mut points = Points { operations: operations(site, verb)?, ..Points::default() };

@@ -54,7 +54,7 @@ struct Killer {
     site: Site,
     scene: Scene,
     rng: Rng,
-    /// How long each verb takes when nobody kills it.
+    /// How long each verb takes when it is not killed.
     times: BTreeMap<Verb, Duration>,
     histogram: Histogram,
     runs: u64,

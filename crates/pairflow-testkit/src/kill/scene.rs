@@ -116,7 +116,7 @@ impl Scene {
     }
 }
 
-/// Pays what a bubble owes of the `due` kind; results that came too late are nobody's fault.
+/// Pays what a bubble owes of the `due` kind; results that came too late are ignored.
 pub(super) fn pay(bubble: &Bubble, workspace: &Workspace, due: fn(&Effect) -> bool) -> Result<(), String> {
     for _ in 0..50 {
         let state = bubble.durable().map_err(|error| error.to_string())?.state;
@@ -220,7 +220,7 @@ fn snapshot(tree: &TreeId, author: &Option<Party>, state: &BubbleState) -> Snaps
     }
 }
 
-/// A workspace that is not there, for bubbles whose worktree nobody looks at.
+/// A workspace that is not there, for bubbles whose worktree is never read.
 pub(super) fn imaginary() -> Workspace {
     Workspace {
         path: "/nowhere".to_owned(),
@@ -320,7 +320,7 @@ impl Site {
     }
 }
 
-/// Makes the worktree that all bubbles of a site share; nobody changes it.
+/// Makes the worktree that all bubbles of a site share; it never changes.
 fn worktree(home: &Home, root: &Path) -> Workspace {
     let path = root.join("work/kill");
     let text = path.display().to_string();
@@ -358,7 +358,7 @@ impl SupervisorStandIn {
                 if ended.load(Ordering::SeqCst) {
                     return;
                 }
-                // Whoever asked may be dead already.
+                // The caller may be dead already.
                 let _ = stream.and_then(|stream| answer(&own, &workspace, stream));
             }
         })?;

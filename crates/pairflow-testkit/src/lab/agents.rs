@@ -27,14 +27,14 @@ pub(super) fn answer(code: &mut Code, params: &Params, dice: &mut Dice, by: Mode
     }
     let gone = matches!(subject, Subject::Defect(_));
     if gone || dice.chance(params.disputes_false) {
-        // What is fixed already needs no second change, and the implementer says so.
+        // What is already fixed needs no second change, so the implementer disputes it.
         return Answer::Disputed;
     }
     follow_claim(code, params, dice, by, subject);
     Answer::Fixed
 }
 
-/// Tries to fix a defect, or only says so.
+/// Tries to fix a defect, or only claims to.
 pub(super) fn fix(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
     let Subject::Defect(at) = subject else { return };
     if dice.chance(params.lie) {
@@ -290,7 +290,7 @@ fn number_of(subject: Subject) -> usize {
     }
 }
 
-/// Grave claims speak of blocking faults, minor ones of minor faults.
+/// Blocking claims are about blocking faults, minor ones about minor faults.
 fn fault_of(code: &Code, subject: Subject) -> usize {
     let (_, severity, _) = code.about(subject);
     let number = number_of(subject) / 3;

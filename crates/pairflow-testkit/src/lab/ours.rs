@@ -102,7 +102,7 @@ impl<'a> Trial<'a> {
                     self.answer(model, (id, proven), &mut answers);
                 }
             }
-            self.mend_checks(model);
+            self.fix_checks(model);
         }
         self.cut = true;
         self.bubble.pass(|pass| pass_with(pass, None, answers));
@@ -127,7 +127,7 @@ impl<'a> Trial<'a> {
     }
 
     /// The receipts say which check fails, so the implementer goes for what makes it fail.
-    fn mend_checks(&mut self, model: Model) {
+    fn fix_checks(&mut self, model: Model) {
         let failing: Vec<_> = self.code.alive().filter(|(_, defect)| defect.fails_check).map(|(at, _)| at).collect();
         for at in failing {
             fix(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
@@ -222,7 +222,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// The row that a wish to undo something is about, if the reviewer says so.
+    /// The row that a reviewer names when it asks to undo something.
     fn undone_row(&mut self, subject: Subject) -> Option<FindingId> {
         let Subject::Opinion(at) = subject else { return None };
         let undone = self.code.opinions[at].undoes?;

@@ -9,7 +9,7 @@ use super::code::Dice;
 use super::code::{Code, Model, Subject};
 use super::{Params, Ran};
 
-/// After so many reviews the naive loop is stopped by whoever pays for it.
+/// The naive loop ends after so many reviews.
 const CAP: u32 = 40;
 /// The round from which on only P0/P1 go back, by the rules of the original.
 const SEVERITY_GATE: u32 = 4;

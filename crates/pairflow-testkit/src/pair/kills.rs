@@ -23,8 +23,8 @@ pub struct Killed {
     pub promised: u64,
     /// How many notices were acknowledged, each once.
     pub acknowledged: u64,
-    /// How many notices a model began to act on more than once. Of a program that is killed before it has said that it
-    /// read a notice nobody knows that it did, so this may be more than none.
+    /// How many notices a model began to act on more than once. A program that is killed before it acknowledged a notice
+    /// gets the notice again, so this may be more than zero.
     pub twice: u64,
 }
 

@@ -73,7 +73,7 @@ pub fn live(pair: &Pair, id: &str) {
     pair.wait_for_state(id, "READY_FOR_APPROVAL");
     finish(pair, id);
     let log = happened(pair, id);
-    // Nothing disturbed it, so pairflow has asked nothing by itself.
+    // Nothing disturbed it, so pairflow has asked no question of its own.
     let said = ["HUMAN_QUESTION", "HUMAN_REPLY"].map(|kind| log.of(kind).count());
     assert_eq!(said, [1, 1], "{}", pair.pairflow(&["log", id]).stdout);
     for (kind, agent) in AGENTS {

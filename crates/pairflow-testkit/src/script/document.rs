@@ -207,7 +207,7 @@ fn stop(name: &'static str, script: String) -> Stop {
     Stop { name, script }
 }
 
-/// Before the loop stops for anybody.
+/// While the loop runs.
 fn running_stops() -> Vec<Stop> {
     let Ways { running, reviewing, second, last, document } = ways();
     vec![
@@ -258,7 +258,7 @@ fn running_stops() -> Vec<Stop> {
     ]
 }
 
-/// While a person is asked.
+/// While a question is open.
 fn waiting_stops() -> Vec<Stop> {
     let Ways { running, reviewing, second, last, document } = ways();
     let undone = format!("{reviewing}\nclaude: pass P1 'no lock'\ncodex edits src/lib.rs\ncodex: pass fixes F1");
@@ -283,7 +283,7 @@ fn waiting_stops() -> Vec<Stop> {
     ]
 }
 
-/// Once the loop has come to an end.
+/// After the loop.
 fn later_stops() -> Vec<Stop> {
     let Ways { running, second, .. } = ways();
     let ready = format!("{second}\ncodex: pass clean");

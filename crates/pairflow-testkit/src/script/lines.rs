@@ -106,7 +106,7 @@ impl ScriptRun {
             "pass" => self.pass(by, words),
             "converged" => Command::Converged {
                 by,
-                summary: words.quoted().unwrap_or_else(|| "nothing grave is left".to_owned()),
+                summary: words.quoted().unwrap_or_else(|| "no blocking finding is left".to_owned()),
                 seen: self.world.seen(self.state.tree()),
                 // A claim brings its explanation along, unless the line says otherwise.
                 explanation: (!words.take("unexplained")).then(|| explanation(words).unwrap_or_else(whole)),
@@ -167,7 +167,7 @@ impl ScriptRun {
         Command::Pass(PassCommand { refs, intent, findings, answers, discuss, ..plain })
     }
 
-    /// What nobody has explained yet; nothing if all is.
+    /// What is not explained yet, if anything.
     fn unexplained(&self) -> Option<Explanation> {
         let missing = self.state.gate.explanation.missing();
         let said = |part: &str, text: String| if missing.contains(&part) { text } else { String::new() };

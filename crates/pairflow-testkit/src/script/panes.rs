@@ -26,7 +26,7 @@ impl ScriptRun {
             "is" if words.take("active") => Command::Active { agent },
             "stops" => Command::Stopped { agent },
             "runs" => {
-                // Whoever does not have the turn is started for none.
+                // An agent without the turn is started for none.
                 let turn = self.state.phase.turn().filter(|turn| turn.agent == agent);
                 let (turn, seat) = (turn.map_or(0, |turn| turn.number), turn.map(|turn| turn.seat));
                 Command::AgentSession { agent, turn, seat, session: words.quoted() }

@@ -413,7 +413,7 @@ fn kill_recovery<M: Sample>(disk: &SimDisk, left: &[Envelope<M::Body>]) -> u64 {
     0
 }
 
-/// Whoever takes the lock may act upon what it sees: from then on it must survive, even if its writer was killed
+/// A process that takes the lock may act on what it sees: from then on it must survive, even if its writer was killed
 /// before it was synced.
 fn seen_under_the_lock_stays<M: Sample>(disk: &SimDisk, left: &[Envelope<M::Body>]) {
     for seed in 0..8 {
