@@ -269,7 +269,7 @@ fn a_process_knows_whether_it_descends_from_an_agent_or_a_check() {
     let me = std::env::current_exe().unwrap();
     let look = |kind: Kind, line: &str| {
         let dir = tempfile::tempdir().unwrap();
-        let line = line.replace("LOOK", &format!("'{}' --exact process::groups::inside", me.display()));
+        let line = line.replace("LOOK", &format!("'{}' --exact process::inside", me.display()));
         let mut job = recorded(dir.path(), kind, &line);
         job.env = vec![
             ("LOOK_FOR_AGENTS_IN".into(), dir.path().join("processes").to_string_lossy().into_owned()),
