@@ -63,6 +63,16 @@ pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     Crate::all(tree).iter().flat_map(|one| judge(one, ORDER)).collect()
 }
 
+/// Returns how many groups of modules use one another in a circle.
+pub(super) fn count(tree: &Tree) -> String {
+    let crates = Crate::all(tree);
+    let cycles = crates.iter().flat_map(|one| {
+        let graphs = graphs(&one.uses());
+        graphs.iter().flat_map(|(folder, graph)| circles(one, folder, graph)).collect::<Vec<_>>()
+    });
+    format!("module cycles: {}", cycles.count())
+}
+
 fn judge(one: &Crate<'_>, order: &[(&str, Layers)]) -> Vec<Problem> {
     let graphs = graphs(&one.uses());
     let mut problems = Vec::new();

@@ -3,10 +3,10 @@
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::timeline::TimelineState;
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 
 /// Whose changes the snapshots have, as far as it is known.
-fn authors(play: &Play) -> Vec<Option<String>> {
+fn authors(play: &ScriptRun) -> Vec<Option<String>> {
     let snapshots = play.log.iter().filter_map(|envelope| match &envelope.event.body {
         Body::Evidence(Evidence::Snapshot { snapshot }) => Some(snapshot.author.as_ref().map(ToString::to_string)),
         _ => None,
@@ -15,7 +15,7 @@ fn authors(play: &Play) -> Vec<Option<String>> {
 }
 
 /// The lines of the log, as a person reads them.
-fn story(play: &Play) -> String {
+fn story(play: &ScriptRun) -> String {
     let mut state = TimelineState::new(play.state.id.clone());
     let rows = play.log.iter().flat_map(|envelope| state.step(envelope));
     rows.map(|row| format!("{} {}\n", row.who, row.what)).collect()

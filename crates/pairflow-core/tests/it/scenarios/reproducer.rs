@@ -7,15 +7,15 @@ use pairflow_core::log::{Body, Evidence};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 use super::ledger::rows;
 
-fn proven(rest: &str) -> Play {
+fn proven(rest: &str) -> ScriptRun {
     play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'\n{rest}"))
 }
 
-fn notes(play: &Play) -> Vec<&str> {
+fn notes(play: &ScriptRun) -> Vec<&str> {
     play.state.ledger.rows[0]
         .history
         .iter()

@@ -7,12 +7,12 @@ use pairflow_core::policy::told;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 use super::ledger::rows;
 
 /// What the log says about work that went back: to whom, and why.
-fn sent_back(play: &Play) -> Vec<String> {
+fn sent_back(play: &ScriptRun) -> Vec<String> {
     let facts = play.log.iter().filter_map(|envelope| match &envelope.event.body {
         Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
             Some(format!("{}: {}", verdict.seats.implementer, told(&verdict.reasons).join(", ")))
@@ -68,7 +68,8 @@ fn after_three_times_in_a_row_a_reviewer_looks_at_it_all_the_same_and_the_next_r
 fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
     let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first'\ncodex: pass 'cannot be the code'";
     let mut play = play(script);
-    let asked = |play: &Play| play.state.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
+    let asked =
+        |play: &ScriptRun| play.state.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
     let [question] = &asked(&play)[..] else { panic!("{:?}", play.lines) };
     for part in [
         "codex handed over the same files again, and the check 'test' fails.",
@@ -216,7 +217,7 @@ fn the_implementer_is_told_why_and_the_log_tells_it() {
 }
 
 /// How many hand-overs of codex the log has, and how often the check ran on its work.
-fn handed_over_and_checked(play: &Play) -> (usize, usize) {
+fn handed_over_and_checked(play: &ScriptRun) -> (usize, usize) {
     let count = |wanted: fn(&Body) -> bool| play.log.iter().filter(|envelope| wanted(&envelope.event.body)).count();
     (
         count(|body| matches!(body, Body::Pass(_))),

@@ -8,13 +8,13 @@ use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle, Pass};
 use pairflow_core::view::export::{Checked, Export, Facts, Patches, render};
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 use proptest::prelude::*;
 
 const PATCH: &str = "diff --git a/src/token.rs b/src/token.rs\nnew file mode 100644\n--- /dev/null\n+++ b/src/token.rs\n\
                      @@ -0,0 +1,2 @@\n+fn token() {}\n+// <b>\n";
 
-fn story() -> Play {
+fn story() -> ScriptRun {
     play(
         "given criterion 'two logins get two tokens'
          start

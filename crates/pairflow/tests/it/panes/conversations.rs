@@ -2,14 +2,14 @@
 
 use std::process::Command;
 
-use pairflow_testkit::toys::Own;
+use pairflow_testkit::toys::ToyBubble;
 use pairflow_testkit::wait::eventually_or;
 use serde_json::Value;
 
 use crate::support::bubbles::toys;
 
 /// Returns the records of which conversation `agent` has, as they stand in the log.
-fn sessions(bubble: &Own<'_>, agent: &str) -> Vec<Value> {
+fn sessions(bubble: &ToyBubble<'_>, agent: &str) -> Vec<Value> {
     let log = bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id));
     let log = std::fs::read_to_string(log).unwrap();
     // A line that is being appended right now is not there yet.

@@ -1,20 +1,20 @@
 //! The tmux driver with toy agents: what their hooks bring about.
 
 use pairflow_testkit::home::write_program;
-use pairflow_testkit::toys::Own;
+use pairflow_testkit::toys::ToyBubble;
 use pairflow_testkit::wait::eventually_or;
 use serde_json::Value;
 
 use crate::support::bubbles::toys;
 
 /// Types a line into a pane, as a person does.
-fn types(bubble: &Own<'_>, agent: &str, line: &str) {
+fn types(bubble: &ToyBubble<'_>, agent: &str, line: &str) {
     bubble.tmux(&["send-keys", "-t", &bubble.pane(agent), "-l", line]).unwrap();
     bubble.tmux(&["send-keys", "-t", &bubble.pane(agent), "Enter"]).unwrap();
 }
 
 /// Returns the lines of the log.
-fn lines(bubble: &Own<'_>) -> Vec<Value> {
+fn lines(bubble: &ToyBubble<'_>) -> Vec<Value> {
     let log = std::fs::read_to_string(bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id)));
     let text = log.unwrap();
     // A line that is being appended right now is not there yet.
@@ -23,7 +23,7 @@ fn lines(bubble: &Own<'_>) -> Vec<Value> {
 }
 
 /// Returns how many notices were sent to `agent`, with the attempts.
-fn sent(bubble: &Own<'_>, agent: &str) -> usize {
+fn sent(bubble: &ToyBubble<'_>, agent: &str) -> usize {
     let mine = |event: &&Value| {
         let text = event.to_string();
         text.contains("\"DELIVERY\"")
