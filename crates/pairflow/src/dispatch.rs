@@ -13,9 +13,9 @@ use clap::error::ErrorKind;
 use crate::app::{App, Grammar, quoted};
 use crate::args::BubbleArg;
 use crate::commands::merge;
+use crate::docs;
 use crate::entry::{CommandEntry, Group, HOME};
 use crate::exit::{CommandError, Exit};
-use crate::help;
 use crate::out::{ColorChoice, Out};
 use crate::suggest;
 use crate::table::{TABLE, find, takes_repo, tree};
@@ -51,10 +51,8 @@ pub(crate) fn run(mut world: World) -> Exit {
 /// What a command line asks for.
 enum Call {
     Version,
-    Help,
-    AgentsHelp,
+    Help(fn() -> String),
     Run { entry: &'static CommandEntry, args: Vec<OsString> },
-    Nothing,
 }
 
 /// Where a verb was looked for.
@@ -68,8 +66,7 @@ enum Place {
 fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
     match call {
         Call::Version => out.line(format_args!("pairflow {}", env!("CARGO_PKG_VERSION"))),
-        Call::AgentsHelp => out.line(format_args!("{}", help::agents())),
-        Call::Help | Call::Nothing => out.line(format_args!("{}", help::overview())),
+        Call::Help(page) => out.line(format_args!("{}", page())),
         Call::Run { entry, args } => {
             let Some(matches) = parse(entry, args, out)? else { return Ok(()) };
             out.configure(ColorChoice::from_matches(&matches), matches.get_flag("progress"));
@@ -78,7 +75,7 @@ fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
                 app.there.get_or_init(|| root);
             }
             // It is for people to know; agents cannot change it.
-            if matches!(entry.group, Group::Daily | Group::Operator) {
+            if entry.group.is_about_bubbles() {
                 app.warn_of_tracked(named_repo(&matches), out);
             }
             let ended = guard(entry, &matches, app).and_then(|()| (entry.run)(&matches, app, out));
@@ -141,7 +138,7 @@ fn aim(args: &[OsString]) -> Result<Call, CommandError> {
     while let Some((first, after)) = rest.split_first() {
         match first.to_str() {
             Some("--version" | "-V") => return Ok(Call::Version),
-            Some("--help" | "-h") => return Ok(help_page(place)),
+            Some("--help" | "-h") => return Ok(help_page(place, args)),
             Some("--color" | "--repo") => {
                 hoisted.extend(rest.iter().take(2).cloned());
                 rest = after.get(1..).unwrap_or_default();
@@ -150,16 +147,14 @@ fn aim(args: &[OsString]) -> Result<Call, CommandError> {
                 hoisted.push(first.clone());
                 rest = after;
             }
-            Some("help") => return help_of(after),
+            Some("help") => return help_of(after, args),
             Some("bubble") if place == Place::Top => (place, rest) = (Place::Bubble, after),
             Some("orchestra" | "agent") if place == Place::Top => (place, rest) = (Place::Agents, after),
             _ => return call(first, place, [after, &hoisted].concat()),
         }
     }
-    match (place, find(HOME)) {
-        (Place::Top, Some(entry)) => Ok(Call::Run { entry, args: hoisted }),
-        (Place::Top, None) if hoisted.is_empty() => Ok(Call::Nothing),
-        (Place::Top, None) => Err(unknown(&hoisted[0], place)),
+    match place {
+        Place::Top => call(OsStr::new(HOME), place, hoisted),
         _ => Err(CommandError::usage("a command is missing.").next("pairflow help")),
     }
 }
@@ -169,30 +164,35 @@ fn call(verb: &OsStr, place: Place, args: Vec<OsString>) -> Result<Call, Command
     entry.map(|entry| Call::Run { entry, args }).ok_or_else(|| unknown(verb, place))
 }
 
-fn help_of(words: &[OsString]) -> Result<Call, CommandError> {
-    let spaces = ["bubble", "orchestra", "agent"];
+fn help_of(words: &[OsString], args: &[OsString]) -> Result<Call, CommandError> {
     let agents = words.iter().any(|word| word == "orchestra" || word == "agent");
-    let Some(verb) = words.iter().find(|word| !spaces.iter().any(|space| *word == space)) else {
-        return Ok(help_page(if agents { Place::Agents } else { Place::Top }));
+    let Some(verb) =
+        words.iter().find(|word| !["bubble", "orchestra", "agent", "--all"].iter().any(|one| *word == one))
+    else {
+        return Ok(help_page(if agents { Place::Agents } else { Place::Top }, args));
     };
     call(verb, Place::Top, vec!["--help".into()])
 }
 
-fn help_page(place: Place) -> Call {
-    if place == Place::Agents { Call::AgentsHelp } else { Call::Help }
+fn help_page(place: Place, args: &[OsString]) -> Call {
+    Call::Help(match place {
+        Place::Agents => docs::agents,
+        _ if args.iter().any(|arg| arg == "--all") => docs::all,
+        _ => docs::overview,
+    })
 }
 
 fn reachable(entry: &CommandEntry, place: Place) -> bool {
     match place {
         Place::Top => true,
-        Place::Bubble => matches!(entry.group, Group::Daily | Group::Operator),
-        Place::Agents => entry.group == Group::Agent,
+        Place::Bubble => entry.group.is_about_bubbles(),
+        Place::Agents => entry.group == Group::Agents,
     }
 }
 
 fn unknown(verb: &OsStr, place: Place) -> CommandError {
     let typed = verb.to_string_lossy();
-    let names = TABLE.iter().filter(|entry| !entry.hidden && reachable(entry, place)).map(|entry| entry.name);
+    let names = TABLE.iter().filter(|entry| !entry.is_hidden() && reachable(entry, place)).map(|entry| entry.name);
     let space = match place {
         Place::Top => "",
         Place::Bubble => "bubble ",

@@ -52,7 +52,7 @@ const ORDER: &[(&str, Layers)] = &[
             &["entry"],
             &["commands"],
             &["table"],
-            &["help"],
+            &["docs"],
             &["dispatch"],
         ],
     ),

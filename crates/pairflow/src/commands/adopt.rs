@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::findings::Shown as Shows;
 use pairflow_core::ids::BubbleId;
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
 
@@ -43,16 +43,7 @@ pub struct AdoptArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "adopt",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Take over a bubble that did not come from you, or whose repository was moved",
-    hidden: false,
-    human_only: |_| true,
-    args: AdoptArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("adopt", Bubbles, AdoptArgs, run, people);
 
 /// What was adopted, for programs.
 #[derive(Default, Serialize)]
@@ -79,8 +70,7 @@ struct LeftOut {
     exit: Exit,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = AdoptArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: AdoptArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let mut adoption = Adoption::default();
     let mut foreign = Vec::new();
     for bubble in wanted(app, &args)? {

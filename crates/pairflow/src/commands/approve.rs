@@ -1,6 +1,6 @@
 //! `pairflow approve`: the person's yes to a snapshot.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{Phase, Refusal};
 use pairflow_core::log::Key;
 use pairflow_engine::engine::{Bubble, EngineError};
@@ -8,7 +8,7 @@ use pairflow_engine::engine::{Bubble, EngineError};
 use crate::app::{App, fits, quoted};
 use crate::args::{BubbleArg, said};
 use crate::commands::{commit, status};
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -33,19 +33,9 @@ pub struct ApproveArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "approve",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Approve the work of a bubble for commit",
-    hidden: false,
-    human_only: |_| true,
-    args: ApproveArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("approve", Decisions, ApproveArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ApproveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ApproveArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::ready, &args.bubble, "approve")?;
     let state = bubble.load()?.state;
     commit::tell_identity(out, &bubble, &state)?;

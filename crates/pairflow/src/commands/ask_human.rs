@@ -1,6 +1,6 @@
 //! `pairflow ask-human`: a question that only a person can answer.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::log::Key;
 use pairflow_core::view::waiting::WaitFor;
 use pairflow_engine::verbs::AgentSays;
@@ -8,7 +8,7 @@ use pairflow_engine::verbs::AgentSays;
 use crate::app::App;
 use crate::args::said;
 use crate::commands::pass::Recorded;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -37,19 +37,9 @@ pub struct AskHumanArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "ask-human",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Ask the person a question and wait for the answer",
-    hidden: false,
-    human_only: anyone,
-    args: AskHumanArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("ask-human", Agents, AskHumanArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = AskHumanArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let sender = app.sender(args.id.as_deref())?;
     let question = app.message("--question", &args.question)?;
     let heard = sender.say(AgentSays::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;

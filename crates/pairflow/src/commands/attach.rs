@@ -3,13 +3,13 @@
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, INSTALL_TMUX, fits};
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -31,19 +31,9 @@ pub struct AttachArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "attach",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show the panes of a bubble: the status view and both agents",
-    hidden: false,
-    human_only: |_| true,
-    args: AttachArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("attach", Everyday, AttachArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = AttachArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: AttachArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::attachable, &args.bubble, "attach")?;
     let state = bubble.load()?.state;
     if args.print {

@@ -1,13 +1,13 @@
 //! `pairflow brief`: what the present turn is about.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::safe::safe;
 use pairflow_engine::engine::{Denial, EngineError};
 use pairflow_engine::verbs::AgentSays;
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -23,19 +23,9 @@ pub struct BriefArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "brief",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Print what the present turn is about",
-    hidden: false,
-    human_only: anyone,
-    args: BriefArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("brief", Agents, BriefArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = BriefArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: BriefArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let caller = app.caller();
     if let (Some(own), Some(other)) = (caller.as_ref().and_then(|caller| caller.bubble.as_deref()), args.bubble.typed())
         && own != other

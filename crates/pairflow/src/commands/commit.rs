@@ -1,6 +1,6 @@
 //! `pairflow commit`: one commit of exactly the approved tree.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{Approval, BubbleState, Command, Phase};
 use pairflow_core::ids::CommitId;
 use pairflow_engine::engine::Bubble;
@@ -9,7 +9,7 @@ use pairflow_engine::perform::seen;
 use crate::app::{App, fits};
 use crate::args::{BubbleArg, said};
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -47,19 +47,9 @@ pub struct CommitArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "commit",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Commit the approved snapshot on the bubble's branch",
-    hidden: false,
-    human_only: |_| true,
-    args: CommitArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("commit", Decisions, CommitArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = CommitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: CommitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::approved, &args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
     let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: None };

@@ -1,10 +1,10 @@
 //! `pairflow completions`: what a shell needs to complete pairflow's commands.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use clap_complete::Shell;
 
 use crate::app::App;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -20,19 +20,9 @@ pub struct CompletionsArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "completions",
-    aliases: &[],
-    group: Group::Other,
-    about: "Print a completion script for a shell",
-    hidden: false,
-    human_only: anyone,
-    args: CompletionsArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("completions", Setup, CompletionsArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = CompletionsArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: CompletionsArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut (app.grammar.parser)(), "pairflow", &mut script);
     out.raw(&script)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
+use clap::{Args, Subcommand};
 use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::config::{Edit, Explained, Layer, Origin, Set, Setting, changes, resolve};
 use pairflow_core::ids::BubbleId;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::app::{App, unfolded};
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command};
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
 
@@ -101,16 +101,8 @@ pub struct ExplainArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "config",
-    aliases: &[],
-    group: Group::Other,
-    about: "Explain the configuration, or change that of a bubble",
-    hidden: false,
-    human_only: |matches| matches.subcommand_name() != Some("explain"),
-    args: ConfigArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry =
+    command!("config", Setup, ConfigArgs, run, |matches| matches.subcommand_name() != Some("explain"));
 
 /// The configuration of one bubble or of the next one.
 #[derive(Serialize)]
@@ -123,8 +115,8 @@ struct Explanation {
     differs: Option<String>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    match ConfigArgs::from_arg_matches(matches).map_err(CommandError::usage)?.command {
+fn run(args: ConfigArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    match args.command {
         ConfigCommand::Explain(args) => show(app, out, &args),
         ConfigCommand::Set(args) => set(app, out, &args),
         ConfigCommand::Apply(args) => apply(app, out, &args),

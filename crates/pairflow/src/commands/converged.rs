@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::log::Key;
 use pairflow_engine::verbs::AgentSays;
 
 use crate::app::App;
 use crate::args::said;
 use crate::commands::pass::{Recorded, explanation};
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -43,19 +43,9 @@ pub struct ConvergedArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "converged",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Claim, as the reviewer, that the work has converged",
-    hidden: false,
-    human_only: anyone,
-    args: ConvergedArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("converged", Agents, ConvergedArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ConvergedArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ConvergedArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let sender = app.sender(args.id.as_deref())?;
     let summary = app.message("--summary", &args.summary)?;
     let explanation = explanation(app, args.explain.as_deref())?;

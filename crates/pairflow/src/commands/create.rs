@@ -1,6 +1,6 @@
 //! `pairflow create`: a new bubble, not started yet.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::Agents;
@@ -10,7 +10,7 @@ use crate::app::{App, Order};
 use crate::args::SetupArgs;
 use crate::args::said;
 use crate::commands::start;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 
@@ -47,16 +47,7 @@ pub struct CreateArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "create",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Make a bubble for a task",
-    hidden: false,
-    human_only: |_| true,
-    args: CreateArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("create", Bubbles, CreateArgs, run, people);
 
 /// A new bubble as programs see it.
 #[derive(Serialize)]
@@ -74,8 +65,7 @@ struct Created<'a> {
     acceptance_criteria: &'a [String],
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = CreateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: CreateArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let task = app.task("pairflow create --task", args.task.as_deref())?;
     let order = Order { id: args.id, task, setup: &args.setup, starts: args.start };
     let (bubble, state) = app.make(out, order)?;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::Phase;
 use pairflow_core::ids::BubbleId;
 use serde::Serialize;
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -40,19 +40,9 @@ struct Deleted<'a> {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "delete",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Remove a bubble's worktree and files, after archiving log and branch",
-    hidden: false,
-    human_only: |_| true,
-    args: DeleteArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("delete", Bubbles, DeleteArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = DeleteArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: DeleteArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let found = app.bubble_that(fits::finished, &args.bubble, "delete");
     let bubble = found.map_err(|error| foreign(app, &args.bubble).unwrap_or(error))?;
     if let Some(typed) = args.bubble.typed().filter(|typed| *typed != bubble.id.as_str()) {

@@ -8,7 +8,7 @@ mod story;
 
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_agents::demo::{DEMO_TASK, DEMO_TEST};
 use pairflow_core::bubble::Phase;
 use pairflow_core::ids::BubbleId;
@@ -17,7 +17,7 @@ use pairflow_engine::git::{Call, Repo};
 use pairflow_engine::verbs::verify;
 
 use crate::app::App;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 use stage::Stage;
@@ -43,19 +43,9 @@ pub struct DemoArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "demo",
-    aliases: &[],
-    group: Group::Daily,
-    about: "Watch a bubble from task to commit, with scripted agents",
-    hidden: false,
-    human_only: |_| true,
-    args: DemoArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("demo", Setup, DemoArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = DemoArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: DemoArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let stage = Stage::build(app, args.keep).map_err(|error| error.or_next("pairflow doctor"))?;
     let pause = if args.slow { SLOW } else { Duration::ZERO };
     if let Err(error) = play(&stage, pause, out) {

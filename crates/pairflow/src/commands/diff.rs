@@ -1,6 +1,6 @@
 //! `pairflow diff`: what was changed.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::BubbleId;
 use pairflow_engine::verbs::{DiffOf, diff, patch};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -33,16 +33,7 @@ pub struct DiffArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "diff",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show what a bubble changed",
-    hidden: false,
-    human_only: anyone,
-    args: DiffArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("diff", Reading, DiffArgs, run, anyone);
 
 /// A difference as programs see it.
 #[derive(Serialize)]
@@ -53,8 +44,7 @@ struct Difference<'a> {
     patch: Option<String>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = DiffArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: DiffArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "diff", out)?;
     let state = bubble.load()?.state;
     let of = args.round.map_or(DiffOf::Everything, DiffOf::Round);

@@ -7,11 +7,11 @@ mod logs;
 mod machine;
 mod report;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 
 use crate::app::{App, Reach};
 use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
 
@@ -38,19 +38,9 @@ pub struct DoctorArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "doctor",
-    aliases: &[],
-    group: Group::Daily,
-    about: "Check git, configuration, logs and agents, each with the next step",
-    hidden: false,
-    human_only: |matches| matches.get_flag("repair"),
-    args: DoctorArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("doctor", Everyday, DoctorArgs, run, |matches| matches.get_flag("repair"));
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = DoctorArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: DoctorArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let mut report = Report::default();
     machine::git(&mut report);
     machine::programs(app, &mut report);

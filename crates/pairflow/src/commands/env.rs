@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::ids::AgentId;
 use pairflow_engine::engine::{EngineError, environment};
 use pairflow_engine::git::insist_on_plain_path;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -36,16 +36,7 @@ pub struct EnvArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "env",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Print the variables with which an agent joins a bubble",
-    hidden: false,
-    human_only: |_| true,
-    args: EnvArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("env", Bubbles, EnvArgs, run, people);
 
 /// The variables as programs see them.
 #[derive(Serialize)]
@@ -56,8 +47,7 @@ struct Joining<'a> {
     env: BTreeMap<String, String>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = EnvArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: EnvArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "env")?;
     // What is printed here is used as it is, so it must not differ from the real path.
     insist_on_plain_path(bubble.control.repo()).map_err(EngineError::from)?;

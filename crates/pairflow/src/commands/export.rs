@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::{ArgMatches, Args};
 use pairflow_core::view::export::{Checked, render};
 use pairflow_engine::verbs::export;
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
 use pairflow_engine::regular;
@@ -38,24 +38,14 @@ pub struct ExportArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "export",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts",
-    hidden: false,
-    human_only: writes,
-    args: ExportArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("export", Reading, ExportArgs, run, writes);
 
 /// An agent may read the page; a file anywhere is for a person to ask for.
 fn writes(matches: &ArgMatches) -> bool {
     matches.get_one::<PathBuf>("out").is_none_or(|file| file != Path::new("-"))
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ExportArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ExportArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "export", out)?;
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", bubble.id)));
     let to_stdout = file == Path::new("-");

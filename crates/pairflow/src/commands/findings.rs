@@ -1,12 +1,12 @@
 //! `pairflow findings`: the ledger.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::findings::{Row, Shown};
 use pairflow_core::view::ledger::{LedgerShown, SCHEMA};
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Grid, Line, Out, Paint};
 
@@ -27,19 +27,9 @@ pub struct FindingsArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "findings",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show every finding of a bubble, and where it stands",
-    hidden: false,
-    human_only: anyone,
-    args: FindingsArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("findings", Reading, FindingsArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = FindingsArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: FindingsArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "findings", out)?;
     let state = bubble.load()?.state;
     if args.json {

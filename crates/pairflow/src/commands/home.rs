@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::safe::safe_line;
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::app::{App, Reach};
 use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group, HOME, anyone};
+use crate::entry::{CommandEntry, HOME, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Grid, Line, Out, Paint, age};
 
@@ -34,16 +34,7 @@ pub struct HomeArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: HOME,
-    aliases: &[],
-    group: Group::Daily,
-    about: "Show what waits for you, then all bubbles",
-    hidden: false,
-    human_only: anyone,
-    args: HomeArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!(HOME, Everyday, HomeArgs, run, anyone);
 
 /// Everything that a bare `pairflow` shows.
 #[derive(Serialize)]
@@ -82,8 +73,7 @@ struct Row {
     problem: Option<String>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = HomeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: HomeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let reach = app.reach(args.repo.repo.as_deref())?;
     let home = look(app, &reach)?;
     if args.json {

@@ -34,16 +34,8 @@ pub struct HookArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "hook",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Report an event of an agent's CLI",
-    hidden: true,
-    human_only: anyone,
-    args: HookArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry =
+    CommandEntry { name: "hook", group: Group::Plumbing, human_only: anyone, args: HookArgs::augment_args, run };
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let input = input(app);

@@ -1,13 +1,13 @@
 //! `pairflow inbox`: what waits for the person.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
 use crate::app::{App, tell_foreign};
 use crate::args::BubbleArg;
 use crate::commands::home::called;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 
@@ -24,19 +24,9 @@ pub struct InboxArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "inbox",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show the questions that wait for you",
-    hidden: false,
-    human_only: anyone,
-    args: InboxArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("inbox", Decisions, InboxArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = InboxArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: InboxArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let states = states(app, out, &args.bubble)?;
     let mut items: Vec<InboxItem> = states.iter().flat_map(inbox).collect();
     items.sort_by_key(|item| item.since);

@@ -3,14 +3,14 @@
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::config::{CommandSet, Layer, Layers, StarterCommand, render_pairflow_toml};
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Agreed, EngineError};
 
 use crate::app::{App, Consent, Purpose, take_detected};
 use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 use pairflow_engine::regular;
@@ -37,19 +37,9 @@ pub struct InitArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "init",
-    aliases: &[],
-    group: Group::Daily,
-    about: "Prepare a repository: detect its checks, write pairflow.toml",
-    hidden: false,
-    human_only: |_| true,
-    args: InitArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("init", Everyday, InitArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = InitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: InitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let repo = app.place(args.repo.repo.as_deref())?.repo;
     let file = repo.root.join("pairflow.toml");
     if (file.exists() || file.is_symlink()) && !args.force {

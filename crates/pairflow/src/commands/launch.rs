@@ -4,12 +4,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_engine::driver::LaunchFile;
 
 use crate::app::App;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -27,19 +27,9 @@ pub struct LaunchArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "launch",
-    aliases: &[],
-    group: Group::Other,
-    about: "Become the program of a pane",
-    hidden: true,
-    human_only: anyone,
-    args: LaunchArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("launch", Plumbing, LaunchArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, _: &mut Out) -> Result<(), CommandError> {
-    let args = LaunchArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: LaunchArgs, app: &App, _: &mut Out) -> Result<(), CommandError> {
     let path = app.resolve(&args.file)?;
     let repo = repository(&path).ok_or_else(|| {
         CommandError::refused(format_args!("{} is not where a supervisor puts what it starts.", path.display()))

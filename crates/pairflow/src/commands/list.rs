@@ -1,13 +1,13 @@
 //! `pairflow list`: all bubbles of a repository.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::view::{StateFields, title};
 use pairflow_engine::engine::Listed;
 use serde::Serialize;
 
 use crate::app::{App, tell_foreign};
 use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Paint};
 
@@ -24,16 +24,7 @@ pub struct ListArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "list",
-    aliases: &[],
-    group: Group::Operator,
-    about: "List the bubbles of a repository",
-    hidden: false,
-    human_only: anyone,
-    args: ListArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("list", Reading, ListArgs, run, anyone);
 
 /// The list as programs see it.
 #[derive(Serialize)]
@@ -60,8 +51,7 @@ enum Item {
     },
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ListArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ListArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let root = app.place(args.repo.repo.as_deref())?.repo.root;
     let listed = app.engine()?.list(&root)?;
     if args.json {

@@ -1,13 +1,13 @@
 //! `pairflow log`: the timeline.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::view::timeline::{Log, SCHEMA, TimelineState};
 use pairflow_engine::engine::EngineError;
 
 use crate::app::App;
 use crate::args::BubbleArg;
 use crate::commands::status::paint;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 
@@ -24,19 +24,9 @@ pub struct LogArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "log",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show what happened in a bubble, in order",
-    hidden: false,
-    human_only: anyone,
-    args: LogArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("log", Reading, LogArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = LogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: LogArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "log", out)?;
     let mut story = TimelineState::new(bubble.id.clone());
     let mut rows = Vec::new();

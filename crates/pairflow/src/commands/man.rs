@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, Command, FromArgMatches};
+use clap::{Args, Command};
 use clap_mangen::Man;
 
 use crate::app::App;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -32,20 +32,9 @@ const EXIT_CODES: &str = "\
 77  a person's command was called by an agent";
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "man",
-    aliases: &[],
-    group: Group::Other,
-    about: "Print the manual page, or write all pages into a directory",
-    hidden: false,
-    // Pages that are written can take the place of other files.
-    human_only: |matches| matches.contains_id("dir"),
-    args: ManArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("man", Setup, ManArgs, run, |matches| matches.contains_id("dir"));
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ManArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ManArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let tree = (app.grammar.parser)();
     match args.dir {
         None => out.raw(&page(&tree)?),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::ids::{BubbleId, TreeId};
 use pairflow_engine::engine::Bubble;
@@ -12,7 +12,7 @@ use pairflow_engine::verbs::{MergeEnd, Rehearsal, merge, rehearse_merge};
 use crate::app::{App, fits, quoted};
 use crate::args::BubbleArg;
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -38,19 +38,9 @@ pub struct MergeArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "merge",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Bring the bubble's commit to its base branch",
-    hidden: false,
-    human_only: |_| true,
-    args: MergeArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("merge", Everyday, MergeArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: MergeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
     insist(app, out, args.yes, &bubble.load()?.state)?;

@@ -1,12 +1,12 @@
 //! `pairflow new`: a bubble out of a sentence, started at once.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::ids::BubbleId;
 
 use crate::app::{App, Order};
 use crate::args::SetupArgs;
 use crate::commands::{create, start};
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -38,19 +38,9 @@ pub struct NewArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "new",
-    aliases: &[],
-    group: Group::Daily,
-    about: "Make a bubble for a task and start it",
-    hidden: false,
-    human_only: |_| true,
-    args: NewArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("new", Everyday, NewArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = NewArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: NewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let words = args.text.join(" ");
     let task = app.task("pairflow new", (!args.text.is_empty()).then_some(words.as_str()))?;
     let (bubble, made) = app.make(out, Order { id: args.id, task, setup: &args.setup, starts: true })?;

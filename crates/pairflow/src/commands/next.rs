@@ -4,7 +4,7 @@ mod answer;
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::safe::safe_line;
 use pairflow_core::view::inbox::ItemKind;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::app::{App, Reach};
 use crate::args::RepoArg;
 use crate::commands::home::{Waiting, called, items};
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint, age};
 
@@ -45,16 +45,7 @@ struct Next {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "next",
-    aliases: &[],
-    group: Group::Daily,
-    about: "Answer what has waited longest",
-    hidden: false,
-    human_only: |_| true,
-    args: NextArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("next", Everyday, NextArgs, run, people);
 
 /// How many of the last summaries are shown.
 const SUMMARIES: usize = 3;
@@ -66,8 +57,7 @@ struct Open {
     waiting: Waiting,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = NextArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: NextArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let reach = app.reach(args.repo.repo.as_deref())?;
     if args.json {
         let open = open(app, &reach, out)?;

@@ -1,6 +1,6 @@
 //! `pairflow ok`: package, yes, approve, commit.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::counted::counted;
 use pairflow_core::log::ApprovalRequest;
@@ -14,7 +14,7 @@ use pairflow_engine::verbs::{DiffOf, diff};
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
 use crate::commands::{approve, commit, merge, status};
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 
@@ -42,19 +42,9 @@ pub struct OkArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "ok",
-    aliases: &[],
-    group: Group::Daily,
-    about: "Read the package, then approve and commit",
-    hidden: false,
-    human_only: |_| true,
-    args: OkArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("ok", Everyday, OkArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = OkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: OkArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::accepted, &args.bubble, "ok")?;
     let state = bubble.load()?.state;
     let mut way = merge::Way { here: if args.here { Some(app.cwd()?) } else { None }, rehearsed: None };

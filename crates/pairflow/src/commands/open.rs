@@ -1,13 +1,13 @@
 //! `pairflow open`: the worktree in an editor.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::verbs::open;
 
 use crate::app::{App, quoted};
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -21,19 +21,9 @@ pub struct OpenArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "open",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Open the bubble's worktree in an editor",
-    hidden: false,
-    human_only: |_| true,
-    args: OpenArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("open", Reading, OpenArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = OpenArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: OpenArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "open")?;
     let state = bubble.load()?.state;
     let opened = open(&bubble, &state).map_err(|error| by_hand(app, &bubble, &state, error))?;

@@ -120,16 +120,8 @@ pub struct AnswerArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "pass",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Hand the work to the other agent",
-    hidden: false,
-    human_only: anyone,
-    args: PassArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry =
+    CommandEntry { name: "pass", group: Group::Agents, human_only: anyone, args: PassArgs::augment_args, run };
 
 /// What `pass`, `ask-human` and `converged` print for programs.
 #[derive(Serialize)]
@@ -149,9 +141,8 @@ impl<'a> Recorded<'a> {
 }
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = PassArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let mut args = PassArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
-    let mut args = args;
     name_repeated(matches, &mut args.review)?;
     let heard = sender.say(AgentSays::Pass(Box::new(handover(app, &args)?)))?;
     sender.warn_if_alone(out);

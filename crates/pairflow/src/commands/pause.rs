@@ -1,13 +1,13 @@
 //! `pairflow pause`: interrupts a bubble.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::Command;
 use pairflow_core::view::inbox::{InboxItem, inbox};
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -26,19 +26,9 @@ pub struct PauseArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "pause",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Interrupt a bubble; state and turn stay as they are",
-    hidden: false,
-    human_only: |_| true,
-    args: PauseArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("pause", Bubbles, PauseArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = PauseArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: PauseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::pausable, &args.bubble, "pause")?;
     let state = bubble.apply(&Command::Pause { reason: "paused by a person".to_owned() })?.state;
     app.hands().wake(&bubble)?;

@@ -1,6 +1,6 @@
 //! `pairflow reply`: the person's answer.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::ids::MsgId;
 use pairflow_core::log::Key;
@@ -8,7 +8,7 @@ use pairflow_core::log::Key;
 use crate::app::{App, fits};
 use crate::args::{BubbleArg, DecisionArg, said};
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -45,19 +45,9 @@ pub struct ReplyArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "reply",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Answer a question",
-    hidden: false,
-    human_only: |_| true,
-    args: ReplyArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("reply", Everyday, ReplyArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ReplyArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ReplyArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::asking, &args.bubble, "reply")?;
     let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
     let mut refs = Vec::new();

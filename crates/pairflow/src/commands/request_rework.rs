@@ -1,6 +1,6 @@
 //! `pairflow request-rework`: sends the work back.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::Command;
 use pairflow_core::ids::FindingId;
 use pairflow_core::log::Key;
@@ -8,7 +8,7 @@ use pairflow_core::log::Key;
 use crate::app::{App, fits};
 use crate::args::{BubbleArg, said};
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -43,19 +43,9 @@ pub struct RequestReworkArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "request-rework",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Send the work back to the implementer",
-    hidden: false,
-    human_only: |_| true,
-    args: RequestReworkArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("request-rework", Decisions, RequestReworkArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = RequestReworkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: RequestReworkArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::accepted, &args.bubble, "request-rework")?;
     let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
     let mut refs = Vec::new();

@@ -1,12 +1,12 @@
 //! `pairflow restart`: ends the agents' programs and starts them again.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::Command;
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -28,19 +28,9 @@ pub struct RestartArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "restart",
-    aliases: &[],
-    group: Group::Operator,
-    about: "End the agents' programs and start them again where they were",
-    hidden: false,
-    human_only: |_| true,
-    args: RestartArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("restart", Bubbles, RestartArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = RestartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: RestartArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::attachable, &args.bubble, "restart")?;
     app.hands().announce(&bubble);
     let state = bubble.apply(&Command::Restart { reason: "restarted by a person".to_owned() })?.state;

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::ids::BubbleId;
 
 use crate::app::App;
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -30,19 +30,9 @@ pub struct RestoreArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "restore",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Bring back a deleted bubble from its archive",
-    hidden: false,
-    human_only: |_| true,
-    args: RestoreArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("restore", Bubbles, RestoreArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = RestoreArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: RestoreArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let place = app.place(args.repo.as_deref())?;
     let restored = app.engine()?.restore(&place.repo.root, &args.name)?;
     let (bubble, state) = (&restored.bubble, &restored.state);

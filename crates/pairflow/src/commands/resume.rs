@@ -1,13 +1,13 @@
 //! `pairflow resume`: back to the loop.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::Phase;
 use pairflow_engine::verbs::Resumed;
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -24,19 +24,9 @@ pub struct ResumeArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "resume",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Go on after a pause or work by hand",
-    hidden: false,
-    human_only: |_| true,
-    args: ResumeArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("resume", Bubbles, ResumeArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ResumeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ResumeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::resumable, &args.bubble, "resume")?;
     let Resumed { state, restored } = bubble.resume(&app.hands())?;
     if args.json {

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_agents::script::{STATE_VARIABLE, Script, Turn, play};
 use pairflow_core::ids::AgentId;
 
 use crate::app::App;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -27,19 +27,9 @@ pub struct ScriptAgentArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "script-agent",
-    aliases: &[],
-    group: Group::Other,
-    about: "Play one turn of a scripted agent",
-    hidden: true,
-    human_only: anyone,
-    args: ScriptAgentArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("script-agent", Plumbing, ScriptAgentArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ScriptAgentArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ScriptAgentArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let path = app.resolve(&args.script)?;
     let name = path.display().to_string();
     let text = pairflow_engine::regular::read_text(&path)

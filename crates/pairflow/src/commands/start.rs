@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{BubbleState, Command, Phase, missing_checks};
 use pairflow_core::config::{Layer, Set, resolve};
 use pairflow_core::log::QuestionKind;
@@ -16,7 +16,7 @@ use crate::app::{App, Consent, Purpose, fits};
 use crate::args::{BubbleArg, DriverArg};
 use crate::commands::attach::{attach, can_show};
 use crate::commands::{config, status};
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -67,16 +67,7 @@ pub struct StartArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "start",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Prepare the worktree and start the loop",
-    hidden: false,
-    human_only: |_| true,
-    args: StartArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("start", Bubbles, StartArgs, run, people);
 
 /// What a start may choose anew.
 #[derive(Debug, Clone, Default)]
@@ -91,8 +82,7 @@ struct Chosen {
     again: String,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = StartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: StartArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::startable, &args.bubble, "start")?;
     startable(&bubble)?;
     if args.attach {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::view::Tone;
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
@@ -12,7 +12,7 @@ use pairflow_engine::stage::{Activity, held_notice};
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 
@@ -29,19 +29,9 @@ pub struct StatusArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "status",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show where a bubble stands, and what is missing for convergence",
-    hidden: false,
-    human_only: anyone,
-    args: StatusArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("status", Everyday, StatusArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = StatusArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: StatusArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.peek(&args.bubble, "status")?;
     let loaded = bubble.refresh()?;
     if args.json {

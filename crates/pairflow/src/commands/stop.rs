@@ -1,11 +1,11 @@
 //! `pairflow stop`: ends a bubble for good.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 
 use crate::app::{App, fits};
 use crate::args::{BubbleArg, said};
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -30,19 +30,9 @@ pub struct StopArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "stop",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Cancel a bubble for good; nothing of the work is deleted",
-    hidden: false,
-    human_only: |_| true,
-    args: StopArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("stop", Everyday, StopArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = StopArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: StopArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::unfinished, &args.bubble, "stop")?;
     let state = bubble.load()?.state;
     if !state.phase.is_final() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_agents::Drivers;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
@@ -15,7 +15,7 @@ use pairflow_engine::supervisor_client::{Ask, Client, spawn};
 
 use crate::app::App;
 use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Out, herald};
 
@@ -40,19 +40,9 @@ pub struct SuperviseArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "supervise",
-    aliases: &[],
-    group: Group::Other,
-    about: "Perform what is owed: snapshots, checks, turns, deadlines",
-    hidden: false,
-    human_only: |_| true,
-    args: SuperviseArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("supervise", Setup, SuperviseArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = SuperviseArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: SuperviseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if args.once {
         return settle(app, out, args.repo.repo.as_deref());
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
+use clap::{Args, Subcommand};
 use pairflow_engine::supervisor_client::{Client, Health, Reply, Stopped};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -41,16 +41,8 @@ pub enum SupervisorCommand {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "supervisor",
-    aliases: &[],
-    group: Group::Other,
-    about: "Look at the supervisor, or stop it",
-    hidden: false,
-    human_only: |matches| matches.subcommand_name() == Some("stop"),
-    args: SupervisorArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry =
+    command!("supervisor", Setup, SupervisorArgs, run, |matches| matches.subcommand_name() == Some("stop"));
 
 /// The supervisor as programs see it.
 #[derive(Serialize)]
@@ -88,8 +80,7 @@ impl Shown {
     }
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = SupervisorArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: SupervisorArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let engine = app.engine()?;
     let client = Client::new(&engine);
     match args.command {

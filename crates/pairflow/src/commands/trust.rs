@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::config::{CommandChange, CommandInForce, CommandSet, Layer, Layers};
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Agreed;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::app::{App, Consent, Purpose, show_commands, unfolded};
 use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -47,16 +47,7 @@ pub struct TrustArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "trust",
-    aliases: &[],
-    group: Group::Other,
-    about: "Trust the commands that a repository's pairflow.toml sets",
-    hidden: false,
-    human_only: |_| true,
-    args: TrustArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("trust", Setup, TrustArgs, run, people);
 
 /// How the commands of a repository stand, as programs see it.
 #[derive(Serialize)]
@@ -93,8 +84,7 @@ struct Forgotten {
     forgotten: bool,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = TrustArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if args.list {
         return list(app, out, args.json);
     }

@@ -1,6 +1,6 @@
 //! `pairflow update`: brings the base into the worktree.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::InConflict;
@@ -8,7 +8,7 @@ use pairflow_engine::verbs::InConflict;
 use crate::app::App;
 use crate::args::BubbleArg;
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -49,19 +49,9 @@ impl UpdateArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "update",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Merge the base branch into the bubble's worktree",
-    hidden: false,
-    human_only: |_| true,
-    args: UpdateArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("update", Bubbles, UpdateArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = UpdateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: UpdateArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "update")?;
     let state = bubble.load()?.state;
     let base = &state.rules.base_branch;

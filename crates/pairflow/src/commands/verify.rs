@@ -1,6 +1,6 @@
 //! `pairflow verify`: recomputes the certificate.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::counted::counted;
 use pairflow_core::facts::Certificate;
 use pairflow_core::safe::safe_line;
@@ -8,7 +8,7 @@ use pairflow_engine::verbs::{Answer, VerifyReport, verify};
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::{CommandError, Exit};
 use crate::out::{Line, Out, Paint};
 
@@ -39,19 +39,9 @@ pub struct VerifyArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "verify",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Recompute the certificate from log and repository",
-    hidden: false,
-    human_only: anyone,
-    args: VerifyArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("verify", Reading, VerifyArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = VerifyArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: VerifyArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "verify", out)?;
     out.progress(format_args!("recomputing what the log of {} claims …", bubble.id));
     let report = verify(&bubble)?;

@@ -5,14 +5,14 @@ mod watch;
 
 use std::time::{Duration, Instant};
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::view::pane::{PaneLine, Size, pace, render};
 
 use self::screen::{Key, Screen};
 use self::watch::Watch;
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Line, Out};
 
@@ -48,19 +48,9 @@ pub struct ViewArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "view",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Watch where a bubble stands, until `q` is pressed",
-    hidden: false,
-    human_only: anyone,
-    args: ViewArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("view", Reading, ViewArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ViewArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ViewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.peek(&args.bubble, "view")?;
     let mut watch = Watch::new(bubble, args.pane);
     if args.once || !app.terminal.stdout {

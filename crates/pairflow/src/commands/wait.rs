@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use clap::{Args, ValueEnum};
 use pairflow_core::ids::AgentId;
 use pairflow_core::view::StateFields;
 use pairflow_core::view::waiting::{Reached, ReachedKind, Sight, Wait, WaitFor};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
 
@@ -55,16 +55,7 @@ pub enum GoalArg {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "wait",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Wait until there is something to do for you",
-    hidden: false,
-    human_only: anyone,
-    args: WaitArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("wait", Agents, WaitArgs, run, anyone);
 
 /// What a wait has brought, for programs.
 #[derive(Serialize)]
@@ -76,8 +67,7 @@ struct Waited<'a> {
     state: StateFields,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = WaitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: WaitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let (bubble, by) = match app.own_seat(args.bubble.typed())? {
         Some((bubble, agent)) => (bubble, Some(agent)),
         None => (app.bubble(&args.bubble, "wait")?, None),

@@ -1,13 +1,13 @@
 //! `pairflow waive`: the person lives with a finding, or with a check that does not pass; or does so no longer.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::Command;
 use pairflow_core::log::Waivable;
 
 use crate::app::App;
 use crate::args::{BubbleArg, said};
 use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -45,19 +45,9 @@ pub struct WaiveArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "waive",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Live with a finding, or with a check that does not pass",
-    hidden: false,
-    human_only: |_| true,
-    args: WaiveArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("waive", Decisions, WaiveArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = WaiveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: WaiveArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let (id, what) = match (&args.what[..], args.id) {
         ([what], id) => (id, what),
         ([id, what], None) => (Some(id.clone()), what),

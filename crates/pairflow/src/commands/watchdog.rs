@@ -1,6 +1,6 @@
 //! `pairflow watchdog`: the time-out check, once.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::Args;
 use pairflow_core::bubble::{BubbleState, Command, StateName};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::QuestionKind;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -31,16 +31,7 @@ pub struct WatchdogArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "watchdog",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Check once whether an agent has been silent for too long",
-    hidden: false,
-    human_only: |_| true,
-    args: WatchdogArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("watchdog", Bubbles, WatchdogArgs, run, people);
 
 /// The result as programs see it.
 #[derive(Serialize)]
@@ -53,8 +44,7 @@ struct Watched {
     watchdog_left_secs: Option<u64>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = WatchdogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: WatchdogArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "watchdog")?;
     let active = last_seen(&bubble, &bubble.load()?.state);
     let applied = bubble.apply(&Command::Tick { active })?;

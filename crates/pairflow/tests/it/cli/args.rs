@@ -249,7 +249,12 @@ fn commands_with_a_second_word_insist_on_it() {
 fn every_command_of_the_table_has_an_about_and_an_example() {
     for entry in pairflow::TABLE {
         let mut command = entry.build();
-        assert_eq!(command.get_about().map(ToString::to_string).as_deref(), Some(entry.about), "{}", entry.name);
+        assert_eq!(
+            command.get_about().map(ToString::to_string).as_deref(),
+            Some(entry.about().as_str()),
+            "{}",
+            entry.name
+        );
         let help = command.render_long_help().to_string();
         assert!(help.contains("Example") && help.contains("  pairflow"), "{} has no example:\n{help}", entry.name);
         command.debug_assert();

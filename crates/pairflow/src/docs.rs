@@ -1,0 +1,122 @@
+//! What the program says about itself: the help overview and the command-line reference, both made from the table of
+//! commands and their parsers.
+
+use std::fmt::Write;
+
+use crate::entry::{CommandEntry, Group, HOME};
+use crate::table::TABLE;
+
+/// A group's heading, and an example.
+const GROUPS: [(Group, &str, &str); 7] = [
+    (Group::Everyday, "Everyday", "pairflow new \"fix the login race\""),
+    (Group::Bubbles, "Bubbles", "pairflow pause login-race"),
+    (Group::Decisions, "Decisions", "pairflow waive login-race F3 --reason \"known; ticket 412\""),
+    (Group::Reading, "Reading", "pairflow diff login-race --stat"),
+    (Group::Agents, "Agents", "pairflow pass --summary \"fixed the race\" --finding \"P2:no test\""),
+    (Group::Setup, "Setup", "pairflow config explain"),
+    (Group::Plumbing, "Plumbing", "pairflow docs cli > docs/cli.md"),
+];
+
+const OPTIONS: &str = "\
+Options:
+  -h, --help        Show this help, or the help of a command
+      --all         With --help: list every command
+  -V, --version     Show the version
+      --color WHEN  When to use colours: auto, always or never
+
+Exit codes: 0 done, 1 refused, 2 usage error, 3 I/O error, 4 lost a race, 5 log damaged,
+6 timed out, 77 command for people called by an agent.";
+
+const INTRODUCTION: &str = "\
+# Command-line reference
+
+This page is generated from the program: `pairflow docs cli` prints it. Every command also takes `--color WHEN` and
+`--progress`. Commands of the first four groups can be called as `pairflow bubble COMMAND`, commands for agents as
+`orchestra COMMAND`.
+";
+
+/// Renders the first page of help: everyday commands with one line each, then the names of all others.
+pub(crate) fn overview() -> String {
+    let mut text = format!("{}.\n\nUsage: pairflow [COMMAND] [OPTIONS]\n", env!("CARGO_PKG_DESCRIPTION"));
+    for (group, heading, example) in GROUPS {
+        match group {
+            Group::Everyday => {
+                let _ = writeln!(text, "\nEveryday commands:\n{}  e.g. {example}\n\nMore commands:", rows(group));
+            }
+            Group::Plumbing => {}
+            _ => {
+                let names: Vec<_> = of(group).map(|entry| entry.name).collect();
+                let _ = writeln!(text, "  {heading:<10} {}", names.join(", "));
+            }
+        }
+    }
+    let more = "`pairflow help COMMAND` explains one command, `pairflow --help --all` lists them all.";
+    let _ = write!(text, "\n{more}\n\n{OPTIONS}");
+    text
+}
+
+/// Renders every command with one line each, plumbing included.
+pub(crate) fn all() -> String {
+    let mut text = "Usage: pairflow [COMMAND] [OPTIONS]\n".to_owned();
+    for (group, heading, example) in GROUPS {
+        let also = match group {
+            Group::Agents => " (also as `orchestra COMMAND`)",
+            group if group.is_about_bubbles() => " (also as `pairflow bubble COMMAND`)",
+            _ => "",
+        };
+        let _ = writeln!(text, "\n{heading}{also}:\n{}  e.g. {example}", rows(group));
+    }
+    let _ = write!(text, "\n{OPTIONS}");
+    text
+}
+
+/// Renders the commands that agents may call.
+pub(crate) fn agents() -> String {
+    let about = "Commands for agents, in the environment that pairflow gives them.";
+    let commands = rows(Group::Agents);
+    format!(
+        "{about}\n\nUsage: orchestra COMMAND [OPTIONS]\n\nCommands:\n{commands}\n`orchestra COMMAND --help` shows a \
+         command's options, with an example."
+    )
+}
+
+/// Renders the whole command-line reference as one Markdown page.
+pub fn cli_reference() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    for (group, heading, _) in GROUPS {
+        let _ = write!(page, "\n## {heading}\n");
+        of(group).for_each(|entry| page.push_str(&section(entry)));
+    }
+    page
+}
+
+/// Renders the section of one command: what it is for, its arguments, its examples.
+fn section(entry: &CommandEntry) -> String {
+    let mut command = entry.build().term_width(100).help_template("{usage}\n\n{all-args}");
+    let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string).unwrap_or_default();
+    let (about, after) = (text(command.get_long_about().or(command.get_about())), text(command.get_after_help()));
+    // Every command has these; the introduction names them.
+    for common in ["color", "progress", "help"] {
+        command = if common == "help" {
+            command.disable_help_flag(true)
+        } else {
+            command.mut_arg(common, |arg| arg.hide(true))
+        };
+    }
+    let help = command.render_help().to_string();
+    let help: Vec<_> = help.lines().map(str::trim_end).collect();
+    format!("\n### {}\n\n{about}\n\n```text\n{}\n\n{after}\n```\n", entry.line(), help.join("\n").trim_end())
+}
+
+/// Returns one line for each command of a group.
+fn rows(group: Group) -> String {
+    let row = |entry: &CommandEntry| {
+        let name = if entry.name == HOME { "(none)" } else { entry.name };
+        format!("  {name:<15} {}\n", entry.about())
+    };
+    of(group).map(row).collect()
+}
+
+fn of(group: Group) -> impl Iterator<Item = &'static CommandEntry> {
+    TABLE.iter().filter(move |entry| entry.group == group)
+}
