@@ -10,14 +10,13 @@ use std::process::ExitCode;
 use clap::ArgMatches;
 use clap::error::ErrorKind;
 
-use crate::app::{App, Grammar, quoted};
+use crate::app::{App, Grammar, nearest, quoted};
 use crate::args::BubbleArg;
 use crate::commands::merge;
 use crate::docs;
 use crate::entry::{CommandEntry, Group, HOME};
 use crate::exit::{CommandError, Exit};
 use crate::out::{ColorChoice, Out};
-use crate::suggest;
 use crate::table::{TABLE, find, takes_repo, tree};
 use crate::world::World;
 
@@ -199,7 +198,7 @@ fn unknown(verb: &OsStr, place: Place) -> CommandError {
         Place::Agents => "orchestra ",
     };
     let error = CommandError::usage(format_args!("there is no command '{space}{typed}'."));
-    match suggest::nearest(&typed, names) {
+    match nearest(&typed, names) {
         Some(name) => error.next(format_args!("pairflow {space}{name}")),
         None => error.next("pairflow help"),
     }

@@ -12,7 +12,6 @@ pub mod docs;
 mod entry;
 mod exit;
 pub mod out;
-mod suggest;
 mod table;
 mod world;
 

@@ -46,7 +46,7 @@ const ORDER: &[(&str, Layers)] = &[
     (
         "pairflow",
         &[
-            &["exit", "world", "suggest"],
+            &["exit", "world"],
             &["out", "args"],
             &["app"],
             &["entry"],

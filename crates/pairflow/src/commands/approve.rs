@@ -1,7 +1,8 @@
-//! `pairflow approve`: the person's yes to a snapshot.
+//! `pairflow approve` and `pairflow request-rework`: a person's decision about accepted work.
 
 use clap::Args;
-use pairflow_core::bubble::{Phase, Refusal};
+use pairflow_core::bubble::{Command, Phase, Refusal};
+use pairflow_core::ids::FindingId;
 use pairflow_core::log::Key;
 use pairflow_engine::engine::{Bubble, EngineError};
 
@@ -33,9 +34,9 @@ pub struct ApproveArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = command!("approve", Decisions, ApproveArgs, run, people);
+pub const APPROVE: CommandEntry = command!("approve", Decisions, ApproveArgs, approve, people);
 
-fn run(args: ApproveArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+fn approve(args: ApproveArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::ready, &args.bubble, "approve")?;
     let state = bubble.load()?.state;
     commit::tell_identity(out, &bubble, &state)?;
@@ -76,4 +77,59 @@ pub(crate) fn told(bubble: &Bubble, error: EngineError) -> CommandError {
         error.message
     );
     CommandError { message, ..error }
+}
+
+const REQUEST_REWORK_EXAMPLES: &str = r#"Example:
+  pairflow request-rework login-race --message "handle the empty list" --finding F3"#;
+
+/// Send the work back to the implementer
+///
+/// Withdraws an approval, clears the clean reviews and grants a fresh budget of rounds.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = REQUEST_REWORK_EXAMPLES)]
+pub struct RequestReworkArgs {
+    /// Which bubble
+    #[command(flatten)]
+    pub bubble: BubbleArg,
+    /// What is to be done, or `-` for stdin
+    #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(required_unless_present = "findings")]
+    pub message: Option<String>,
+    /// The approach is wrong, not a detail
+    #[arg(long)]
+    pub reject: bool,
+    /// A finding that has to be fixed after all (can be repeated)
+    #[arg(long = "finding", value_name = "F1")]
+    pub findings: Vec<FindingId>,
+    /// A name for this attempt: repeated with the same key, it is recorded once
+    #[arg(long, value_name = "KEY", value_parser = said)]
+    pub key: Option<String>,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const REQUEST_REWORK: CommandEntry =
+    command!("request-rework", Decisions, RequestReworkArgs, request_rework, people);
+
+fn request_rework(args: RequestReworkArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let bubble = app.bubble_that(fits::accepted, &args.bubble, "request-rework")?;
+    let text = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?.unwrap_or_default();
+    let mut refs = Vec::new();
+    let message = bubble.inline(&text, &mut refs)?;
+    let command =
+        Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(Key) };
+    let applied = bubble.apply(&command)?;
+    app.hands().wake(&bubble)?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &applied.state);
+    }
+    match applied.state.phase.turn() {
+        Some(turn) => out.line(format_args!(
+            "Sent the work back: {} is next, as {} of round {} in bubble {}",
+            turn.agent, turn.seat, applied.state.rounds.round, bubble.id
+        )),
+        None => out.line(format_args!("Sent the work back in bubble {}", bubble.id)),
+    }
 }

@@ -1,4 +1,4 @@
-//! `pairflow create`: a new bubble, not started yet.
+//! `pairflow create` and `pairflow new`: make a bubble for a task; `new` also starts it.
 
 use clap::Args;
 use pairflow_core::bubble::BubbleState;
@@ -7,14 +7,13 @@ use pairflow_core::rules::Agents;
 use serde::Serialize;
 
 use crate::app::{App, Order};
-use crate::args::SetupArgs;
-use crate::args::said;
+use crate::args::{SetupArgs, said};
 use crate::commands::start;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
 
-const EXAMPLES: &str = r#"Examples:
+const CREATE_EXAMPLES: &str = r#"Examples:
   pairflow create --id login-race --base main --task "fix the login race" --test "cargo test"
   pairflow create --id login-race --task @task.md --pair codex,claude --yes --start
 
@@ -27,7 +26,7 @@ const LABEL_WIDTH: usize = 9;
 ///
 /// The commands that check the work are detected, shown, and confirmed once per repository.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = CREATE_EXAMPLES)]
 pub struct CreateArgs {
     /// The bubble's id; without it made out of the task
     #[arg(long, value_name = "ID")]
@@ -47,7 +46,7 @@ pub struct CreateArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = command!("create", Bubbles, CreateArgs, run, people);
+pub const CREATE: CommandEntry = command!("create", Bubbles, CreateArgs, create, people);
 
 /// A new bubble as programs see it.
 #[derive(Serialize)]
@@ -65,7 +64,7 @@ struct Created<'a> {
     acceptance_criteria: &'a [String],
 }
 
-fn run(args: CreateArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+fn create(args: CreateArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let task = app.task("pairflow create --task", args.task.as_deref())?;
     let order = Order { id: args.id, task, setup: &args.setup, starts: args.start };
     let (bubble, state) = app.make(out, order)?;
@@ -125,4 +124,46 @@ fn created(state: &BubbleState) -> Created<'_> {
         confirmed: &state.about.confirmed,
         acceptance_criteria: &state.about.acceptance_criteria,
     }
+}
+
+const NEW_EXAMPLES: &str = r#"Examples:
+  pairflow new "fix the login race"
+  pairflow new @task.md --pair claude,codex"#;
+
+/// Make a bubble for a task and start it
+///
+/// The id is made out of the text, the repository is this one, the base is the current branch.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = NEW_EXAMPLES)]
+pub struct NewArgs {
+    /// The task: text, `@FILE`, a file, or `-` for stdin; without it an editor opens
+    #[arg(value_name = "TEXT")]
+    pub text: Vec<String>,
+    /// The bubble's id; without it made out of the text
+    #[arg(long, value_name = "ID")]
+    pub id: Option<BubbleId>,
+    /// How it is set up
+    #[command(flatten)]
+    pub setup: SetupArgs,
+    /// Wait for the checks on the base, and end with an error if one does not pass there
+    #[arg(long)]
+    pub ci: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const NEW: CommandEntry = command!("new", Everyday, NewArgs, new, people);
+
+fn new(args: NewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let words = args.text.join(" ");
+    let task = app.task("pairflow new", (!args.text.is_empty()).then_some(words.as_str()))?;
+    let (bubble, made) = app.make(out, Order { id: args.id, task, setup: &args.setup, starts: true })?;
+    if !args.json {
+        show(out, &made)?;
+    }
+    let state = start::begin_new(app, out, &bubble)?;
+    let state = start::on_base(app, out, (&bubble, state), args.ci, args.json)?;
+    if args.json { print_json(out, &state) } else { start::tell(out, &state) }
 }

@@ -1,6 +1,6 @@
-//! `pairflow delete`: removes a bubble, after archiving it.
+//! `pairflow delete` and `pairflow restore`: archive a bubble, and bring it back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pairflow_core::bubble::Phase;
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
+use crate::commands::status;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -40,9 +41,9 @@ struct Deleted<'a> {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = command!("delete", Bubbles, DeleteArgs, run, people);
+pub const DELETE: CommandEntry = command!("delete", Bubbles, DeleteArgs, delete, people);
 
-fn run(args: DeleteArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+fn delete(args: DeleteArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let found = app.bubble_that(fits::finished, &args.bubble, "delete");
     let bubble = found.map_err(|error| foreign(app, &args.bubble).unwrap_or(error))?;
     if let Some(typed) = args.bubble.typed().filter(|typed| *typed != bubble.id.as_str()) {
@@ -94,4 +95,43 @@ fn foreign(app: &App, arg: &BubbleArg) -> Option<CommandError> {
     let message =
         format!("bubble {} is foreign: {}; pairflow deletes only your own bubbles.{remove}", bubble.id, notice.why);
     Some(CommandError::refused(message).next(notice.next))
+}
+
+/// Bring back a deleted bubble from its archive
+///
+/// The log, the branch, the snapshots and the files are as they were when the bubble was deleted; a bubble that was still
+/// active then stays cancelled. Of several archives the newest is taken.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow restore login-race")]
+pub struct RestoreArgs {
+    /// The bubble, by its full id
+    #[arg(value_name = "ID")]
+    pub name: BubbleId,
+    /// The repository; without it the one around the current directory
+    #[arg(long, value_name = "PATH")]
+    pub repo: Option<PathBuf>,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const RESTORE: CommandEntry = command!("restore", Bubbles, RestoreArgs, restore, people);
+
+fn restore(args: RestoreArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let place = app.place(args.repo.as_deref())?;
+    let restored = app.engine()?.restore(&place.repo.root, &args.name)?;
+    let (bubble, state) = (&restored.bubble, &restored.state);
+    if let Some(why) = &restored.without_worktree {
+        out.warn(format_args!("the worktree was not made again: {why}"));
+    }
+    if args.json {
+        return status::print_json(app, out, bubble, state);
+    }
+    out.line(format_args!("Restored bubble {} ({})", bubble.id, state.phase.name()))?;
+    if let Some(workspace) = state.evidence.workspace.as_ref().filter(|_| restored.without_worktree.is_none()) {
+        out.note(format_args!("The work is at {} on branch {}", workspace.path, state.rules.bubble_branch));
+    }
+    out.next(format_args!("pairflow status {}", bubble.id));
+    Ok(())
 }

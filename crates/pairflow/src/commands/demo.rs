@@ -1,27 +1,35 @@
 //! `pairflow demo`: a whole bubble, played by scripted agents.
 //!
 //! Everything is real: a repository, a worktree, a supervisor, two agents that call this program, checks and a commit.
-//! Only the place is made up, and it is gone at the end, with every process that lived in it.
+//! It happens in a temporary directory, which is removed at the end together with every process that was started.
 
-mod stage;
-mod story;
-
-use std::time::Duration;
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use pairflow_agents::demo::{DEMO_TASK, DEMO_TEST};
+use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TASK, DEMO_TEST};
 use pairflow_core::bubble::Phase;
-use pairflow_core::ids::BubbleId;
-use pairflow_engine::engine::{Bubble, EngineError};
-use pairflow_engine::git::{Call, Repo};
+use pairflow_core::ids::{BubbleId, Party};
+use pairflow_core::log::{Body, Envelope, Lifecycle};
+use pairflow_core::safe::width;
+use pairflow_core::time::Timestamp;
+use pairflow_core::view::timeline::{TimelineRow, TimelineState};
+use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs};
+use pairflow_engine::git::{Call, Repo, seed};
+use pairflow_engine::supervisor_client::socket_path;
 use pairflow_engine::verbs::verify;
 
-use crate::app::App;
+use crate::app::{App, quoted};
+use crate::commands::status::paint;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Line, Out, Paint};
-use stage::Stage;
-use story::Story;
 
 /// The demo's bubble.
 const ID: &str = "fetch-retry";
@@ -144,4 +152,324 @@ fn try_next(out: &mut Out) -> Result<(), CommandError> {
         out.paint(&Line::new().plain("  ").add(Paint::Bold, format!("{line:<29}")).add(Paint::Dim, what))?;
     }
     Ok(())
+}
+
+/// Waits until the demo has ended, however it ends, then ends what is left of it. The last word is what to remove.
+///
+/// After a kill it looks a second time: a supervisor that was only beginning did not hear the first word.
+const JANITOR: &str = r#"last=
+while read -r line; do last=$line; done
+clear_away() {
+    "$1" supervisor stop >/dev/null 2>&1
+    [ -z "$2" ] || rm -rf -- "$2"
+}
+clear_away "$1" "$2"
+[ "$last" = ended ] || { sleep 2 2>/dev/null; clear_away "$1" "$2"; }"#;
+
+/// How much of an agent's log is shown when the demo fails.
+const SHOWN_LINES: usize = 20;
+
+/// The demo's own directories. Dropping it ends its supervisor and, unless they are kept, removes them.
+struct Stage {
+    root: PathBuf,
+    repo: PathBuf,
+    env: Vec<(&'static str, OsString)>,
+    program: PathBuf,
+    engine: Engine,
+    janitor: Child,
+    keep: bool,
+}
+
+impl Stage {
+    /// Makes the directories and the repository in them.
+    fn build(app: &App, keep: bool) -> Result<Self, CommandError> {
+        let root = fresh_dir(app)?;
+        let env = environment(app, &root);
+        let find = |name: &str| env.iter().find(|(one, _)| *one == name).map(|(_, value)| value.clone());
+        let dirs = UserDirs::find(find).expect("the demo's environment has a home");
+        let engine = Engine { limits: app.limits, ..Engine::new(app.disk.clone(), app.clock.clone(), dirs) };
+        let program = app.program()?;
+        // From here on the janitor is there: nothing is left behind, not even after a signal.
+        let janitor = hire(&program, &env, if keep { Path::new("") } else { &root })?;
+        let repo = root.join("fetch");
+        let stage = Self { root, repo, env, program, engine, janitor, keep };
+        for dir in ["home", "run", "state", "config", "tmp", "fetch"] {
+            private_dir(&stage.root.join(dir))?;
+        }
+        seed(&stage.repo, DEMO_FILES, "fetch.sh: print the document at a URL").map_err(EngineError::from)?;
+        Ok(stage)
+    }
+
+    /// Returns the engine on these directories.
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Returns the repository.
+    fn repo(&self) -> &Path {
+        &self.repo
+    }
+
+    /// Writes the agents' script and returns its path.
+    fn script(&self) -> Result<String, CommandError> {
+        self.write(DEMO_SCRIPT_NAME, DEMO_SCRIPT)
+    }
+
+    /// Writes the task and returns its path.
+    fn task(&self) -> Result<String, CommandError> {
+        self.write("task.md", DEMO_TASK).map(|path| format!("@{path}"))
+    }
+
+    /// Runs this program on the stage; anything but success ends the demo.
+    fn pairflow(&self, args: &[&str]) -> Result<(), CommandError> {
+        let line = format!("pairflow {}", args.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" "));
+        let mut command = Command::new(&self.program);
+        command.args(args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
+        let ended = command.current_dir(self.repo()).stdin(Stdio::null()).output();
+        let ended = ended.map_err(|error| CommandError::world(format_args!("cannot run '{line}': {error}.")))?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+        Err(CommandError::world(format_args!("'{line}' ended with {}: {said}", ended.status)))
+    }
+
+    /// Shows what the agents and the supervisor printed last.
+    fn show_logs(&self, out: &mut Out) {
+        let runtime = self.repo().join(".pairflow/runtime");
+        let agents = std::fs::read_dir(runtime).into_iter().flatten().flatten().map(|entry| entry.path());
+        let logs =
+            agents.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()));
+        let logs = logs.filter(|path| path.extension().is_some_and(|ext| ext == "log"));
+        for path in logs.chain([self.engine.dirs.state.join("supervisor.log")]) {
+            let Ok(text) = pairflow_engine::regular::read(&path) else { continue };
+            let text = String::from_utf8_lossy(&text);
+            let lines: Vec<_> = text.lines().collect();
+            out.note(format_args!("--- {}", path.display()));
+            for line in &lines[lines.len().saturating_sub(SHOWN_LINES)..] {
+                out.note(format_args!("{line}"));
+            }
+        }
+    }
+
+    /// Says where everything is and how to look around in it.
+    fn tell_where(&self, id: &str, out: &mut Out) -> Result<(), CommandError> {
+        out.line(format_args!(""))?;
+        out.paint(&Line::new().add(Paint::Bold, format!("Kept in {}", self.root.display())))?;
+        out.line(format_args!(""))?;
+        for name in ["HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
+            let value = self.env.iter().find(|(one, _)| *one == name).map(|(_, value)| value.to_string_lossy());
+            out.line(format_args!("  export {name}={}", quoted(&value.unwrap_or_default())))?;
+        }
+        let repo = quoted(&self.repo().display().to_string());
+        let root = quoted(&self.root.display().to_string());
+        for line in [
+            format!("cd {repo}"),
+            format!("pairflow log {id}"),
+            format!("pairflow verify {id}"),
+            format!("git log --stat bubble/{id}"),
+            format!("pairflow merge {id} --here --yes"),
+        ] {
+            out.line(format_args!("  {line}"))?;
+        }
+        out.line(format_args!(""))?;
+        out.line(format_args!(
+            "In a shell of its own, because it changes where pairflow looks. To remove it: rm -rf {root}"
+        ))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<String, CommandError> {
+        let path = self.root.join(name);
+        pairflow_engine::regular::write(&path, text).map_err(|error| cannot("write", &path, &error))?;
+        Ok(path.display().to_string())
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // The janitor reads until this end is closed. Without the word it only takes a second look.
+        if let Some(mut word) = self.janitor.stdin.take() {
+            let _ = word.write_all(b"ended\n");
+        }
+        let _ = self.janitor.wait();
+        if self.keep {
+            return;
+        }
+        // What is left here is what a janitor without `rm` could not remove; a second failure has nobody to hear it.
+        let _ = std::fs::remove_dir_all(&self.root);
+        let socket = socket_path(&self.engine.dirs);
+        if let Some(stand_in) = socket.parent().filter(|dir| !dir.starts_with(&self.root)) {
+            let _ = std::fs::remove_dir(stand_in);
+        }
+    }
+}
+
+fn hire(program: &Path, env: &[(&'static str, OsString)], remove: &Path) -> Result<Child, CommandError> {
+    let mut command = Command::new("sh");
+    command.args(["-c", JANITOR, "sh"]).arg(program).arg(remove);
+    command.env_clear().envs(env.iter().map(|(name, value)| (name, value))).current_dir("/");
+    // A group of its own, so that the Ctrl-C that ends the demo does not end the janitor.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map_err(|error| CommandError::world(format_args!("cannot start sh: {error}.")))
+}
+
+fn environment(app: &App, root: &Path) -> Vec<(&'static str, OsString)> {
+    let mut env: Vec<(&'static str, OsString)> = Vec::new();
+    for name in ["PATH", "LANG", "LC_ALL", "TZ"] {
+        env.extend(app.env.get(name).map(|value| (name, value)));
+    }
+    for (name, dir) in [
+        ("HOME", "home"),
+        ("XDG_RUNTIME_DIR", "run"),
+        ("XDG_STATE_HOME", "state"),
+        ("XDG_CONFIG_HOME", "config"),
+        ("TMPDIR", "tmp"),
+    ] {
+        env.push((name, root.join(dir).into()));
+    }
+    env.push(("GIT_CONFIG_NOSYSTEM", "1".into()));
+    env
+}
+
+/// Makes a directory that nobody else can enter, under a name that nobody else has.
+fn fresh_dir(app: &App) -> Result<PathBuf, CommandError> {
+    let parent = app.env.text("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let parent = parent.canonicalize().map_err(|error| cannot("open", &parent, &error))?;
+    for attempt in 0..1000 {
+        let path = parent.join(format!("pairflow-demo-{}-{attempt}", std::process::id()));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot("make", &path, &error)),
+        }
+    }
+    Err(CommandError::world(format_args!("there is no free name for the demo in {}.", parent.display())))
+}
+
+fn private_dir(path: &Path) -> Result<(), CommandError> {
+    DirBuilder::new().mode(0o700).create(path).map_err(|error| cannot("make", path, &error))
+}
+
+fn cannot(verb: &str, path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::world(format_args!("cannot {verb} {}: {error}.", path.display()))
+}
+
+/// How long a part of the story may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How many columns stand before the text of a line.
+const INDENT: usize = 22;
+/// How often the log is looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A story that is being told.
+struct Story<'a> {
+    bubble: &'a Bubble,
+    state: TimelineState,
+    told: u64,
+    began: Option<Timestamp>,
+    pause: Duration,
+}
+
+impl<'a> Story<'a> {
+    /// Begins the story of `bubble`; `pause` passes before each line.
+    fn new(bubble: &'a Bubble, pause: Duration) -> Self {
+        Self { bubble, state: TimelineState::new(bubble.id.clone()), told: 0, began: None, pause }
+    }
+
+    /// Tells what happens until the bubble is as `done` wants it. A bubble that needs help fails the demo.
+    fn follow(&mut self, out: &mut Out, done: fn(&Phase) -> bool) -> Result<(), CommandError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let head = self.bubble.load()?.head;
+            let mut envelopes = self.bubble.log().envelopes().map_err(pairflow_engine::engine::EngineError::from)?;
+            envelopes.retain(|envelope| envelope.seq > self.told);
+            for envelope in &envelopes {
+                self.tell(envelope, out)?;
+            }
+            let state = self.state.state();
+            if done(&state.phase) {
+                return Ok(());
+            }
+            if let Some(question) = state.gate.questions.first() {
+                return Err(CommandError::world(format_args!(
+                    "the demo stopped with a question: {}",
+                    question.question
+                )));
+            }
+            if state.phase.is_final() {
+                return Err(CommandError::world(format_args!("the demo ended early, as {}.", state.phase.name())));
+            }
+            if Instant::now() >= until {
+                let message = format!(
+                    "nothing more happened within {} s; the bubble is {}.",
+                    PATIENCE.as_secs(),
+                    state.phase.name()
+                );
+                return Err(CommandError::world(message));
+            }
+            self.bubble.log().wait_past(&head, LOOK);
+        }
+    }
+
+    fn tell(&mut self, envelope: &Envelope, out: &mut Out) -> Result<(), CommandError> {
+        self.told = envelope.seq;
+        let began = *self.began.get_or_insert(envelope.at.ts);
+        let rows = self.state.step(envelope);
+        if matches!(envelope.event.body, Body::Lifecycle(Lifecycle::TokenMinted { .. })) {
+            return Ok(());
+        }
+        let agent = matches!(envelope.event.sender, Party::Agent(_));
+        for row in rows {
+            if row.kind.is_none() {
+                out.line(format_args!(""))?;
+            }
+            std::thread::sleep(self.pause);
+            line(&row, began, agent, out)?;
+        }
+        Ok(())
+    }
+}
+
+fn line(row: &TimelineRow, began: Timestamp, agent: bool, out: &mut Out) -> Result<(), CommandError> {
+    let millis = row.at.millis().saturating_sub(began.millis()).max(0);
+    let at = format!("  {:>3}.{:02} s  ", millis / 1000, millis % 1000 / 10);
+    // What only follows from a message is said by pairflow, no matter who sent the message.
+    let who = if agent && row.kind.is_some() || row.who == "human" { Paint::Bold } else { Paint::Dim };
+    let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(INDENT + 2).max(30));
+    let mut start = Line::new().add(Paint::Dim, at).add(who, format!("{:<9} ", row.who));
+    for part in wrapped(&row.what, room) {
+        out.paint(&start.add(paint(row.tone), part))?;
+        start = Line::new().plain(" ".repeat(INDENT));
+    }
+    out.flush()
+}
+
+/// Breaks a text at its spaces into lines of at most `room` columns.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is a first line from the beginning");
+        if last.is_empty() {
+            last.push_str(word);
+        } else if width(last).saturating_add(1 + width(word)) <= room {
+            last.push(' ');
+            last.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_broken_at_its_spaces() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("one two three", usize::MAX), ["one two three"]);
+        assert_eq!(wrapped("unbreakable is", 4), ["unbreakable", "is"]);
+        assert_eq!(wrapped("", 4), [""]);
+    }
 }

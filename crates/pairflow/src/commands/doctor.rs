@@ -1,21 +1,19 @@
-//! `pairflow doctor`: is everything there that pairflow needs?
+//! `pairflow doctor`: checks everything that pairflow needs.
 //!
-//! It looks and never acts: no agent is started but to say its version, no log is touched. Only `--repair` changes anything, after a yes.
+//! It only reads, and starts an agent's program only to ask for its version. `--repair` changes logs, after a question.
 
-mod agents;
 mod logs;
 mod machine;
-mod report;
 
 use clap::Args;
+use pairflow_core::counted::counted;
+use serde::Serialize;
 
 use crate::app::{App, Reach};
 use crate::args::RepoArg;
 use crate::entry::{CommandEntry, command};
 use crate::exit::{CommandError, Exit};
-use crate::out::Out;
-
-use report::Report;
+use crate::out::{Line, Out, Paint};
 
 /// Check git, configuration, logs and agents, each with the next step
 ///
@@ -44,7 +42,11 @@ fn run(args: DoctorArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let mut report = Report::default();
     machine::git(&mut report);
     machine::programs(app, &mut report);
-    agents::programs(app, &app.reach(args.repo.repo.as_deref()).unwrap_or_else(|_| app.reach_of_none()), &mut report);
+    machine::agent_programs(
+        app,
+        &app.reach(args.repo.repo.as_deref()).unwrap_or_else(|_| app.reach_of_none()),
+        &mut report,
+    );
     let reach = reach(app, &args, &mut report);
     machine::config(app, &reach, &mut report);
     machine::places(app, &reach, &mut report);
@@ -72,6 +74,121 @@ fn reach(app: &App, args: &DoctorArgs, report: &mut Report) -> Reach {
         Err(error) => {
             report.problem("repository", &error.message, error.hint.as_deref());
             app.reach_of_none()
+        }
+    }
+}
+
+/// Everything that was looked at.
+#[derive(Default, Serialize)]
+struct Report {
+    rows: Vec<Finding>,
+    problems: usize,
+    warnings: usize,
+}
+
+/// One thing that was looked at.
+#[derive(Serialize)]
+struct Finding {
+    what: String,
+    level: Level,
+    /// What was found, as a sentence without its full stop.
+    found: String,
+    /// The one step that goes on from here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+    #[serde(skip)]
+    damaged: bool,
+    /// Whether people are only told the number of such rows.
+    #[serde(skip)]
+    counted: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    Ok,
+    Warning,
+    Problem,
+}
+
+impl Report {
+    /// Something is as it should be.
+    fn ok(&mut self, what: &str, found: &str) {
+        self.add(what, Level::Ok, found, None);
+    }
+
+    /// The same, of one of many; people are told how many there are.
+    fn ok_too(&mut self, what: &str, found: &str) {
+        self.add(what, Level::Ok, found, None).counted = true;
+    }
+
+    /// Something is missing that not everybody needs.
+    fn warning(&mut self, what: &str, found: &str, next: Option<&str>) {
+        self.warnings += 1;
+        self.add(what, Level::Warning, found, next);
+    }
+
+    /// Something does not work.
+    fn problem(&mut self, what: &str, found: &str, next: Option<&str>) {
+        self.problems += 1;
+        self.add(what, Level::Problem, found, next);
+    }
+
+    /// A log is damaged.
+    fn damage(&mut self, what: &str, found: &str, next: &str) {
+        self.problems += 1;
+        self.add(what, Level::Problem, found, Some(next)).damaged = true;
+    }
+
+    /// Returns how the process ends.
+    fn exit(&self) -> Exit {
+        if self.rows.iter().any(|row| row.damaged) {
+            Exit::LogDamaged
+        } else if self.problems > 0 {
+            Exit::WorldFailed
+        } else {
+            Exit::Done
+        }
+    }
+
+    /// Prints the rows, and what they come to.
+    fn print(&self, out: &mut Out) -> Result<(), CommandError> {
+        for row in self.rows.iter().filter(|row| !row.counted) {
+            row.print(out)?;
+        }
+        let (problems, warnings) = (counted(self.problems, "problem"), counted(self.warnings, "warning"));
+        match (self.problems, self.warnings) {
+            (0, 0) => out.paint(&Line::new().add(Paint::Good, "Everything is in order.")),
+            (0, _) => out.paint(&Line::new().add(Paint::Good, "No problems").plain(format!(", {warnings}."))),
+            (_, _) => out.paint(&Line::new().add(Paint::Bad, problems).plain(format!(", {warnings}."))),
+        }
+    }
+
+    fn add(&mut self, what: &str, level: Level, found: &str, next: Option<&str>) -> &mut Finding {
+        let (what, found, next) = (what.to_owned(), found.to_owned(), next.map(str::to_owned));
+        self.rows.push(Finding { what, level, found, next, damaged: false, counted: false });
+        self.rows.last_mut().expect("a row was pushed a line above")
+    }
+}
+
+impl Finding {
+    fn print(&self, out: &mut Out) -> Result<(), CommandError> {
+        let (mark, paint) = match self.level {
+            Level::Ok => ("ok      ", Paint::Good),
+            Level::Warning => ("warning ", Paint::Warn),
+            Level::Problem => ("problem ", Paint::Bad),
+        };
+        let what = format!("{:<12} ", self.what);
+        let mut lines = self.found.lines();
+        let first = lines.next().unwrap_or_default();
+        out.paint(&Line::new().add(paint, mark).add(Paint::Bold, what).plain(first))?;
+        let indent = " ".repeat(21);
+        for line in lines {
+            out.paint(&Line::new().plain(&indent).plain(line))?;
+        }
+        match &self.next {
+            Some(next) => out.paint(&Line::new().plain(&indent).add(Paint::Dim, "next: ").plain(next)),
+            None => Ok(()),
         }
     }
 }

@@ -8,7 +8,7 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::safe::safe_line;
 use pairflow_core::time::Timestamp;
 use pairflow_core::view::inbox::{InboxItem, inbox};
-use pairflow_core::view::{StateFields, title};
+use pairflow_core::view::{StateFields, age, title};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::GitError;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::app::{App, Reach};
 use crate::args::RepoArg;
 use crate::entry::{CommandEntry, HOME, anyone, command};
 use crate::exit::CommandError;
-use crate::out::{Grid, Line, Out, Paint, age};
+use crate::out::{Grid, Line, Out, Paint};
 
 /// Show what waits for you, then all bubbles
 ///

@@ -1,10 +1,11 @@
-//! `pairflow launch`: becomes the program of a pane.
+//! `pairflow launch` and `pairflow script-agent`: what the supervisor starts for an agent.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
+use pairflow_agents::script::{STATE_VARIABLE, Script, Turn, play};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_engine::driver::LaunchFile;
 
@@ -27,9 +28,9 @@ pub struct LaunchArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = command!("launch", Plumbing, LaunchArgs, run, anyone);
+pub const LAUNCH: CommandEntry = command!("launch", Plumbing, LaunchArgs, launch, anyone);
 
-fn run(args: LaunchArgs, app: &App, _: &mut Out) -> Result<(), CommandError> {
+fn launch(args: LaunchArgs, app: &App, _: &mut Out) -> Result<(), CommandError> {
     let path = app.resolve(&args.file)?;
     let repo = repository(&path).ok_or_else(|| {
         CommandError::refused(format_args!("{} is not where a supervisor puts what it starts.", path.display()))
@@ -58,4 +59,50 @@ fn repository(file: &Path) -> Option<&Path> {
     let named = agent.parse::<AgentId>().is_ok() && bubble.file_name()?.to_str()?.parse::<BubbleId>().is_ok();
     let placed = runtime.file_name()? == "runtime" && own.file_name()? == ".pairflow";
     own.parent().filter(|_| named && placed)
+}
+
+/// Play one turn of a scripted agent
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow script-agent --script agents.yaml --agent codex --nth 1")]
+pub struct ScriptAgentArgs {
+    /// The script
+    #[arg(long, value_name = "FILE")]
+    pub script: PathBuf,
+    /// Whose turn it is
+    #[arg(long, value_name = "AGENT")]
+    pub agent: AgentId,
+    /// Which of its own turns it is, starting with 1
+    #[arg(long, value_name = "N")]
+    pub nth: u32,
+}
+
+/// The line of the table.
+pub const SCRIPT_AGENT: CommandEntry = command!("script-agent", Plumbing, ScriptAgentArgs, script_agent, anyone);
+
+fn script_agent(args: ScriptAgentArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let path = app.resolve(&args.script)?;
+    let name = path.display().to_string();
+    let text = pairflow_engine::regular::read_text(&path)
+        .map_err(|error| CommandError::world(format_args!("cannot read the script {name}: {error}.")))?;
+    let script = Script::parse(&name, &text).map_err(CommandError::usage)?;
+    let state = app.env.text(STATE_VARIABLE).map(PathBuf::from);
+    let state_dir = state.ok_or_else(|| {
+        CommandError::usage(format_args!("{STATE_VARIABLE} is not set; the supervisor does that for its agents."))
+    })?;
+    let turn = Turn {
+        script: &script,
+        agent: args.agent.as_str(),
+        n: args.nth,
+        program: &app.program()?,
+        cwd: app.cwd()?,
+        state_dir: &state_dir,
+        env: &[],
+    };
+    let code = play(&turn, out.stream());
+    out.finish()?;
+    if code != 0 {
+        // The code is the agent's own and can be any number, so it does not go through the table of exit codes.
+        std::process::exit(code);
+    }
+    Ok(())
 }

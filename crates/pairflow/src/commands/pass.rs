@@ -1,24 +1,25 @@
-//! `pairflow pass`: the hand-over.
+//! `pairflow pass`, `pairflow ask-human` and `pairflow converged`: what agents say about their turn.
 
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::facts::Seat;
-use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Step};
-use pairflow_core::findings::feedback::{self, Claim, Feedback};
+use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Seat, Step};
+use pairflow_core::findings::feedback;
+use pairflow_core::findings::feedback::{Claim, Feedback};
 use pairflow_core::ids::{FindingId, MsgId};
 use pairflow_core::log::Key;
 use pairflow_core::view::StateFields;
+use pairflow_core::view::waiting::WaitFor;
 use pairflow_engine::verbs::{AgentSays, Handover, Heard};
 use serde::Serialize;
 
 use crate::app::App;
 use crate::args::{IntentArg, said};
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, Group, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
-const EXAMPLES: &str = r#"Examples:
+const PASS_EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "added the lock and a test" --fixed F1 --dispute F2 --reason "the caller holds it"
   pairflow pass --summary "reviewed login.rs" --finding "P1:no rollback when the write fails"
   pairflow pass --summary "reviewed login.rs" --finding "P1:the lock is lost on errors" --repeats F3
@@ -37,7 +38,7 @@ A findings file is JSON:
 ///
 /// Reviewers must say what they found, or that they found nothing; implementers answer findings by their names.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = PASS_EXAMPLES)]
 pub struct PassArgs {
     /// What was done, in a sentence or two, or `-` for stdin
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
@@ -120,8 +121,8 @@ pub struct AnswerArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry =
-    CommandEntry { name: "pass", group: Group::Agents, human_only: anyone, args: PassArgs::augment_args, run };
+pub const PASS: CommandEntry =
+    CommandEntry { name: "pass", group: Group::Agents, human_only: anyone, args: PassArgs::augment_args, run: run };
 
 /// What `pass`, `ask-human` and `converged` print for programs.
 #[derive(Serialize)]
@@ -271,4 +272,95 @@ pub(crate) fn explanation(app: &App, file: Option<&Path>) -> Result<Option<Expla
         return Err(CommandError::usage(message));
     }
     Ok(Some(explanation))
+}
+
+/// Ask the person a question and wait for the answer
+///
+/// The bubble stands still until the question is answered. Agents in panes get the answer as a notice; others wait for it
+/// with `pairflow wait --for answer`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow ask-human --question \"May the public API change?\"")]
+pub struct AskHumanArgs {
+    /// The question, or `-` for stdin
+    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    pub question: String,
+    /// A file that the question points to (can be repeated)
+    #[arg(long = "ref", value_name = "PATH")]
+    pub refs: Vec<String>,
+    /// The bubble; has to be the one that this agent works in
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// A name for this attempt: repeated with the same key, it is recorded once
+    #[arg(long, value_name = "KEY", value_parser = said)]
+    pub key: Option<String>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const ASK_HUMAN: CommandEntry = command!("ask-human", Agents, AskHumanArgs, ask_human, anyone);
+
+fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let sender = app.sender(args.id.as_deref())?;
+    let question = app.message("--question", &args.question)?;
+    let heard = sender.say(AgentSays::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
+    if args.json {
+        return out.json("recorded/1", &Recorded::of(&heard));
+    }
+    let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
+    let already = if heard.repeated { "Already asked" } else { "Asked" };
+    out.line(format_args!("{already} as {id} in bubble {}", heard.state.bubble_id))?;
+    out.note(format_args!("Wait for the answer: the bubble stands still until a person has replied."));
+    if heard.unnotified {
+        out.next(format_args!("{}", WaitFor::Answer.line(&heard.state.bubble_id)));
+    }
+    Ok(())
+}
+
+/// Claim, as the reviewer, that the work has converged
+///
+/// Counts as a clean review if that completes all criteria; otherwise nothing is counted, and every unmet one is named.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow converged --summary \"both reviews clean, tests pass\"")]
+pub struct ConvergedArgs {
+    /// Why the work is done, in a sentence or two, or `-` for stdin
+    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    pub summary: String,
+    /// A file that the claim points to (can be repeated)
+    #[arg(long = "ref", value_name = "PATH")]
+    pub refs: Vec<String>,
+    /// A Markdown file, or `-` for stdin, that tells the person what changed, why, the risks and a manual test plan, one heading each
+    #[arg(long, value_name = "FILE")]
+    pub explain: Option<PathBuf>,
+    /// The slices of a long change that were read, as `1,2,3`
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub reviewed: Vec<u32>,
+    /// The bubble; has to be the one that this agent works in
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// A name for this attempt: repeated with the same key, it is recorded once
+    #[arg(long, value_name = "KEY", value_parser = said)]
+    pub key: Option<String>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const CONVERGED: CommandEntry = command!("converged", Agents, ConvergedArgs, converged, anyone);
+
+fn converged(args: ConvergedArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let sender = app.sender(args.id.as_deref())?;
+    let summary = app.message("--summary", &args.summary)?;
+    let explanation = explanation(app, args.explain.as_deref())?;
+    let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(Key));
+    let heard = sender.say(AgentSays::Converged { summary, refs, explanation, reviewed, key })?;
+    sender.warn_if_alone(out);
+    if args.json {
+        return out.json("recorded/1", &Recorded::of(&heard));
+    }
+    let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
+    let already = if heard.repeated { "Already recorded" } else { "Converged, recorded" };
+    out.line(format_args!("{already} as {id}; bubble {} is {}.", heard.state.bubble_id, heard.state.state))
 }

@@ -1,8 +1,9 @@
-//! `pairflow pause`: interrupts a bubble.
+//! `pairflow pause`, `pairflow resume` and `pairflow restart`: interrupt a bubble, go on, start its agents again.
 
 use clap::Args;
-use pairflow_core::bubble::Command;
+use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::view::inbox::{InboxItem, inbox};
+use pairflow_engine::verbs::Resumed;
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
@@ -26,9 +27,9 @@ pub struct PauseArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = command!("pause", Bubbles, PauseArgs, run, people);
+pub const PAUSE: CommandEntry = command!("pause", Bubbles, PauseArgs, pause, people);
 
-fn run(args: PauseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+fn pause(args: PauseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::pausable, &args.bubble, "pause")?;
     let state = bubble.apply(&Command::Pause { reason: "paused by a person".to_owned() })?.state;
     app.hands().wake(&bubble)?;
@@ -48,5 +49,72 @@ fn run(args: PauseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         }
         None => out.next(format_args!("pairflow resume {}", bubble.id)),
     }
+    Ok(())
+}
+
+/// Go on after a pause or work by hand
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow resume login-race")]
+pub struct ResumeArgs {
+    /// Which bubble
+    #[command(flatten)]
+    pub bubble: BubbleArg,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const RESUME: CommandEntry = command!("resume", Bubbles, ResumeArgs, resume, people);
+
+fn resume(args: ResumeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let bubble = app.bubble_that(fits::resumable, &args.bubble, "resume")?;
+    let Resumed { state, restored } = bubble.resume(&app.hands())?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &state);
+    }
+    if restored {
+        let worktree = state.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
+        out.line(format_args!("The worktree of bubble {} was gone; it was made anew at {worktree}", bubble.id))?;
+    }
+    match &state.phase {
+        Phase::Running(turn) => {
+            out.line(format_args!("Resumed: {} goes on as {} in bubble {}", turn.agent, turn.seat, bubble.id))
+        }
+        other => out.line(format_args!("Bubble {} is {}", bubble.id, other.name())),
+    }
+}
+
+/// End the agents' programs and start them again where they were
+///
+/// State, turn and worktree stay. The agent that has the turn takes up its conversation at once and is told where the work
+/// stands; the program of any other one is started again when its turn comes.
+/// What `resume` answers is answered by this, too; in a pause, and while an agent's question or a permission waits for
+/// you, it is refused.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow restart login-race")]
+pub struct RestartArgs {
+    /// Which bubble
+    #[command(flatten)]
+    pub bubble: BubbleArg,
+    /// Print where the bubble stands then, as JSON for programs
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const RESTART: CommandEntry = command!("restart", Bubbles, RestartArgs, restart, people);
+
+fn restart(args: RestartArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let bubble = app.bubble_that(fits::attachable, &args.bubble, "restart")?;
+    app.hands().announce(&bubble);
+    let state = bubble.apply(&Command::Restart { reason: "restarted by a person".to_owned() })?.state;
+    app.hands().wake_at_home(&bubble)?;
+    if args.json {
+        return status::print_json(app, out, &bubble, &state);
+    }
+    let holder = state.phase.turn().map(|turn| turn.agent.as_str()).unwrap_or_default();
+    out.line(format_args!("{holder} is started again in bubble {}, any other agent with its next turn", bubble.id))?;
+    out.next(format_args!("pairflow attach {}", bubble.id));
     Ok(())
 }

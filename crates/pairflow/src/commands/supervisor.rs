@@ -1,15 +1,25 @@
-//! `pairflow supervisor`: the process that performs what is owed.
+//! `pairflow supervise` and `pairflow supervisor`: run the supervisor, look at it, stop it.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use pairflow_engine::supervisor_client::{Client, Health, Reply, Stopped};
+use pairflow_agents::Drivers;
+use pairflow_core::ids::BubbleId;
+use pairflow_core::view::timeline::{TimelineRow, TimelineState};
+use pairflow_engine::engine::{Bubble, Engine, EngineError};
+use pairflow_engine::store::StoreError;
+use pairflow_engine::supervise::{Setup, once, run as run_supervisor};
+use pairflow_engine::supervisor_client::{Ask, Client, Health, Reply, Stopped, spawn};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::entry::{CommandEntry, command};
+use crate::args::RepoArg;
+use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
-use crate::out::Out;
+use crate::out::{Out, herald};
 
 /// How long a supervisor may take to end what it has started.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,8 +51,8 @@ pub enum SupervisorCommand {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry =
-    command!("supervisor", Setup, SupervisorArgs, run, |matches| matches.subcommand_name() == Some("stop"));
+pub const SUPERVISOR: CommandEntry =
+    command!("supervisor", Setup, SupervisorArgs, supervisor, |matches| matches.subcommand_name() == Some("stop"));
 
 /// The supervisor as programs see it.
 #[derive(Serialize)]
@@ -80,7 +90,7 @@ impl Shown {
     }
 }
 
-fn run(args: SupervisorArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+fn supervisor(args: SupervisorArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let engine = app.engine()?;
     let client = Client::new(&engine);
     match args.command {
@@ -134,4 +144,123 @@ fn status(out: &mut Out, health: Health) -> Result<(), CommandError> {
     };
     out.line(format_args!("The supervisor runs as process {pid}, version {version}"))?;
     out.line(format_args!("Bubbles: {bubbles} in its care, {busy} being worked on, {agents} with a running agent."))
+}
+
+/// Perform what is owed: snapshots, checks, turns, deadlines
+///
+/// Without an option it goes to the background, as it does when a command needs it.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  pairflow supervise --once\n  pairflow supervise --foreground")]
+pub struct SuperviseArgs {
+    /// Stay in the foreground and report on stderr
+    #[arg(long, conflicts_with = "once")]
+    pub foreground: bool,
+    /// Perform what is owed now, then end
+    #[arg(long)]
+    pub once: bool,
+    /// Leave the terminal's process session first; how it is started in the background
+    #[arg(long, hide = true, conflicts_with_all = ["once", "foreground"])]
+    pub detached: bool,
+    /// Only this repository, with `--once`
+    #[command(flatten)]
+    pub repo: RepoArg,
+}
+
+/// The line of the table.
+pub const SUPERVISE: CommandEntry = command!("supervise", Setup, SuperviseArgs, supervise, people);
+
+fn supervise(args: SuperviseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    if args.once {
+        return settle(app, out, args.repo.repo.as_deref());
+    }
+    if args.detached {
+        // It fails only for a process that leads a group already; then it has no terminal to leave either.
+        let _ = rustix::process::setsid();
+    }
+    if args.foreground || args.detached {
+        return stay(app);
+    }
+    let engine = app.engine()?;
+    spawn(&engine, &app.program()?)?;
+    let pid = Client::new(&engine).ask(&Ask::Status).map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
+    out.line(format_args!("The supervisor runs in the background as process {pid}"))
+}
+
+/// Runs until told to stop.
+fn stay(app: &App) -> Result<(), CommandError> {
+    let setup = Setup {
+        engine: app.engine()?,
+        driver: Arc::new(Drivers::new(app.program()?)),
+        program: app.program()?,
+        say: herald(app.clock.clone()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    Ok(run_supervisor(setup)?)
+}
+
+/// Settles the bubbles of one repository and tells what was recorded by that.
+fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandError> {
+    let engine = app.engine()?;
+    let root = app.place(repo)?.repo.root;
+    if let Ok(reply) = Client::new(&engine).ask(&Ask::Status) {
+        wake_all(&engine, &root)?;
+        return out.line(format_args!("A supervisor runs already, as process {}; it was told to look.", reply.pid));
+    }
+    let before: BTreeMap<String, u64> = heads(&engine, &root)?;
+    let mut failed = None;
+    for (id, settled) in once(&engine, &root)? {
+        let bubble = id.parse::<BubbleId>().ok().and_then(|id| engine.bubble(&root, &id).ok());
+        let from = before.get(&id).copied().unwrap_or_default();
+        let rows = bubble.map(|bubble| since(&bubble, from)).transpose();
+        match (settled, rows) {
+            (Ok(Some(settled)), Ok(rows)) => {
+                tell(out, &id, settled.state.phase.name().as_str(), &rows.unwrap_or_default())?;
+            }
+            (Ok(None), Ok(_)) => out.line(format_args!("{id}: another process looks after it."))?,
+            (Err(error @ EngineError::Store(StoreError::Foreign { .. })), _) => {
+                // Somebody else's bubble is no failure of the person's own.
+                let error = CommandError::from(error);
+                out.warn(format_args!("{}", error.message));
+                error.hint.iter().for_each(|hint| out.next(format_args!("{hint}")));
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                let error = CommandError::from(error);
+                out.warn(format_args!("{id}: {}", error.message));
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    failed.map_or(Ok(()), |error| Err(CommandError::told(error.exit)))
+}
+
+fn tell(out: &mut Out, id: &str, state: &str, rows: &[TimelineRow]) -> Result<(), CommandError> {
+    if rows.is_empty() {
+        return out.line(format_args!("{id} is {state}; nothing was owed."));
+    }
+    for row in rows {
+        out.line(format_args!("{id}: {} {}", row.who, row.what))?;
+    }
+    out.line(format_args!("{id} is {state}."))
+}
+
+fn wake_all(engine: &Engine, root: &Path) -> Result<(), CommandError> {
+    for listed in engine.list(root)?.into_iter().filter(|listed| listed.foreign.is_none()) {
+        // A bubble that cannot be woken now is looked at when it is due.
+        let _ = Client::new(engine).wake(&listed.bubble);
+    }
+    Ok(())
+}
+
+fn heads(engine: &Engine, root: &Path) -> Result<BTreeMap<String, u64>, CommandError> {
+    let head = |bubble: &Bubble| bubble.load().map(|loaded| loaded.head.seq).unwrap_or_default();
+    Ok(engine.list(root)?.iter().map(|listed| (listed.bubble.id.to_string(), head(&listed.bubble))).collect())
+}
+
+/// What was recorded after `seq`.
+fn since(bubble: &Bubble, seq: u64) -> Result<Vec<TimelineRow>, EngineError> {
+    let mut story = TimelineState::new(bubble.id.clone());
+    let mut rows = Vec::new();
+    bubble.log().visit(&mut |envelope| rows.extend(story.step(&envelope)))?;
+    rows.retain(|row: &TimelineRow| row.seq > seq);
+    Ok(rows)
 }

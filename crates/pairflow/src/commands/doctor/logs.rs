@@ -1,4 +1,4 @@
-//! The logs of the bubbles: looked at byte by byte, repaired on request.
+//! Checks every byte of the bubbles' logs, and repairs them on request.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use pairflow_engine::store::{CacheStand, Foreign, Salvage, StoreError};
 use pairflow_engine::supervisor_client::Client;
 use pairflow_engine::verbs::RepairOutcome;
 
-use super::report::Report;
+use super::Report;
 use crate::app::{App, Reach, fits, quoted};
 use crate::commands::status;
 use crate::exit::CommandError;

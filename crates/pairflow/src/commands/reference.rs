@@ -1,14 +1,15 @@
-//! `pairflow man`: the manual pages.
+//! `pairflow man`, `pairflow completions` and `pairflow docs`: pages and scripts made from the parsers.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use clap::{Args, Command};
+use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::app::App;
-use crate::entry::{CommandEntry, command};
+use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -32,9 +33,9 @@ const EXIT_CODES: &str = "\
 77  a person's command was called by an agent";
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = command!("man", Setup, ManArgs, run, |matches| matches.contains_id("dir"));
+pub const MAN: CommandEntry = command!("man", Setup, ManArgs, man, |matches| matches.contains_id("dir"));
 
-fn run(args: ManArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+fn man(args: ManArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let tree = (app.grammar.parser)();
     match args.dir {
         None => out.raw(&page(&tree)?),
@@ -87,7 +88,7 @@ fn sections(command: &Command) -> io::Result<Vec<u8>> {
     verbatim(&mut page, "EXIT STATUS", EXIT_CODES)?;
     if let Some(examples) = command.get_after_help().map(ToString::to_string) {
         let heading = |line: &&str| !matches!(*line, "Example:" | "Examples:");
-        verbatim(&mut page, "EXAMPLES", &examples.lines().filter(heading).collect::<Vec<_>>().join("\n"))?;
+        verbatim(&mut page, "MAN_EXAMPLES", &examples.lines().filter(heading).collect::<Vec<_>>().join("\n"))?;
     }
     Ok(page)
 }
@@ -102,4 +103,24 @@ fn verbatim(page: &mut Vec<u8>, heading: &str, text: &str) -> io::Result<()> {
         writeln!(page, "{guard}{line}")?;
     }
     writeln!(page, ".fi")
+}
+
+/// Print a completion script for a shell
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  \
+    pairflow completions bash > ~/.local/share/bash-completion/completions/pairflow\n  \
+    pairflow completions fish > ~/.config/fish/completions/pairflow.fish")]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// The line of the table.
+pub const COMPLETIONS: CommandEntry = command!("completions", Setup, CompletionsArgs, completions, anyone);
+
+fn completions(args: CompletionsArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut (app.grammar.parser)(), "pairflow", &mut script);
+    out.raw(&script)
 }
