@@ -7,8 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ArgMatches;
 use clap::error::ErrorKind;
+use clap::{ArgMatches, ColorChoice};
 
 use crate::app::{App, Grammar, nearest, quoted};
 use crate::args::BubbleArg;
@@ -16,7 +16,7 @@ use crate::commands::merge;
 use crate::docs;
 use crate::entry::{CommandEntry, Group, HOME};
 use crate::exit::{CommandError, Exit};
-use crate::out::{ColorChoice, Out};
+use crate::out::Out;
 use crate::table::{TABLE, find, takes_repo, tree};
 use crate::world::World;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(mut world: World) -> Exit {
         }
         perform(call, &app, &mut out)
     });
-    let ended = ended.and_then(|()| out.finish());
+    let ended = ended.and_then(|()| out.flush());
     match ended {
         Ok(()) => Exit::Done,
         Err(error) => {
@@ -68,7 +68,8 @@ fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
         Call::Help(page) => out.line(format_args!("{}", page())),
         Call::Run { entry, args } => {
             let Some(matches) = parse(entry, args, out)? else { return Ok(()) };
-            out.configure(ColorChoice::from_matches(&matches), matches.get_flag("progress"));
+            let color = matches.get_one::<ColorChoice>("color").copied().unwrap_or_default();
+            out.configure(color, matches.get_flag("progress"));
             if let Some(root) = app.elsewhere(&matches) {
                 out.speak_of(root.clone(), app.grammar.takes_repo);
                 app.there.get_or_init(|| root);

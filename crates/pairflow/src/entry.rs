@@ -109,7 +109,7 @@ pub(crate) fn common_args(command: Command) -> Command {
     let color = clap::Arg::new("color")
         .long("color")
         .value_name("WHEN")
-        .value_parser(["auto", "always", "never"])
+        .value_parser(clap::value_parser!(clap::ColorChoice))
         .hide_possible_values(true)
         .help("When to use colours: auto, always or never");
     let progress = clap::Arg::new("progress")

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
-use clap::ArgMatches;
+use anstyle::{AnsiColor, Style};
+use clap::ColorChoice;
 use clap::builder::StyledStr;
 use pairflow_core::safe::{revealed_bytes, safe, safe_line, steers, width};
-use pairflow_core::view::pane::Shade;
+pub use pairflow_core::view::Tone;
 use pairflow_core::view::plain::plain;
 use pairflow_core::view::{quoted, wrapped};
 use pairflow_engine::clock::Clock;
@@ -21,10 +22,10 @@ use serde::Serialize;
 use crate::exit::{CommandError, Exit};
 use crate::world::{Env, Terminal};
 
-/// How many columns a text gets at least, however narrow the terminal is.
+/// The fewest columns that text is wrapped to.
 const MIN_COLUMNS: usize = 20;
 
-/// Where a command prints.
+/// The two streams that a command prints to.
 pub struct Out {
     stdout: Box<dyn Write>,
     stderr: Box<dyn Write>,
@@ -34,7 +35,7 @@ pub struct Out {
     color_err: bool,
     progress: bool,
     gone: bool,
-    /// The repository that printed command lines have to name.
+    /// The repository that printed command lines must name.
     there: Option<(PathBuf, TakesRepo)>,
 }
 
@@ -47,10 +48,10 @@ impl Out {
         out
     }
 
-    /// Takes over what the command line says about output.
+    /// Applies the output options of the command line.
     pub fn configure(&mut self, color: ColorChoice, progress: bool) {
-        self.color_out = color.applies(self.terminal.stdout, &self.env);
-        self.color_err = color.applies(self.terminal.stderr, &self.env);
+        self.color_out = uses_color(color, self.terminal.stdout, &self.env);
+        self.color_err = uses_color(color, self.terminal.stderr, &self.env);
         self.progress = progress || self.terminal.stderr;
     }
 
@@ -61,14 +62,13 @@ impl Out {
     }
 
     /// Prints a line of the result with colours.
-    pub fn paint(&mut self, line: &Line) -> Result<(), CommandError> {
+    pub fn paint(&mut self, line: &TextLine) -> Result<(), CommandError> {
         let text = line.render(self.color_out);
         self.result(format_args!("{text}\n"))
     }
 
-    /// Prints a text beside its label, broken between words at the terminal's width. Whatever follows a line feed in the
-    /// text is marked as quoted.
-    pub fn beside(&mut self, label: &str, paint: Paint, text: &str) -> Result<(), CommandError> {
+    /// Prints a text beside its label, wrapped at the terminal's width. Whatever follows a line feed is marked as quoted.
+    pub fn beside(&mut self, label: &str, tone: Tone, text: &str) -> Result<(), CommandError> {
         let indent = width(label);
         let mut label = label.to_owned();
         for (nth, line) in safe(text).lines().enumerate() {
@@ -79,7 +79,7 @@ impl Out {
             };
             for piece in pieces {
                 let label = std::mem::replace(&mut label, " ".repeat(indent));
-                self.paint(&Line::new().add(Paint::Dim, label).add(paint, format!("{mark}{piece}")))?;
+                self.paint(&TextLine::new().add(Tone::Faint, label).add(tone, format!("{mark}{piece}")))?;
             }
         }
         Ok(())
@@ -88,8 +88,8 @@ impl Out {
     /// Prints a page of our own Markdown as plain text.
     pub fn page(&mut self, markdown: &str) -> Result<(), CommandError> {
         for line in plain(markdown, self.columns()) {
-            let paint = if line.heading { Paint::Bold } else { Paint::Plain };
-            self.paint(&Line::new().add(paint, line.text))?;
+            let tone = if line.heading { Tone::Strong } else { Tone::Plain };
+            self.paint(&TextLine::new().add(tone, line.text))?;
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Out {
         self.result(format_args!("{text}\n"))
     }
 
-    /// Prints exact bytes for another program; on a terminal what is not visible in them is named.
+    /// Prints exact bytes for another program; on a terminal invisible characters are named.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<(), CommandError> {
         if self.terminal.stdout {
             let text = revealed_bytes(bytes);
@@ -117,7 +117,7 @@ impl Out {
         self.note_closed(written)
     }
 
-    /// Returns the result's stream itself, for a scripted agent: what it prints goes to a file, not to a person.
+    /// Returns stdout itself, for a scripted agent whose output goes to a file.
     pub(crate) fn stream(&mut self) -> &mut dyn Write {
         &mut *self.stdout
     }
@@ -128,8 +128,8 @@ impl Out {
         if self.color_out { self.result(format_args!("{}", text.ansi())) } else { self.result(format_args!("{plain}")) }
     }
 
-    /// Shows lines from the top of the screen on, instead of what was there; `anew` clears all of it first.
-    pub(crate) fn redraw(&mut self, lines: &[Line], anew: bool) -> Result<(), CommandError> {
+    /// Draws lines from the top of the screen; `anew` clears the screen first.
+    pub(crate) fn redraw(&mut self, lines: &[TextLine], anew: bool) -> Result<(), CommandError> {
         let clear = if anew { "\u{1b}[2J" } else { "" };
         // The end of each line is cleared after it was written, so that nothing flickers.
         let lines: Vec<_> = lines.iter().map(|line| format!("{}\u{1b}[K", line.render(self.color_out))).collect();
@@ -150,41 +150,41 @@ impl Out {
         self.flush()
     }
 
-    /// Says something that is not part of the result.
+    /// Prints a note on stderr.
     pub fn note(&mut self, text: fmt::Arguments<'_>) {
         let text = text.to_string();
-        self.aside(&Line::new().plain(text));
+        self.aside(&TextLine::new().plain(text));
     }
 
-    /// Warns of something that does not stop the command.
+    /// Prints a warning on stderr.
     pub fn warn(&mut self, text: fmt::Arguments<'_>) {
-        self.aside(&Line::new().add(Paint::Warn, "warning:").plain(" ").plain(text.to_string()));
+        self.aside(&TextLine::new().add(Tone::Warn, "warning:").plain(" ").plain(text.to_string()));
     }
 
-    /// Names the command that goes on from here.
+    /// Prints the next step on stderr.
     pub fn next(&mut self, command: fmt::Arguments<'_>) {
         let command = command.to_string();
         let line =
             self.there.as_ref().map_or_else(|| command.clone(), |(root, takes)| line_for(&command, root, *takes));
-        self.aside(&Line::new().add(Paint::Dim, "next:").plain(" ").add(Paint::Bold, line));
+        self.aside(&TextLine::new().add(Tone::Faint, "next:").plain(" ").add(Tone::Strong, line));
     }
 
-    /// Has every next step name this repository, if its verb takes one.
+    /// Makes every next step name this repository, if its command takes one.
     pub(crate) fn speak_of(&mut self, root: PathBuf, takes_repo: TakesRepo) {
         self.there = Some((root, takes_repo));
     }
 
-    /// Says how far a longer command has come, if anybody watches.
+    /// Reports progress on stderr, if it is a terminal or `--progress` was given.
     pub fn progress(&mut self, text: fmt::Arguments<'_>) {
         if self.progress {
-            self.aside(&Line::new().add(Paint::Dim, text.to_string()));
+            self.aside(&TextLine::new().add(Tone::Faint, text.to_string()));
         }
     }
 
     /// Asks without a line feed, so that the answer follows on the same line.
     pub fn ask(&mut self, question: &str) {
         // A question that cannot be shown is never answered with yes: the answer is read from the same terminal.
-        let question = Line::new().plain(question).render(false);
+        let question = TextLine::new().plain(question).render(false);
         let _ = write!(self.stderr, "{question} ").and_then(|()| self.stderr.flush());
     }
 
@@ -193,34 +193,28 @@ impl Out {
         self.terminal.stdout.then(|| self.terminal.columns.map_or(80, usize::from))
     }
 
-    /// Makes sure that what was printed so far can be seen.
+    /// Flushes stdout.
     pub fn flush(&mut self) -> Result<(), CommandError> {
         let flushed = self.stdout.flush();
         self.note_closed(flushed)
     }
 
-    /// Whether nobody reads the result any more.
+    /// Returns whether the reader of stdout is gone.
     pub fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Makes sure that everything is out.
-    pub(crate) fn finish(&mut self) -> Result<(), CommandError> {
-        let flushed = self.stdout.flush();
-        self.note_closed(flushed)
-    }
-
-    /// Reports why the command ended badly: to people on stderr, to programs on stdout.
+    /// Prints an error: to people on stderr, to programs as JSON on stdout.
     pub(crate) fn error(&mut self, error: &CommandError, json: bool) {
         if error.message.is_empty() {
             return;
         }
-        if json && self.json("error/1", &error.view()).and_then(|()| self.finish()).is_ok() {
+        if json && self.json("error/1", &error.view()).and_then(|()| self.flush()).is_ok() {
             return;
         }
         let label = format!("{}:", error.exit.label());
-        let line = Line::new().add(Paint::Bad, label).plain(" ");
-        // What the parser and the configuration say comes in several lines; everything else may quote an agent.
+        let line = TextLine::new().add(Tone::Bad, label).plain(" ");
+        // Messages of the parser and the configuration have several lines; all others may quote an agent.
         let own = error.exit == Exit::Usage;
         self.aside(&if own { line.own(&error.message) } else { line.plain(&error.message) });
         if let Some(hint) = &error.hint {
@@ -228,7 +222,7 @@ impl Out {
         }
     }
 
-    fn aside(&mut self, line: &Line) {
+    fn aside(&mut self, line: &TextLine) {
         // There is nowhere to report that stderr is closed.
         let _ = writeln!(self.stderr, "{}", line.render(self.color_err));
     }
@@ -241,7 +235,7 @@ impl Out {
         self.note_closed(written)
     }
 
-    /// A reader that has seen enough (`pairflow log | head`) is no error; a full disk is.
+    /// A closed pipe (`pairflow log | head`) is no error; a full disk is.
     fn note_closed(&mut self, written: io::Result<()>) -> Result<(), CommandError> {
         match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -269,9 +263,9 @@ pub(crate) fn render_json<T: Serialize>(schema: &str, value: &T) -> Result<Strin
     Ok(escape(text))
 }
 
-/// Writes what could steer a terminal as `\u` escapes: the same value to a program, no power over a screen.
+/// Writes characters that could control a terminal as `\u` escapes.
 ///
-/// Outside of strings JSON has no such character, and inside of them all of ASCII's are escaped already.
+/// JSON has no such character outside of strings, and escapes those of ASCII inside of them.
 fn escape(text: String) -> String {
     let odd = |c: char| c != '\n' && steers(c);
     if !text.contains(odd) {
@@ -291,7 +285,7 @@ fn escape(text: String) -> String {
     escaped
 }
 
-/// Returns a voice for a process that runs on its own.
+/// Returns a function that reports lines with the time on stderr, from any thread.
 pub fn herald(clock: Arc<dyn Clock>) -> Arc<dyn Fn(&str) + Send + Sync> {
     Arc::new(move |text| {
         // There is nowhere to report that stderr is closed.
@@ -299,11 +293,11 @@ pub fn herald(clock: Arc<dyn Clock>) -> Arc<dyn Fn(&str) + Send + Sync> {
     })
 }
 
-/// Says whether a verb takes `--repo`.
+/// Returns whether a command takes `--repo`.
 pub(crate) type TakesRepo = fn(&str) -> bool;
 
-/// Returns a command line as it has to be typed to mean the repository at `root`. A line that names a repository, or
-/// whose verb is about none, is left as it is.
+/// Adds `--repo` to a command line, so that it means the repository at `root`. A line that names a repository, or whose
+/// command takes none, stays the same.
 pub(crate) fn line_for(line: &str, root: &Path, takes_repo: TakesRepo) -> String {
     let repo = format!(" --repo {}", quoted(&root.display().to_string()));
     let verb = line.strip_prefix("pairflow ").and_then(|rest| rest.split(' ').next());
@@ -314,93 +308,37 @@ pub(crate) fn line_for(line: &str, root: &Path, takes_repo: TakesRepo) -> String
     }
 }
 
-/// What `--color` says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ColorChoice {
-    /// On a terminal, unless the environment objects.
-    #[default]
-    Auto,
-    /// In any case.
-    Always,
-    /// In no case.
-    Never,
-}
-
-/// How a piece of text looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Paint {
-    /// As it is.
-    #[default]
-    Plain,
-    /// Stands out.
-    Bold,
-    /// Stands back.
-    Dim,
-    /// Went well.
-    Good,
-    /// Needs a look.
-    Warn,
-    /// Went wrong.
-    Bad,
-}
-
-/// A line put together out of pieces that look different.
+/// A line made of pieces with a tone each.
 #[derive(Debug, Clone, Default)]
-pub struct Line {
-    pieces: Vec<(Paint, String)>,
+pub struct TextLine {
+    pieces: Vec<(Tone, String)>,
 }
 
-impl ColorChoice {
-    /// Reads the choice from a parsed command line.
-    pub fn from_matches(matches: &ArgMatches) -> Self {
-        match matches.get_one::<String>("color").map(String::as_str) {
-            Some("always") => Self::Always,
-            Some("never") => Self::Never,
-            _ => Self::Auto,
-        }
-    }
-
-    /// Whether a stream gets colours.
-    pub(crate) fn applies(self, terminal: bool, env: &Env) -> bool {
-        match self {
-            Self::Always => true,
-            Self::Never => false,
-            Self::Auto => {
-                terminal && env.text("NO_COLOR").is_none() && env.text("TERM").is_none_or(|term| term != "dumb")
-            }
+/// Returns whether a stream gets colours.
+fn uses_color(choice: ColorChoice, terminal: bool, env: &Env) -> bool {
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => {
+            terminal && env.text("NO_COLOR").is_none() && env.text("TERM").is_none_or(|term| term != "dumb")
         }
     }
 }
 
-impl Paint {
-    /// Returns `text`, painted if `color` says so. The text must be safe already.
-    pub(crate) fn wrap(self, text: &str, color: bool) -> String {
-        let code = match self {
-            Self::Plain => return text.to_owned(),
-            Self::Bold => "1",
-            Self::Dim => "2",
-            Self::Good => "32",
-            Self::Warn => "33",
-            Self::Bad => "31",
-        };
-        if color && !text.is_empty() { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
+/// Returns `text` in the style of its tone, if `color` says so. The text must be safe already.
+fn styled(tone: Tone, text: &str, color: bool) -> String {
+    let style = match tone {
+        Tone::Plain => Style::new(),
+        Tone::Strong => Style::new().bold(),
+        Tone::Faint => Style::new().dimmed(),
+        Tone::Good => AnsiColor::Green.on_default(),
+        Tone::Warn => AnsiColor::Yellow.on_default(),
+        Tone::Bad => AnsiColor::Red.on_default(),
+    };
+    if color && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }
 
-impl From<Shade> for Paint {
-    fn from(shade: Shade) -> Self {
-        match shade {
-            Shade::Plain => Self::Plain,
-            Shade::Strong => Self::Bold,
-            Shade::Faint => Self::Dim,
-            Shade::Good => Self::Good,
-            Shade::Warn => Self::Warn,
-            Shade::Bad => Self::Bad,
-        }
-    }
-}
-
-impl Line {
+impl TextLine {
     /// Makes an empty line.
     pub fn new() -> Self {
         Self::default()
@@ -408,39 +346,39 @@ impl Line {
 
     /// Adds text as it is.
     pub fn plain(self, text: impl AsRef<str>) -> Self {
-        self.add(Paint::Plain, text)
+        self.add(Tone::Plain, text)
     }
 
-    /// Adds text that looks like `paint`. Whatever follows a line feed is marked as quoted: nothing that is told can
-    /// pass for a line of pairflow's own.
-    pub fn add(self, paint: Paint, text: impl AsRef<str>) -> Self {
-        self.lines(paint, text.as_ref(), "\n> ")
+    /// Adds text. Whatever follows a line feed is marked as quoted, so that foreign text cannot pass for a line of
+    /// pairflow.
+    pub fn add(self, tone: Tone, text: impl AsRef<str>) -> Self {
+        self.lines(tone, text.as_ref(), "\n> ")
     }
 
-    /// Adds a piece that is one line already; the blanks at its ends stay.
-    pub(crate) fn piece(mut self, paint: Paint, text: &str) -> Self {
-        self.pieces.push((paint, safe(text).replace('\n', " ")));
+    /// Adds text that is one line already; blanks at its ends stay.
+    pub(crate) fn piece(mut self, tone: Tone, text: &str) -> Self {
+        self.pieces.push((tone, safe(text).replace('\n', " ")));
         self
     }
 
-    /// Adds text whose line feeds are pairflow's own.
+    /// Adds text of pairflow itself; its line feeds are not marked.
     pub(crate) fn own(self, text: impl AsRef<str>) -> Self {
-        self.lines(Paint::Plain, text.as_ref(), "\n")
+        self.lines(Tone::Plain, text.as_ref(), "\n")
     }
 
-    fn lines(mut self, paint: Paint, text: &str, feed: &str) -> Self {
-        self.pieces.push((paint, safe(text).trim_end_matches('\n').replace('\n', feed)));
+    fn lines(mut self, tone: Tone, text: &str, feed: &str) -> Self {
+        self.pieces.push((tone, safe(text).trim_end_matches('\n').replace('\n', feed)));
         self
     }
 
-    /// Adds text that looks like `paint`, on one line and cut to `columns`.
-    pub fn fit(mut self, paint: Paint, text: impl AsRef<str>, columns: usize) -> Self {
-        self.pieces.push((paint, safe_line(text.as_ref(), columns)));
+    /// Adds text as one line, cut to `columns`.
+    pub fn fit(mut self, tone: Tone, text: impl AsRef<str>, columns: usize) -> Self {
+        self.pieces.push((tone, safe_line(text.as_ref(), columns)));
         self
     }
 
     pub(crate) fn render(&self, color: bool) -> String {
-        self.pieces.iter().map(|(paint, text)| paint.wrap(text, color)).collect()
+        self.pieces.iter().map(|(tone, text)| styled(*tone, text, color)).collect()
     }
 }
 
@@ -448,11 +386,11 @@ impl Line {
 #[derive(Debug, Clone)]
 pub struct Grid {
     heads: Vec<&'static str>,
-    rows: Vec<Vec<(Paint, String)>>,
+    rows: Vec<Vec<(Tone, String)>>,
     whole: bool,
 }
 
-/// No cell but the last of a row is ever wider than this.
+/// The limit of every cell but the last.
 const WIDEST: usize = 64;
 
 impl Grid {
@@ -461,30 +399,38 @@ impl Grid {
         Self { heads: heads.to_vec(), rows: Vec::new(), whole: false }
     }
 
-    /// Has every cell shown whole: a long row goes on in the next line of the terminal.
+    /// Shows every cell whole; the terminal wraps long rows.
     pub fn whole(self) -> Self {
         Self { whole: true, ..self }
     }
 
-    /// Adds a row; cells are made safe, and folded to one line each.
-    pub fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = (Paint, T)>) {
-        let cells = cells.into_iter().map(|(paint, text)| (paint, safe_line(text.as_ref(), usize::MAX)));
+    /// Adds a row; each cell is made safe and folded to one line.
+    pub fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = (Tone, T)>) {
+        let cells = cells.into_iter().map(|(tone, text)| (tone, safe_line(text.as_ref(), usize::MAX)));
         self.rows.push(cells.collect());
     }
 
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Renders the table for a terminal of `columns` columns; without a width nothing is cut.
-    pub(crate) fn render(&self, columns: Option<usize>, color: bool) -> String {
-        let heads: Vec<_> = self.heads.iter().map(|head| (Paint::Dim, (*head).to_owned())).collect();
+    fn render(&self, columns: Option<usize>, color: bool) -> String {
+        let heads: Vec<_> = self.heads.iter().map(|head| (Tone::Faint, (*head).to_owned())).collect();
         let widths: Vec<usize> = (0..self.heads.len()).map(|column| self.width_of(column)).collect();
-        let room = Room { widths: &widths, columns: columns.filter(|_| !self.whole), whole: self.whole };
         let mut text = String::new();
         for row in std::iter::once(&heads).chain(&self.rows) {
-            let line = render_row(row, &room, color);
+            let (mut line, mut used) = (String::new(), 0);
+            for (index, ((tone, cell), own)) in row.iter().zip(&widths).enumerate() {
+                let last = index + 1 == widths.len();
+                let most = match columns {
+                    _ if self.whole => usize::MAX,
+                    Some(columns) if last => columns.saturating_sub(used).max(8),
+                    None if last => usize::MAX,
+                    _ => *own,
+                };
+                let cell = safe_line(cell, most);
+                let padding = if last { 0 } else { own.saturating_sub(width(&cell)) + 2 };
+                line.push_str(&styled(*tone, &cell, color));
+                line.extend(std::iter::repeat_n(' ', padding));
+                used += own + 2;
+            }
             text.push_str(line.trim_end());
             text.push('\n');
         }
@@ -495,36 +441,6 @@ impl Grid {
         let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| width(text));
         cells.max().unwrap_or(0).min(WIDEST).max(width(self.heads[column]))
     }
-}
-
-/// How much room there is for the cells of a row.
-struct Room<'a> {
-    widths: &'a [usize],
-    /// The width of the terminal, if the last cell is cut to it.
-    columns: Option<usize>,
-    /// Whether no cell is cut.
-    whole: bool,
-}
-
-fn render_row(row: &[(Paint, String)], room: &Room<'_>, color: bool) -> String {
-    let mut line = String::new();
-    let mut used = 0;
-    for (index, (paint, text)) in row.iter().enumerate() {
-        let last = index + 1 == room.widths.len();
-        let own = room.widths.get(index).copied().unwrap_or(WIDEST);
-        let room = match room.columns {
-            _ if room.whole => usize::MAX,
-            Some(columns) if last => columns.saturating_sub(used).max(8),
-            None if last => usize::MAX,
-            _ => own,
-        };
-        let cell = safe_line(text, room);
-        let padding = if last { 0 } else { own.saturating_sub(width(&cell)) + 2 };
-        line.push_str(&paint.wrap(&cell, color));
-        line.extend(std::iter::repeat_n(' ', padding));
-        used += own + 2;
-    }
-    line
 }
 
 #[cfg(test)]
@@ -557,18 +473,18 @@ mod tests {
 
     #[test]
     fn colours_are_for_terminals_whose_owner_does_not_object() {
-        assert!(ColorChoice::Auto.applies(true, &env(&[("TERM", "xterm")])));
-        assert!(!ColorChoice::Auto.applies(false, &env(&[])));
-        assert!(!ColorChoice::Auto.applies(true, &env(&[("NO_COLOR", "1")])));
-        assert!(ColorChoice::Auto.applies(true, &env(&[("NO_COLOR", "")])));
-        assert!(!ColorChoice::Auto.applies(true, &env(&[("TERM", "dumb")])));
-        assert!(ColorChoice::Always.applies(false, &env(&[("NO_COLOR", "1")])));
-        assert!(!ColorChoice::Never.applies(true, &env(&[])));
+        assert!(uses_color(ColorChoice::Auto, true, &env(&[("TERM", "xterm")])));
+        assert!(!uses_color(ColorChoice::Auto, false, &env(&[])));
+        assert!(!uses_color(ColorChoice::Auto, true, &env(&[("NO_COLOR", "1")])));
+        assert!(uses_color(ColorChoice::Auto, true, &env(&[("NO_COLOR", "")])));
+        assert!(!uses_color(ColorChoice::Auto, true, &env(&[("TERM", "dumb")])));
+        assert!(uses_color(ColorChoice::Always, false, &env(&[("NO_COLOR", "1")])));
+        assert!(!uses_color(ColorChoice::Never, true, &env(&[])));
     }
 
     #[test]
     fn foreign_text_cannot_bring_its_own_colours() {
-        let line = Line::new().plain("state ").add(Paint::Bad, "\u{1b}[32mFAILED\u{1b}[0m");
+        let line = TextLine::new().plain("state ").add(Tone::Bad, "\u{1b}[32mFAILED\u{1b}[0m");
         assert_eq!(line.render(true), "state \u{1b}[31mFAILED\u{1b}[0m");
         assert_eq!(line.render(false), "state FAILED");
     }
@@ -576,11 +492,11 @@ mod tests {
     fn sample() -> Grid {
         let mut grid = Grid::new(&["ID", "STATE", "WHAT"]);
         grid.row([
-            (Paint::Bold, "login-race"),
-            (Paint::Good, "RUNNING"),
-            (Paint::Plain, "fix\nthe \u{1b}[2Jlogin race"),
+            (Tone::Strong, "login-race"),
+            (Tone::Good, "RUNNING"),
+            (Tone::Plain, "fix\nthe \u{1b}[2Jlogin race"),
         ]);
-        grid.row([(Paint::Bold, "日本"), (Paint::Plain, "DONE"), (Paint::Plain, "x")]);
+        grid.row([(Tone::Strong, "日本"), (Tone::Plain, "DONE"), (Tone::Plain, "x")]);
         grid
     }
 
@@ -595,7 +511,7 @@ mod tests {
     #[test]
     fn a_table_to_be_read_whole_is_never_cut() {
         let mut grid = Grid::new(&["KEY", "VALUE"]).whole();
-        grid.row([(Paint::Plain, "k".repeat(WIDEST + 6)), (Paint::Plain, "v".repeat(90))]);
+        grid.row([(Tone::Plain, "k".repeat(WIDEST + 6)), (Tone::Plain, "v".repeat(90))]);
         let text = grid.render(Some(33), false);
         assert!(text.contains(&format!("{}  {}", "k".repeat(WIDEST + 6), "v".repeat(90))), "{text}");
     }

@@ -20,7 +20,7 @@ use crate::app::{App, unfolded};
 use crate::args::BubbleArg;
 use crate::entry::{CommandEntry, command};
 use crate::exit::CommandError;
-use crate::out::{Grid, Out, Paint};
+use crate::out::{Grid, Out, Tone};
 
 /// Explain the configuration, or change that of a bubble
 #[derive(Debug, Clone, Args)]
@@ -229,10 +229,10 @@ fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError
     let mut grid = Grid::new(&["KEY", "VALUE", "SOURCE"]).whole();
     for row in &explanation.values {
         let (value, dim) = shown(&row.value);
-        let source = if row.source == Origin::Default { Paint::Dim } else { Paint::Plain };
+        let source = if row.source == Origin::Default { Tone::Faint } else { Tone::Plain };
         grid.row([
-            (Paint::Bold, row.key.to_owned()),
-            (if dim { Paint::Dim } else { Paint::Plain }, value),
+            (Tone::Strong, row.key.to_owned()),
+            (if dim { Tone::Faint } else { Tone::Plain }, value),
             (source, row.source.to_string()),
         ]);
     }

@@ -11,7 +11,7 @@ use crate::args::{SetupArgs, said};
 use crate::commands::start;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 const CREATE_EXAMPLES: &str = r#"Examples:
   pairflow create --id login-race --base main --task "fix the login race" --test "cargo test"
@@ -87,8 +87,9 @@ pub(crate) fn show(out: &mut Out, state: &BubbleState) -> Result<(), CommandErro
     let rules = &state.rules;
     let longest = rules.checks.iter().map(|check| check.name.len()).max().unwrap_or_default();
     let width = (longest + 1).max(LABEL_WIDTH);
-    let mut row =
-        |label: &str, text: String| out.paint(&Line::new().add(Paint::Dim, format!("{label:<width$}")).plain(text));
+    let mut row = |label: &str, text: String| {
+        out.paint(&TextLine::new().add(Tone::Faint, format!("{label:<width$}")).plain(text))
+    };
     row("bubble", state.id.to_string())?;
     row("repo", state.about.repo.clone())?;
     row("base", rules.base_branch.clone())?;

@@ -17,19 +17,18 @@ use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TASK
 use pairflow_core::bubble::Phase;
 use pairflow_core::ids::{BubbleId, Party};
 use pairflow_core::log::{Body, Envelope, Lifecycle};
-use pairflow_core::safe::width;
 use pairflow_core::time::Timestamp;
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
+use pairflow_core::view::wrapped;
 use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs};
 use pairflow_engine::git::{Call, Repo, seed};
 use pairflow_engine::supervisor_client::socket_path;
 use pairflow_engine::verbs::verify;
 
 use crate::app::{App, quoted};
-use crate::commands::status::paint;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 /// The demo's bubble.
 const ID: &str = "fetch-retry";
@@ -88,7 +87,7 @@ fn play(stage: &Stage, pause: Duration, out: &mut Out) -> Result<(), CommandErro
 
 fn heading(out: &mut Out, text: &str) -> Result<(), CommandError> {
     out.line(format_args!(""))?;
-    out.paint(&Line::new().add(Paint::Bold, text))?;
+    out.paint(&TextLine::new().add(Tone::Strong, text))?;
     out.line(format_args!(""))
 }
 
@@ -129,14 +128,14 @@ fn verified(bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
     heading(out, &format!("pairflow verify {}", bubble.id))?;
     let report = verify(bubble)?;
     for row in &report.rows {
-        let (mark, paint) = if row.holds { ("holds  ", Paint::Good) } else { ("FAILS  ", Paint::Bad) };
+        let (mark, paint) = if row.holds { ("holds  ", Tone::Good) } else { ("FAILS  ", Tone::Bad) };
         let problem = if row.holds { String::new() } else { format!(": {}", row.problem) };
-        out.paint(&Line::new().plain("  ").add(paint, mark).plain(&row.what).plain(problem))?;
+        out.paint(&TextLine::new().plain("  ").add(paint, mark).plain(&row.what).plain(problem))?;
     }
     if !report.holds {
         return Err(CommandError::world("the demo's own log does not hold."));
     }
-    out.paint(&Line::new().plain("  ").add(Paint::Good, format!("All {} lines of the log hold.", report.envelopes)))
+    out.paint(&TextLine::new().plain("  ").add(Tone::Good, format!("All {} lines of the log hold.", report.envelopes)))
 }
 
 fn try_next(out: &mut Out) -> Result<(), CommandError> {
@@ -149,7 +148,7 @@ fn try_next(out: &mut Out) -> Result<(), CommandError> {
         ("pairflow demo --slow --keep", "this again, to watch and to look around in"),
     ];
     for (line, what) in rows {
-        out.paint(&Line::new().plain("  ").add(Paint::Bold, format!("{line:<29}")).add(Paint::Dim, what))?;
+        out.paint(&TextLine::new().plain("  ").add(Tone::Strong, format!("{line:<29}")).add(Tone::Faint, what))?;
     }
     Ok(())
 }
@@ -255,7 +254,7 @@ impl Stage {
     /// Says where everything is and how to look around in it.
     fn tell_where(&self, id: &str, out: &mut Out) -> Result<(), CommandError> {
         out.line(format_args!(""))?;
-        out.paint(&Line::new().add(Paint::Bold, format!("Kept in {}", self.root.display())))?;
+        out.paint(&TextLine::new().add(Tone::Strong, format!("Kept in {}", self.root.display())))?;
         out.line(format_args!(""))?;
         for name in ["HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
             let value = self.env.iter().find(|(one, _)| *one == name).map(|(_, value)| value.to_string_lossy());
@@ -434,42 +433,12 @@ fn line(row: &TimelineRow, began: Timestamp, agent: bool, out: &mut Out) -> Resu
     let millis = row.at.millis().saturating_sub(began.millis()).max(0);
     let at = format!("  {:>3}.{:02} s  ", millis / 1000, millis % 1000 / 10);
     // What only follows from a message is said by pairflow, no matter who sent the message.
-    let who = if agent && row.kind.is_some() || row.who == "human" { Paint::Bold } else { Paint::Dim };
+    let who = if agent && row.kind.is_some() || row.who == "human" { Tone::Strong } else { Tone::Faint };
     let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(INDENT + 2).max(30));
-    let mut start = Line::new().add(Paint::Dim, at).add(who, format!("{:<9} ", row.who));
+    let mut start = TextLine::new().add(Tone::Faint, at).add(who, format!("{:<9} ", row.who));
     for part in wrapped(&row.what, room) {
-        out.paint(&start.add(paint(row.tone), part))?;
-        start = Line::new().plain(" ".repeat(INDENT));
+        out.paint(&start.add(row.tone, part))?;
+        start = TextLine::new().plain(" ".repeat(INDENT));
     }
     out.flush()
-}
-
-/// Breaks a text at its spaces into lines of at most `room` columns.
-fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split(' ') {
-        let last = lines.last_mut().expect("there is a first line from the beginning");
-        if last.is_empty() {
-            last.push_str(word);
-        } else if width(last).saturating_add(1 + width(word)) <= room {
-            last.push(' ');
-            last.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_broken_at_its_spaces() {
-        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrapped("one two three", usize::MAX), ["one two three"]);
-        assert_eq!(wrapped("unbreakable is", 4), ["unbreakable", "is"]);
-        assert_eq!(wrapped("", 4), [""]);
-    }
 }

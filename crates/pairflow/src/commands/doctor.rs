@@ -13,7 +13,7 @@ use crate::app::{App, Reach};
 use crate::args::RepoArg;
 use crate::entry::{CommandEntry, command};
 use crate::exit::{CommandError, Exit};
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 /// Check git, configuration, logs and agents, each with the next step
 ///
@@ -158,9 +158,9 @@ impl Report {
         }
         let (problems, warnings) = (counted(self.problems, "problem"), counted(self.warnings, "warning"));
         match (self.problems, self.warnings) {
-            (0, 0) => out.paint(&Line::new().add(Paint::Good, "Everything is in order.")),
-            (0, _) => out.paint(&Line::new().add(Paint::Good, "No problems").plain(format!(", {warnings}."))),
-            (_, _) => out.paint(&Line::new().add(Paint::Bad, problems).plain(format!(", {warnings}."))),
+            (0, 0) => out.paint(&TextLine::new().add(Tone::Good, "Everything is in order.")),
+            (0, _) => out.paint(&TextLine::new().add(Tone::Good, "No problems").plain(format!(", {warnings}."))),
+            (_, _) => out.paint(&TextLine::new().add(Tone::Bad, problems).plain(format!(", {warnings}."))),
         }
     }
 
@@ -174,20 +174,20 @@ impl Report {
 impl Finding {
     fn print(&self, out: &mut Out) -> Result<(), CommandError> {
         let (mark, paint) = match self.level {
-            Level::Ok => ("ok      ", Paint::Good),
-            Level::Warning => ("warning ", Paint::Warn),
-            Level::Problem => ("problem ", Paint::Bad),
+            Level::Ok => ("ok      ", Tone::Good),
+            Level::Warning => ("warning ", Tone::Warn),
+            Level::Problem => ("problem ", Tone::Bad),
         };
         let what = format!("{:<12} ", self.what);
         let mut lines = self.found.lines();
         let first = lines.next().unwrap_or_default();
-        out.paint(&Line::new().add(paint, mark).add(Paint::Bold, what).plain(first))?;
+        out.paint(&TextLine::new().add(paint, mark).add(Tone::Strong, what).plain(first))?;
         let indent = " ".repeat(21);
         for line in lines {
-            out.paint(&Line::new().plain(&indent).plain(line))?;
+            out.paint(&TextLine::new().plain(&indent).plain(line))?;
         }
         match &self.next {
-            Some(next) => out.paint(&Line::new().plain(&indent).add(Paint::Dim, "next: ").plain(next)),
+            Some(next) => out.paint(&TextLine::new().plain(&indent).add(Tone::Faint, "next: ").plain(next)),
             None => Ok(()),
         }
     }

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::args::BubbleArg;
 use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
-use crate::out::{Grid, Line, Out, Paint};
+use crate::out::{Grid, Out, TextLine, Tone};
 
 /// Show every finding of a bubble, and where it stands
 #[derive(Debug, Clone, Args)]
@@ -44,11 +44,11 @@ fn run(args: FindingsArgs, app: &App, out: &mut Out) -> Result<(), CommandError>
     let mut grid = Grid::new(&["ID", "SEV", "STATE", "WHERE", "FINDING"]);
     for row in &state.ledger.rows {
         let cells = [
-            (Paint::Bold, row.id.to_string()),
+            (Tone::Strong, row.id.to_string()),
             (paint(row), row.severity.to_string()),
-            (Paint::Plain, stand(row)),
-            (Paint::Dim, place(row)),
-            (Paint::Plain, row.title.clone()),
+            (Tone::Plain, stand(row)),
+            (Tone::Faint, place(row)),
+            (Tone::Plain, row.title.clone()),
         ];
         grid.row(cells);
     }
@@ -59,11 +59,11 @@ fn run(args: FindingsArgs, app: &App, out: &mut Out) -> Result<(), CommandError>
     }
 }
 
-fn paint(row: &Row) -> Paint {
+fn paint(row: &Row) -> Tone {
     match row.blocks() {
-        true => Paint::Bad,
-        false if row.is_open() => Paint::Warn,
-        false => Paint::Dim,
+        true => Tone::Bad,
+        false if row.is_open() => Tone::Warn,
+        false => Tone::Faint,
     }
 }
 
@@ -91,15 +91,15 @@ fn place(row: &Row) -> String {
 
 fn history(out: &mut Out, row: &Row) -> Result<(), CommandError> {
     let head = format!("{} {} {}", row.id, row.severity, row.title);
-    out.paint(&Line::new().add(paint(row), head).add(Paint::Dim, format!("  {}  {}", stand(row), place(row))))?;
+    out.paint(&TextLine::new().add(paint(row), head).add(Tone::Faint, format!("  {}  {}", stand(row), place(row))))?;
     for text in [&row.detail, &row.suggestion].into_iter().filter(|text| !text.trim().is_empty()) {
-        out.paint(&Line::new().add(Paint::Plain, format!("    {text}")))?;
+        out.paint(&TextLine::new().add(Tone::Plain, format!("    {text}")))?;
     }
     for change in &row.history {
         let closed = if change.settled { " and closed" } else { "" };
         let note = if change.note.is_empty() { String::new() } else { format!(": {}", change.note) };
         let line = format!("  r{:<3} {} by {}{closed}{note}", change.round, change.to.told(change.settled), change.by);
-        out.paint(&Line::new().add(Paint::Dim, line))?;
+        out.paint(&TextLine::new().add(Tone::Faint, line))?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::app::{App, Reach};
 use crate::args::RepoArg;
 use crate::entry::{CommandEntry, HOME, anyone, command};
 use crate::exit::CommandError;
-use crate::out::{Grid, Line, Out, Paint};
+use crate::out::{Grid, Out, TextLine, Tone};
 
 /// Show what waits for you, then all bubbles
 ///
@@ -204,20 +204,20 @@ fn begin(reach: &Reach, out: &mut Out) -> Result<(), CommandError> {
 
 fn waiting(app: &App, home: &Home, out: &mut Out) -> Result<(), CommandError> {
     if home.waiting.is_empty() {
-        return out.paint(&Line::new().add(Paint::Good, "Nothing waits for you."));
+        return out.paint(&TextLine::new().add(Tone::Good, "Nothing waits for you."));
     }
     let now = app.clock.now().ts;
-    out.paint(&Line::new().add(Paint::Bold, format!("Waiting for you: {}", home.waiting.len())))?;
+    out.paint(&TextLine::new().add(Tone::Strong, format!("Waiting for you: {}", home.waiting.len())))?;
     for Waiting { item, reading, .. } in &home.waiting {
         let since = format!("{:>6}", age(item.since, now));
         let who = format!("{}, {}: ", item.bubble_id, called(item));
         let room = out.columns().unwrap_or(usize::MAX).saturating_sub(since.len() + 4 + who.len()).max(20);
-        let line = Line::new().add(Paint::Dim, since).plain("  ").add(Paint::Bold, who);
+        let line = TextLine::new().add(Tone::Faint, since).plain("  ").add(Tone::Strong, who);
         let question = safe_line(&item.question, room);
-        out.paint(&line.piece(Paint::Warn, &question))?;
+        out.paint(&line.piece(Tone::Warn, &question))?;
         let answer = if item.is_read_in(&question) { item.answer.first() } else { Some(reading) };
         if let Some(answer) = answer {
-            out.paint(&Line::new().plain(" ".repeat(8)).plain(answer))?;
+            out.paint(&TextLine::new().plain(" ".repeat(8)).plain(answer))?;
         }
     }
     Ok(())
@@ -241,24 +241,24 @@ fn table(app: &App, home: &Home, out: &mut Out) -> Result<(), CommandError> {
     });
     for row in &home.bubbles {
         let cells = cells(row, now);
-        let repo = many.then(|| (Paint::Dim, row.repo.clone()));
+        let repo = many.then(|| (Tone::Faint, row.repo.clone()));
         grid.row(repo.into_iter().chain(cells));
     }
     out.grid(&grid)
 }
 
-fn cells(row: &Row, now: Timestamp) -> Vec<(Paint, String)> {
+fn cells(row: &Row, now: Timestamp) -> Vec<(Tone, String)> {
     let Some(state) = row.state else {
         let problem = row.problem.clone().unwrap_or_default();
-        let nothing = || (Paint::Dim, "-".to_owned());
-        let unreadable = (Paint::Bad, "UNREADABLE".to_owned());
+        let nothing = || (Tone::Faint, "-".to_owned());
+        let unreadable = (Tone::Bad, "UNREADABLE".to_owned());
         return vec![
-            (Paint::Bold, row.bubble_id.to_string()),
+            (Tone::Strong, row.bubble_id.to_string()),
             unreadable,
             nothing(),
             nothing(),
             nothing(),
-            (Paint::Bad, problem),
+            (Tone::Bad, problem),
         ];
     };
     let paused = if row.paused { ", paused" } else { "" };
@@ -267,22 +267,22 @@ fn cells(row: &Row, now: Timestamp) -> Vec<(Paint, String)> {
         row.active_agent.as_ref().filter(|_| row.foreign.is_none()).map_or_else(|| "-".to_owned(), ToString::to_string);
     let created = row.created_at.map_or_else(|| "-".to_owned(), |at| age(at, now));
     vec![
-        (Paint::Bold, row.bubble_id.to_string()),
+        (Tone::Strong, row.bubble_id.to_string()),
         (state_paint(state), format!("{state}{paused}{foreign}")),
-        (Paint::Plain, turn),
-        (Paint::Plain, row.round.to_string()),
-        (Paint::Dim, created),
-        (Paint::Plain, row.task_title.clone()),
+        (Tone::Plain, turn),
+        (Tone::Plain, row.round.to_string()),
+        (Tone::Faint, created),
+        (Tone::Plain, row.task_title.clone()),
     ]
 }
 
 /// The colour of a state.
-pub(crate) fn state_paint(state: StateName) -> Paint {
+pub(crate) fn state_paint(state: StateName) -> Tone {
     match state {
-        StateName::Done | StateName::Committed => Paint::Good,
-        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Paint::Warn,
-        StateName::Failed => Paint::Bad,
-        StateName::Cancelled => Paint::Dim,
-        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Paint::Plain,
+        StateName::Done | StateName::Committed => Tone::Good,
+        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
+        StateName::Failed => Tone::Bad,
+        StateName::Cancelled => Tone::Faint,
+        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Tone::Plain,
     }
 }

@@ -9,7 +9,7 @@ use crate::args::BubbleArg;
 use crate::commands::home::called;
 use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 /// Show the questions that wait for you
 #[derive(Debug, Clone, Args)]
@@ -44,11 +44,11 @@ fn run(args: InboxArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     }
     for item in &items {
         let head = format!("{}  {}  since {} UTC", item.bubble_id, item.id, item.since.hms());
-        out.paint(&Line::new().add(Paint::Bold, head))?;
-        out.paint(&Line::new().plain(format!("  {} asks: ", called(item))).plain(&item.question))?;
+        out.paint(&TextLine::new().add(Tone::Strong, head))?;
+        out.paint(&TextLine::new().plain(format!("  {} asks: ", called(item))).plain(&item.question))?;
         for (at, line) in item.answer.iter().enumerate() {
             let label = if at == 0 { "  answer  " } else { "  or      " };
-            out.paint(&Line::new().add(Paint::Dim, label).plain(line))?;
+            out.paint(&TextLine::new().add(Tone::Faint, label).plain(line))?;
         }
     }
     Ok(())

@@ -99,7 +99,7 @@ fn script_agent(args: ScriptAgentArgs, app: &App, out: &mut Out) -> Result<(), C
         env: &[],
     };
     let code = play(&turn, out.stream());
-    out.finish()?;
+    out.flush()?;
     if code != 0 {
         // The code is the agent's own and can be any number, so it does not go through the table of exit codes.
         std::process::exit(code);

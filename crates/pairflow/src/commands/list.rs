@@ -9,7 +9,7 @@ use crate::app::{App, tell_foreign};
 use crate::args::RepoArg;
 use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
-use crate::out::{Grid, Out, Paint};
+use crate::out::{Grid, Out, Tone};
 
 /// List the bubbles of a repository
 #[derive(Debug, Clone, Args)]
@@ -91,29 +91,29 @@ fn item(listed: Listed) -> Item {
     }
 }
 
-fn cells(item: &Item) -> [(Paint, String); 5] {
+fn cells(item: &Item) -> [(Tone, String); 5] {
     match item {
         Item::Readable { fields, task_title, merged, foreign, .. } => {
             let own = fields.active_agent.as_ref().filter(|_| foreign.is_none());
             let turn = own.map_or("-".to_owned(), ToString::to_string);
             let merged = if *merged { ", merged" } else { "" };
             let paused = if fields.paused { ", paused" } else { "" };
-            let paint = if foreign.is_some() { Paint::Bad } else { Paint::Plain };
+            let paint = if foreign.is_some() { Tone::Bad } else { Tone::Plain };
             let foreign = if foreign.is_some() { ", foreign" } else { "" };
             [
-                (Paint::Bold, fields.bubble_id.to_string()),
+                (Tone::Strong, fields.bubble_id.to_string()),
                 (paint, format!("{}{paused}{merged}{foreign}", fields.state)),
-                (Paint::Plain, fields.round.to_string()),
-                (Paint::Plain, turn),
-                (Paint::Plain, task_title.clone()),
+                (Tone::Plain, fields.round.to_string()),
+                (Tone::Plain, turn),
+                (Tone::Plain, task_title.clone()),
             ]
         }
         Item::Unreadable { bubble_id, error } => [
-            (Paint::Bold, bubble_id.clone()),
-            (Paint::Bad, "UNREADABLE".to_owned()),
-            (Paint::Plain, "-".to_owned()),
-            (Paint::Plain, "-".to_owned()),
-            (Paint::Bad, error.clone()),
+            (Tone::Strong, bubble_id.clone()),
+            (Tone::Bad, "UNREADABLE".to_owned()),
+            (Tone::Plain, "-".to_owned()),
+            (Tone::Plain, "-".to_owned()),
+            (Tone::Bad, error.clone()),
         ],
     }
 }

@@ -6,10 +6,9 @@ use pairflow_engine::engine::EngineError;
 
 use crate::app::App;
 use crate::args::BubbleArg;
-use crate::commands::status::paint;
 use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 /// Show what happened in a bubble, in order
 #[derive(Debug, Clone, Args)]
@@ -38,13 +37,13 @@ fn run(args: LogArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     for row in &rows {
         let date = row.at.yyyymmdd();
         if date != day {
-            out.paint(&Line::new().add(Paint::Dim, format!("{} (UTC)", row.at)))?;
+            out.paint(&TextLine::new().add(Tone::Faint, format!("{} (UTC)", row.at)))?;
             day = date;
         }
-        let line = Line::new()
-            .add(Paint::Dim, format!("{}  r{:<3}", row.at.hms(), row.round))
-            .add(Paint::Bold, format!("{:<9} ", row.who))
-            .add(paint(row.tone), &row.what);
+        let line = TextLine::new()
+            .add(Tone::Faint, format!("{}  r{:<3}", row.at.hms(), row.round))
+            .add(Tone::Strong, format!("{:<9} ", row.who))
+            .add(row.tone, &row.what);
         out.paint(&line)?;
     }
     Ok(())

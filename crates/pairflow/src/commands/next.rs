@@ -19,7 +19,7 @@ use crate::commands::home::{Waiting, called, items};
 use crate::commands::ok;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 /// Answer what has waited longest
 ///
@@ -116,7 +116,7 @@ impl Open {
 
 fn nothing_left(skipped: usize, out: &mut Out) -> Result<(), CommandError> {
     match skipped {
-        0 => out.paint(&Line::new().add(Paint::Good, "Nothing waits for you.")),
+        0 => out.paint(&TextLine::new().add(Tone::Good, "Nothing waits for you.")),
         n => out.line(format_args!("Nothing else waits for you; {n} skipped.")),
     }
 }
@@ -125,35 +125,37 @@ fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), Comman
     let (state, item) = (&open.state, &open.waiting.item);
     let since = format!(", for {}", age(item.since, app.clock.now().ts));
     let more = if left > 1 { format!(" ({} more after it)", left - 1) } else { String::new() };
-    out.paint(&Line::new().add(Paint::Bold, format!("{} waits for you", state.id)).add(Paint::Dim, since + &more))?;
+    out.paint(
+        &TextLine::new().add(Tone::Strong, format!("{} waits for you", state.id)).add(Tone::Faint, since + &more),
+    )?;
     let padded = |text: &str| format!("  {text:<12}");
-    let label = |text: &str| Line::new().add(Paint::Dim, padded(text));
-    out.beside(&padded("task"), Paint::Plain, title(&state.about.task))?;
+    let label = |text: &str| TextLine::new().add(Tone::Faint, padded(text));
+    out.beside(&padded("task"), Tone::Plain, title(&state.about.task))?;
     for said in state.gate.summaries.iter().rev().take(SUMMARIES).rev() {
         let summary = safe_line(&said.summary, 400);
-        out.beside(&padded(""), Paint::Plain, &format!("round {}, {}: {summary}", said.round, said.agent))?;
+        out.beside(&padded(""), Tone::Plain, &format!("round {}, {}: {summary}", said.round, said.agent))?;
     }
     match item.kind {
         // A permission is given to exactly these characters, so no line break is added.
-        ItemKind::Permission => out.paint(&label(&called(item)).add(Paint::Warn, &item.question))?,
-        _ => out.beside(&padded(&called(item)), Paint::Warn, &item.question)?,
+        ItemKind::Permission => out.paint(&label(&called(item)).add(Tone::Warn, &item.question))?,
+        _ => out.beside(&padded(&called(item)), Tone::Warn, &item.question)?,
     }
     match diff(&open.bubble, state, DiffOf::Everything) {
         Ok(diff) if diff.stat.trim().is_empty() => out.paint(&label("files").plain("nothing changed")),
         Ok(diff) => {
             let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(padded("").len()));
             let mut lines = diff.stat.lines().map(str::trim);
-            out.paint(&label("files").fit(Paint::Plain, lines.next().unwrap_or_default(), room))?;
-            lines.try_for_each(|line| out.paint(&label("").fit(Paint::Plain, line, room)))
+            out.paint(&label("files").fit(Tone::Plain, lines.next().unwrap_or_default(), room))?;
+            lines.try_for_each(|line| out.paint(&label("").fit(Tone::Plain, line, room)))
         }
-        Err(error) => out.paint(&label("files").add(Paint::Bad, CommandError::from(error).message)),
+        Err(error) => out.paint(&label("files").add(Tone::Bad, CommandError::from(error).message)),
     }
 }
 
 fn lines(open: &Open, out: &mut Out) -> Result<(), CommandError> {
     let mut label = "answer";
     for line in &open.waiting.item.answer {
-        out.paint(&Line::new().add(Paint::Dim, format!("  {label:<12}")).plain(line))?;
+        out.paint(&TextLine::new().add(Tone::Faint, format!("  {label:<12}")).plain(line))?;
         label = "or";
     }
     Ok(())

@@ -16,7 +16,7 @@ use crate::args::BubbleArg;
 use crate::commands::{approve, commit, merge, status};
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 /// Read the package, then approve and commit
 ///
@@ -114,13 +114,13 @@ pub(crate) fn changes(bubble: &Bubble, out: &mut Out) -> Result<(), CommandError
     out.line(format_args!(""))?;
     for line in patch.lines().take(DIFF_LINES) {
         let paint = match line.as_bytes() {
-            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] | [b'd', b'i', b'f', b'f', ..] => Paint::Bold,
-            [b'+', ..] => Paint::Good,
-            [b'-', ..] => Paint::Bad,
-            [b'@', ..] => Paint::Dim,
-            _ => Paint::Plain,
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] | [b'd', b'i', b'f', b'f', ..] => Tone::Strong,
+            [b'+', ..] => Tone::Good,
+            [b'-', ..] => Tone::Bad,
+            [b'@', ..] => Tone::Faint,
+            _ => Tone::Plain,
         };
-        out.paint(&Line::new().piece(paint, line))?;
+        out.paint(&TextLine::new().piece(paint, line))?;
     }
     let more = patch.lines().count().saturating_sub(DIFF_LINES);
     if more > 0 {

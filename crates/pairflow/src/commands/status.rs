@@ -4,7 +4,6 @@ use std::path::Path;
 
 use clap::Args;
 use pairflow_core::bubble::{BubbleState, Phase};
-use pairflow_core::view::Tone;
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::{GitError, Head, Repo, head};
@@ -14,7 +13,7 @@ use crate::app::App;
 use crate::args::BubbleArg;
 use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 /// Show where a bubble stands, and what is missing for convergence
 #[derive(Debug, Clone, Args)]
@@ -40,7 +39,7 @@ fn run(args: StatusArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let status = here_and_now(app, &bubble, &loaded.state)?;
     for line in render(&status) {
         let label = format!("{:LABEL_COLUMNS$}", line.label);
-        out.paint(&Line::new().add(Paint::Dim, label).add(paint(line.tone), &line.value))?;
+        out.paint(&TextLine::new().add(Tone::Faint, label).add(line.tone, &line.value))?;
     }
     if let Some(differs) = &status.config_differs {
         out.warn(format_args!("{differs}"));
@@ -118,14 +117,4 @@ pub(crate) fn merge_line(app: &App, state: &BubbleState) -> String {
     };
     let here = if app.cwd().is_ok_and(on_base) { " --here" } else { "" };
     format!("pairflow merge {}{here}", state.id)
-}
-
-/// The colour of a tone.
-pub(crate) fn paint(tone: Tone) -> Paint {
-    match tone {
-        Tone::Plain => Paint::Plain,
-        Tone::Good => Paint::Good,
-        Tone::Warn => Paint::Warn,
-        Tone::Bad => Paint::Bad,
-    }
 }

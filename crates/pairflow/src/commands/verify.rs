@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::args::BubbleArg;
 use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::{CommandError, Exit};
-use crate::out::{Line, Out, Paint};
+use crate::out::{Out, TextLine, Tone};
 
 const AFTER: &str = "\
 The log itself gets one of four answers: sealed by you, sealed with another key (which cannot be checked here), not
@@ -50,12 +50,12 @@ fn run(args: VerifyArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     } else {
         for row in &report.rows {
             let (paint, mark) = match row.answer {
-                Answer::Holds => (Paint::Good, "ok     "),
-                Answer::Unchecked => (Paint::Warn, "unknown"),
-                Answer::Wrong => (Paint::Bad, "wrong  "),
+                Answer::Holds => (Tone::Good, "ok     "),
+                Answer::Unchecked => (Tone::Warn, "unknown"),
+                Answer::Wrong => (Tone::Bad, "wrong  "),
             };
             let problem = if row.problem.is_empty() { String::new() } else { format!(": {}", row.problem) };
-            out.paint(&Line::new().add(paint, mark).plain(format!("  {}{problem}", row.what)))?;
+            out.paint(&TextLine::new().add(paint, mark).plain(format!("  {}{problem}", row.what)))?;
         }
         out.line(format_args!("{}", verdict(&report)))?;
     }

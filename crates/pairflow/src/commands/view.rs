@@ -11,9 +11,9 @@ use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::scan::Head;
 use pairflow_core::time::Moment;
-use pairflow_core::view::pane::{Alarm, PaneLine, Scene, SeatNow, Size, pace, render};
+use pairflow_core::view::pane::{Alarm, Scene, SeatNow, Size, pace, render};
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
-use pairflow_core::view::{ForeignNotice, pane};
+use pairflow_core::view::{ForeignNotice, StyledLine, pane};
 use pairflow_engine::engine::{Bubble, EngineError, sentence};
 use pairflow_engine::notify::bell;
 use pairflow_engine::store::StoreError;
@@ -26,7 +26,7 @@ use crate::app::{App, Raw};
 use crate::args::BubbleArg;
 use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
-use crate::out::{Line, Out};
+use crate::out::{Out, TextLine};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -79,7 +79,7 @@ fn run(args: ViewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 
 /// Shows the bubble again whenever it changes, the terminal does, or time has gone by that is shown.
 fn follow(args: &ViewArgs, app: &App, out: &mut Out, watch: &mut Watch, screen: &Screen) -> Result<(), CommandError> {
-    let mut shown: Option<(Size, Vec<PaneLine>)> = None;
+    let mut shown: Option<(Size, Vec<StyledLine>)> = None;
     let mut due = Instant::now();
     loop {
         let news = watch.look();
@@ -115,8 +115,8 @@ impl ViewArgs {
     }
 }
 
-fn painted(line: &PaneLine) -> Line {
-    line.pieces.iter().fold(Line::new(), |painted, (shade, text)| painted.piece((*shade).into(), text))
+fn painted(line: &StyledLine) -> TextLine {
+    line.pieces.iter().fold(TextLine::new(), |painted, (tone, text)| painted.piece(*tone, text))
 }
 
 /// The keys that leave: `q`, Ctrl-C, Ctrl-D.

@@ -1,9 +1,10 @@
 //! Where things stand: one column, or two where there is room for them.
 
 use crate::bubble::BubbleState;
-use crate::view::pane::sections::{Section, stacked};
-use crate::view::pane::{PaneLine, Scene, Shade, Size, agents, blocks, foreign};
+use crate::view::pane::blocks::{self, PaneSection};
+use crate::view::pane::{Scene, Size};
 use crate::view::status::Status;
+use crate::view::{StyledLine, Tone};
 
 /// From this many columns on the story stands beside the state.
 const WIDE: usize = 140;
@@ -15,14 +16,14 @@ const BETWEEN: &str = " │ ";
 const TALL: usize = 16;
 
 /// Renders the view: at most as many lines as there are rows, none wider than the columns, the most important first.
-pub fn render(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
+pub fn render(scene: &Scene<'_>, size: Size) -> Vec<StyledLine> {
     let mut lines = if size.columns >= WIDE { wide(scene, size) } else { narrow(scene, size) };
     lines.truncate(size.rows);
     lines.into_iter().map(|line| line.cut(size.columns)).collect()
 }
 
 /// One column: the state, then the story, then what helps.
-fn narrow(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
+fn narrow(scene: &Scene<'_>, size: Size) -> Vec<StyledLine> {
     let tall = size.rows >= TALL;
     let mut lines = head(scene, size.columns);
     if tall {
@@ -32,14 +33,14 @@ fn narrow(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
     let (mut sections, help) = state(scene, size.columns);
     let heading = rule(" Timeline (UTC) ", size.columns);
     let least = if tall { 5 } else { 1 };
-    sections.push(Section::new(5, least, blocks::story(scene.story, size.rows)).newest_last(heading));
+    sections.push(PaneSection::new(5, least, blocks::story(scene.story, size.rows)).newest_last(heading));
     sections.push(help);
     lines.extend(stacked(sections, size.rows.saturating_sub(lines.len())));
     lines
 }
 
 /// Two columns under a common head: the state on the left, the story on the right.
-fn wide(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
+fn wide(scene: &Scene<'_>, size: Size) -> Vec<StyledLine> {
     let mut lines = match scene.foreign {
         Some(_) => head(scene, size.columns),
         None => vec![titled(scene)],
@@ -57,28 +58,28 @@ fn wide(scene: &Scene<'_>, size: Size) -> Vec<PaneLine> {
     let mut state = state.into_iter();
     for _ in 0..rows {
         let (line, told) = (state.next().unwrap_or_default(), story.next().unwrap_or_default());
-        lines.push(line.pad(left).add(Shade::Faint, BETWEEN).join(told.cut(right)));
+        lines.push(line.pad(left).add(Tone::Faint, BETWEEN).join(told.cut(right)));
     }
     lines
 }
 
 /// The head with what the bubble is about behind it.
-fn titled(scene: &Scene<'_>) -> PaneLine {
-    blocks::head(scene).add(Shade::Plain, "  ").join(blocks::task(scene.state))
+fn titled(scene: &Scene<'_>) -> StyledLine {
+    blocks::head(scene).add(Tone::Plain, "  ").join(blocks::task(scene.state))
 }
 
 /// The first lines: what the bubble is called and where it stands, or that it is foreign.
-fn head(scene: &Scene<'_>, columns: usize) -> Vec<PaneLine> {
+fn head(scene: &Scene<'_>, columns: usize) -> Vec<StyledLine> {
     match scene.foreign {
-        Some(notice) => foreign::head(scene, notice, columns),
+        Some(notice) => blocks::foreign_head(scene, notice, columns),
         None => vec![blocks::head(scene)],
     }
 }
 
 /// Everything but the story; what helps stands apart, because it comes last.
-fn state(scene: &Scene<'_>, columns: usize) -> (Vec<Section>, Section) {
+fn state(scene: &Scene<'_>, columns: usize) -> (Vec<PaneSection>, PaneSection) {
     if let Some(notice) = scene.foreign {
-        return foreign::record(scene, notice, columns);
+        return blocks::foreign_record(scene, notice, columns);
     }
     let state: &BubbleState = scene.state;
     let status = Status::of(state, scene.now);
@@ -87,7 +88,7 @@ fn state(scene: &Scene<'_>, columns: usize) -> (Vec<Section>, Section) {
         blocks::waiting(scene, columns),
         blocks::turn(scene),
         blocks::watchdog(scene, &status),
-        agents::agents(scene),
+        blocks::agents(scene),
         blocks::nothing_waits(state),
         blocks::findings(state, columns),
         blocks::checks(&status),
@@ -97,8 +98,73 @@ fn state(scene: &Scene<'_>, columns: usize) -> (Vec<Section>, Section) {
     (sections, blocks::help(scene, &status, columns))
 }
 
-fn rule(title: &str, columns: usize) -> PaneLine {
+fn rule(title: &str, columns: usize) -> StyledLine {
     let begin = if title.is_empty() { "" } else { "──" };
     let used = begin.chars().count() + title.chars().count();
-    PaneLine::of(Shade::Faint, format!("{begin}{title}{}", "─".repeat(columns.saturating_sub(used))))
+    StyledLine::of(Tone::Faint, format!("{begin}{title}{}", "─".repeat(columns.saturating_sub(used))))
+}
+
+/// Returns as many lines as fit into `rows`, in the order of the sections; with room to spare they are set apart.
+fn stacked(sections: Vec<PaneSection>, rows: usize) -> Vec<StyledLine> {
+    let sections: Vec<_> = sections.into_iter().filter(|section| !section.lines.is_empty()).collect();
+    let given = allotted(&sections, rows);
+    let used: usize = given.iter().sum();
+    let all: usize = sections.iter().map(PaneSection::len).sum();
+    // Room is made only where it costs nobody a line.
+    let gaps = used == all && used + sections.len().saturating_sub(1) <= rows;
+    let mut lines = Vec::with_capacity(rows);
+    for (section, count) in sections.into_iter().zip(given) {
+        if gaps && !lines.is_empty() {
+            lines.push(StyledLine::default());
+        }
+        lines.extend(section.shown(count));
+    }
+    lines
+}
+
+/// How many rows each section gets.
+fn allotted(sections: &[PaneSection], rows: usize) -> Vec<usize> {
+    let mut given = vec![0; sections.len()];
+    let mut left = rows;
+    let mut order: Vec<_> = (0..sections.len()).collect();
+    order.sort_by_key(|at| sections[*at].rank);
+    for at in &order {
+        given[*at] = sections[*at].least.min(sections[*at].len()).min(left);
+        left -= given[*at];
+    }
+    for at in &order {
+        let more = (sections[*at].len() - given[*at]).min(left);
+        given[*at] += more;
+        left -= more;
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(rank: u8, least: usize, name: &str, count: usize) -> PaneSection {
+        PaneSection::new(rank, least, (1..=count).map(|n| StyledLine::of(Tone::Plain, format!("{name}{n}"))).collect())
+    }
+
+    fn shown(rows: usize) -> String {
+        let story = section(2, 1, "b", 3).newest_last(StyledLine::of(Tone::Plain, "B"));
+        let sections = vec![section(0, 1, "a", 2), story, section(1, 2, "c", 2)];
+        stacked(sections, rows).iter().map(StyledLine::text).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn rows_go_to_what_matters_and_the_order_stays() {
+        assert_eq!(shown(0), "");
+        assert_eq!(shown(1), "a1");
+        assert_eq!(shown(2), "a1 c1");
+        assert_eq!(shown(3), "a1 c1 c2");
+        assert_eq!(shown(4), "a1 b3 c1 c2");
+        assert_eq!(shown(5), "a1 a2 b3 c1 c2");
+        assert_eq!(shown(6), "a1 a2 B b3 c1 c2");
+        assert_eq!(shown(8), "a1 a2 B b1 b2 b3 c1 c2");
+        assert_eq!(shown(9), "a1 a2 B b1 b2 b3 c1 c2", "there is room for one gap, but not for all");
+        assert_eq!(shown(10), "a1 a2  B b1 b2 b3  c1 c2");
+    }
 }

@@ -4,16 +4,9 @@
 //! terminal nor colours; it only says how each piece is meant. No line is wider than the view, there are never more lines
 //! than rows, and what matters most goes last when it gets narrow.
 
-mod agents;
 mod blocks;
-mod foreign;
 mod layout;
-mod line;
 mod scene;
-mod seat;
-mod sections;
 
 pub use layout::render;
-pub use line::{PaneLine, Shade};
-pub use scene::{Alarm, Scene, Size, pace, silence_left};
-pub use seat::{SeatNow, SeatStatus, seats};
+pub use scene::{Alarm, Scene, SeatNow, SeatStatus, Size, pace, seats, silence_left};

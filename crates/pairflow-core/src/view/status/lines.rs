@@ -8,8 +8,8 @@ use crate::progress::Spent;
 use crate::rules::Prd;
 use crate::safe::{safe_line, width};
 use crate::view::Tone;
-use crate::view::foreign::last_recorded;
 use crate::view::inbox::ItemKind;
+use crate::view::status::last_recorded;
 use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
 use crate::view::words::{UNCOUNTED, called, count, criterion, span, spent, up_to_cut, wrapped};
 

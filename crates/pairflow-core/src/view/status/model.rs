@@ -13,7 +13,7 @@ use crate::rules::{DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
-use crate::view::{ForeignNotice, StateFields, TurnState};
+use crate::view::{StateFields, TurnState};
 
 /// The schema of [`Status`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "status/1";
@@ -471,4 +471,34 @@ impl Status {
     pub(super) fn opening(&self) -> bool {
         self.fields.turn_state == Some(TurnState::Opening)
     }
+}
+
+/// Why a bubble is foreign, and the command lines that help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignNotice {
+    /// Why it is foreign, as a clause.
+    pub why: String,
+    /// Goes on: adopts it, or leads to where the person can have bubbles.
+    pub next: String,
+    /// Remove it, one after the other.
+    pub remove: Vec<String>,
+}
+
+impl ForeignNotice {
+    /// Rewrites every command line.
+    #[must_use]
+    pub fn map(self, line: impl Fn(String) -> String) -> Self {
+        Self { next: line(self.next), remove: self.remove.into_iter().map(line).collect(), ..self }
+    }
+}
+
+/// Says where the log of a foreign bubble ends. In the past tense: nothing of it goes on here.
+pub(crate) fn last_recorded(fields: &StateFields) -> String {
+    let paused = if fields.paused { ", paused" } else { "" };
+    let round = if fields.round > 0 { format!(", in round {}", fields.round) } else { String::new() };
+    let turn = match (&fields.active_agent, fields.active_role) {
+        (Some(agent), Some(role)) => format!("; {agent} had the turn as {role}"),
+        _ => String::new(),
+    };
+    format!("It ends in state {}{paused}{round}{turn}.", fields.state)
 }

@@ -8,7 +8,9 @@ use pairflow_core::facts::Finding;
 use pairflow_core::facts::Seat;
 use pairflow_core::safe::{steers, width};
 use pairflow_core::time::Timestamp;
-use pairflow_core::view::pane::{Alarm, PaneLine, Scene, SeatNow, SeatStatus, Shade, Size, render, silence_left};
+use pairflow_core::view::pane::{Alarm, Scene, SeatNow, SeatStatus, Size, render, silence_left};
+use pairflow_core::view::{StyledLine, Tone};
+
 use pairflow_testkit::script::compare_document;
 
 use crate::support::play::{Play, finding, ids, rules};
@@ -79,13 +81,13 @@ fn scene(play: &Play) -> Scene<'_> {
     }
 }
 
-fn shown(play: &Play, alarms: &[Alarm], columns: usize, rows: usize) -> Vec<PaneLine> {
+fn shown(play: &Play, alarms: &[Alarm], columns: usize, rows: usize) -> Vec<StyledLine> {
     let seats = seats(play);
     let scene = Scene { seats: Some(&seats), story: &play.rows, alarms, ..scene(play) };
     render(&scene, Size { columns, rows })
 }
 
-fn text(lines: &[PaneLine]) -> String {
+fn text(lines: &[StyledLine]) -> String {
     lines.iter().map(|line| format!("{}\n", line.text().trim_end())).collect()
 }
 
@@ -134,10 +136,7 @@ fn an_absent_supervisor_is_said_with_the_command() {
         next: Some("pairflow supervise".to_owned()),
     }];
     let lines = shown(&running(), &alarms, 80, 10);
-    assert_eq!(
-        lines[1].pieces,
-        [(Shade::Bad, "The supervisor is not running, so nothing moves by itself.".to_owned())]
-    );
+    assert_eq!(lines[1].pieces, [(Tone::Bad, "The supervisor is not running, so nothing moves by itself.".to_owned())]);
     assert_eq!(lines[2].text(), "  pairflow supervise");
 }
 
