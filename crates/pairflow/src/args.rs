@@ -10,13 +10,13 @@ use pairflow_core::rules::{Agents, BubbleKind, DriverKind, WorkMode};
 /// Which bubble a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub struct BubbleArg {
-    /// The bubble; the beginning of its id is enough, and none is needed if only one can be meant
+    /// The bubble: its id or a unique beginning of it; optional if only one fits
     #[arg(value_name = "ID", conflicts_with = "id_option")]
     id: Option<String>,
-    /// The same, as an option
+    /// The same as an option
     #[arg(id = "id_option", long = "id", value_name = "ID")]
     id_option: Option<String>,
-    /// The repository; without it the one around the current directory
+    /// The repository [default: the one of the current directory]
     #[arg(long, value_name = "PATH")]
     pub repo: Option<PathBuf>,
 }
@@ -24,7 +24,7 @@ pub struct BubbleArg {
 /// Which repository a command is about.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RepoArg {
-    /// The repository; without it the one around the current directory
+    /// The repository [default: the one of the current directory]
     #[arg(long, value_name = "PATH")]
     pub repo: Option<PathBuf>,
 }
@@ -56,13 +56,13 @@ pub enum IntentArg {
 /// How a question with a decision is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DecisionArg {
-    /// Take it as it is
+    /// Accept the work as it is
     Accept,
-    /// Go on
+    /// Continue the loop
     Continue,
 }
 
-/// How a bubble is kept apart from the repository.
+/// How a bubble is isolated from the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WorkModeArg {
     /// A git worktree that shares the object store
@@ -76,16 +76,16 @@ pub enum WorkModeArg {
 pub enum DriverArg {
     /// Interactive agents in the panes of a tmux session
     Tmux,
-    /// Deterministic agents out of a file
+    /// Deterministic agents from a script
     Script,
-    /// Nothing is started; agents join with `pairflow env`
+    /// Start nothing; agents join with `pairflow env`
     External,
 }
 
 /// What kind of work a bubble does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum KindArg {
-    /// A change of code, judged by the repository's checks
+    /// A code change, judged by the repository's checks
     Code,
     /// Code that follows an approved document, named with `--prd`
     Implementation,
@@ -93,7 +93,7 @@ pub enum KindArg {
     Document,
 }
 
-/// By which rules a bubble's loop runs.
+/// The rules of a bubble's loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PolicyArg {
     /// Two clean reviews of the same snapshot, by different agents
@@ -131,7 +131,7 @@ pub(crate) fn pair(text: &str) -> Result<Agents, String> {
     Ok(Agents { implementer: agent(implementer)?, reviewer: agent(reviewer)?, second_reviewer })
 }
 
-/// Parses a text that has to say something.
+/// Parses a text that must not be empty.
 pub(crate) fn said(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("the text is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
@@ -139,13 +139,13 @@ pub(crate) fn said(text: &str) -> Result<String, String> {
 /// How a new bubble is set up.
 #[derive(Debug, Clone, Args)]
 pub struct SetupArgs {
-    /// The repository; without it the one around the current directory
+    /// The repository [default: the one of the current directory]
     #[arg(long, value_name = "PATH")]
     pub repo: Option<PathBuf>,
-    /// The branch to start from; without it the current one
+    /// The branch to start from [default: the current one]
     #[arg(long, value_name = "BRANCH")]
     pub base: Option<String>,
-    /// The two agents, e.g. `codex,claude`; a third one takes the second review
+    /// The two agents, e.g. `codex,claude`; a third one does the second review
     #[arg(long, value_name = "IMPLEMENTER,REVIEWER", value_parser = pair)]
     pub pair: Option<Agents>,
     /// What kind of work it is
@@ -157,22 +157,22 @@ pub struct SetupArgs {
     /// Confirm that the file named with `--prd` is approved, by the SHA-256 of its content (12 characters suffice)
     #[arg(long, value_name = "SHA256", requires = "prd", value_parser = said)]
     pub prd_approved: Option<String>,
-    /// A file that a document bubble is about; without it the Markdown files that it changes (can be repeated)
+    /// A file that a document bubble writes [default: the Markdown files that it changes] (can be repeated)
     #[arg(long = "document", value_name = "PATH", value_parser = said)]
     pub documents: Vec<String>,
     /// The rules of the loop
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<PolicyArg>,
-    /// How many rounds there may be before a person decides
+    /// The number of rounds before a person decides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_rounds: Option<u32>,
-    /// How the bubble is kept apart from the repository
+    /// How the bubble is isolated from the repository
     #[arg(long, value_name = "MODE")]
     pub work_mode: Option<WorkModeArg>,
-    /// How agents are run
+    /// How agents run
     #[arg(long, value_name = "DRIVER")]
     pub driver: Option<DriverArg>,
-    /// The agents' script; has them played from it unless `--driver` says otherwise
+    /// The script of the agents; implies `--driver script`
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
     /// How the work is checked
@@ -187,22 +187,22 @@ pub struct CheckArgs {
     /// The command that tests the work
     #[arg(long, value_name = "COMMAND", value_parser = said, allow_hyphen_values = true)]
     pub test: Option<String>,
-    /// The command that checks its types
+    /// The command that checks the types
     #[arg(long, value_name = "COMMAND", value_parser = said, allow_hyphen_values = true)]
     pub typecheck: Option<String>,
-    /// The command that lints it
+    /// The command that lints the work
     #[arg(long, value_name = "COMMAND", value_parser = said, allow_hyphen_values = true)]
     pub lint: Option<String>,
-    /// The command that runs once in a new worktree
+    /// The command that runs once in each new worktree
     #[arg(long, value_name = "COMMAND", value_parser = said, allow_hyphen_values = true)]
     pub setup: Option<String>,
-    /// There are no tests; needs a manual check
+    /// There are no tests; requires --manual-check
     #[arg(long, requires = "manual_check", conflicts_with_all = ["test", "typecheck", "lint"])]
     pub no_tests: bool,
-    /// Something that a person has to try by hand (can be repeated)
+    /// Something for a person to try by hand (can be repeated)
     #[arg(long, value_name = "WHAT", value_parser = said, allow_hyphen_values = true)]
     pub manual_check: Vec<String>,
-    /// Take the detected commands without asking
+    /// Accept the detected commands without asking
     #[arg(long, short = 'y')]
     pub yes: bool,
     /// Trust the commands of the repository's pairflow.toml if they have this hash

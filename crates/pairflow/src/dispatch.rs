@@ -29,7 +29,7 @@ pub fn main_with(world: World) -> ExitCode {
 pub(crate) fn run(mut world: World) -> Exit {
     let args = std::mem::take(&mut world.args);
     let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    let (mut app, mut out) = App::split(world, Grammar { takes_repo, parser: tree });
+    let (mut app, mut out) = App::split(world, Grammar { takes_repo, parser: tree, reference: docs::cli_reference });
     let ended = aim(&args).and_then(|call| {
         if let Call::Run { entry, args } = &call {
             app.given = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
@@ -155,7 +155,7 @@ fn aim(args: &[OsString]) -> Result<Call, CommandError> {
     }
     match place {
         Place::Top => call(OsStr::new(HOME), place, hoisted),
-        _ => Err(CommandError::usage("a command is missing.").next("pairflow help")),
+        _ => Err(CommandError::usage("the command is missing.").next("pairflow help")),
     }
 }
 

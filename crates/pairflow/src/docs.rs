@@ -3,7 +3,11 @@
 
 use std::fmt::Write;
 
+use clap::builder::StyledStr;
+use clap::{Arg, Command};
+
 use crate::entry::{CommandEntry, Group, HOME};
+use crate::exit::EXIT_CODES;
 use crate::table::TABLE;
 
 /// A group's heading, and an example.
@@ -24,8 +28,8 @@ Options:
   -V, --version     Show the version
       --color WHEN  When to use colours: auto, always or never
 
-Exit codes: 0 done, 1 refused, 2 usage error, 3 I/O error, 4 lost a race, 5 log damaged,
-6 timed out, 77 command for people called by an agent.";
+Exit codes: 0 done, 1 refused, 2 usage error, 3 I/O error, 4 lost a race, 5 log damaged, 6 timed out,
+77 command for people called by an agent";
 
 const INTRODUCTION: &str = "\
 # Command-line reference
@@ -82,30 +86,32 @@ pub(crate) fn agents() -> String {
 
 /// Renders the whole command-line reference as one Markdown page.
 pub fn cli_reference() -> String {
-    let mut page = INTRODUCTION.to_owned();
+    let mut page = format!("{INTRODUCTION}\n## Exit codes\n\n```text\n{EXIT_CODES}\n```\n");
     for (group, heading, _) in GROUPS {
         let _ = write!(page, "\n## {heading}\n");
-        of(group).for_each(|entry| page.push_str(&section(entry)));
+        of(group).for_each(|entry| page.push_str(&section(&entry.leaf(), &entry.line(), "###")));
     }
     page
 }
 
-/// Renders the section of one command: what it is for, its arguments, its examples.
-fn section(entry: &CommandEntry) -> String {
-    let mut command = entry.build().term_width(100).help_template("{usage}\n\n{all-args}");
-    let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string).unwrap_or_default();
-    let (about, after) = (text(command.get_long_about().or(command.get_about())), text(command.get_after_help()));
+/// Renders the section of one command: what it is for, its arguments, its examples; then those of its subcommands.
+fn section(command: &Command, line: &str, level: &str) -> String {
     // Every command has these; the introduction names them.
-    for common in ["color", "progress", "help"] {
-        command = if common == "help" {
-            command.disable_help_flag(true)
-        } else {
-            command.mut_arg(common, |arg| arg.hide(true))
-        };
-    }
-    let help = command.render_help().to_string();
+    let is_common = |arg: &Arg| ["color", "progress"].iter().any(|common| arg.get_id() == *common);
+    let mut shown = command.clone().disable_help_flag(true).disable_help_subcommand(true);
+    shown = shown.mut_args(|arg| if is_common(&arg) { arg.hide(true) } else { arg });
+    shown = shown.bin_name(line).term_width(100).help_template("{usage}\n\n{all-args}");
+    let text = |text: Option<&StyledStr>| text.map(ToString::to_string).unwrap_or_default();
+    let about = text(command.get_long_about().or(command.get_about()));
+    let help = shown.render_help().to_string();
     let help: Vec<_> = help.lines().map(str::trim_end).collect();
-    format!("\n### {}\n\n{about}\n\n```text\n{}\n\n{after}\n```\n", entry.line(), help.join("\n").trim_end())
+    let (help, after) = (help.join("\n"), text(command.get_after_help()));
+    let body = format!("{}\n\n{after}", help.trim_end());
+    let mut page = format!("\n{level} {line}\n\n{about}\n\n```text\n{}\n```\n", body.trim_end());
+    for child in command.get_subcommands() {
+        page.push_str(&section(child, &format!("{line} {}", child.get_name()), &format!("{level}#")));
+    }
+    page
 }
 
 /// Returns one line for each command of a group.

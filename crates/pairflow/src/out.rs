@@ -103,7 +103,7 @@ impl Out {
     /// Prints an object for programs; `schema` is its name and version, such as `status/1`.
     pub fn json<T: Serialize>(&mut self, schema: &str, value: &T) -> Result<(), CommandError> {
         let text = render_json(schema, value)
-            .map_err(|error| CommandError::world(format_args!("cannot write {schema} as JSON: {error}.")))?;
+            .map_err(|error| CommandError::io(format_args!("cannot write {schema} as JSON: {error}.")))?;
         self.result(format_args!("{text}\n"))
     }
 
@@ -242,7 +242,7 @@ impl Out {
                 self.gone = true;
                 Ok(())
             }
-            Err(error) => Err(CommandError::world(format_args!("cannot write to stdout: {error}."))),
+            Err(error) => Err(CommandError::io(format_args!("cannot write to stdout: {error}."))),
             Ok(()) => Ok(()),
         }
     }

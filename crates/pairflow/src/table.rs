@@ -57,6 +57,7 @@ pub static TABLE: &[CommandEntry] = &[
     commands::hook::ENTRY,
     commands::launch::LAUNCH,
     commands::launch::SCRIPT_AGENT,
+    commands::reference::DOCS,
 ];
 
 /// Finds the command that is called `verb`.

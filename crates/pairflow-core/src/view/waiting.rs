@@ -55,7 +55,7 @@ pub struct Reached {
 pub enum ReachedKind {
     /// A turn is open.
     Turn,
-    /// The question was answered, or none is open.
+    /// The question was answered, or none open.
     Answer,
     /// The work waits for approval, or is approved.
     Approval,
@@ -166,7 +166,7 @@ impl Wait {
 
     fn never(&self, state: &BubbleState) -> String {
         let what = match (self.goal, &self.by) {
-            (Some(WaitFor::Answer), _) => "no question is open any more",
+            (Some(WaitFor::Answer), _) => "its questions are closed",
             (Some(WaitFor::Approval), _) | (None, None) => "it never waits for approval",
             (Some(WaitFor::Turn), _) | (None, Some(_)) => "there is no further turn",
         };

@@ -22,14 +22,14 @@ use crate::exit::{CommandError, Exit};
 use crate::out::{Out, TakesRepo, line_for};
 
 /// What is said of a repository whose commits carry pairflow's own files.
-pub(crate) const TRACKED: &str = ".pairflow is tracked by git in this repository, so its logs reach everyone who \
-    pulls; stop tracking it, then commit: git rm -r --cached .pairflow";
+pub(crate) const TRACKED: &str = "git tracks .pairflow in this repository, so everyone who pulls gets its logs; to \
+    stop tracking it, run this and commit: git rm -r --cached .pairflow";
 
 impl App {
     /// Returns the engine on this world's disk and clock.
     pub fn engine(&self) -> Result<Engine, CommandError> {
         let dirs = UserDirs::find(|name| self.env.get(name)).ok_or_else(|| {
-            CommandError::world("HOME is not set, so there is no place for pairflow's own files.").next("export HOME=~")
+            CommandError::io("HOME is not set, so pairflow has no place for its files.").next("export HOME=~")
         })?;
         Ok(Engine { limits: self.limits, ..Engine::new(self.disk.clone(), self.clock.clone(), dirs) })
     }
@@ -135,7 +135,7 @@ impl App {
             };
             let states: Vec<_> = listed.iter().take(8).map(state).collect();
             let more = if listed.len() > 8 { ", …" } else { "" };
-            let message = format!("no bubble is in a state for '{verb}': {}{more}", states.join(", "));
+            let message = format!("no bubble can be used with '{verb}': {}{more}", states.join(", "));
             return Err(CommandError::refused(message).next("pairflow list"));
         }
         let rest = self.rest(arg, verb);
@@ -170,7 +170,7 @@ impl App {
 
     /// Returns the program itself.
     pub fn program(&self) -> Result<PathBuf, CommandError> {
-        let unknown = || CommandError::world("the path of the pairflow program cannot be found out.");
+        let unknown = || CommandError::io("cannot find the path of the pairflow program.");
         self.program.clone().ok_or_else(unknown)
     }
 
@@ -262,13 +262,15 @@ fn by_name(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<B
     if let Some(exact) = candidates.iter().find(|id| id.as_str() == typed) {
         return Ok(exact.clone());
     }
-    typed.parse::<BubbleId>().map_err(|why| CommandError::usage(format_args!("'{typed}' names no bubble: {why}.")))?;
+    typed
+        .parse::<BubbleId>()
+        .map_err(|why| CommandError::usage(format_args!("'{typed}' is not a bubble id: {why}.")))?;
     let matching: Vec<_> = candidates.iter().filter(|id| id.as_str().starts_with(typed)).collect();
     match matching[..] {
         [only] => Ok(only.clone()),
         [] => Err(unknown(typed, wanted, candidates)),
         [first, ..] => {
-            let message = format!("'{typed}' fits {} bubbles: {}", matching.len(), listed(&matching));
+            let message = format!("'{typed}' matches {} bubbles: {}", matching.len(), listed(&matching));
             Err(CommandError::refused(message).next(wanted.line(first.as_str())))
         }
     }
@@ -470,7 +472,7 @@ mod tests {
     fn an_ambiguous_beginning_is_refused_with_the_choices() {
         let error = pick(typed("log"), &ids(&["login", "logout", "cart"])).unwrap_err();
         assert_eq!(error.exit, Exit::Refused);
-        assert_eq!(error.message, "'log' fits 2 bubbles: login, logout");
+        assert_eq!(error.message, "'log' matches 2 bubbles: login, logout");
         assert_eq!(error.hint.unwrap(), "pairflow status login");
     }
 

@@ -53,7 +53,7 @@ impl App {
 impl AgentCaller {
     /// Says that `verb` is for people.
     pub(crate) fn refusal(&self, verb: &str) -> CommandError {
-        let message = format!("'{verb}' is for people, and this is the environment of {self}.");
+        let message = format!("'{verb}' is for people, but this is the environment of {self}.");
         CommandError::new(Exit::HumanVerb, message).next("pairflow ask-human --question \"…\"")
     }
 }
@@ -86,7 +86,7 @@ impl App {
             if let Some(Ok(bubble)) = about.map(|about| self.bubble(about, verb)) {
                 bubble.warn_of_outsider(verb, format!("'{verb}' was called from another PID or user namespace"));
             }
-            CommandError::new(Exit::HumanVerb, format!("'{verb}' is for people, and {elsewhere}."))
+            CommandError::new(Exit::HumanVerb, format!("'{verb}' is for people, but {elsewhere}."))
         })
     }
 
@@ -108,7 +108,7 @@ impl App {
         });
         if owner.is_some() || self.env.get(MARK).is_some() {
             let message = format!(
-                "'{verb}' is for people, and this process was started by an agent, a check or a setup command of a bubble."
+                "'{verb}' is for people, but this process was started by an agent, a check or a setup command of a bubble."
             );
             return Err(CommandError::new(Exit::HumanVerb, message).next("pairflow ask-human --question \"…\""));
         }
@@ -149,8 +149,7 @@ impl App {
 }
 
 /// What an agent is told that works without a supervisor.
-const ABSENT: &str =
-    "the supervisor is not running, so nothing goes on: tell the person to run `pairflow supervise`, then wait";
+const ABSENT: &str = "no supervisor is running; ask the person to run `pairflow supervise`, then wait";
 
 /// An agent that has something to say.
 pub enum Sender {
@@ -243,7 +242,7 @@ impl Sender {
         if let Self::Own(proven) = self
             && proven.line.is_none()
         {
-            out.warn(format_args!("it is recorded, but {ABSENT}"));
+            out.warn(format_args!("recorded, but {ABSENT}"));
         }
     }
 }
@@ -293,19 +292,19 @@ impl Seated {
         let id = self.id.as_deref().unwrap_or("ID");
         match lost {
             Lost::Denied(denial) => denial.into(),
-            Lost::Absent(_) => CommandError::world(format_args!(
-                "no supervisor is running, so nothing was recorded; tell the person to run `pairflow supervise` or \
-                 `pairflow resume {id}`, then say it again."
+            Lost::Absent(_) => CommandError::io(format_args!(
+                "nothing was recorded: no supervisor is running; ask the person to run `pairflow supervise` or \
+                 `pairflow resume {id}`, then re-run the command."
             )),
-            Lost::Forbidden(why) => CommandError::world(format_args!(
-                "this process may not connect to {socket} ({why}); tell the person that the agent's sandbox keeps it from pairflow."
+            Lost::Forbidden(why) => CommandError::io(format_args!(
+                "cannot connect to {socket} ({why}); tell the person that the agent's sandbox blocks pairflow."
             )),
-            Lost::Unanswered(why) => CommandError::world(format_args!(
-                "the supervisor has not answered ({why}), so it is not known whether this is recorded; say it again with the \
-                 same words: they are recorded once."
+            Lost::Unanswered(why) => CommandError::io(format_args!(
+                "the supervisor did not answer ({why}), so the command may or may not be recorded; re-run the same command: \
+                 duplicates are ignored."
             )),
             Lost::TooLong => {
-                CommandError::usage(format_args!("{lost}; put it into a file and point to that with --ref."))
+                CommandError::usage(format_args!("{lost}; put it into a file and refer to it with --ref."))
             }
         }
     }
@@ -320,10 +319,8 @@ fn insist_on_own(caller: &AgentCaller, named: Option<&str>) -> Result<(), Comman
 }
 
 fn not_an_agent() -> CommandError {
-    CommandError::refused(
-        "this verb is for agents: PAIRFLOW_BUBBLE, PAIRFLOW_AGENT and PAIRFLOW_TOKEN say who is calling.",
-    )
-    .next("eval \"$(pairflow env ID --agent NAME)\"")
+    CommandError::refused("this command is for agents; PAIRFLOW_BUBBLE, PAIRFLOW_AGENT and PAIRFLOW_TOKEN must be set.")
+        .next("eval \"$(pairflow env ID --agent NAME)\"")
 }
 
 #[cfg(test)]
@@ -354,7 +351,7 @@ mod tests {
         assert_eq!(error.exit.code(), 77);
         assert_eq!(
             error.message,
-            "'approve' is for people, and this is the environment of the agent codex in bubble login."
+            "'approve' is for people, but this is the environment of the agent codex in bubble login."
         );
         assert!(app(&[("PAIRFLOW_TOKEN", "t")]).caller().unwrap().refusal("ok").message.contains("an agent."));
     }

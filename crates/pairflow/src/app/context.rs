@@ -20,13 +20,15 @@ use crate::exit::CommandError;
 use crate::out::{Out, TakesRepo, line_for};
 use crate::world::{Env, Terminal, World};
 
-/// What the program knows of all its commands together, for the few commands that are about others.
+/// What the program knows about all of its commands, for the few commands that need it.
 #[derive(Clone, Copy)]
 pub struct Grammar {
-    /// Says whether a verb takes `--repo`.
+    /// Returns whether a command takes `--repo`.
     pub takes_repo: TakesRepo,
     /// Builds the whole program as one parser.
     pub parser: fn() -> Command,
+    /// Renders the command-line reference.
+    pub reference: fn() -> String,
 }
 
 /// What a command may look at besides its arguments.
@@ -76,7 +78,7 @@ impl App {
 
     /// Returns the current directory.
     pub fn cwd(&self) -> Result<&Path, CommandError> {
-        let gone = || CommandError::world("the current directory does not exist any more.").next("cd ~");
+        let gone = || CommandError::io("the current directory no longer exists.").next("cd ~");
         self.cwd.as_deref().ok_or_else(gone)
     }
 
@@ -110,7 +112,7 @@ impl App {
 impl Grammar {
     /// The grammar of a program without commands.
     pub(crate) fn empty() -> Self {
-        Self { takes_repo: |_| false, parser: || Command::new("pairflow") }
+        Self { takes_repo: |_| false, parser: || Command::new("pairflow"), reference: String::new }
     }
 }
 
@@ -122,7 +124,7 @@ impl App {
         let files = ConfigFiles { repo, user: Some(&user), bubble };
         files.load(flags).map_err(|error| match &error {
             LoadError::Invalid(errors) => errors.into(),
-            other => CommandError::world(format_args!("{other}.")),
+            other => CommandError::io(format_args!("{other}.")),
         })
     }
 }

@@ -46,7 +46,7 @@ impl App {
         let task = match words {
             Some(words) => self.locate(words).and_then(|given| self.read("the task", &given)),
             None if self.interactive() => compose(self),
-            None => Err(CommandError::usage("there is no task.")),
+            None => Err(CommandError::usage("the task is missing.")),
         };
         task.map_err(|error| error.or_next(format_args!("{before} \"what to do\"")))
     }
@@ -66,8 +66,7 @@ impl App {
             return Ok(Given::File(path));
         }
         if names_a_file(words) {
-            let message =
-                format!("there is no file {words}, and a task of that one word would tell nobody what to do.");
+            let message = format!("the file {words} does not exist, and one word is not a task.");
             return Err(CommandError::usage(message));
         }
         Ok(Given::Words(words.to_owned()))
@@ -85,7 +84,7 @@ impl App {
             }
         };
         if text.trim().is_empty() {
-            return Err(CommandError::usage(format_args!("the text of {name} is empty.")));
+            return Err(CommandError::usage(format_args!("{name} is empty.")));
         }
         Ok(text)
     }
@@ -103,11 +102,11 @@ fn limited(name: &str, source: &mut dyn Read) -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     source.take(TEXT_LIMIT + 1).read_to_end(&mut bytes).map_err(|error| cannot_read(name, &error))?;
     if bytes.len() as u64 > TEXT_LIMIT {
-        return Err(CommandError::usage(format_args!("{name} is longer than the 8 MiB that a text may have.")));
+        return Err(CommandError::usage(format_args!("{name} is too long; the limit is 8 MiB.")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        CommandError::usage(format_args!("{name} is not UTF-8 text: the byte at offset {at} fits nowhere."))
+        CommandError::usage(format_args!("{name} is not UTF-8 text: invalid byte at offset {at}."))
     })
 }
 
@@ -117,7 +116,7 @@ fn cannot_read(name: &str, error: &io::Error) -> CommandError {
         io::ErrorKind::InvalidInput => {
             CommandError::usage(format_args!("{message} To pass the output of a command, pipe it in and write -."))
         }
-        _ => CommandError::world(message),
+        _ => CommandError::io(message),
     }
 }
 
@@ -140,7 +139,7 @@ impl App {
         // Byte by byte, so that nothing beyond the line is taken from the next reader.
         while line.len() < ANSWER_LIMIT {
             let read = stdin.read(&mut byte);
-            match read.map_err(|error| CommandError::world(format_args!("cannot read the answer: {error}.")))? {
+            match read.map_err(|error| CommandError::io(format_args!("cannot read the answer: {error}.")))? {
                 0 if line.is_empty() => return Ok(None),
                 0 => break,
                 _ if byte[0] == b'\n' => break,
@@ -161,14 +160,14 @@ impl App {
             return Ok(());
         }
         if json || !self.interactive() {
-            let why = if json { "With --json nothing is asked" } else { "There is no terminal to answer on" };
+            let why = if json { "--json never asks" } else { "There is no terminal to ask on" };
             let message = format!("{question} {why}; add --yes.");
             return Err(CommandError::refused(message).next(format_args!("{} --yes", self.typed)));
         }
         if self.confirm(out, question)? {
             return Ok(());
         }
-        Err(CommandError::refused("you said no, so nothing was done.").next(&self.typed))
+        Err(CommandError::refused("cancelled; nothing was changed.").next(&self.typed))
     }
 }
 
@@ -185,7 +184,7 @@ impl App {
         out.ask(question);
         let mut byte = [0];
         let read = self.stdin.borrow_mut().read(&mut byte);
-        let read = read.map_err(|error| CommandError::world(format_args!("cannot read a key: {error}.")))?;
+        let read = read.map_err(|error| CommandError::io(format_args!("cannot read a key: {error}.")))?;
         if read == 0 || END.contains(&byte[0]) {
             out.note(format_args!(""));
             return Ok(None);
@@ -224,9 +223,9 @@ impl Drop for Raw {
 
 const TEMPLATE: &str = "
 
-# Describe the task. These three lines are left out.
-# A section 'Acceptance criteria' with a list tells both agents when the work is done.
-# An empty text makes no bubble.
+# Describe the task. These three lines are ignored.
+# A section 'Acceptance criteria' with a list defines for both agents when the work is done.
+# An empty text creates no bubble.
 ";
 
 /// Opens the editor on an empty task and returns what was written.
@@ -234,11 +233,11 @@ pub(crate) fn compose(app: &App) -> Result<String, CommandError> {
     let file = TaskFile::create(app)?;
     let editor = app.env.text("VISUAL").or_else(|| app.env.text("EDITOR")).unwrap_or_else(|| "vi".to_owned());
     run(&editor, &file.path)?;
-    let text = regular::read_text(&file.path)
-        .map_err(|error| CommandError::world(format_args!("cannot read {}: {error}.", file.path.display())))?;
+    let text =
+        regular::read_text(&file.path).map_err(|error| CommandError::cannot("read", file.path.display(), error))?;
     let task = strip_notes(&text);
     if task.is_empty() {
-        return Err(CommandError::refused("the task is empty; no bubble was made."));
+        return Err(CommandError::refused("the task is empty; no bubble was created."));
     }
     Ok(task)
 }
@@ -251,8 +250,7 @@ struct TaskFile {
 impl TaskFile {
     fn create(app: &App) -> Result<Self, CommandError> {
         let dir = app.env.text("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-        let cannot =
-            |path: &Path, error| CommandError::world(format_args!("cannot write {}: {error}.", path.display()));
+        let cannot = |path: &Path, error| CommandError::cannot("write", path.display(), error);
         for attempt in 0..100 {
             let path = dir.join(format!("pairflow-task-{}-{attempt}.md", std::process::id()));
             match regular::create_new(&path, 0o600) {
@@ -265,7 +263,7 @@ impl TaskFile {
                 Err(error) => return Err(cannot(&path, error)),
             }
         }
-        Err(CommandError::world(format_args!("there is no free name for a file in {}.", dir.display())))
+        Err(CommandError::io(format_args!("cannot create a temporary file in {}: all names are taken.", dir.display())))
     }
 }
 
@@ -281,8 +279,8 @@ fn run(editor: &str, file: &Path) -> Result<(), CommandError> {
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file).status();
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(CommandError::world(format_args!("the editor '{editor}' ended with {status}."))),
-        Err(error) => Err(CommandError::world(format_args!("cannot start the editor '{editor}': {error}."))),
+        Ok(status) => Err(CommandError::io(format_args!("the editor '{editor}' failed with {status}."))),
+        Err(error) => Err(CommandError::io(format_args!("cannot start the editor '{editor}': {error}."))),
     }
 }
 
@@ -330,7 +328,7 @@ mod tests {
             assert!(error.message.contains(name) && error.hint.is_some(), "{error}");
         }
         let error = app.task(NEW, Some("@nothing.md")).unwrap_err();
-        assert_eq!(error.exit, Exit::WorldFailed);
+        assert_eq!(error.exit, Exit::IoError);
         assert!(error.message.contains("nothing.md"), "{error}");
     }
 
@@ -338,12 +336,12 @@ mod tests {
     fn empty_huge_and_binary_texts_are_refused_with_a_sentence() {
         let dir = tempfile::tempdir().unwrap();
         let empty = app(dir.path(), b" \n").message("--message", "-").unwrap_err();
-        assert_eq!((empty.exit, empty.message.as_str()), (Exit::Usage, "the text of stdin is empty."));
+        assert_eq!((empty.exit, empty.message.as_str()), (Exit::Usage, "stdin is empty."));
         let binary = app(dir.path(), b"ab\xff").message("--message", "-").unwrap_err();
-        assert_eq!(binary.message, "stdin is not UTF-8 text: the byte at offset 2 fits nowhere.");
+        assert_eq!(binary.message, "stdin is not UTF-8 text: invalid byte at offset 2.");
         let huge = vec![b'x'; usize::try_from(TEXT_LIMIT).unwrap() + 1];
         let huge = app(dir.path(), &huge).message("--message", "-").unwrap_err();
-        assert_eq!(huge.message, "stdin is longer than the 8 MiB that a text may have.");
+        assert_eq!(huge.message, "stdin is too long; the limit is 8 MiB.");
         let exact = vec![b'x'; usize::try_from(TEXT_LIMIT).unwrap()];
         assert!(app(dir.path(), &exact).message("--message", "-").is_ok());
     }

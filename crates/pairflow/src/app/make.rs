@@ -59,7 +59,7 @@ impl App {
         take_detected(&mut layers, &detected);
         let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
         if engine.look_at(&place.repo.root, &id).is_ok() {
-            let message = format!("a bubble '{id}' already exists in {}", place.repo.root.display());
+            let message = format!("bubble '{id}' already exists in {}", place.repo.root.display());
             return Err(CommandError::refused(message).next(format_args!("pairflow status {id}")));
         }
         if order.starts {
@@ -115,7 +115,7 @@ impl App {
         if !self.interactive() {
             let why = match &setup.prd_approved {
                 Some(said) => format!("it does not have the SHA-256 {said}"),
-                None => "there is no terminal to confirm on that it is approved".to_owned(),
+                None => "there is no terminal to confirm that it is approved".to_owned(),
             };
             let next = format!("{} --prd-approved {short}", self.again());
             return Err(CommandError::refused(format_args!("{what}, and {why}.")).next(next));
@@ -124,7 +124,7 @@ impl App {
         criteria.iter().for_each(|one| out.progress(format_args!("  - {one}")));
         match self.confirm(out, &format!("Is {path} the approved document that this work follows?"))? {
             true => Ok(vec![hash.clone()]),
-            false => Err(CommandError::refused("you said no, so no bubble was made.")
+            false => Err(CommandError::refused("cancelled; no bubble was created.")
                 .next("pairflow create --kind document --task '…'")),
         }
     }
@@ -169,7 +169,7 @@ impl App {
             let root = place.repo.root.display();
             let there = |name: &&str| place.repo.resolve_branch(name).is_ok();
             let branch = ["main", "master"].into_iter().find(there).unwrap_or("BRANCH");
-            CommandError::refused(format_args!("{root} is on no branch, so the base has to be named."))
+            CommandError::refused(format_args!("{root} is not on a branch; name the base with --base."))
                 .next(format_args!("{} --base {branch}", self.again()))
         };
         layers.flags.base_branch = Some(Set::default(place.repo.current_branch().ok_or_else(unknown)?));
@@ -203,20 +203,20 @@ pub(crate) fn take_detected(layers: &mut Layers, detected: &Detected) {
 }
 
 fn nothing_to_run(root: &Path) -> CommandError {
-    let message = format!("no command that checks the work was found in {}.", root.display());
+    let message = format!("no command to check the work was found in {}.", root.display());
     CommandError::refused(message)
-        .next("add --test \"COMMAND\", or --no-tests with --manual-check \"what a person tries by hand\"")
+        .next("add --test \"COMMAND\", or --no-tests with --manual-check \"what to try by hand\"")
 }
 
 /// Makes an id out of the task that no bubble has yet.
 fn free_id(engine: &Engine, place: &Place, task: &str) -> Result<BubbleId, CommandError> {
-    let unnamed = || CommandError::usage("the task has no letters to make an id of; name the bubble with --id.");
+    let unnamed = || CommandError::usage("cannot make an id from the task; name the bubble with --id.");
     let first = task.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or(task);
     let wanted = BubbleId::from_text(first, ID_LENGTH).ok_or_else(unnamed)?;
     let numbered = (2..1000).filter_map(|n| format!("{wanted}-{n}").parse().ok());
     let taken = |id: &BubbleId| engine.look_at(&place.repo.root, id).is_ok();
     let free = std::iter::once(wanted.clone()).chain(numbered).find(|id| !taken(id));
-    free.ok_or_else(|| CommandError::refused("there are too many bubbles of this name; name this one with --id."))
+    free.ok_or_else(|| CommandError::refused("too many bubbles have this name; name this one with --id."))
 }
 
 /// Something that agents need and that is not there.
@@ -247,8 +247,7 @@ impl App {
             return Ok(());
         }
         let all: Vec<_> = missing.iter().map(|one| one.what.as_str()).collect();
-        let error =
-            CommandError::world(format_args!("agents cannot run here: {}. Nothing was started.", all.join("; ")));
+        let error = CommandError::io(format_args!("agents cannot run here: {}. Nothing was started.", all.join("; ")));
         let correct = missing.iter().all(|one| one.in_file);
         Err(error.next(if correct { again } else { "pairflow doctor" }))
     }
@@ -266,7 +265,7 @@ impl App {
         let place = resolved.explained.iter().find(|row| row.key == key).and_then(|row| row.source.place());
         let named =
             place.map(|place| format!("; correct `command` of [agent.{agent}] in {}, line {}", place.file, place.line));
-        let what = format!("{program}, the program of {agent}, is not there{}", named.as_deref().unwrap_or_default());
+        let what = format!("{program}, the program of {agent}, was not found{}", named.as_deref().unwrap_or_default());
         Some(Missing { what, in_file: named.is_some() })
     }
 }

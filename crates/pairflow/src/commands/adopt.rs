@@ -20,11 +20,10 @@ use crate::entry::{CommandEntry, command, people};
 use crate::exit::{CommandError, Exit};
 use crate::out::Out;
 
-/// Take over a bubble that did not come from you, or whose repository was moved
+/// Make a foreign bubble your own, or one whose repository was moved
 ///
-/// Shows what the bubble would run and asks. Checks, reviews, waivers and approvals from before do not count, and the
-/// bubble stays paused until you resume it. If only the repository was moved, everything counts and the worktree is moved
-/// along.
+/// Shows what the bubble would run, and asks. Earlier checks, reviews, waivers and approvals do not count, and the bubble
+/// stays paused until you resume it. If only the repository was moved, everything counts and the worktree is moved, too.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow adopt login-race\n  pairflow adopt --all")]
 pub struct AdoptArgs {
@@ -37,7 +36,7 @@ pub struct AdoptArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print what was adopted as JSON for programs
+    /// Print what was adopted as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -76,7 +75,7 @@ fn run(args: AdoptArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     for bubble in wanted(app, &args)? {
         match bubble.examine() {
             Ok(Some(shown)) => foreign.push((bubble, shown)),
-            Ok(None) => out.note(format_args!("bubble {} is yours already", bubble.id)),
+            Ok(None) => out.note(format_args!("bubble {} is already yours", bubble.id)),
             Err(error) => adoption.leave_out(&bubble.id, error.into(), args.all)?,
         }
     }
@@ -127,11 +126,11 @@ impl Adoption {
             out.json("adopt/1", &self)?;
         } else {
             for LeftOut { bubble_id, why, next, .. } in &self.left_out {
-                out.warn(format_args!("bubble {bubble_id} is left out: {}", revealed(why)));
+                out.warn(format_args!("bubble {bubble_id} was skipped: {}", revealed(why)));
                 next.iter().for_each(|next| out.next(format_args!("{next}")));
             }
         }
-        self.left_out.first().map_or(Ok(()), |first| Err(CommandError::told(first.exit)))
+        self.left_out.first().map_or(Ok(()), |first| Err(CommandError::silent(first.exit)))
     }
 }
 
@@ -180,9 +179,9 @@ fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
     let mut lines = vec![format!("Bubble {} is {}: {}", state.id, state.phase.name(), title(&state.about.task))];
     if let Foreign::Moved { from } = why {
         let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(here));
-        lines.push(format!("  It is yours. Its repository was {}; now it is {}", from.display(), here.display()));
+        lines.push(format!("  It is yours. Its repository was moved from {} to {}", from.display(), here.display()));
         if state.evidence.workspace.is_some() {
-            lines.push(format!("  Its worktree is moved from {} to {}", old.display(), new.display()));
+            lines.push(format!("  Its worktree will be moved from {} to {}", old.display(), new.display()));
         }
         return lines;
     }
@@ -190,7 +189,7 @@ fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
     lines.extend(would_run(state).iter().map(|line| format!("  {line}")));
     lines.push(format!("  Worktree: {}", bubble.worktree_for(here).display()));
     if !state.phase.is_final() {
-        let rest = "What was checked, reviewed, waived, asked or approved so far will not count";
+        let rest = "Earlier checks, reviews, waivers, questions and approvals will not count";
         let verb = if state.evidence.workspace.is_some() { "resume" } else { "start" };
         lines.push(format!("  {rest}, and nothing runs until you {verb} it."));
     }
@@ -213,12 +212,12 @@ fn would_run(state: &BubbleState) -> Vec<String> {
         }
     }
     for (agent, custom) in rules.agents_custom.iter().filter(|(_, custom)| !custom.env.is_empty()) {
-        lines.push(format!("Agent {agent} gets of your environment: {}", custom.env.join(", ")));
+        lines.push(format!("Agent {agent} gets these variables of your environment: {}", custom.env.join(", ")));
     }
     let resumed = rules.agents_custom.iter().filter(|(_, custom)| !custom.resume.is_empty());
     lines.extend(resumed.map(|(agent, custom)| format!("Agent {agent} is resumed as: {}", custom.resume.join(" "))));
     if rules.permissions == Permissions::All {
-        lines.push("Agents may do everything without asking".to_owned());
+        lines.push("Agents may do everything without asking for permission".to_owned());
     }
     let reproducers = state.ledger.rows.iter().filter_map(|row| row.reproducer.as_ref().map(|one| (row.id, one)));
     let reproducers = reproducers.filter(|(_, one)| one.stand != Shows::Dropped);
@@ -231,13 +230,13 @@ fn would_run(state: &BubbleState) -> Vec<String> {
 /// No configuration key sets the policy, so one that is not the usual comes from the log alone.
 fn unusual_policy(rules: &Rules) -> Vec<String> {
     let (policy, usual) = (&rules.policy, Rules::default().policy);
-    if *policy == usual { Vec::new() } else { vec![format!("Policy: {policy}, not the usual {usual}")] }
+    if *policy == usual { Vec::new() } else { vec![format!("Policy: {policy}, not the default {usual}")] }
 }
 
 fn tell(id: &BubbleId, state: &BubbleState, moved: bool, out: &mut Out) -> Result<(), CommandError> {
     if moved {
         let worktree = if state.evidence.workspace.is_some() { ", with its worktree" } else { "" };
-        out.line(format_args!("Bubble {id} is on record here now{worktree}"))?;
+        out.line(format_args!("Bubble {id} is registered at its new place{worktree}"))?;
         out.next(format_args!("pairflow status {id}"));
         return Ok(());
     }
@@ -263,6 +262,6 @@ mod tests {
         };
         assert_eq!(about(&state), [""; 0]);
         state.rules.policy = "single".to_owned();
-        assert_eq!(about(&state), ["Policy: single, not the usual strict"]);
+        assert_eq!(about(&state), ["Policy: single, not the default strict"]);
     }
 }

@@ -13,7 +13,7 @@ use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
-/// Approve the work of a bubble for commit
+/// Approve a bubble's work for commit
 ///
 /// The approval is for exactly the tree in the approval package.
 #[derive(Debug, Clone, Args)]
@@ -25,10 +25,10 @@ pub struct ApproveArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// A name for this attempt: repeated with the same key, it is recorded once
+    /// A retry key: calls with the same key are recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -72,10 +72,8 @@ pub(crate) fn told(bubble: &Bubble, error: EngineError) -> CommandError {
     };
     let git = format!("git -C {}", quoted(&workspace.path));
     let back = format!("{git} add -A && {git} read-tree --reset -u {}", tree.0);
-    let message = format!(
-        "{}; send it back to have it reviewed, or drop what was edited since and go back to the reviewed tree: {back}",
-        error.message
-    );
+    let message =
+        format!("{}; send it back for review, or drop the edits and restore the reviewed tree: {back}", error.message);
     CommandError { message, ..error }
 }
 
@@ -84,27 +82,27 @@ const REQUEST_REWORK_EXAMPLES: &str = r#"Example:
 
 /// Send the work back to the implementer
 ///
-/// Withdraws an approval, clears the clean reviews and grants a fresh budget of rounds.
+/// Withdraws an approval, clears the clean reviews and grants a new budget of rounds.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = REQUEST_REWORK_EXAMPLES)]
 pub struct RequestReworkArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// What is to be done, or `-` for stdin
+    /// What to change, or `-` for stdin
     #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     #[arg(required_unless_present = "findings")]
     pub message: Option<String>,
-    /// The approach is wrong, not a detail
+    /// Reject the whole approach
     #[arg(long)]
     pub reject: bool,
-    /// A finding that has to be fixed after all (can be repeated)
+    /// A finding that must be fixed (can be repeated)
     #[arg(long = "finding", value_name = "F1")]
     pub findings: Vec<FindingId>,
-    /// A name for this attempt: repeated with the same key, it is recorded once
+    /// A retry key: calls with the same key are recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }

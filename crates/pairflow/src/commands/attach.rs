@@ -16,9 +16,9 @@ use crate::out::Out;
 /// How long a session may take to appear.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Show the panes of a bubble: the status view and both agents
+/// Show a bubble's tmux panes: the status view and both agents
 ///
-/// What you type there goes to the agent. Leave with your tmux prefix and d; the agents go on.
+/// What you type goes to the agent. Detach with your tmux prefix and d; the agents keep working.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow attach login-race\n  pairflow attach login-race --print")]
 pub struct AttachArgs {
@@ -51,9 +51,9 @@ fn run(args: AttachArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 /// Insists that panes can be shown here and take what is typed.
 pub(crate) fn can_show(app: &App) -> Result<(), CommandError> {
     if !(app.terminal.stdin && app.terminal.stdout) {
-        return Err(CommandError::refused("there is no terminal to show the panes on."));
+        return Err(CommandError::refused("stdin and stdout must be a terminal to show the panes."));
     }
-    let missing = || CommandError::world("tmux, which shows the panes, is not on PATH.").next(INSTALL_TMUX);
+    let missing = || CommandError::io("tmux is not on PATH.").next(INSTALL_TMUX);
     app.on_path("tmux").map(drop).ok_or_else(missing)
 }
 
@@ -62,5 +62,5 @@ pub(crate) fn attach(bubble: &Bubble, state: &BubbleState) -> Result<(), Command
     let words = bubble.attachable(state, PATIENCE)?;
     let Some((program, rest)) = words.split_first() else { return Ok(()) };
     let failed = std::process::Command::new(program).args(rest).exec();
-    Err(CommandError::world(format_args!("cannot run tmux: {failed}.")))
+    Err(CommandError::io(format_args!("cannot run tmux: {failed}.")))
 }

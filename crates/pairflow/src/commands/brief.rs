@@ -11,9 +11,9 @@ use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
-/// Print what the present turn is about
+/// Print the brief of the current turn
 ///
-/// An agent gets its own brief: task, findings, checks, and the commands that end its turn.
+/// The brief has the task, findings, checks, and the commands that end the turn.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow brief\n  pairflow brief login-race")]
 pub struct BriefArgs {
@@ -38,7 +38,7 @@ fn run(args: BriefArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let turn = state.turn_to_read(reader.as_deref()).map_err(EngineError::from)?;
     let file = bubble.brief(&turn.agent);
     let text = pairflow_engine::regular::read_text(&file).map_err(|error| {
-        CommandError::world(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
+        CommandError::io(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
     })?;
     out.line(format_args!("{}", safe(text.trim_end())))?;
     if reader.is_some() && state.returned_to(&turn.agent).is_some() {

@@ -19,20 +19,20 @@ const EXAMPLES: &str = r#"Examples:
 
 /// Commit the approved snapshot on the bubble's branch
 ///
-/// Returns when the commit is made or could not be made. Nothing is pushed.
+/// Returns when the commit was made or has failed. Nothing is pushed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CommitArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// The commit message, or `-` for stdin; without it the one of the package
+    /// The commit message, or `-` for stdin [default: the one of the package]
     #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub message: Option<String>,
-    /// Commit files outside of the bubble's scope nevertheless
+    /// Commit files outside of the bubble's scope, too
     #[arg(long, requires = "reason")]
     pub override_scope: bool,
-    /// Why the scope does not matter here
+    /// The reason to ignore the scope
     #[arg(long, value_name = "TEXT", requires = "override_scope", value_parser = said, allow_hyphen_values = true)]
     pub reason: Option<String>,
     /// Run the repository's own commit hooks
@@ -41,7 +41,7 @@ pub struct CommitArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -84,8 +84,8 @@ pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command)
     let hooks = bubble.commit_hooks(&state).unwrap_or_default();
     if matches!(command, Command::Commit { hooks: false, .. }) && !hooks.is_empty() {
         out.note(format_args!(
-            "The repository's own hooks were not run ({}), and this commit stays as it is; before the next one: \
-             `pairflow approve`, then `pairflow commit --hooks`.",
+            "The repository's hooks were not run ({}). To run them for the next commit: `pairflow approve`, then \
+             `pairflow commit --hooks`.",
             hooks.join(", ")
         ));
     }
@@ -106,7 +106,10 @@ pub(crate) fn committed(
     // What cannot be compared any more has no later edits that could be reported.
     let later = seen(bubble, &state).map(|seen| seen.differing).unwrap_or_default();
     if !later.is_empty() {
-        out.warn(format_args!("edits after the approval stay in the worktree, uncommitted: {}", later.join(", ")));
+        out.warn(format_args!(
+            "edits after the approval were not committed and stay in the worktree: {}",
+            later.join(", ")
+        ));
     }
     Ok((made.commit, state))
 }
@@ -129,7 +132,7 @@ fn warn_of_hooks(out: &mut Out, bubble: &Bubble, command: &Command) -> Result<()
     }
     let changed = bubble.hooks_changed_by_work(&bubble.load()?.state)?;
     if !changed.is_empty() {
-        out.warn(format_args!("the work changes commit hooks ({}); those of the base are run", changed.join(", ")));
+        out.warn(format_args!("the work changes commit hooks ({}); the hooks of the base are run", changed.join(", ")));
     }
     Ok(())
 }

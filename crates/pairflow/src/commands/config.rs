@@ -22,7 +22,7 @@ use crate::entry::{CommandEntry, command};
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, Tone};
 
-/// Explain the configuration, or change that of a bubble
+/// Explain the configuration, or change it for a bubble
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  pairflow config explain\n  pairflow config set login-race commands.test='cargo test'\n  pairflow config apply login-race"
@@ -36,13 +36,13 @@ pub struct ConfigArgs {
 /// What can be done with the configuration.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Show every value and where it comes from
+    /// Show every value and its source
     #[command(after_help = "Example:\n  pairflow config explain login-race")]
     Explain(ExplainArgs),
-    /// Change the configuration of a bubble; what changed is recorded in its log
+    /// Change the configuration of a bubble; the change is recorded in its log
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArgs),
-    /// Put an edited bubble.toml in force: shows the changes and asks
+    /// Apply an edited bubble.toml: shows the changes and asks
     #[command(after_help = "Example:\n  pairflow config apply login-race")]
     Apply(ApplyArgs),
 }
@@ -50,10 +50,10 @@ pub enum ConfigCommand {
 const SET_EXAMPLES: &str = "Examples:
   pairflow config set login-race commands.test='cargo test' max_rounds=12
   pairflow config set login-race scope.allow='[\"src/**\"]'
-  pairflow config set login-race commands.lint=      no lint command any more
+  pairflow config set login-race commands.lint=      remove the lint command
   pairflow config set login-race identity=current    commit as git is configured now
 
-A check whose command changes is run again: what it said before does not count.";
+A check whose command changes is run again; earlier results do not count.";
 
 /// What is not a key of the configuration, but who commits.
 const IDENTITY: &str = "identity";
@@ -61,16 +61,16 @@ const IDENTITY: &str = "identity";
 /// The arguments of `config set`.
 #[derive(Debug, Clone, Args)]
 pub struct SetArgs {
-    /// The bubble; the beginning of its id is enough
+    /// The bubble: its id or a unique beginning of it
     #[arg(value_name = "ID")]
     pub id: String,
-    /// The repository; without it the one around the current directory
+    /// The repository [default: the one of the current directory]
     #[arg(long, value_name = "PATH")]
     pub repo: Option<PathBuf>,
-    /// What to set; a value is written as in a file, a text also without quotes
+    /// What to set; values are written as in a file, text also without quotes
     #[arg(value_name = "KEY=VALUE", required = true)]
     pub settings: Vec<Setting>,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -84,7 +84,7 @@ pub struct ApplyArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print JSON for programs; nothing is asked
+    /// Print JSON and ask nothing
     #[arg(long)]
     pub json: bool,
 }
@@ -95,7 +95,7 @@ pub struct ExplainArgs {
     /// Which bubble; without one, what a new bubble would get
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -137,10 +137,10 @@ fn set(app: &App, out: &mut Out, args: &SetArgs) -> Result<(), CommandError> {
 /// Has the bubble's commit made as git says now.
 fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), CommandError> {
     let [Setting { value: Some(value), .. }] = &args.settings[..] else {
-        return Err(CommandError::usage(format_args!("{IDENTITY} is set alone: {IDENTITY}=current.")));
+        return Err(CommandError::usage(format_args!("{IDENTITY} must be set alone: {IDENTITY}=current.")));
     };
     if value != "current" {
-        return Err(CommandError::usage(format_args!("{IDENTITY} can be set to `current` only, not to `{value}`.")));
+        return Err(CommandError::usage(format_args!("{IDENTITY} can only be set to `current`, not to `{value}`.")));
     }
     let before = bubble.load()?.state.about.identity;
     let identity = bubble.adopt_identity()?;
@@ -158,13 +158,13 @@ fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError>
     let changes = match bubble.file_state(&state)? {
         FileState::Edited(edit) => {
             show_edit(out, &bubble, &state, &edit)?;
-            let question = format!("Put these changes in force for bubble {}?", bubble.id);
+            let question = format!("Apply these changes to bubble {}?", bubble.id);
             app.insist_unless(args.json, out, args.yes, &question)?;
             put_in_force(app, &bubble, &state, &edit.rules)?
         }
         FileState::Same | FileState::Gone => Vec::new(),
         FileState::Unusable(LoadError::Invalid(errors)) => return Err((&errors).into()),
-        FileState::Unusable(error) => return Err(CommandError::world(format_args!("{error}."))),
+        FileState::Unusable(error) => return Err(CommandError::io(format_args!("{error}."))),
     };
     tell(out, &bubble, &changes, args.json)
 }
@@ -208,7 +208,7 @@ fn tell(out: &mut Out, bubble: &Bubble, changes: &[Change], json: bool) -> Resul
         return out.json("config_changed/1", &Changed { bubble_id: &bubble.id, changes });
     }
     if changes.is_empty() {
-        return out.line(format_args!("Nothing changes in bubble {}", bubble.id));
+        return out.line(format_args!("Nothing changed in bubble {}", bubble.id));
     }
     out.line(format_args!("Changed the configuration of bubble {}", bubble.id))?;
     changes.iter().try_for_each(|change| out.line(format_args!("  {}", changed(change))))
@@ -258,7 +258,7 @@ fn note_detected(explanation: &Explanation, out: &mut Out) {
     let Detected { test, typecheck, lint, setup } = detect(Path::new(&explanation.repo));
     for (key, found) in [("test", test), ("typecheck", typecheck), ("lint", lint), ("setup", setup)] {
         if let Some(Found { command, because }) = found {
-            out.note(format_args!("commands.{key} is not set; a new bubble would get: {command} (found in {because})"));
+            out.note(format_args!("commands.{key} is not set; a new bubble would use: {command} (found in {because})"));
         }
     }
 }
@@ -296,7 +296,7 @@ fn from_files(app: &App, bubble: &Bubble) -> Result<Vec<Explained>, CommandError
 fn from_log(app: &App, bubble: &Bubble, state: &BubbleState) -> Result<Vec<Explained>, CommandError> {
     let user = person_layer(&app.engine()?.dirs.config).map_err(|error| match &error {
         LoadError::Invalid(errors) => errors.into(),
-        other => CommandError::world(format_args!("{other}.")),
+        other => CommandError::io(format_args!("{other}.")),
     })?;
     Ok(bubble.subject(state).explain(bubble.config_lines()?, &user))
 }

@@ -17,32 +17,32 @@ const CREATE_EXAMPLES: &str = r#"Examples:
   pairflow create --id login-race --base main --task "fix the login race" --test "cargo test"
   pairflow create --id login-race --task @task.md --pair codex,claude --yes --start
 
-What a script of `--driver script` says: `pairflow start --help`, and all of it in docs/script.md."#;
+`pairflow start --help` shows a script for `--driver script`; docs/script.md describes it."#;
 
 /// How wide the labels are, the gap included, unless a check has a longer name.
 const LABEL_WIDTH: usize = 9;
 
-/// Make a bubble for a task
+/// Create a bubble for a task
 ///
 /// The commands that check the work are detected, shown, and confirmed once per repository.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = CREATE_EXAMPLES)]
 pub struct CreateArgs {
-    /// The bubble's id; without it made out of the task
+    /// The bubble's id [default: made from the task]
     #[arg(long, value_name = "ID")]
     pub id: Option<BubbleId>,
-    /// The task: text, `@FILE`, a file, or `-` for stdin; without it an editor opens
+    /// The task: text, `@FILE`, a file, or `-` for stdin [default: opens an editor]
     #[arg(long, value_name = "TEXT|@FILE|FILE|-", value_parser = said, allow_hyphen_values = true)]
     pub task: Option<String>,
-    /// Start it at once
+    /// Start it, too
     #[arg(long)]
     pub start: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// How it is set up
     #[command(flatten)]
     pub setup: SetupArgs,
-    /// Print JSON for programs
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The line of the table.
@@ -131,27 +131,27 @@ const NEW_EXAMPLES: &str = r#"Examples:
   pairflow new "fix the login race"
   pairflow new @task.md --pair claude,codex"#;
 
-/// Make a bubble for a task and start it
+/// Create a bubble for a task and start it
 ///
-/// The id is made out of the text, the repository is this one, the base is the current branch.
+/// By default the id is made from the text, and the base is the current branch of this repository.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = NEW_EXAMPLES)]
 pub struct NewArgs {
-    /// The task: text, `@FILE`, a file, or `-` for stdin; without it an editor opens
+    /// The task: text, `@FILE`, a file, or `-` for stdin [default: opens an editor]
     #[arg(value_name = "TEXT")]
     pub text: Vec<String>,
-    /// The bubble's id; without it made out of the text
+    /// The bubble's id [default: made from the text]
     #[arg(long, value_name = "ID")]
     pub id: Option<BubbleId>,
+    /// Wait for the checks on the base, and fail if one of them fails there
+    #[arg(long)]
+    pub ci: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// How it is set up
     #[command(flatten)]
     pub setup: SetupArgs,
-    /// Wait for the checks on the base, and end with an error if one does not pass there
-    #[arg(long)]
-    pub ci: bool,
-    /// Print JSON for programs
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The line of the table.

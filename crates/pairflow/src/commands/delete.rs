@@ -14,7 +14,7 @@ use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
-/// Remove a bubble's worktree and files, after archiving log and branch
+/// Archive a bubble, then remove its worktree and files
 ///
 /// Deletes your own bubbles only. For a foreign bubble it prints how to remove it by hand.
 #[derive(Debug, Clone, Args)]
@@ -26,7 +26,7 @@ pub struct DeleteArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print what is kept and where, as JSON for programs
+    /// Print where the archive is, as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -58,7 +58,7 @@ fn delete(args: DeleteArgs, app: &App, out: &mut Out) -> Result<(), CommandError
             format!("bubble {} is {}; to delete an active bubble, type its full id.", state.id, state.phase.name());
         return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", state.id)));
     }
-    let going = if state.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };
+    let going = if state.phase.is_final() { "" } else { "It is still active and will be cancelled. " };
     let unmerged = matches!(state.phase, Phase::Done(_)) && state.gate.merged.is_none();
     let kept = if unmerged { "Its commit is not merged yet; the archive keeps it. " } else { "" };
     app.insist(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, state.phase.name()))?;
@@ -70,13 +70,13 @@ fn delete(args: DeleteArgs, app: &App, out: &mut Out) -> Result<(), CommandError
     }
     out.line(format_args!("Deleted bubble {}", bubble.id))?;
     out.note(format_args!("Archive: {}", archived.dir.display()));
-    out.note(format_args!("To bring it back: pairflow restore {}", bubble.id));
+    out.note(format_args!("To restore it: pairflow restore {}", bubble.id));
     if let Some(name) = &archived.r#ref {
         out.note(format_args!("Branch tip: {name}"));
     }
     if let Some(at) = &archived.branch_kept {
         out.warn(format_args!(
-            "the branch {} stays, because it is checked out at {}",
+            "the branch {} was kept: it is checked out at {}",
             state.rules.bubble_branch,
             at.display()
         ));
@@ -97,20 +97,20 @@ fn foreign(app: &App, arg: &BubbleArg) -> Option<CommandError> {
     Some(CommandError::refused(message).next(notice.next))
 }
 
-/// Bring back a deleted bubble from its archive
+/// Restore a deleted bubble from its archive
 ///
-/// The log, the branch, the snapshots and the files are as they were when the bubble was deleted; a bubble that was still
-/// active then stays cancelled. Of several archives the newest is taken.
+/// Log, branch, snapshots and files come back as they were. A bubble that was still active stays cancelled. The newest of
+/// several archives is used.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow restore login-race")]
 pub struct RestoreArgs {
     /// The bubble, by its full id
     #[arg(value_name = "ID")]
     pub name: BubbleId,
-    /// The repository; without it the one around the current directory
+    /// The repository [default: the one of the current directory]
     #[arg(long, value_name = "PATH")]
     pub repo: Option<PathBuf>,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -123,7 +123,7 @@ fn restore(args: RestoreArgs, app: &App, out: &mut Out) -> Result<(), CommandErr
     let restored = app.engine()?.restore(&place.repo.root, &args.name)?;
     let (bubble, state) = (&restored.bubble, &restored.state);
     if let Some(why) = &restored.without_worktree {
-        out.warn(format_args!("the worktree was not made again: {why}"));
+        out.warn(format_args!("the worktree was not restored: {why}"));
     }
     if args.json {
         return status::print_json(app, out, bubble, state);

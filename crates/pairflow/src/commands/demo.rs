@@ -37,14 +37,14 @@ const SLOW: Duration = Duration::from_millis(900);
 
 /// Watch a bubble from task to commit, with scripted agents
 ///
-/// Needs nothing but git, works in a temporary repository, and takes seconds.
+/// Needs only git, works in a temporary repository, and takes seconds.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow demo\n  pairflow demo --slow --keep")]
 pub struct DemoArgs {
-    /// Leave the repository to look at
+    /// Keep the repository
     #[arg(long)]
     pub keep: bool,
-    /// Slow enough to watch
+    /// Play it slowly enough to read along
     #[arg(long)]
     pub slow: bool,
 }
@@ -64,7 +64,7 @@ fn run(args: DemoArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 
 /// Plays the whole story, then shows what came of it.
 fn play(stage: &Stage, pause: Duration, out: &mut Out) -> Result<(), CommandError> {
-    heading(out, "The task, given to two scripted agents in a repository of their own")?;
+    heading(out, "The task, for two scripted agents in a temporary repository")?;
     indented(out, DEMO_TASK.trim())?;
     heading(out, "What happens")?;
     let (script, task) = (stage.script()?, stage.task()?);
@@ -98,7 +98,7 @@ fn indented(out: &mut Out, text: &str) -> Result<(), CommandError> {
 fn package(bubble: &Bubble) -> Result<String, CommandError> {
     let state = bubble.load()?.state;
     let Phase::ReadyForApproval(request) = &state.phase else {
-        return Err(CommandError::world(format_args!("{} is not up for approval any more.", bubble.id)));
+        return Err(CommandError::io(format_args!("{} no longer waits for approval.", bubble.id)));
     };
     let bytes = bubble.package(request)?;
     Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
@@ -133,13 +133,15 @@ fn verified(bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
         out.paint(&TextLine::new().plain("  ").add(paint, mark).plain(&row.what).plain(problem))?;
     }
     if !report.holds {
-        return Err(CommandError::world("the demo's own log does not hold."));
+        return Err(CommandError::io("the demo's log does not verify."));
     }
-    out.paint(&TextLine::new().plain("  ").add(Tone::Good, format!("All {} lines of the log hold.", report.envelopes)))
+    out.paint(
+        &TextLine::new().plain("  ").add(Tone::Good, format!("All {} lines of the log are valid.", report.envelopes)),
+    )
 }
 
 fn try_next(out: &mut Out) -> Result<(), CommandError> {
-    heading(out, "Nothing of this is left on your disk. With your own agents, in your own repository:")?;
+    heading(out, "Nothing of this was kept. To use your own agents in your own repository:")?;
     let rows = [
         ("pairflow doctor", "is everything there?"),
         ("pairflow init", "how is this repository checked?"),
@@ -225,12 +227,12 @@ impl Stage {
         let mut command = Command::new(&self.program);
         command.args(args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
         let ended = command.current_dir(self.repo()).stdin(Stdio::null()).output();
-        let ended = ended.map_err(|error| CommandError::world(format_args!("cannot run '{line}': {error}.")))?;
+        let ended = ended.map_err(|error| CommandError::io(format_args!("cannot run '{line}': {error}.")))?;
         if ended.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-        Err(CommandError::world(format_args!("'{line}' ended with {}: {said}", ended.status)))
+        Err(CommandError::io(format_args!("'{line}' failed with {}: {said}", ended.status)))
     }
 
     /// Shows what the agents and the supervisor printed last.
@@ -273,7 +275,7 @@ impl Stage {
         }
         out.line(format_args!(""))?;
         out.line(format_args!(
-            "In a shell of its own, because it changes where pairflow looks. To remove it: rm -rf {root}"
+            "Use a new shell for these commands: they change where pairflow looks. To remove everything: rm -rf {root}"
         ))
     }
 
@@ -309,7 +311,7 @@ fn hire(program: &Path, env: &[(&'static str, OsString)], remove: &Path) -> Resu
     command.env_clear().envs(env.iter().map(|(name, value)| (name, value))).current_dir("/");
     // A group of its own, so that the Ctrl-C that ends the demo does not end the janitor.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().map_err(|error| CommandError::world(format_args!("cannot start sh: {error}.")))
+    command.spawn().map_err(|error| CommandError::io(format_args!("cannot start sh: {error}.")))
 }
 
 fn environment(app: &App, root: &Path) -> Vec<(&'static str, OsString)> {
@@ -342,7 +344,10 @@ fn fresh_dir(app: &App) -> Result<PathBuf, CommandError> {
             Err(error) => return Err(cannot("make", &path, &error)),
         }
     }
-    Err(CommandError::world(format_args!("there is no free name for the demo in {}.", parent.display())))
+    Err(CommandError::io(format_args!(
+        "cannot create a directory for the demo in {}: all names are taken.",
+        parent.display()
+    )))
 }
 
 fn private_dir(path: &Path) -> Result<(), CommandError> {
@@ -350,7 +355,7 @@ fn private_dir(path: &Path) -> Result<(), CommandError> {
 }
 
 fn cannot(verb: &str, path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::world(format_args!("cannot {verb} {}: {error}.", path.display()))
+    CommandError::io(format_args!("cannot {verb} {}: {error}.", path.display()))
 }
 
 /// How long a part of the story may take.
@@ -390,21 +395,15 @@ impl<'a> Story<'a> {
                 return Ok(());
             }
             if let Some(question) = state.gate.questions.first() {
-                return Err(CommandError::world(format_args!(
-                    "the demo stopped with a question: {}",
-                    question.question
-                )));
+                return Err(CommandError::io(format_args!("the demo stopped at a question: {}", question.question)));
             }
             if state.phase.is_final() {
-                return Err(CommandError::world(format_args!("the demo ended early, as {}.", state.phase.name())));
+                return Err(CommandError::io(format_args!("the demo ended early, in state {}.", state.phase.name())));
             }
             if Instant::now() >= until {
-                let message = format!(
-                    "nothing more happened within {} s; the bubble is {}.",
-                    PATIENCE.as_secs(),
-                    state.phase.name()
-                );
-                return Err(CommandError::world(message));
+                let message =
+                    format!("nothing happened for {} s; the bubble is {}.", PATIENCE.as_secs(), state.phase.name());
+                return Err(CommandError::io(message));
             }
             self.bubble.log().wait_past(&head, LOOK);
         }

@@ -14,20 +14,20 @@ use crate::out::Out;
 
 /// Show what a bubble changed
 ///
-/// On a terminal the text is made safe; piped, it is the exact patch, which `git apply` takes.
+/// Piped, it is the exact patch for `git apply`; on a terminal, control characters are made visible.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow diff login-race --stat\n  pairflow diff login-race --round 2")]
 pub struct DiffArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Only what this round changed
+    /// Only the changes of this round
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub round: Option<u32>,
-    /// Only files and numbers of lines
+    /// Only files and line counts
     #[arg(long)]
     pub stat: bool,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -66,6 +66,6 @@ fn run(args: DiffArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 }
 
 fn nothing(id: &BubbleId, out: &mut Out) -> Result<(), CommandError> {
-    out.note(format_args!("Nothing was changed in bubble {id}"));
+    out.note(format_args!("No changes in bubble {id}"));
     Ok(())
 }

@@ -15,9 +15,9 @@ use crate::entry::{CommandEntry, command};
 use crate::exit::{CommandError, Exit};
 use crate::out::{Out, TextLine, Tone};
 
-/// Check git, configuration, logs and agents, each with the next step
+/// Check git, configuration, logs and agents, and suggest fixes
 ///
-/// With `--repair` a damaged log is put aside up to the damage; nothing is deleted.
+/// `--repair` keeps the lines before the damage of a log and moves the damaged log to quarantine. Nothing is deleted.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow doctor\n  pairflow doctor --repair")]
 pub struct DoctorArgs {
@@ -30,7 +30,7 @@ pub struct DoctorArgs {
     /// Do not ask before a repair
     #[arg(long, short = 'y', requires = "repair")]
     pub yes: bool,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -61,10 +61,10 @@ fn run(args: DoctorArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     } else {
         report.print(out)?;
     }
-    if report.exit() == Exit::Done { Ok(()) } else { Err(CommandError::told(report.exit())) }
+    if report.exit() == Exit::Done { Ok(()) } else { Err(CommandError::silent(report.exit())) }
 }
 
-/// Finds out where to look, and says what is wrong with the repository. Without one, every known one is looked at.
+/// Finds out where to look, and says what is wrong with the repository. Without one, every known repository is looked at.
 fn reach(app: &App, args: &DoctorArgs, report: &mut Report) -> Reach {
     match app.reach(args.repo.repo.as_deref()) {
         Ok(reach) => {
@@ -145,7 +145,7 @@ impl Report {
         if self.rows.iter().any(|row| row.damaged) {
             Exit::LogDamaged
         } else if self.problems > 0 {
-            Exit::WorldFailed
+            Exit::IoError
         } else {
             Exit::Done
         }

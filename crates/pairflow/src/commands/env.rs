@@ -18,9 +18,9 @@ const EXAMPLES: &str = r#"Examples:
   pairflow env login-race --agent codex
   eval "$(pairflow env login-race --agent codex)""#;
 
-/// Print the variables with which an agent joins a bubble
+/// Print the environment that an agent needs to join a bubble
 ///
-/// Makes a new token for the agent; an older one is void from then on.
+/// Creates a new token for the agent; older ones become invalid.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct EnvArgs {
@@ -30,7 +30,7 @@ pub struct EnvArgs {
     /// The agent that joins
     #[arg(long, value_name = "AGENT")]
     pub agent: AgentId,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -15,9 +15,10 @@ use crate::exit::{CommandError, Exit};
 use crate::out::Out;
 use pairflow_engine::regular;
 
-/// Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts
+/// Write a report of a bubble as one HTML page
 ///
-/// The page needs nothing else: no script, no network. Only reads; ends with 5 if something of the log does not hold.
+/// Contains verdict, timeline, findings, changes and receipts, without scripts or network access. Exits with 5 if something
+/// in the log does not hold.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow bubble export login-race --html\n  \
                         pairflow export login-race --html --out report.html --force\n  \
@@ -29,7 +30,7 @@ pub struct ExportArgs {
     /// Write HTML; there is no other format
     #[arg(long)]
     pub html: bool,
-    /// Where to write; `-` is stdout, and without it `<ID>.html` in the current directory
+    /// The file to write, or `-` for stdout [default: `<ID>.html` in the current directory]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Replace the file if it exists
@@ -62,7 +63,7 @@ fn run(args: ExportArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         let written = if args.force { replace(&path, page.as_bytes()) } else { create(&path, page.as_bytes()) };
         written.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => exists(&path, bubble.id.as_str()),
-            _ => CommandError::world(format_args!("cannot write {}: {error}.", path.display())),
+            _ => CommandError::cannot("write", path.display(), error),
         })?;
         out.line(format_args!("Wrote {}", path.display()))?;
     }
@@ -84,7 +85,7 @@ fn held(checked: &[Checked], out: &mut Out) -> Result<(), CommandError> {
 
 fn exists(path: &Path, id: &str) -> CommandError {
     let shown = path.display();
-    CommandError::refused(format_args!("{shown} exists already."))
+    CommandError::refused(format_args!("{shown} already exists."))
         .next(format_args!("pairflow export {id} --html --out {shown} --force"))
 }
 

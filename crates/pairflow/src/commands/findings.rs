@@ -10,7 +10,7 @@ use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Grid, Out, TextLine, Tone};
 
-/// Show every finding of a bubble, and where it stands
+/// Show every finding of a bubble and its state
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow findings login-race\n  pairflow findings login-race --history\n  \
                         pairflow findings login-race --json")]
@@ -18,10 +18,10 @@ pub struct FindingsArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Show what happened to each
+    /// Show the history of each finding
     #[arg(long)]
     pub history: bool,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -36,7 +36,7 @@ fn run(args: FindingsArgs, app: &App, out: &mut Out) -> Result<(), CommandError>
         return out.json(SCHEMA, &LedgerShown::of(&state));
     }
     if state.ledger.rows.is_empty() {
-        return out.line(format_args!("No finding has been filed in bubble {}.", state.id));
+        return out.line(format_args!("There are no findings in bubble {}", state.id));
     }
     if args.history {
         return state.ledger.rows.iter().try_for_each(|row| history(out, row));

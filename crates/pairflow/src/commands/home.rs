@@ -21,14 +21,14 @@ use crate::out::{Grid, Out, TextLine, Tone};
 
 /// Show what waits for you, then all bubbles
 ///
-/// Inside a repository its bubbles are shown, elsewhere those of every repository that has some.
+/// Shows the bubbles of the current repository; outside of one, those of all known repositories.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow")]
 pub struct HomeArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -92,7 +92,7 @@ fn run(args: HomeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         row.foreign.is_none() && matches!(row.state, Some(StateName::PreparingWorkspace | StateName::Running))
     };
     if home.bubbles.iter().any(|row| moving(row) && !row.paused) && !app.supervised()? {
-        out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
+        out.warn(format_args!("no supervisor is running, so nothing happens"));
         out.next(format_args!("pairflow supervise"));
     }
     Ok(())
@@ -137,9 +137,9 @@ fn troubled(reach: &Reach, bubble: &Bubble, state: &BubbleState) -> Option<Strin
     let again = reach.line(&format!("pairflow resume {}", state.id), bubble.control.repo());
     match bubble.worktree_problem(state).filter(|_| !state.phase.is_final())? {
         GitError::WorktreeGone { .. } => {
-            Some(format!("the worktree of bubble {} is gone; make it again: {again}", state.id))
+            Some(format!("the worktree of bubble {} is gone; restore it with: {again}", state.id))
         }
-        other => Some(format!("bubble {}: {other}; repair it with '{again}'", state.id)),
+        other => Some(format!("bubble {}: {other}; repair it with: {again}", state.id)),
     }
 }
 
@@ -195,7 +195,7 @@ fn begin(reach: &Reach, out: &mut Out) -> Result<(), CommandError> {
             out.next(format_args!("{}", reach.line("pairflow new \"what to do\"", root)));
         }
         _ => {
-            out.line(format_args!("There is no bubble yet, and this is no git repository."))?;
+            out.line(format_args!("There is no bubble yet, and this is not a git repository."))?;
             out.next(format_args!("pairflow demo, or in a repository: pairflow new \"what to do\""));
         }
     }

@@ -23,7 +23,7 @@ const LOOKED_AT: usize = 1024 * 1024;
 
 /// Report an event of an agent's CLI
 ///
-/// The event's JSON comes on stdin. Without a supervisor nothing happens.
+/// Reads the event as JSON from stdin. Without a supervisor it does nothing.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow hook Stop < event.json")]
 pub struct HookArgs {

@@ -14,15 +14,14 @@ use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
-/// Become the program of a pane
+/// Run the program of a pane
 ///
-/// The file says which program, with which environment and where; it is read once and removed. The process is on record
-/// before it becomes the program. Only the file that a supervisor wrote is taken, and never from an agent: otherwise this
-/// would start anything for anyone.
+/// The file names the program, its environment and its directory; it is read once and removed. Only a file that the
+/// supervisor wrote is accepted, and never from an agent.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow launch .pairflow/runtime/login-race/codex.launch")]
 pub struct LaunchArgs {
-    /// What the supervisor wrote for this pane
+    /// The file that the supervisor wrote for this pane
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
@@ -33,21 +32,20 @@ pub const LAUNCH: CommandEntry = command!("launch", Plumbing, LaunchArgs, launch
 fn launch(args: LaunchArgs, app: &App, _: &mut Out) -> Result<(), CommandError> {
     let path = app.resolve(&args.file)?;
     let repo = repository(&path).ok_or_else(|| {
-        CommandError::refused(format_args!("{} is not where a supervisor puts what it starts.", path.display()))
+        CommandError::refused(format_args!("{} is not a launch file of a supervisor.", path.display()))
     })?;
     app.only_panes("launch", repo)?;
-    let file = LaunchFile::take(&path)
-        .map_err(|error| CommandError::world(format_args!("cannot read {}: {error}.", args.file.display())))?;
+    let file = LaunchFile::take(&path).map_err(|error| CommandError::cannot("read", args.file.display(), error))?;
     let (program, words) = file
         .argv
         .split_first()
-        .ok_or_else(|| CommandError::world(format_args!("{} names no program.", args.file.display())))?;
+        .ok_or_else(|| CommandError::io(format_args!("{} names no program.", args.file.display())))?;
     if let Some(record) = &file.record {
-        record.enrol().map_err(|error| CommandError::world(format_args!("{error}.")))?;
+        record.enrol().map_err(|error| CommandError::io(format_args!("{error}.")))?;
     }
     // Nothing of the terminal's environment goes on: what the program gets is in the file.
     let error = Command::new(program).args(words).env_clear().envs(file.env).current_dir(&file.cwd).exec();
-    Err(CommandError::world(format_args!("cannot start {program} in {}: {error}.", file.cwd.display())))
+    Err(CommandError::io(format_args!("cannot start {program} in {}: {error}.", file.cwd.display())))
 }
 
 /// Returns the repository whose supervisor writes `file`: `REPO/.pairflow/runtime/<id>/<agent>.launch`.
@@ -71,7 +69,7 @@ pub struct ScriptAgentArgs {
     /// Whose turn it is
     #[arg(long, value_name = "AGENT")]
     pub agent: AgentId,
-    /// Which of its own turns it is, starting with 1
+    /// This agent's turn number, starting at 1
     #[arg(long, value_name = "N")]
     pub nth: u32,
 }
@@ -83,11 +81,11 @@ fn script_agent(args: ScriptAgentArgs, app: &App, out: &mut Out) -> Result<(), C
     let path = app.resolve(&args.script)?;
     let name = path.display().to_string();
     let text = pairflow_engine::regular::read_text(&path)
-        .map_err(|error| CommandError::world(format_args!("cannot read the script {name}: {error}.")))?;
+        .map_err(|error| CommandError::io(format_args!("cannot read the script {name}: {error}.")))?;
     let script = Script::parse(&name, &text).map_err(CommandError::usage)?;
     let state = app.env.text(STATE_VARIABLE).map(PathBuf::from);
     let state_dir = state.ok_or_else(|| {
-        CommandError::usage(format_args!("{STATE_VARIABLE} is not set; the supervisor does that for its agents."))
+        CommandError::usage(format_args!("{STATE_VARIABLE} is not set; the supervisor sets it for its agents."))
     })?;
     let turn = Turn {
         script: &script,

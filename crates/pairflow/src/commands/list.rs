@@ -18,7 +18,7 @@ pub struct ListArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -10,14 +10,14 @@ use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Out, TextLine, Tone};
 
-/// Show what happened in a bubble, in order
+/// Show the timeline of a bubble
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow log login-race\n  pairflow log login-race --json")]
 pub struct LogArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -16,23 +16,23 @@ use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
-/// Bring the bubble's commit to its base branch
+/// Merge a bubble's commit into its base branch
 ///
-/// The merged tree is checked in a scratch worktree first. Your own checkout is only touched with `--here`; without it a
-/// base branch that is checked out is not moved, and the line that does it is printed.
+/// The merged tree is checked in a scratch worktree first. Your checkout is only touched with `--here`; without it, a base
+/// branch that is checked out is not moved, and the git command that moves it is printed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow merge login-race\n  pairflow merge login-race --here --yes")]
 pub struct MergeArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Also move the checkout that I am in, if it is clean
+    /// Also update the current checkout, if it is clean
     #[arg(long)]
     pub here: bool,
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -70,7 +70,7 @@ pub(crate) fn rehearse(
         Rehearsal::Ready(joined) => Ok(joined),
         Rehearsal::CheckedOut(at) => {
             let message = format!(
-                "{} is checked out at {}, so the work cannot be merged, and nothing was committed; --here merges it there.",
+                "cannot merge: {} is checked out at {}. Nothing was committed; --here merges it there.",
                 bubble.load()?.state.rules.base_branch,
                 at.display()
             );
@@ -126,7 +126,7 @@ fn merged(out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<MergeEnd, Com
 /// Says why nothing was merged into a base branch that is checked out at `at`, and that `line` does it.
 fn checked_out(app: &App, bubble: &Bubble, at: &Path, line: &str) -> Result<CommandError, CommandError> {
     let message = format!(
-        "{} is checked out at {}, so nothing was merged: {line} does it there, and so does --here.",
+        "nothing was merged: {} is checked out at {}. Run {line} there, or use --here.",
         bubble.load()?.state.rules.base_branch,
         at.display()
     );

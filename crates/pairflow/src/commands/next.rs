@@ -21,7 +21,7 @@ use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Out, TextLine, Tone};
 
-/// Answer what has waited longest
+/// Answer the oldest question or approval request
 ///
 /// Shows the context and the diff, and takes one key. Without a terminal it prints the item and the commands that
 /// answer it.
@@ -31,7 +31,7 @@ pub struct NextArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Print JSON for programs, and ask nothing
+    /// Print JSON and ask nothing
     #[arg(long)]
     pub json: bool,
 }
@@ -117,7 +117,7 @@ impl Open {
 fn nothing_left(skipped: usize, out: &mut Out) -> Result<(), CommandError> {
     match skipped {
         0 => out.paint(&TextLine::new().add(Tone::Good, "Nothing waits for you.")),
-        n => out.line(format_args!("Nothing else waits for you; {n} skipped.")),
+        n => out.line(format_args!("Nothing else waits for you; skipped {n}.")),
     }
 }
 
@@ -204,12 +204,12 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
         ItemKind::Approval if approved => &[('a', "commit"), ('r', "send back")],
         ItemKind::Approval => &[('a', "approve and commit"), ('r', "send back")],
         ItemKind::Question | ItemKind::Failing => &[('r', "reply")],
-        ItemKind::Baseline => &[('c', "try again"), ('r', "known failure: say so")],
-        ItemKind::Differs => &[('c', "try again"), ('r', "send back with words")],
+        ItemKind::Baseline => &[('c', "try again"), ('r', "known failure: add a note")],
+        ItemKind::Differs => &[('c', "try again"), ('r', "send back with a message")],
         ItemKind::TieBreak => &[('c', "continue"), ('r', "reply and continue"), ('a', "accept")],
-        ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with words")],
+        ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with a message")],
         ItemKind::CouldNotCheck => &[('c', "try again"), ('a', "accept without it")],
-        ItemKind::Permission => &[('a', "allow it once"), ('r', "refuse it with words")],
+        ItemKind::Permission => &[('a', "allow it once"), ('r', "refuse it with a message")],
         // What a pane shows is answered there; then the loop goes on.
         ItemKind::Pane => &[('c', "continue")],
         ItemKind::Watchdog | ItemKind::AgentEnded | ItemKind::Trouble => &[('c', "continue"), ('r', "reply")],
@@ -256,7 +256,7 @@ fn go_on(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
 
 /// Asks for words, and answers or sends back with them. No words, no answer.
 fn in_words(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
-    let Some(text) = app.answer(out, "Your words:")?.filter(|text| !text.is_empty()) else { return Ok(false) };
+    let Some(text) = app.answer(out, "Your text:")?.filter(|text| !text.is_empty()) else { return Ok(false) };
     if open.waiting.item.kind == ItemKind::Approval {
         let mut refs = Vec::new();
         let message = open.bubble.inline(&text, &mut refs)?;

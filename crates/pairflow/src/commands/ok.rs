@@ -18,25 +18,25 @@ use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::{Out, TextLine, Tone};
 
-/// Read the package, then approve and commit
+/// Show the finished work, then approve and commit it
 ///
-/// Shows what was done and how it was checked, asks once, and makes one commit of exactly that tree.
+/// Shows what was done and how it was checked, asks once, and commits exactly that tree.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow ok login-race\n  pairflow ok --merge --here")]
 pub struct OkArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Bring it to the base branch too
+    /// Merge it into the base branch, too
     #[arg(long)]
     pub merge: bool,
-    /// With --merge, also move the checkout that I am in, if it is clean
+    /// With --merge, also update the current checkout, if it is clean
     #[arg(long, requires = "merge")]
     pub here: bool,
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -124,7 +124,7 @@ pub(crate) fn changes(bubble: &Bubble, out: &mut Out) -> Result<(), CommandError
     }
     let more = patch.lines().count().saturating_sub(DIFF_LINES);
     if more > 0 {
-        out.line(format_args!("… {} of the difference: pairflow diff {}", counted(more, "more line"), bubble.id))?;
+        out.line(format_args!("… {} of the diff: pairflow diff {}", counted(more, "more line"), bubble.id))?;
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ fn order(bubble: &Bubble) -> Result<Command, CommandError> {
 }
 
 fn uncommitted(error: CommandError) -> CommandError {
-    let message = format!("approved, but not committed: {}", error.message);
+    let message = format!("approved but not committed: {}", error.message);
     CommandError { message, ..error }
 }
 

@@ -44,7 +44,7 @@ fn by_hand(app: &App, bubble: &Bubble, state: &BubbleState, error: EngineError) 
     }
     let file = app.engine().map_or_else(|_| String::new(), |engine| format!(" in {}", engine.dirs.config.display()));
     let message = format!(
-        "{}. The worktree is {}; another editor is named{file}, e.g. open_command = \"code {{{{worktree_path}}}}\"",
+        "{}. The worktree is {}; set another editor{file}, e.g. open_command = \"code {{{{worktree_path}}}}\"",
         error.message.trim_end_matches('.'),
         workspace.path
     );

@@ -36,20 +36,20 @@ A findings file is JSON:
 
 /// Hand the work to the other agent
 ///
-/// Reviewers must say what they found, or that they found nothing; implementers answer findings by their names.
+/// Reviewers must report findings or pass --no-findings; implementers answer findings by their ids.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = PASS_EXAMPLES)]
 pub struct PassArgs {
-    /// What was done, in a sentence or two, or `-` for stdin
+    /// What was done, in one or two sentences, or `-` for stdin
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub summary: String,
-    /// A file that the message points to (can be repeated)
+    /// A file that the message refers to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
     pub refs: Vec<String>,
-    /// What the other side is asked to do
+    /// What the other agent is asked to do
     #[arg(long, value_name = "INTENT")]
     pub intent: Option<IntentArg>,
-    /// A step of a document: dry-run=… from its implementer; contradictions=…, dry-run=…, adversarial=… from a reviewer (can be repeated)
+    /// A step of a document bubble: dry-run=… by the implementer; contradictions=…, dry-run=…, adversarial=… by a reviewer (can be repeated)
     #[arg(long = "step", value_name = "NAME=RESULT")]
     pub steps: Vec<Step>,
     /// What a reviewer says
@@ -58,16 +58,16 @@ pub struct PassArgs {
     /// What an implementer says
     #[command(flatten)]
     pub answer: AnswerArgs,
-    /// A Markdown file, or `-` for stdin, that tells the person what changed, why, the risks and a manual test plan, one heading each
+    /// A Markdown file, or `-` for stdin, with the headings What changed, Why, Risks and Manual test plan
     #[arg(long, value_name = "FILE")]
     pub explain: Option<PathBuf>,
-    /// The bubble; has to be the one that this agent works in
+    /// The bubble; must be the one that this agent works in
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// A name for this attempt: repeated with the same key, it is recorded once
+    /// A retry key: calls with the same key are recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -79,25 +79,25 @@ pub struct ReviewArgs {
     /// A finding, as `P1:title` (can be repeated)
     #[arg(long = "finding", value_name = "SEVERITY:TITLE", conflicts_with = "no_findings")]
     pub findings: Vec<Finding>,
-    /// The row that the --finding before it repeats in other words
+    /// The finding that the --finding before it repeats in other words
     #[arg(long, value_name = "FINDING", requires = "findings")]
     pub repeats: Vec<FindingId>,
     /// A file of findings as JSON, or `-` for stdin
     #[arg(long = "findings", value_name = "FILE", conflicts_with = "no_findings")]
     pub findings_file: Option<String>,
-    /// Say that the review found nothing; takes every answer, and settles every P0 and P1
+    /// Report no findings; accepts every answer and settles every P0 and P1
     #[arg(long, conflicts_with = "reopen")]
     pub no_findings: bool,
-    /// A finding whose answer is right (can be repeated)
+    /// A finding whose answer is accepted (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub confirm: Vec<FindingId>,
-    /// A finding whose answer is not right (can be repeated)
+    /// A finding whose answer is rejected (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub reopen: Vec<FindingId>,
-    /// A finding whose reproducer is wrong, and was brought by this agent (can be repeated)
+    /// A finding of this agent whose reproducer is wrong (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub retract: Vec<FindingId>,
-    /// The slices of a long change that were read, as `1,2,3`
+    /// The slices of a long change that were reviewed, as `1,2,3`
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub reviewed: Vec<u32>,
 }
@@ -112,10 +112,10 @@ pub struct AnswerArgs {
     /// A finding that is wrong, with a --reason for each (can be repeated)
     #[arg(long, value_name = "FINDING", requires = "reason")]
     pub dispute: Vec<FindingId>,
-    /// Why it is wrong (can be repeated)
+    /// The reason for a --dispute (can be repeated)
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true, requires = "dispute")]
     pub reason: Vec<String>,
-    /// What stands in the way of implementing the document; becomes a P1 finding (can be repeated)
+    /// What blocks the implementation of the document; becomes a P1 finding (can be repeated)
     #[arg(long = "blocker", value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub blockers: Vec<String>,
 }
@@ -155,9 +155,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     match (&state.active_agent, state.active_role) {
         _ if !heard.came_back.is_empty() => {
             let (why, bubble) = (heard.came_back.join(", "), &state.bubble_id);
-            out.line(format_args!("{already} as {id}; the work came back to you: {why}"))?;
+            out.line(format_args!("{already} as {id}; the work was sent back to you: {why}"))?;
             out.line(format_args!(
-                "It is still your turn. Fix it and hand over again. To hand over the same files once more, read the brief \
+                "It is still your turn. Fix it and hand over again. To hand over unchanged files again, read the brief \
                  first: pairflow brief {bubble}"
             ))?;
         }
@@ -173,7 +173,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Ok(());
     }
     out.line(format_args!(
-        "Still open although answered: {}; settle with --confirm or --reopen, and a wrong reproducer with --retract",
+        "Answered but still open: {}; settle them with --confirm or --reopen, and a wrong reproducer with --retract",
         unsettled.join(", ")
     ))
 }
@@ -188,8 +188,8 @@ fn name_repeated(matches: &ArgMatches, review: &mut ReviewArgs) -> Result<(), Co
             Some(finding) if finding.repeats.is_none() => finding.repeats = Some(*row),
             _ => {
                 let message = format!(
-                    "--repeats {row} follows the --finding that repeats it, once; if {row} is still there in its own \
-                     words, say --reopen {row}."
+                    "--repeats {row} must follow the --finding that repeats it, once; if {row} itself is still open, \
+                     use --reopen {row}."
                 );
                 return Err(CommandError::usage(message));
             }
@@ -252,7 +252,7 @@ fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError
     let AnswerArgs { fixed, dispute, reason, .. } = &args.answer;
     if dispute.len() != reason.len() {
         let (disputes, reasons) = (dispute.len(), reason.len());
-        let message = format!("each --dispute needs a --reason of its own: there are {disputes} and {reasons}.");
+        let message = format!("each --dispute needs its own --reason: got {disputes} and {reasons}.");
         return Err(CommandError::usage(message));
     }
     let disputed = dispute.iter().zip(reason);
@@ -274,26 +274,26 @@ pub(crate) fn explanation(app: &App, file: Option<&Path>) -> Result<Option<Expla
     Ok(Some(explanation))
 }
 
-/// Ask the person a question and wait for the answer
+/// Ask the person a question
 ///
-/// The bubble stands still until the question is answered. Agents in panes get the answer as a notice; others wait for it
-/// with `pairflow wait --for answer`.
+/// The bubble stops until the question is answered. Agents in panes get the answer as a notice; others wait for it with
+/// `pairflow wait --for answer`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow ask-human --question \"May the public API change?\"")]
 pub struct AskHumanArgs {
     /// The question, or `-` for stdin
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub question: String,
-    /// A file that the question points to (can be repeated)
+    /// A file that the question refers to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
     pub refs: Vec<String>,
-    /// The bubble; has to be the one that this agent works in
+    /// The bubble; must be the one that this agent works in
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// A name for this attempt: repeated with the same key, it is recorded once
+    /// A retry key: calls with the same key are recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -311,7 +311,7 @@ fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), Command
     let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
     let already = if heard.repeated { "Already asked" } else { "Asked" };
     out.line(format_args!("{already} as {id} in bubble {}", heard.state.bubble_id))?;
-    out.note(format_args!("Wait for the answer: the bubble stands still until a person has replied."));
+    out.note(format_args!("The bubble stops until a person has replied."));
     if heard.unnotified {
         out.next(format_args!("{}", WaitFor::Answer.line(&heard.state.bubble_id)));
     }
@@ -320,29 +320,29 @@ fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), Command
 
 /// Claim, as the reviewer, that the work has converged
 ///
-/// Counts as a clean review if that completes all criteria; otherwise nothing is counted, and every unmet one is named.
+/// Counts as a clean review if it completes all criteria. Otherwise it is refused and every unmet criterion is named.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow converged --summary \"both reviews clean, tests pass\"")]
 pub struct ConvergedArgs {
-    /// Why the work is done, in a sentence or two, or `-` for stdin
+    /// Why the work is done, in one or two sentences, or `-` for stdin
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub summary: String,
-    /// A file that the claim points to (can be repeated)
+    /// A file that the claim refers to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
     pub refs: Vec<String>,
-    /// A Markdown file, or `-` for stdin, that tells the person what changed, why, the risks and a manual test plan, one heading each
+    /// A Markdown file, or `-` for stdin, with the headings What changed, Why, Risks and Manual test plan
     #[arg(long, value_name = "FILE")]
     pub explain: Option<PathBuf>,
-    /// The slices of a long change that were read, as `1,2,3`
+    /// The slices of a long change that were reviewed, as `1,2,3`
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub reviewed: Vec<u32>,
-    /// The bubble; has to be the one that this agent works in
+    /// The bubble; must be the one that this agent works in
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// A name for this attempt: repeated with the same key, it is recorded once
+    /// A retry key: calls with the same key are recorded once
     #[arg(long, value_name = "KEY", value_parser = said)]
     pub key: Option<String>,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }

@@ -12,16 +12,16 @@ use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
-/// Interrupt a bubble; state and turn stay as they are
+/// Interrupt a bubble; its state and turn are kept
 ///
-/// In panes the agent that is at work for the bubble is interrupted with Esc; what you tell it yourself then goes on.
+/// The agent in a pane is interrupted with Esc. You can still talk to it there.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow pause login-race")]
 pub struct PauseArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -43,8 +43,8 @@ fn pause(args: PauseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> 
         |item: InboxItem| if item.is_read_in("") { item.answer.into_iter().next() } else { Some(item.reading()) };
     match inbox(&state).into_iter().next().and_then(line) {
         Some(answer) => {
-            let after = if answer.starts_with("pairflow resume") { "" } else { ", and go on with resume" };
-            out.note(format_args!("A question is open; it can be answered now{after}."));
+            let after = if answer.starts_with("pairflow resume") { "" } else { ", then resume" };
+            out.note(format_args!("A question is open; you can answer it now{after}."));
             out.next(format_args!("{answer}"));
         }
         None => out.next(format_args!("pairflow resume {}", bubble.id)),
@@ -52,14 +52,14 @@ fn pause(args: PauseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// Go on after a pause or work by hand
+/// Continue after a pause or after work by hand
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow resume login-race")]
 pub struct ResumeArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -75,7 +75,7 @@ fn resume(args: ResumeArgs, app: &App, out: &mut Out) -> Result<(), CommandError
     }
     if restored {
         let worktree = state.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
-        out.line(format_args!("The worktree of bubble {} was gone; it was made anew at {worktree}", bubble.id))?;
+        out.line(format_args!("The worktree of bubble {} was gone; it was restored at {worktree}", bubble.id))?;
     }
     match &state.phase {
         Phase::Running(turn) => {
@@ -85,19 +85,18 @@ fn resume(args: ResumeArgs, app: &App, out: &mut Out) -> Result<(), CommandError
     }
 }
 
-/// End the agents' programs and start them again where they were
+/// Restart the agents' programs in their conversations
 ///
-/// State, turn and worktree stay. The agent that has the turn takes up its conversation at once and is told where the work
-/// stands; the program of any other one is started again when its turn comes.
-/// What `resume` answers is answered by this, too; in a pause, and while an agent's question or a permission waits for
-/// you, it is refused.
+/// State, turn and worktree are kept. The agent that has the turn continues its conversation at once; any other one is
+/// started again when its turn comes. Questions that `resume` answers are answered, too. Refused while the bubble is
+/// paused, and while an agent's question or a permission is open.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow restart login-race")]
 pub struct RestartArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -114,7 +113,7 @@ fn restart(args: RestartArgs, app: &App, out: &mut Out) -> Result<(), CommandErr
         return status::print_json(app, out, &bubble, &state);
     }
     let holder = state.phase.turn().map(|turn| turn.agent.as_str()).unwrap_or_default();
-    out.line(format_args!("{holder} is started again in bubble {}, any other agent with its next turn", bubble.id))?;
+    out.line(format_args!("Restarted {holder}; other agents restart with their next turn in bubble {}", bubble.id))?;
     out.next(format_args!("pairflow attach {}", bubble.id));
     Ok(())
 }

@@ -10,27 +10,17 @@ use clap_mangen::Man;
 
 use crate::app::App;
 use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
+use crate::exit::{CommandError, EXIT_CODES};
 use crate::out::Out;
 
 /// Print the manual page, or write all pages into a directory
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow man | man -l -\n  pairflow man ~/.local/share/man/man1")]
 pub struct ManArgs {
-    /// Where to write one page for each command
+    /// The directory to write one page per command to
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
-
-/// What the numbers mean that a command ends with.
-const EXIT_CODES: &str = "\
-0   done, and durable
-1   refused: the rules say no
-2   usage: the command line makes no sense
-3   I/O error: disk, git, another program
-4   lost a race: somebody else was faster, and nothing was changed
-5   the log is damaged or lost; nothing was changed
-77  a person's command was called by an agent";
 
 /// The line of the table.
 pub const MAN: CommandEntry = command!("man", Setup, ManArgs, man, |matches| matches.contains_id("dir"));
@@ -48,9 +38,7 @@ fn man(args: ManArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 }
 
 fn write_all(tree: &Command, dir: &Path) -> Result<usize, CommandError> {
-    let cannot =
-        |path: &Path, error: io::Error| CommandError::world(format_args!("cannot write {}: {error}.", path.display()));
-    fs::create_dir_all(dir).map_err(|error| cannot(dir, error))?;
+    fs::create_dir_all(dir).map_err(|error| CommandError::cannot("create", dir.display(), error))?;
     // Everything below `bubble` and `orchestra` has its page already.
     let verbs = tree.get_subcommands().filter(|verb| !matches!(verb.get_name(), "bubble" | "orchestra"));
     let mut count = 0;
@@ -60,20 +48,21 @@ fn write_all(tree: &Command, dir: &Path) -> Result<usize, CommandError> {
             verb => format!("pairflow-{verb}"),
         };
         let path = dir.join(format!("{name}.1"));
-        pairflow_engine::regular::write(&path, page(command)?).map_err(|error| cannot(&path, error))?;
+        let written = pairflow_engine::regular::write(&path, page(command)?);
+        written.map_err(|error| CommandError::cannot("write", path.display(), error))?;
         count += 1;
     }
     Ok(count)
 }
 
 fn page(command: &Command) -> Result<Vec<u8>, CommandError> {
-    let cannot = |error| CommandError::world(format_args!("cannot render the manual page: {error}."));
-    sections(command).map_err(cannot)
+    let mut page = Vec::new();
+    write_page(command, &mut page).map_err(|error| CommandError::cannot("render", "the manual page", error))?;
+    Ok(page)
 }
 
-/// Renders the page; what stands below a command's options is its examples.
-fn sections(command: &Command) -> io::Result<Vec<u8>> {
-    let mut page = Vec::new();
+/// Writes a manual page; the text below a command's options becomes its examples.
+fn write_page(command: &Command, mut page: &mut Vec<u8>) -> io::Result<()> {
     let man = Man::new(command.clone());
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
@@ -85,12 +74,12 @@ fn sections(command: &Command) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
     }
-    verbatim(&mut page, "EXIT STATUS", EXIT_CODES)?;
+    verbatim(page, "EXIT STATUS", EXIT_CODES)?;
     if let Some(examples) = command.get_after_help().map(ToString::to_string) {
         let heading = |line: &&str| !matches!(*line, "Example:" | "Examples:");
-        verbatim(&mut page, "MAN_EXAMPLES", &examples.lines().filter(heading).collect::<Vec<_>>().join("\n"))?;
+        verbatim(page, "EXAMPLES", &examples.lines().filter(heading).collect::<Vec<_>>().join("\n"))?;
     }
-    Ok(page)
+    Ok(())
 }
 
 /// Adds a section whose lines stay as they are.
@@ -123,4 +112,20 @@ fn completions(args: CompletionsArgs, app: &App, out: &mut Out) -> Result<(), Co
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut (app.grammar.parser)(), "pairflow", &mut script);
     out.raw(&script)
+}
+
+/// Print the documentation that is generated from the program
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow docs cli > docs/cli.md")]
+pub struct DocsArgs {
+    /// Which page
+    #[arg(value_name = "PAGE", value_parser = ["cli"])]
+    pub page: String,
+}
+
+/// The line of the table.
+pub const DOCS: CommandEntry = command!("docs", Plumbing, DocsArgs, docs, anyone);
+
+fn docs(_: DocsArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    out.raw((app.grammar.reference)().as_bytes())
 }

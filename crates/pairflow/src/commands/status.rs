@@ -15,14 +15,14 @@ use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
 use crate::out::{Out, TextLine, Tone};
 
-/// Show where a bubble stands, and what is missing for convergence
+/// Show the state of a bubble, and what is missing for acceptance
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow status login-race\n  pairflow status --json")]
 pub struct StatusArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -46,7 +46,7 @@ fn run(args: StatusArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         out.next(format_args!("pairflow config apply {}", bubble.id));
     }
     if !loaded.state.phase.is_final() && status.uncounted {
-        out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
+        out.warn(format_args!("no supervisor is running, so nothing happens"));
         out.next(format_args!("pairflow supervise"));
     }
     Ok(())

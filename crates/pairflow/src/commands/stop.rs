@@ -9,9 +9,9 @@ use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
 use crate::out::Out;
 
-/// Cancel a bubble for good; nothing of the work is deleted
+/// Cancel a bubble for good; no work is deleted
 ///
-/// To interrupt a bubble and go on later, use `pairflow pause`.
+/// To interrupt a bubble and continue later, use `pairflow pause`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow stop login-race --yes")]
 pub struct StopArgs {
@@ -21,10 +21,10 @@ pub struct StopArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Why, for the log
+    /// The reason, for the log
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
     pub reason: Option<String>,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -46,7 +46,7 @@ fn run(args: StopArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let left = bubble.left();
     if !left.is_nothing() {
         let runs = if left.programs > 1 { "run" } else { "runs" };
-        out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` says when they are gone"));
+        out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` shows when they are gone"));
     }
     if args.json {
         return status::print_json(app, out, &bubble, &bubble.load()?.state);

@@ -24,7 +24,7 @@ use crate::out::{Out, herald};
 /// How long a supervisor may take to end what it has started.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Look at the supervisor, or stop it
+/// Show the supervisor's status, or stop it
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow supervisor status\n  pairflow supervisor stop")]
 pub struct SupervisorArgs {
@@ -36,15 +36,17 @@ pub struct SupervisorArgs {
 /// What can be done with the supervisor.
 #[derive(Debug, Clone, Subcommand)]
 pub enum SupervisorCommand {
-    /// Say whether it runs
+    /// Show whether it is running
+    #[command(after_help = "Example:\n  pairflow supervisor status --json")]
     Status {
-        /// Print JSON for programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Stop it; bubbles go on when it is started again
+    /// Stop it; bubbles continue when it is started again
+    #[command(after_help = "Example:\n  pairflow supervisor stop")]
     Stop {
-        /// Print JSON for programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -109,7 +111,7 @@ fn supervisor(args: SupervisorArgs, app: &App, out: &mut Out) -> Result<(), Comm
             match stopped {
                 Stopped::Ended(reply) => out.line(format_args!("Stopped the supervisor, process {}", reply.pid)),
                 Stopped::Killed(pid) => {
-                    out.line(format_args!("The supervisor did not answer and was ended by force, process {pid}"))
+                    out.line(format_args!("The supervisor did not answer and was killed, process {pid}"))
                 }
                 Stopped::Absent => out.line(format_args!("No supervisor is running.")),
             }
@@ -142,20 +144,20 @@ fn status(out: &mut Out, health: Health) -> Result<(), CommandError> {
             return Ok(());
         }
     };
-    out.line(format_args!("The supervisor runs as process {pid}, version {version}"))?;
-    out.line(format_args!("Bubbles: {bubbles} in its care, {busy} being worked on, {agents} with a running agent."))
+    out.line(format_args!("The supervisor is running as process {pid}, version {version}"))?;
+    out.line(format_args!("Bubbles: {bubbles} supervised, {busy} being worked on, {agents} with a running agent."))
 }
 
-/// Perform what is owed: snapshots, checks, turns, deadlines
+/// Start the supervisor, which runs checks, turns and timeouts
 ///
-/// Without an option it goes to the background, as it does when a command needs it.
+/// It runs in the background unless an option says otherwise. Commands that need it start it, too.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow supervise --once\n  pairflow supervise --foreground")]
 pub struct SuperviseArgs {
-    /// Stay in the foreground and report on stderr
+    /// Run in the foreground and report on stderr
     #[arg(long, conflicts_with = "once")]
     pub foreground: bool,
-    /// Perform what is owed now, then end
+    /// Do the work that is due now, then exit
     #[arg(long)]
     pub once: bool,
     /// Leave the terminal's process session first; how it is started in the background
@@ -183,7 +185,7 @@ fn supervise(args: SuperviseArgs, app: &App, out: &mut Out) -> Result<(), Comman
     let engine = app.engine()?;
     spawn(&engine, &app.program()?)?;
     let pid = Client::new(&engine).ask(&Ask::Status).map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
-    out.line(format_args!("The supervisor runs in the background as process {pid}"))
+    out.line(format_args!("The supervisor is running in the background, process {pid}"))
 }
 
 /// Runs until told to stop.
@@ -204,7 +206,10 @@ fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandEr
     let root = app.place(repo)?.repo.root;
     if let Ok(reply) = Client::new(&engine).ask(&Ask::Status) {
         wake_all(&engine, &root)?;
-        return out.line(format_args!("A supervisor runs already, as process {}; it was told to look.", reply.pid));
+        return out.line(format_args!(
+            "A supervisor is already running, process {}; it was told to look at the bubbles.",
+            reply.pid
+        ));
     }
     let before: BTreeMap<String, u64> = heads(&engine, &root)?;
     let mut failed = None;
@@ -216,7 +221,7 @@ fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandEr
             (Ok(Some(settled)), Ok(rows)) => {
                 tell(out, &id, settled.state.phase.name().as_str(), &rows.unwrap_or_default())?;
             }
-            (Ok(None), Ok(_)) => out.line(format_args!("{id}: another process looks after it."))?,
+            (Ok(None), Ok(_)) => out.line(format_args!("{id}: another process is working on it."))?,
             (Err(error @ EngineError::Store(StoreError::Foreign { .. })), _) => {
                 // Somebody else's bubble is no failure of the person's own.
                 let error = CommandError::from(error);
@@ -230,12 +235,12 @@ fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandEr
             }
         }
     }
-    failed.map_or(Ok(()), |error| Err(CommandError::told(error.exit)))
+    failed.map_or(Ok(()), |error| Err(CommandError::silent(error.exit)))
 }
 
 fn tell(out: &mut Out, id: &str, state: &str, rows: &[TimelineRow]) -> Result<(), CommandError> {
     if rows.is_empty() {
-        return out.line(format_args!("{id} is {state}; nothing was owed."));
+        return out.line(format_args!("{id} is {state}; nothing was due."));
     }
     for row in rows {
         out.line(format_args!("{id}: {} {}", row.who, row.what))?;

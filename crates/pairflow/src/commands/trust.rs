@@ -20,28 +20,28 @@ const EXAMPLES: &str = "Examples:
   pairflow trust --list       everything that you agreed to
   pairflow trust --forget     ask again next time
 
-The hash covers what the commands say, so a changed command is never trusted by an old hash.";
+The hash covers the text of the commands, so an old hash never trusts a changed command.";
 
 /// Trust the commands that a repository's pairflow.toml sets
 ///
-/// pairflow runs these commands only after you trusted them. Commands that you name yourself need no trust; those that
-/// pairflow detects are confirmed when a bubble is made.
+/// pairflow runs these commands only after you trusted them. Commands that you set yourself need no trust; detected
+/// commands are confirmed when a bubble is created.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TrustArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Do not ask if the commands have this hash
+    /// Trust the commands without asking if they have this hash
     #[arg(long, value_name = "HASH", conflicts_with_all = ["forget", "list"])]
     pub trust: Option<String>,
-    /// Withdraw everything that you agreed to for this repository
+    /// Forget everything that you agreed to for this repository
     #[arg(long, conflicts_with = "list")]
     pub forget: bool,
     /// List the commands that you agreed to, by repository
     #[arg(long)]
     pub list: bool,
-    /// Print JSON for programs; nothing is asked
+    /// Print JSON and ask nothing
     #[arg(long)]
     pub json: bool,
 }
@@ -125,7 +125,7 @@ fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         let file = root.join("pairflow.toml");
         let why = if file.exists() { "sets no commands" } else { "does not exist" };
         out.line(format_args!("{} {why}: there is nothing to trust.", file.display()))?;
-        out.note(format_args!("Detected commands are confirmed when a bubble is made; --list shows them."));
+        out.note(format_args!("Detected commands are confirmed when a bubble is created; --list shows them."));
         return Ok(());
     }
     if before.trusted {
@@ -162,7 +162,7 @@ fn list(app: &App, out: &mut Out, json: bool) -> Result<(), CommandError> {
         return out.json("trusted/1", &Trusted { repositories });
     }
     if agreed.is_empty() {
-        out.note(format_args!("you agreed to the commands of no repository"));
+        out.note(format_args!("you have not agreed to the commands of any repository"));
     }
     for (repo, [trusted, detected]) in agreed {
         out.line(format_args!("{}", repo.display()))?;

@@ -15,25 +15,25 @@ use crate::out::Out;
 /// Merge the base branch into the bubble's worktree
 ///
 /// The checks run again on the merged tree, and an approval has to be given again. Clean reviews are kept if the base
-/// changed no file of the work. You are asked before anything is taken away. A conflict changes nothing: edit the files
-/// that it names in the worktree, then say --resolved. A bubble that is DONE is followed by a new one that begins with
-/// its work, or with --resolved with what you made of it in its worktree.
+/// changed no file of the work. You are asked before anything is lost. A conflict changes nothing: resolve the named files
+/// in the worktree, then pass --resolved. For a DONE bubble a follow-up bubble is created that starts with its work, or
+/// with --resolved, with the files as you resolved them in its worktree.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow update login-race\n  pairflow update login-race --resolved")]
 pub struct UpdateArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// The files in conflict are resolved in the worktree; take them as they are there
+    /// Use the files in conflict as they are resolved in the worktree
     #[arg(long)]
     pub resolved: bool,
-    /// With --resolved, keep them as they are even if nobody has edited them
+    /// With --resolved, use them even if they were not edited
     #[arg(long, requires = "resolved")]
     pub keep: bool,
-    /// Merge without asking, whatever no longer counts then
+    /// Do not ask, whatever is lost
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -75,7 +75,7 @@ fn run(args: UpdateArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     out.line(format_args!("Merged {base} at {at} into the worktree of bubble {}", bubble.id))?;
     if !updated.rounds.streak.is_empty() {
         let kept =
-            "Clean reviews are kept: the base changed no file of this work. The checks run again on the merged tree.";
+            "Clean reviews are kept: the base changed no file of the work. The checks run again on the merged tree.";
         out.note(format_args!("{kept}"));
     } else if !state.rounds.streak.is_empty() {
         out.note(format_args!("Reviews of the old tree no longer count."));
@@ -101,7 +101,7 @@ fn agree(
         (true, false) => "the clean reviews are kept, and the merged tree is checked again",
         _ => "the merged tree is checked and reviewed again",
     };
-    app.insist_unless(args.json, out, args.yes, &format!("Merging {base} into {id} takes away {lost}: {then}. Merge?"))
+    app.insist_unless(args.json, out, args.yes, &format!("Merging {base} into {id} loses {lost}: {then}. Merge?"))
 }
 
 /// Makes the bubble that follows one that is DONE, and tells where its work begins with a conflict.
@@ -117,14 +117,14 @@ fn follow(
         if json {
             return status::print_json(app, out, bubble, state);
         }
-        return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
+        return out.line(format_args!("{base} already has the work of bubble {}; nothing was changed.", bubble.id));
     }
     let conflicts = if args.resolved { Vec::new() } else { bubble.conflicts_with_base(state)? };
     let next = bubble.follow_up(args.conflict())?;
     if !conflicts.is_empty() {
         out.warn(format_args!(
-            "{base} and the work of {} conflict in {}: these files begin with conflict markers, and resolving them is the \
-             first work of {}. To resolve them yourself, stop it, edit the files in the worktree of {0}, and say --resolved",
+            "{base} and the work of {} conflict in {}. These files have conflict markers, and resolving them is the first work \
+             of {}. To resolve them yourself, stop that bubble, edit the files in the worktree of {0}, and pass --resolved",
             bubble.id,
             conflicts.join(", "),
             next.id
@@ -133,9 +133,9 @@ fn follow(
     if json {
         return status::print_json(app, out, &next, &next.load()?.state);
     }
-    let by_hand = if args.resolved { " as you resolved it in its worktree" } else { "" };
+    let by_hand = if args.resolved { " as you resolved it" } else { "" };
     out.line(format_args!(
-        "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}{by_hand}",
+        "Created follow-up bubble {} for the same task: it starts with the work of {}, merged with {base}{by_hand}",
         next.id, bubble.id
     ))?;
     out.next(format_args!("pairflow start {}", next.id));

@@ -13,27 +13,27 @@ use crate::exit::{CommandError, Exit};
 use crate::out::{Out, TextLine, Tone};
 
 const AFTER: &str = "\
-The log itself gets one of four answers: sealed by you, sealed with another key (which cannot be checked here), not
+The seal of the log has one of four results: sealed by you, sealed with another key (cannot be checked here), not
 sealed, or broken.
 
 Exit code:
   0  everything was checked and holds, and the log is sealed by you
-  1  nothing wrong was found, but not everything can be checked here, such as who wrote the log
-  5  the log is damaged, or something that it claims does not hold
+  1  nothing is wrong, but not everything can be checked here, such as who wrote the log
+  5  the log is damaged, or one of its claims does not hold
 
 Example:
   pairflow verify login-race";
 
 /// Recompute the certificate from log and repository
 ///
-/// Only reads. The last line says what the weakest of all checks came to, and so does the exit code.
+/// It only reads. The last line and the exit code follow from the weakest result.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = AFTER)]
 pub struct VerifyArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -61,8 +61,8 @@ fn run(args: VerifyArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     }
     match report.answer {
         Answer::Holds => Ok(()),
-        Answer::Unchecked => Err(CommandError::told(Exit::Refused)),
-        Answer::Wrong => Err(CommandError::told(Exit::LogDamaged)),
+        Answer::Unchecked => Err(CommandError::silent(Exit::Refused)),
+        Answer::Wrong => Err(CommandError::silent(Exit::LogDamaged)),
     }
 }
 
@@ -80,7 +80,7 @@ fn verdict(report: &VerifyReport) -> String {
             let (tree, how) = (certificate.tree.short(), accepted(certificate));
             let waived = match &certificate.waived[..] {
                 [] => String::new(),
-                waived => format!("; the person did without: {}", safe_line(&waived.join(", "), 400)),
+                waived => format!("; waived by a person: {}", safe_line(&waived.join(", "), 400)),
             };
             format!("Everything holds in {lines} of bubble {id}: tree {tree} {how}{waived}.")
         }

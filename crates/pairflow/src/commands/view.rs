@@ -33,10 +33,10 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The size of a terminal that does not tell its own.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 
-/// Watch where a bubble stands, until `q` is pressed
+/// Watch a bubble live, until `q` is pressed
 ///
-/// Shows state, turn, count-down, agents, findings, inbox and the newest lines of the timeline. Only reads. Where the
-/// output is no terminal, it is shown once.
+/// Shows state, turn, countdown, agents, findings, inbox and the newest lines of the timeline. It only reads. If stdout is
+/// not a terminal, it prints once and exits.
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  pairflow view login-race\n  pairflow view login-race --once --width 100 --height 30"
@@ -45,13 +45,13 @@ pub struct ViewArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Show it once and end
+    /// Print once and exit
     #[arg(long)]
     pub once: bool,
-    /// How many columns to use; without it those of the terminal
+    /// The width in columns [default: that of the terminal]
     #[arg(long, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(1..))]
     pub width: Option<u16>,
-    /// How many rows to use; without it those of the terminal
+    /// The height in rows [default: that of the terminal]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u16).range(1..))]
     pub height: Option<u16>,
     /// Stay, whatever is pressed: it is the session's own view
@@ -362,7 +362,7 @@ impl Watch {
     fn told(&self, error: StoreError) -> Alarm {
         let id = &self.bubble.id;
         if matches!(error, StoreError::Missing { .. }) {
-            let what = format!("Bubble {id} is deleted; this is how it stood last.");
+            let what = format!("Bubble {id} was deleted; this is its last state.");
             return Alarm { what, next: Some("pairflow list".to_owned()) };
         }
         let damaged = matches!(error, StoreError::Damaged { .. } | StoreError::Gone { .. });
@@ -374,7 +374,7 @@ impl Watch {
         let state: &BubbleState = self.story.state();
         let watched = self.foreign.is_none() && !state.phase.is_final();
         let alone = (watched && !self.supervised && self.trouble.is_none()).then(|| Alarm {
-            what: "The supervisor is not running, so nothing moves by itself.".to_owned(),
+            what: "No supervisor is running, so nothing happens.".to_owned(),
             next: Some("pairflow supervise".to_owned()),
         });
         self.trouble.iter().cloned().chain(alone).collect()

@@ -21,11 +21,11 @@ const EXAMPLES: &str = "Examples:
   pairflow wait login-race --for approval --timeout 600
   while pairflow wait --for turn; do ...; done";
 
-/// Wait until there is something to do for you
+/// Wait until there is something for you to do
 ///
-/// An agent waits for its own turn, for the answer to its question, or until the work waits for approval. A person waits
-/// for a question or for work to approve. --for names one of them. If it cannot come any more, because the bubble is
-/// over, the command ends at once with exit code 1; if the time is up, with exit code 6.
+/// An agent waits for its turn, for the answer to its question, or until the work is ready for approval. A person waits
+/// for a question or for work to approve. --for selects one of them. Exits with 1 if it cannot happen any more because the
+/// bubble has ended, and with 6 after the timeout.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WaitArgs {
@@ -35,10 +35,10 @@ pub struct WaitArgs {
     /// What to wait for
     #[arg(long = "for", value_name = "WHAT")]
     pub goal: Option<GoalArg>,
-    /// How long to wait at most, in seconds; without it there is no limit
+    /// The timeout in seconds [default: none]
     #[arg(long, value_name = "SECS")]
     pub timeout: Option<u64>,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -46,9 +46,9 @@ pub struct WaitArgs {
 /// What can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GoalArg {
-    /// The caller's own turn is open; for a person, any turn
+    /// The caller's turn is open; for a person, any turn
     Turn,
-    /// The caller's question is answered; for a person, all questions are
+    /// The caller's question is answered; for a person, all questions
     Answer,
     /// The work waits for approval, or is approved
     Approval,
@@ -77,7 +77,7 @@ fn run(args: WaitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if let Sight::NotYet(standing) = wait.look(&state) {
         out.progress(format_args!("{standing} Waiting …"));
         if !app.supervised()? {
-            out.warn(format_args!("the supervisor is not running, so nothing moves by itself: pairflow supervise"));
+            out.warn(format_args!("no supervisor is running, so nothing happens: pairflow supervise"));
         }
     }
     let mut last = None;
@@ -94,7 +94,7 @@ fn run(args: WaitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
             Err(CommandError::refused(why).next(format_args!("pairflow status {}", bubble.id)))
         }
         Some((Sight::NotYet(_), _)) | None => {
-            let message = format!("The time is up. {}", last.unwrap_or_default());
+            let message = format!("timed out. {}", last.unwrap_or_default());
             Err(CommandError::new(Exit::TimedOut, message.trim_end()).next(&app.typed))
         }
     }

@@ -16,30 +16,30 @@ const EXAMPLES: &str = r#"Examples:
   pairflow waive login-race lint --reason "the linter does not know the new syntax"
   pairflow waive login-race lint --withdraw"#;
 
-/// Live with a finding, or with a check that does not pass
+/// Waive a finding or a failing check
 ///
-/// The waiver and its reason stand in the log, the certificate and the package. A waiver of a check holds for this tree
-/// and later ones. Taken back with --withdraw, the finding is open again, and the check has to pass again.
+/// The waiver and its reason are recorded in the log, the certificate and the package. A waived check stays waived on later
+/// trees. With --withdraw the finding is open again, or the check has to pass again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WaiveArgs {
-    /// The finding (F3) or the check (lint); before it the bubble, if more than one can be meant
+    /// The finding (F3) or the check (lint), after the id of the bubble if more than one fits
     #[arg(value_name = "[ID] FINDING|CHECK", value_parser = said, required = true, num_args = 1..=2)]
     pub what: Vec<String>,
-    /// Why
+    /// The reason
     #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true,
           required_unless_present = "withdraw")]
     pub reason: Option<String>,
-    /// Take the waiver back
+    /// Withdraw the waiver
     #[arg(long)]
     pub withdraw: bool,
-    /// The bubble; the beginning of its id is enough, and none is needed if only one can be meant
+    /// The bubble: its id or a unique beginning of it; optional if only one fits
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// The repository; without it the one around the current directory
+    /// The repository [default: the one of the current directory]
     #[arg(long, value_name = "PATH")]
     pub repo: Option<std::path::PathBuf>,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -51,7 +51,7 @@ fn run(args: WaiveArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let (id, what) = match (&args.what[..], args.id) {
         ([what], id) => (id, what),
         ([id, what], None) => (Some(id.clone()), what),
-        _ => return Err(CommandError::usage("the bubble is named twice, by --id and before the finding.")),
+        _ => return Err(CommandError::usage("the bubble is named twice: by --id and before the finding.")),
     };
     let bubble = app.bubble(&BubbleArg::named(id, args.repo), "waive")?;
     let what = match what.parse() {

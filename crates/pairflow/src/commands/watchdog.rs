@@ -25,7 +25,7 @@ pub struct WatchdogArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -59,9 +59,14 @@ fn run(args: WatchdogArgs, app: &App, out: &mut Out) -> Result<(), CommandError>
     if let Some(open) = asked {
         match (&open.about, open.kind) {
             (Some(agent), QuestionKind::Watchdog) => {
-                out.line(format_args!("{agent} has been silent for too long; you are asked in bubble {id}"))?;
+                out.line(format_args!(
+                    "{agent} has been silent for too long; a question was added to the inbox of bubble {id}"
+                ))?;
             }
-            _ => out.line(format_args!("You are asked in bubble {id}: {}", safe_line(&open.question, SHOWN)))?,
+            _ => out.line(format_args!(
+                "A question was added to the inbox of bubble {id}: {}",
+                safe_line(&open.question, SHOWN)
+            ))?,
         }
         out.next(format_args!("pairflow inbox {id}"));
         return Ok(());
@@ -76,11 +81,11 @@ fn run(args: WatchdogArgs, app: &App, out: &mut Out) -> Result<(), CommandError>
             Ok(())
         }
         _ if watched.paused => {
-            out.line(format_args!("No agent is waited for; bubble {id} is paused."))?;
+            out.line(format_args!("No agent has the turn; bubble {id} is paused."))?;
             out.next(format_args!("pairflow resume {id}"));
             Ok(())
         }
-        _ => out.line(format_args!("No agent is waited for; bubble {id} is {}.", watched.state)),
+        _ => out.line(format_args!("No agent has the turn; bubble {id} is {}.", watched.state)),
     }
 }
 

@@ -112,17 +112,17 @@ pub(super) fn turn(scene: &Scene<'_>) -> PaneSection {
 fn doing(state: &BubbleState) -> StyledLine {
     let stage = state.phase.turn().map(|turn| &turn.stage);
     let opening = match (stage, missing_checks(state).first()) {
-        (Some(Stage::Closing(_)), _) => "the tree is recorded".to_owned(),
-        (_, Some((check, Place::Base))) => format!("check {} runs on the base", one_line(&check.name)),
-        (_, Some((check, _))) => format!("check {} runs", one_line(&check.name)),
-        (_, None) => "the brief is written".to_owned(),
+        (Some(Stage::Closing(_)), _) => "recording the tree".to_owned(),
+        (_, Some((check, Place::Base))) => format!("running check {} on the base", one_line(&check.name)),
+        (_, Some((check, _))) => format!("running check {}", one_line(&check.name)),
+        (_, None) => "writing the brief".to_owned(),
     };
     match &state.phase {
         Phase::WaitingHuman(_) => StyledLine::of(Tone::Warn, ", waits for you"),
         _ if state.paused => StyledLine::of(Tone::Warn, ", paused"),
-        _ if state.gate.updating => StyledLine::of(Tone::Plain, ", the base is being merged"),
+        _ if state.gate.updating => StyledLine::of(Tone::Plain, ", merging the base"),
         _ if matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Reviewer) => {
-            StyledLine::of(Tone::Plain, ", closing: the tree is recorded")
+            StyledLine::of(Tone::Plain, ", closing: recording the tree")
         }
         _ if matches!(stage, Some(Stage::Closing(_) | Stage::Opening)) => {
             StyledLine::of(Tone::Plain, format!(", opening: {opening}"))
@@ -137,15 +137,15 @@ fn without_turn(state: &BubbleState) -> String {
             Some(why) => format!("not started: {}", one_line(why)),
             None => "not started".to_owned(),
         },
-        Phase::Preparing => "pairflow prepares the workspace".to_owned(),
+        Phase::Preparing => "preparing the workspace".to_owned(),
         Phase::ReadyForApproval(request) => format!("tree {} waits for your approval", request.tree.short()),
-        Phase::Approved(at) if at.commit.is_some() => "pairflow makes the commit".to_owned(),
-        Phase::Approved(_) => "approved; the commit is yours".to_owned(),
-        Phase::Committed(at) => format!("commit {} is made", at.commit.short()),
+        Phase::Approved(at) if at.commit.is_some() => "committing".to_owned(),
+        Phase::Approved(_) => "approved; not committed yet".to_owned(),
+        Phase::Committed(at) => format!("committed as {}", at.commit.short()),
         Phase::Done(at) if state.gate.merged.is_some() => format!("done: commit {}, merged", at.commit.short()),
         Phase::Done(at) => format!("done: commit {}, not merged", at.commit.short()),
         Phase::Failed { reason } => format!("failed: {}", one_line(reason)),
-        Phase::Cancelled => "stopped for good".to_owned(),
+        Phase::Cancelled => "cancelled".to_owned(),
         Phase::Running(_) | Phase::WaitingHuman(_) => String::new(),
     }
 }
@@ -153,8 +153,7 @@ fn without_turn(state: &BubbleState) -> String {
 /// How long until the person is asked why nothing happens.
 pub(super) fn watchdog(scene: &Scene<'_>, status: &Status) -> PaneSection {
     if let Some(parked) = &status.parked {
-        let text =
-            format!("{} has used up what its account allows, until {} UTC", parked.agent, parked.until.date_hms());
+        let text = format!("{} has reached its usage limit until {} UTC", parked.agent, parked.until.date_hms());
         return PaneSection::new(4, 1, labelled("Watchdog", vec![StyledLine::of(Tone::Warn, text)]));
     }
     let Some(silence) = silence_left(scene) else { return PaneSection::default() };
@@ -165,9 +164,9 @@ pub(super) fn watchdog(scene: &Scene<'_>, status: &Status) -> PaneSection {
         (true, None) => StyledLine::of(Tone::Plain, "asks you in ").join(told(silence)),
         (true, Some(rest)) => StyledLine::of(Tone::Plain, "asks you in ")
             .join(told(silence))
-            .add(Tone::Plain, " if nothing is heard, in ")
+            .add(Tone::Plain, " without activity, in ")
             .join(told(rest))
-            .add(Tone::Plain, " in any case"),
+            .add(Tone::Plain, " at the latest"),
     };
     PaneSection::new(4, 1, labelled("Watchdog", vec![line]))
 }
@@ -178,7 +177,7 @@ pub(super) fn findings(state: &BubbleState, columns: usize) -> PaneSection {
     open.sort_by_key(|row| (row.severity, row.id));
     let grave = open.iter().filter(|row| row.blocks()).count();
     if open.is_empty() {
-        let none = StyledLine::of(Tone::Good, "none is open");
+        let none = StyledLine::of(Tone::Good, "none open");
         return PaneSection::new(5, 1, labelled("Findings", vec![none]));
     }
     let of = |severity: Severity| open.iter().filter(|row| row.severity == severity).count();
@@ -194,8 +193,8 @@ pub(super) fn findings(state: &BubbleState, columns: usize) -> PaneSection {
 
 fn blocked(grave: usize) -> String {
     match grave {
-        0 => ", none of them keeps the work from being accepted".to_owned(),
-        n => format!(", {n} of them in the way of acceptance"),
+        0 => ", none blocks acceptance".to_owned(),
+        n => format!(", {n} blocking acceptance"),
     }
 }
 
@@ -232,7 +231,7 @@ pub(super) fn checks(status: &Status) -> PaneSection {
         line = line.add(Tone::Plain, format!("{between}{} ", one_line(&check.check))).add(tone, word);
     }
     if line.pieces.is_empty() {
-        line = StyledLine::of(Tone::Faint, "none is run by pairflow");
+        line = StyledLine::of(Tone::Faint, "no automatic checks");
     }
     PaneSection::new(7, 1, labelled("Checks", vec![line]))
 }
@@ -283,8 +282,8 @@ pub(super) fn help(scene: &Scene<'_>, status: &Status, columns: usize) -> PaneSe
     let mut lines = beside(&commands, columns.saturating_sub(LABEL));
     let keys = match (scene.pane, panes) {
         (true, _) => "tmux: prefix o next pane, z zoom, d detach",
-        (false, true) => "q leaves this view; tmux: prefix o next pane, z zoom, d detach",
-        (false, false) => "q leaves this view",
+        (false, true) => "q quits; tmux: prefix o next pane, z zoom, d detach",
+        (false, false) => "q quits",
     };
     lines.push(StyledLine::of(Tone::Faint, keys));
     PaneSection::new(6, 1, labelled("Help", lines))
@@ -409,7 +408,7 @@ pub(super) fn foreign_head(scene: &Scene<'_>, notice: &ForeignNotice, columns: u
     let text = format!("{} is foreign: {}.", scene.state.id, notice.why);
     let mut lines: Vec<_> =
         wrapped(&text, columns, REASON_LINES).iter().map(|text| StyledLine::of(Tone::Bad, text)).collect();
-    let unproven = "Nothing is done for it. Below is what its log says; none of it was checked here.";
+    let unproven = "pairflow does nothing for it. The log below was not checked here.";
     lines.extend(wrapped(unproven, columns, 2).iter().map(|text| StyledLine::of(Tone::Warn, text)));
     lines
 }
@@ -434,7 +433,7 @@ pub(super) fn foreign_record(
     let mut steps = labelled("Next", vec![command(&notice.next)]);
     steps.extend(labelled("Remove", notice.remove.iter().map(command).collect()));
     if !scene.pane {
-        steps.push(StyledLine::of(Tone::Faint, "q leaves this view"));
+        steps.push(StyledLine::of(Tone::Faint, "q quits"));
     }
     (sections, PaneSection::new(0, steps.len(), steps))
 }

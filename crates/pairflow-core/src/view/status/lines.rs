@@ -72,7 +72,7 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
 /// A foreign bubble: why it is foreign, what its log says, and the only steps that there are.
 fn foreign(page: &mut Lines, status: &Status, why: &str) {
     page.sentences("Foreign", &[(format!("{why}."), Tone::Bad)]);
-    let unproven = "Nothing is done for it. What follows is what its log says; none of it was checked here.";
+    let unproven = "pairflow does nothing for it. The log below was not checked here.";
     page.sentences("", &[(unproven.to_owned(), Tone::Warn)]);
     page.sentences("Log", &[(last_recorded(&status.fields), Tone::Plain)]);
     page.one("Task", &status.task_title, Tone::Plain);
@@ -223,7 +223,7 @@ fn parked(status: &Status) -> Vec<(String, Tone)> {
     let told = |parked: &ParkedShown| {
         let (agent, until, id) = (&parked.agent, parked.until.date_hms(), &status.fields.bubble_id);
         let text = format!(
-            "{agent} has used up what its account allows, until {until} UTC; it is told to go on then, or at once with 'pairflow resume {id}'"
+            "{agent} has reached its usage limit until {until} UTC; it continues then, or now with 'pairflow resume {id}'"
         );
         (text, Tone::Warn)
     };
@@ -261,7 +261,7 @@ fn outputs(page: &mut Lines, status: &Status) {
             page.one(std::mem::take(&mut label), line, Tone::Plain);
         }
         if let Some(path) = &check.output {
-            page.whole(label, &format!("all of {}: {path}", check.check));
+            page.whole(label, &format!("full output of {}: {path}", check.check));
         }
     }
 }
@@ -272,15 +272,18 @@ fn moved(status: &Status) -> Option<(String, Tone)> {
     let by = moved.commits.map_or_else(String::new, |n| format!(" by {}", count(n, "commit")));
     let (merging, tone) = match &moved.conflicts {
         None => (String::new(), Tone::Plain),
-        Some(files) if files.is_empty() => ("; it merges without a conflict".to_owned(), Tone::Plain),
+        Some(files) if files.is_empty() => ("; it merges without conflicts".to_owned(), Tone::Plain),
         Some(files) => {
             let named = files.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
             let more = files.len().checked_sub(SHOWN).filter(|more| *more > 0);
             let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
-            (format!("; merging conflicts in {named}{more}, 'pairflow update {id}' says how to resolve it"), Tone::Warn)
+            (
+                format!("; merging it conflicts in {named}{more}; 'pairflow update {id}' shows how to resolve it"),
+                Tone::Warn,
+            )
         }
     };
-    Some((format!("{base} has moved{by} since{merging}"), tone))
+    Some((format!("{base} has moved{by}{merging}"), tone))
 }
 
 fn finding(row: &FindingShown) -> (String, Tone) {
@@ -310,7 +313,7 @@ fn outcome(page: &mut Lines, status: &Status) {
         page.whole("Worktree", worktree);
     }
     if status.worktree_gone {
-        let again = status.restoring().map_or_else(String::new, |line| format!("; '{line}' makes it again"));
+        let again = status.restoring().map_or_else(String::new, |line| format!("; '{line}' restores it"));
         page.sentences("", &[(format!("It is gone{again}"), Tone::Bad)]);
     }
     if let Some(problem) = &status.worktree_problem {
@@ -319,7 +322,7 @@ fn outcome(page: &mut Lines, status: &Status) {
     for path in &status.damaged_logs {
         page.sentences(
             "Repaired",
-            &[("The log was damaged, and lines of it were given up. As it was:".to_owned(), Tone::Warn)],
+            &[("The log was damaged, and the repair lost lines. The damaged log:".to_owned(), Tone::Warn)],
         );
         page.whole("", path);
     }

@@ -132,11 +132,11 @@ Turn      codex as implementer since 12:02:20 UTC, 6 min, waits for you
 #[test]
 fn an_absent_supervisor_is_said_with_the_command() {
     let alarms = [Alarm {
-        what: "The supervisor is not running, so nothing moves by itself.".to_owned(),
+        what: "No supervisor is running, so nothing happens.".to_owned(),
         next: Some("pairflow supervise".to_owned()),
     }];
     let lines = shown(&running(), &alarms, 80, 10);
-    assert_eq!(lines[1].pieces, [(Tone::Bad, "The supervisor is not running, so nothing moves by itself.".to_owned())]);
+    assert_eq!(lines[1].pieces, [(Tone::Bad, "No supervisor is running, so nothing happens.".to_owned())]);
     assert_eq!(lines[2].text(), "  pairflow supervise");
 }
 
@@ -157,9 +157,9 @@ fn the_count_down_follows_the_later_sign_of_life() {
     assert_eq!(left(Some(play.now().up - 2000)).0, limit - 2);
     assert_eq!(left(Some(play.now().up + 9_000_000)).0, limit - silent, "of another run of the machine");
     let busy = left(Some(play.now().up - 2000)).1;
-    assert!(busy.contains("asks you in 4 min 58 s if nothing is heard, in 55 min 34 s in any case\n"), "{busy}");
+    assert!(busy.contains("asks you in 4 min 58 s without activity, in 55 min 34 s at the latest\n"), "{busy}");
     let quiet = left(None).1;
-    assert!(quiet.contains(&format!("asks you in {} s if nothing is heard", limit - silent)), "{quiet}");
+    assert!(quiet.contains(&format!("asks you in {} s without activity", limit - silent)), "{quiet}");
 }
 
 #[test]
@@ -303,9 +303,9 @@ fn without_a_supervisor_nobody_counts() {
 fn the_view_of_the_session_offers_no_key_that_leaves_it() {
     let play = running();
     let help = |pane| text(&render(&Scene { pane, ..scene(&play) }, Size { columns: 100, rows: 40 }));
-    assert!(help(false).contains("q leaves this view; tmux: prefix o next pane"), "{}", help(false));
+    assert!(help(false).contains("q quits; tmux: prefix o next pane"), "{}", help(false));
     assert!(help(true).contains("          tmux: prefix o next pane, z zoom, d detach\n"), "{}", help(true));
-    assert!(!help(true).contains("leaves this") && !help(true).contains("attach"), "{}", help(true));
+    assert!(!help(true).contains("q quits") && !help(true).contains("attach"), "{}", help(true));
 }
 
 #[test]
@@ -337,14 +337,14 @@ fn every_state_has_a_line_that_says_what_it_is() {
         answers,
         ..crate::support::play::pass("codex", "mended")
     }));
-    assert!(line(&play).contains(", opening: the tree is recorded"), "{}", line(&play));
+    assert!(line(&play).contains(", opening: recording the tree"), "{}", line(&play));
     play.run(Command::SnapshotTaken { snapshot: crate::support::play::snapshot("codex", "bbbb", true) });
-    assert!(line(&play).contains(", opening: check test runs"), "{}", line(&play));
+    assert!(line(&play).contains(", opening: running check test"), "{}", line(&play));
     play.run(Command::Pause { reason: "lunch".to_owned() });
     play.run(Command::Stop { reason: "enough".to_owned() });
     let stopped = line(&play);
     assert!(!stopped.contains("CANCELLED, paused") && !play.state.paused, "what is over is not paused: {stopped}");
-    assert!(stopped.contains("CANCELLED") && stopped.contains("stopped for good"), "{stopped}");
+    assert!(stopped.contains("CANCELLED") && stopped.contains("cancelled"), "{stopped}");
 }
 
 #[test]
@@ -409,7 +409,7 @@ fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
     let by = Hindrance::Limit { until: Some(until) };
     play.run(Command::Hindered { agent: "codex".parse().unwrap(), by, what: "weekly limit".to_owned() });
     let lines = text(&shown(&play, &[], 100, 24));
-    let said = format!("codex has used up what its account allows, until {} UTC", until.date_hms());
+    let said = format!("codex has reached its usage limit until {} UTC", until.date_hms());
     assert!(lines.contains(&said), "{lines}");
     let ends = [Command::Stop { reason: "enough".to_owned() }, Command::GiveUp { reason: "no disk".to_owned() }];
     for end in ends {
@@ -418,6 +418,6 @@ fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
         // Whatever the log leaves behind: nobody is waited for any more.
         over.state.presence.parked = play.state.presence.parked.clone();
         let lines = text(&shown(&over, &[], 100, 24));
-        assert!(!lines.contains("has used up"), "{lines}");
+        assert!(!lines.contains("usage limit"), "{lines}");
     }
 }

@@ -72,7 +72,7 @@ fn work_that_waits_for_approval_ends_a_wait_and_a_bubble_that_is_over_ends_every
     let over = state("start\nhuman: stop");
     for (goal, why) in [
         (Some(WaitFor::Turn), "there is no further turn"),
-        (Some(WaitFor::Answer), "no question is open any more"),
+        (Some(WaitFor::Answer), "its questions are closed"),
         (Some(WaitFor::Approval), "it never waits for approval"),
         (None, "there is no further turn"),
     ] {

@@ -52,7 +52,7 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
     }
     match all {
         0 => report.ok("bubbles", "there are none"),
-        _ if sound == all => report.ok("bubbles", &format!("{all}, every log is sound")),
+        _ if sound == all => report.ok("bubbles", &format!("{all}, all logs are valid")),
         _ => {}
     }
     Ok(())
@@ -74,7 +74,7 @@ fn leftovers(bubble: &Bubble, report: &mut Report) {
     let (left, id) = (bubble.left(), &bubble.id);
     if !left.is_nothing() {
         let runs = if left.programs > 1 { "run" } else { "runs" };
-        let found = format!("bubble {id} is over, but {left} of it still {runs}");
+        let found = format!("bubble {id} has ended, but {left} of it still {runs}");
         report.warning(&format!("agents of {id}"), &found, Some("pairflow supervise"));
     }
 }
@@ -83,8 +83,8 @@ fn leftovers(bubble: &Bubble, report: &mut Report) {
 fn strays(app: &App, root: &Path, report: &mut Report) -> Result<(), CommandError> {
     for path in app.engine()?.strays(root)? {
         let name = path.display().to_string();
-        let found = format!("{name} is no bubble: it has no log");
-        report.warning("stray", &found, Some(&format!("look into it, and move it away: ls -A {}", quoted(&name))));
+        let found = format!("{name} is not a bubble: it has no log");
+        report.warning("stray", &found, Some(&format!("inspect it and move it away: ls -A {}", quoted(&name))));
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ fn log(reach: &Reach, bubble: &Bubble, report: &mut Report) -> bool {
         }
         Err(error @ StoreError::Damaged { .. }) => report.damage(&what, &error.to_string(), &repair),
         Err(error @ StoreError::Gone { .. }) => {
-            let next = format!("put transcript.ndjson back from a copy into {}", bubble.dir().display());
+            let next = format!("restore transcript.ndjson from a backup to {}", bubble.dir().display());
             report.damage(&what, &error.to_string(), &next);
         }
         Err(error @ (StoreError::Torn { .. } | StoreError::Unterminated { .. })) => {
@@ -126,7 +126,7 @@ fn own_config(app: &App, bubble: &Bubble, report: &mut Report) {
             report.problem(
                 &what,
                 &error.message,
-                Some(&format!("correct the file, then: pairflow config explain {}", bubble.id)),
+                Some(&format!("fix the file, then run: pairflow config explain {}", bubble.id)),
             );
         }
     }
@@ -160,9 +160,9 @@ fn rebuild(app: &App, out: &mut Out) -> Result<(), CommandError> {
     let registry = app.engine()?.registry();
     for path in registry.damaged().map_err(StoreError::from).map_err(EngineError::from)? {
         match registry.rebuild(&path) {
-            Ok(Some(bubble)) => out.note(format_args!("{}: wrote {} again", bubble.id, path.display())),
+            Ok(Some(bubble)) => out.note(format_args!("{}: rewrote {}", bubble.id, path.display())),
             _ => out.note(format_args!(
-                "{} cannot be written again; move it away, then in its repository: pairflow adopt --all",
+                "{} cannot be rewritten; move it away, then run in its repository: pairflow adopt --all",
                 path.display()
             )),
         }
@@ -184,9 +184,9 @@ fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) 
     };
     let Some(prospect) = bubble.log().salvageable().map_err(EngineError::from)? else { return Ok(()) };
     let question = format!(
-        "Of {id} {} can be kept and {} given up{}. Keep the lines before the damage and move the whole log of {id} aside?",
+        "{id}: {} can be kept, {} lost{}. Keep the lines before the damage and move the damaged log to quarantine?",
         counted(prospect.envelopes, "line"),
-        if prospect.lost == 1 { "1 is".to_owned() } else { format!("{} are", prospect.lost) },
+        prospect.lost,
         states("; it was", before, "will be", named(&prospect)),
     );
     app.insist(out, yes, &question)?;
@@ -196,17 +196,17 @@ fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) 
     if salvage.envelopes == 0 {
         let lost = counted(salvage.lost, "line");
         out.note(format_args!(
-            "{id}: nothing could be kept, so the bubble is gone, with {lost}; the damaged log is in {moved}"
+            "{id}: nothing could be kept; the bubble and {lost} are lost; the damaged log is in {moved}"
         ));
         return Ok(());
     }
     out.note(format_args!(
-        "{id}: kept {} ({} bytes) and gave up {}{}{}; the damaged log is in {moved}",
+        "{id}: kept {} ({} bytes), lost {}{}{}; the damaged log is in {moved}",
         counted(salvage.envelopes, "line"),
         salvage.bytes,
         salvage.lost,
         states("; it was", before, "is", named(&salvage)),
-        if paused { ", paused, so that nothing goes on by itself" } else { "" },
+        if paused { ", paused until you resume it" } else { "" },
     ));
     if foreign {
         out.next(format_args!("pairflow adopt {id}"));
@@ -255,10 +255,10 @@ fn tell_mended(bubble: &Bubble, mended: &Salvage, out: &mut Out) {
             out.note(format_args!("{id}: kept {}; the damaged log is in {}", counted(lines, "line"), moved.display()))
         }
         None => out.note(format_args!(
-            "{id}: repaired the end of the log; {} there",
+            "{id}: repaired the end of the log; {}",
             match lines {
-                1 => "its only line is".to_owned(),
-                _ => format!("all {lines} lines are"),
+                1 => "its only line was kept".to_owned(),
+                _ => format!("all {lines} lines were kept"),
             }
         )),
     }

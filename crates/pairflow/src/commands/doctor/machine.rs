@@ -49,8 +49,8 @@ pub(super) fn repository(reach: &Reach, report: &mut Report) {
     let Some(place) = &reach.place else {
         let known = reach.roots.len();
         let found = match known {
-            0 => "this is no git repository".to_owned(),
-            _ => format!("this is no git repository; {} with bubbles looked at", counted(known, "known one")),
+            0 => "this is not a git repository".to_owned(),
+            _ => format!("this is not a git repository; checked {} with bubbles", counted(known, "known repository")),
         };
         return report.warning("repository", &found, Some("cd YOUR-PROJECT"));
     };
@@ -71,14 +71,13 @@ pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
     let path = registry.key_path();
     match registry.key() {
         Ok(None) => match registry.all().map_or(0, |all| all.len()) {
-            0 => report.ok("key", "there is none yet; the first bubble makes it"),
+            0 => report.ok("key", "there is none yet; it is created with the first bubble"),
             n => {
-                let found =
-                    format!("{} is missing; {} of yours were sealed with it", path.display(), counted(n, "bubble"));
+                let found = format!("{} is missing; it sealed {} of yours", path.display(), counted(n, "bubble"));
                 report.problem(
                     "key",
                     &found,
-                    Some("restore it from a backup, or in each repository: pairflow adopt --all"),
+                    Some("restore it from a backup, or run in each repository: pairflow adopt --all"),
                 );
             }
         },
@@ -86,14 +85,15 @@ pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
             let open = std::fs::metadata(&path).is_ok_and(|meta| meta.permissions().mode() & 0o077 != 0);
             let next = format!("chmod 600 {}", quoted(&path.display().to_string()));
             match open {
-                true => report.problem("key", &format!("others can read {}", path.display()), Some(&next)),
+                true => report.problem("key", &format!("other users can read {}", path.display()), Some(&next)),
                 false => report.ok("key", &format!("{} seals the logs of your bubbles", key.id())),
             }
         }
         Err(error) => report.problem("key", &error.to_string(), None),
     }
     for path in registry.damaged().unwrap_or_default() {
-        let found = format!("the record {} of a bubble cannot be read, so no supervisor takes it up", path.display());
+        let found =
+            format!("the record {} of a bubble cannot be read, so the supervisor ignores the bubble", path.display());
         report.problem("record", &found, Some("pairflow doctor --repair"));
     }
     if let Some(place) = reach.place.as_ref().filter(|place| engine.tracks_control(&place.repo)) {
@@ -111,13 +111,13 @@ pub(super) fn config(app: &App, reach: &Reach, report: &mut Report) {
     let nowhere = own.clone();
     for root in reach.roots.iter().chain(reach.roots.is_empty().then_some(&nowhere)) {
         if let Err(error) = app.layers(root, None, Layer::default()) {
-            return report.problem("config", &error.message, Some("mend the file, then: pairflow config explain"));
+            return report.problem("config", &error.message, Some("fix the file, then run: pairflow config explain"));
         }
         let shared = root.join("pairflow.toml");
         there.extend(shared.is_file().then(|| shared.display().to_string()));
     }
     match there.len() {
-        0 => report.ok("config", "no file, so the defaults hold"),
+        0 => report.ok("config", "no file; defaults are used"),
         _ => report.ok("config", &format!("valid: {}", there.join(", "))),
     }
 }
@@ -134,12 +134,12 @@ pub(super) fn places(app: &App, reach: &Reach, report: &mut Report) {
     for dir in &wanted {
         if let Err(why) = writable(dir) {
             all = false;
-            let next = format!("make {} writable, or free some space", dir.display());
+            let next = format!("make {} writable, or free some disk space", dir.display());
             report.problem("disk", &why, Some(&next));
         }
     }
     if all {
-        report.ok("disk", "writable, with room to spare");
+        report.ok("disk", "writable, with enough free space");
     }
 }
 
@@ -152,7 +152,7 @@ fn writable(dir: &Path) -> Result<(), String> {
     match free {
         Ok(free) if free < FEW_BYTES => Err(format!("{} has only {} MiB left", there.display(), free / 1024 / 1024)),
         Ok(_) => Ok(()),
-        Err(error) => Err(format!("cannot ask how much room {} has: {error}", there.display())),
+        Err(error) => Err(format!("cannot get the free space of {}: {error}", there.display())),
     }
 }
 
@@ -162,8 +162,7 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
     let own = env!("CARGO_PKG_VERSION");
     match Client::new(&engine).health() {
         Health::Answers(reply) if reply.version == own => {
-            report
-                .ok("supervisor", &format!("process {}, {} in its care", reply.pid, counted(reply.bubbles, "bubble")));
+            report.ok("supervisor", &format!("process {}, {} supervised", reply.pid, counted(reply.bubbles, "bubble")));
         }
         Health::Answers(reply) => {
             let found = format!("process {} is version {}, this is {own}", reply.pid, reply.version);
@@ -171,7 +170,8 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
         }
         Health::Hangs(pid) => {
             let process = pid.map(|pid| format!("process {pid} ")).unwrap_or_default();
-            let found = format!("{process}does not answer, so no bubble moves; a new one replaces it");
+            let found =
+                format!("{process}does not answer, so no bubble makes progress; starting a new one replaces it");
             report.problem("supervisor", &found, Some("pairflow supervise"));
         }
         Health::Absent => {
@@ -179,8 +179,8 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
             let owing = |state: &pairflow_core::bubble::BubbleState| state.phase.turn().is_some() && !state.paused;
             let waiting = listed.filter_map(|listed| listed.state.ok()).filter(owing).count();
             if waiting > 0 {
-                let moves = if waiting == 1 { "does" } else { "do" };
-                let found = format!("not running, and {} {moves} not move without it", counted(waiting, "bubble"));
+                let need = if waiting == 1 { "needs" } else { "need" };
+                let found = format!("not running, but {} {need} it", counted(waiting, "bubble"));
                 report.warning("supervisor", &found, Some("pairflow supervise"));
             } else {
                 report.ok("supervisor", "not running; nothing needs it");
@@ -241,12 +241,12 @@ fn look(app: &App, wanted: &Wanted, report: &mut Report) {
             None => report.ok("agent", &format!("{name}{program} is {}", path.display())),
         };
     }
-    let place = if program.contains('/') { "no program that can be run" } else { "not on PATH" };
+    let place = if program.contains('/') { "not an executable program" } else { "not on PATH" };
     let install = match (program, &wanted.configured) {
-        (_, Some(agent)) => format!("install it, or correct `command` of [agent.{agent}]: pairflow config explain"),
+        (_, Some(agent)) => format!("install it, or fix `command` of [agent.{agent}]: pairflow config explain"),
         ("claude", None) => "npm install -g @anthropic-ai/claude-code".to_owned(),
         ("codex", None) => "npm install -g @openai/codex".to_owned(),
-        _ => "install it, or name its program in the configuration: pairflow config explain".to_owned(),
+        _ => "install it, or set its program in the configuration: pairflow config explain".to_owned(),
     };
     let these = if wanted.agents.len() == 1 { "this agent" } else { "these agents" };
     let found = format!("{name}{program} is {place}; only bubbles with {these} need it");
@@ -267,7 +267,7 @@ fn agent_version(name: &str, path: &Path, oldest: &OldestVersion, report: &mut R
     };
     let ran = Cancel::new().map(|cancel| run(&job, &cancel)).unwrap_or_default();
     let said = String::from_utf8_lossy(&ran.output);
-    let needed = format!("the oldest version that is known to work is {}", oldest.version);
+    let needed = format!("the oldest version known to work is {}", oldest.version);
     match Version::find(&said).filter(|_| ran.exit == Some(0)) {
         Some(found) if found >= oldest.version => report.ok("agent", &format!("{name}{program} {found} is {path}")),
         Some(found) => {
@@ -275,7 +275,7 @@ fn agent_version(name: &str, path: &Path, oldest: &OldestVersion, report: &mut R
         }
         None => {
             let said = ran.could_not_start.unwrap_or_else(|| safe_line(&said, SAID));
-            let found = format!("{name}{program} is {path}, but does not say its version ({said}); {needed}");
+            let found = format!("{name}{program} is {path}, but does not report its version ({said}); {needed}");
             report.warning("agent", &found, Some(&oldest.install()));
         }
     }

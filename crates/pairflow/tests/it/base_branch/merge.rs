@@ -78,7 +78,7 @@ fn status_names_a_base_that_has_moved_and_what_merging_leads_to() {
     let objects = || home.git(&["count-objects"]);
     home.commit("other.txt", "x\n", "main moves on");
     let before = objects();
-    home.pairflow(&["status", "b1"]).ok().says("main has moved by 1 commit since; it merges without a conflict");
+    home.pairflow(&["status", "b1"]).ok().says("main has moved by 1 commit since; it merges without conflicts");
     home.commit("done.txt", "done otherwise\n", "and again");
     home.pairflow(&["status", "b1"])
         .ok()

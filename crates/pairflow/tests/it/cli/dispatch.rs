@@ -248,7 +248,7 @@ fn the_manual_is_one_page_on_stdout_or_all_pages_in_a_directory() {
 #[test]
 fn a_deleted_current_directory_is_named() {
     let ended = run_in(&["pairflow", "man", "pages"], |world| world.cwd = None);
-    assert!(ended.is(3) && ended.stderr.contains("the current directory does not exist any more"), "{}", ended.stderr);
+    assert!(ended.is(3) && ended.stderr.contains("the current directory no longer exists"), "{}", ended.stderr);
 }
 
 #[test]

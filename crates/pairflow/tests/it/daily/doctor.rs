@@ -127,7 +127,7 @@ fn the_configured_programs_of_agents_are_looked_for() {
     let told: Vec<_> = rows.map(|row| (row["level"].as_str().unwrap(), row["found"].as_str().unwrap())).collect();
     let there = format!("helper: sh is {}", bin.join("sh").display());
     let otherwise = "only bubbles with this agent need it";
-    let gone = format!("codex: /nowhere/codex-next is no program that can be run; {otherwise}");
+    let gone = format!("codex: /nowhere/codex-next is not an executable program; {otherwise}");
     let spare = format!("spare: spare-agent is not on PATH; {otherwise}");
     assert_eq!(told, [("warning", &gone[..]), ("ok", &there), ("warning", &spare)], "{report:#}");
     assert!(report.to_string().contains("correct `command` of [agent.codex]: pairflow config explain"), "{report:#}");
@@ -231,7 +231,8 @@ fn outside_of_a_repository_every_known_one_is_looked_at() {
     let home = home();
     create(&home, "bad");
     damage(&home, "bad");
-    let ran = home.pairflow_in(home.root(), &["doctor"]).ends(5).says("this is no git repository").says("log of bad");
+    let ran =
+        home.pairflow_in(home.root(), &["doctor"]).ends(5).says("this is not a git repository").says("log of bad");
     let repair = format!("pairflow doctor --repair --repo {}", home.repo.display());
     assert!(ran.stdout.contains(&repair), "{}", ran.stdout);
     home.pairflow_in(home.root(), &["doctor", "--repo", "/nowhere/at/all"]).ends(3).says("/nowhere/at/all");

@@ -42,7 +42,7 @@ fn new_confirms_detected_commands_like_create() {
 fn a_bubble_that_cannot_be_started_is_named_and_can_be_started_again() {
     let home = home();
     let ran = home.pairflow(&["new", "do it", "--test", "true", "--setup", "exit 7"]).ends(3);
-    assert!(ran.stderr.contains("bubble do-it is made, but could not be started"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("bubble do-it was created but could not be started"), "{}", ran.stderr);
     assert!(ran.stderr.contains("next: pairflow start do-it"), "{}", ran.stderr);
     assert_eq!(home.status("do-it")["state"], "CREATED");
 }

@@ -138,7 +138,7 @@ fn a_permission_is_answered_with_a_key_of_next() {
         shown
     };
     asked(&bubble, "Bash rm -rf build (outside its sandbox).");
-    let shown = next(&[("[a=allow it once  r=refuse it with words", "a")]);
+    let shown = next(&[("[a=allow it once  r=refuse it with a message", "a")]);
     assert!(shown.contains("codex asks for a permission: Bash rm -rf build (outside its sandbox)."), "{shown}");
     assert_eq!(decision(&told(&bubble, "told")), json!({"behavior": "allow"}));
     machine.open("more");

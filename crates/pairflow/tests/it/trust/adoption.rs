@@ -169,7 +169,7 @@ fn a_program_is_not_asked_and_foreign_text_shows_as_it_is() {
     let home = home();
     present(&home, "true\n  Check test runs: harmless\u{1b}[2K", &["b1"]);
     let shown = home.pairflow(&["adopt", "b1", "--json"]).ends(1);
-    let shown = shown.says("With --json nothing is asked; add --yes").says("| ").says("Check test runs: harmless^[[2K");
+    let shown = shown.says("--json never asks; add --yes").says("| ").says("Check test runs: harmless^[[2K");
     assert!(!shown.stderr.contains('\u{1b}'), "{:?}", shown.stderr);
     assert!(!shown.stderr.lines().any(|line| line.starts_with("  Check test runs: harmless")), "{}", shown.stderr);
 }

@@ -195,7 +195,7 @@ fn a_no_names_what_was_not_done_and_the_next_step() {
     home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "true", "--setup", "true"]).ok();
     home.pairflow(&["config", "set", "b1", "commands.setup="]).ok();
     for (call, undone, next) in [
-        (&["new", "do it"][..], "no bubble was made", "pairflow new 'do it' --setup 'COMMAND' --test 'COMMAND'"),
+        (&["new", "do it"][..], "no bubble was created", "pairflow new 'do it' --setup 'COMMAND' --test 'COMMAND'"),
         (&["start", "b1"], "bubble b1 was not started", "pairflow config set b1 commands.setup='COMMAND'"),
         (&["trust"], "the commands are not trusted", "pairflow trust"),
         (&["init"], "the commands are not trusted", "pairflow init"),

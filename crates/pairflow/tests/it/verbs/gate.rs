@@ -151,7 +151,7 @@ fn a_tie_break_is_decided_by_the_person() {
 fn what_cannot_be_taken_back_is_asked_about_or_confirmed_with_yes() {
     let home = home();
     let refused = |args: &[&str], question: &str| {
-        let ran = home.pairflow(args).ends(1).says(question).says("There is no terminal to answer on; add --yes.");
+        let ran = home.pairflow(args).ends(1).says(question).says("There is no terminal to ask on; add --yes.");
         assert!(ran.stderr.contains(&format!("next: pairflow {} --yes\n", args.join(" "))), "{ran:?}");
     };
     ready(&home, "b1");

@@ -145,7 +145,7 @@ fn an_absent_supervisor_is_said() {
     assert!(!there.contains("supervisor"), "{there}");
     home.pairflow(&["supervisor", "stop"]).ok();
     let alone = home.pairflow(&["view", "b1", "--once"]).ok().stdout;
-    let wanted = "The supervisor is not running, so nothing moves by itself.\n  pairflow supervise\n";
+    let wanted = "No supervisor is running, so nothing happens.\n  pairflow supervise\n";
     assert!(alone.contains(wanted), "{alone}");
 }
 
