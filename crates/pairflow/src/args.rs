@@ -132,7 +132,7 @@ pub(crate) fn pair(text: &str) -> Result<Agents, String> {
 }
 
 /// Parses a text that must not be empty.
-pub(crate) fn said(text: &str) -> Result<String, String> {
+pub(crate) fn nonempty(text: &str) -> Result<String, String> {
     if text.trim().is_empty() { Err("the text is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
@@ -152,13 +152,13 @@ pub struct SetupArgs {
     #[arg(long, value_name = "KIND")]
     pub kind: Option<KindArg>,
     /// The approved document that an implementation follows: a document bubble, or a committed file that you confirm
-    #[arg(long, value_name = "BUBBLE|FILE", value_parser = said)]
+    #[arg(long, value_name = "BUBBLE|FILE", value_parser = nonempty)]
     pub prd: Option<String>,
     /// Confirm that the file named with `--prd` is approved, by the SHA-256 of its content (12 characters suffice)
-    #[arg(long, value_name = "SHA256", requires = "prd", value_parser = said)]
+    #[arg(long, value_name = "SHA256", requires = "prd", value_parser = nonempty)]
     pub prd_approved: Option<String>,
     /// A file that a document bubble writes [default: the Markdown files that it changes] (can be repeated)
-    #[arg(long = "document", value_name = "PATH", value_parser = said)]
+    #[arg(long = "document", value_name = "PATH", value_parser = nonempty)]
     pub documents: Vec<String>,
     /// The rules of the loop
     #[arg(long, value_name = "POLICY")]
@@ -185,22 +185,22 @@ pub struct SetupArgs {
 #[command(next_help_heading = "Checks")]
 pub struct CheckArgs {
     /// The command that tests the work
-    #[arg(long, value_name = "COMMAND", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COMMAND", value_parser = nonempty, allow_hyphen_values = true)]
     pub test: Option<String>,
     /// The command that checks the types
-    #[arg(long, value_name = "COMMAND", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COMMAND", value_parser = nonempty, allow_hyphen_values = true)]
     pub typecheck: Option<String>,
     /// The command that lints the work
-    #[arg(long, value_name = "COMMAND", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COMMAND", value_parser = nonempty, allow_hyphen_values = true)]
     pub lint: Option<String>,
     /// The command that runs once in each new worktree
-    #[arg(long, value_name = "COMMAND", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "COMMAND", value_parser = nonempty, allow_hyphen_values = true)]
     pub setup: Option<String>,
     /// There are no tests; requires --manual-check
     #[arg(long, requires = "manual_check", conflicts_with_all = ["test", "typecheck", "lint"])]
     pub no_tests: bool,
     /// Something for a person to try by hand (can be repeated)
-    #[arg(long, value_name = "WHAT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "WHAT", value_parser = nonempty, allow_hyphen_values = true)]
     pub manual_check: Vec<String>,
     /// Accept the detected commands without asking
     #[arg(long, short = 'y')]

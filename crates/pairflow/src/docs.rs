@@ -6,19 +6,19 @@ use std::fmt::Write;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 
-use crate::entry::{CommandEntry, Group, HOME};
+use crate::entry::{CommandEntry, CommandGroup, HOME};
 use crate::exit::EXIT_CODES;
 use crate::table::TABLE;
 
 /// A group's heading, and an example.
-const GROUPS: [(Group, &str, &str); 7] = [
-    (Group::Everyday, "Everyday", "pairflow new \"fix the login race\""),
-    (Group::Bubbles, "Bubbles", "pairflow pause login-race"),
-    (Group::Decisions, "Decisions", "pairflow waive login-race F3 --reason \"known; ticket 412\""),
-    (Group::Reading, "Reading", "pairflow diff login-race --stat"),
-    (Group::Agents, "Agents", "pairflow pass --summary \"fixed the race\" --finding \"P2:no test\""),
-    (Group::Setup, "Setup", "pairflow config explain"),
-    (Group::Plumbing, "Plumbing", "pairflow docs cli > docs/cli.md"),
+const GROUPS: [(CommandGroup, &str, &str); 7] = [
+    (CommandGroup::Everyday, "Everyday", "pairflow new \"fix the login race\""),
+    (CommandGroup::Bubbles, "Bubbles", "pairflow pause login-race"),
+    (CommandGroup::Decisions, "Decisions", "pairflow waive login-race F3 --reason \"known; ticket 412\""),
+    (CommandGroup::Reading, "Reading", "pairflow diff login-race --stat"),
+    (CommandGroup::Agents, "Agents", "pairflow pass --summary \"fixed the race\" --finding \"P2:no test\""),
+    (CommandGroup::Setup, "Setup", "pairflow config explain"),
+    (CommandGroup::Plumbing, "Plumbing", "pairflow docs cli > docs/cli.md"),
 ];
 
 const OPTIONS: &str = "\
@@ -44,10 +44,10 @@ pub(crate) fn overview() -> String {
     let mut text = format!("{}.\n\nUsage: pairflow [COMMAND] [OPTIONS]\n", env!("CARGO_PKG_DESCRIPTION"));
     for (group, heading, example) in GROUPS {
         match group {
-            Group::Everyday => {
+            CommandGroup::Everyday => {
                 let _ = writeln!(text, "\nEveryday commands:\n{}  e.g. {example}\n\nMore commands:", rows(group));
             }
-            Group::Plumbing => {}
+            CommandGroup::Plumbing => {}
             _ => {
                 let names: Vec<_> = of(group).map(|entry| entry.name).collect();
                 let _ = writeln!(text, "  {heading:<10} {}", names.join(", "));
@@ -64,7 +64,7 @@ pub(crate) fn all() -> String {
     let mut text = "Usage: pairflow [COMMAND] [OPTIONS]\n".to_owned();
     for (group, heading, example) in GROUPS {
         let also = match group {
-            Group::Agents => " (also as `orchestra COMMAND`)",
+            CommandGroup::Agents => " (also as `orchestra COMMAND`)",
             group if group.is_about_bubbles() => " (also as `pairflow bubble COMMAND`)",
             _ => "",
         };
@@ -77,7 +77,7 @@ pub(crate) fn all() -> String {
 /// Renders the commands that agents may call.
 pub(crate) fn agents() -> String {
     let about = "Commands for agents, in the environment that pairflow gives them.";
-    let commands = rows(Group::Agents);
+    let commands = rows(CommandGroup::Agents);
     format!(
         "{about}\n\nUsage: orchestra COMMAND [OPTIONS]\n\nCommands:\n{commands}\n`orchestra COMMAND --help` shows a \
          command's options, with an example."
@@ -115,7 +115,7 @@ fn section(command: &Command, line: &str, level: &str) -> String {
 }
 
 /// Returns one line for each command of a group.
-fn rows(group: Group) -> String {
+fn rows(group: CommandGroup) -> String {
     let row = |entry: &CommandEntry| {
         let name = if entry.name == HOME { "(none)" } else { entry.name };
         format!("  {name:<15} {}\n", entry.about())
@@ -123,6 +123,6 @@ fn rows(group: Group) -> String {
     of(group).map(row).collect()
 }
 
-fn of(group: Group) -> impl Iterator<Item = &'static CommandEntry> {
+fn of(group: CommandGroup) -> impl Iterator<Item = &'static CommandEntry> {
     TABLE.iter().filter(move |entry| entry.group == group)
 }

@@ -11,7 +11,7 @@ pub struct CommandEntry {
     /// The name on the command line.
     pub name: &'static str,
     /// The group that help lists it under.
-    pub group: Group,
+    pub group: CommandGroup,
     /// Whether this call is for people only.
     pub human_only: fn(&ArgMatches) -> bool,
     /// Adds its arguments to an empty command.
@@ -22,7 +22,7 @@ pub struct CommandEntry {
 
 /// The groups of commands, in the order of the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
+pub enum CommandGroup {
     /// What a person needs every day.
     Everyday,
     /// The life of a bubble.
@@ -39,7 +39,7 @@ pub enum Group {
     Plumbing,
 }
 
-impl Group {
+impl CommandGroup {
     /// Returns whether its commands are about a bubble, so that `pairflow bubble COMMAND` works too.
     pub fn is_about_bubbles(self) -> bool {
         matches!(self, Self::Everyday | Self::Bubbles | Self::Decisions | Self::Reading)
@@ -52,7 +52,7 @@ macro_rules! command {
     ($name:expr, $group:ident, $args:ty, $run:ident, $human_only:expr) => {
         $crate::entry::CommandEntry {
             name: $name,
-            group: $crate::entry::Group::$group,
+            group: $crate::entry::CommandGroup::$group,
             human_only: $human_only,
             args: <$args as clap::Args>::augment_args,
             run: |matches, app, out| {
@@ -90,7 +90,7 @@ impl CommandEntry {
 
     /// Returns whether it is left out of help, manual pages and completions.
     pub fn is_hidden(&self) -> bool {
-        self.group == Group::Plumbing
+        self.group == CommandGroup::Plumbing
     }
 
     /// Returns the command line that calls it.

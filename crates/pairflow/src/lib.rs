@@ -16,7 +16,7 @@ mod table;
 mod world;
 
 pub use dispatch::main_with;
-pub use entry::{CommandEntry, Group};
+pub use entry::{CommandEntry, CommandGroup};
 pub use exit::{CommandError, Exit};
 pub use table::{TABLE, find};
 pub use world::{Env, Terminal, World};

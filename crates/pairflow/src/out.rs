@@ -170,7 +170,7 @@ impl Out {
     }
 
     /// Makes every next step name this repository, if its command takes one.
-    pub(crate) fn speak_of(&mut self, root: PathBuf, takes_repo: TakesRepo) {
+    pub(crate) fn name_repository(&mut self, root: PathBuf, takes_repo: TakesRepo) {
         self.there = Some((root, takes_repo));
     }
 
@@ -286,7 +286,7 @@ fn escape(text: String) -> String {
 }
 
 /// Returns a function that reports lines with the time on stderr, from any thread.
-pub fn herald(clock: Arc<dyn Clock>) -> Arc<dyn Fn(&str) + Send + Sync> {
+pub fn timestamped_reporter(clock: Arc<dyn Clock>) -> Arc<dyn Fn(&str) + Send + Sync> {
     Arc::new(move |text| {
         // There is nowhere to report that stderr is closed.
         let _ = writeln!(std::io::stderr(), "{} {}", clock.now().ts, safe(text));

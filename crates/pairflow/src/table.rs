@@ -3,7 +3,7 @@
 use clap::Command;
 
 use crate::commands;
-use crate::entry::{CommandEntry, Group, common_args};
+use crate::entry::{CommandEntry, CommandGroup, common_args};
 
 /// Every command, in the order of the help.
 pub static TABLE: &[CommandEntry] = &[
@@ -73,7 +73,7 @@ pub(crate) fn takes_repo(verb: &str) -> bool {
 /// Builds the whole program as one parser: for completions and manual pages, never for a call.
 pub(crate) fn tree() -> Command {
     let shown = || TABLE.iter().filter(|entry| !entry.is_hidden());
-    let under = |name: &'static str, about: &'static str, fits: fn(Group) -> bool| {
+    let under = |name: &'static str, about: &'static str, fits: fn(CommandGroup) -> bool| {
         let children = shown().filter(|entry| fits(entry.group)).map(CommandEntry::leaf);
         Command::new(name).about(about).subcommands(children)
     };
@@ -81,8 +81,8 @@ pub(crate) fn tree() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about(env!("CARGO_PKG_DESCRIPTION"))
         .subcommands(shown().map(CommandEntry::leaf))
-        .subcommand(under("bubble", "Commands about a bubble", Group::is_about_bubbles))
-        .subcommand(under("orchestra", "Commands for agents", |group| group == Group::Agents))
+        .subcommand(under("bubble", "Commands about a bubble", CommandGroup::is_about_bubbles))
+        .subcommand(under("orchestra", "Commands for agents", |group| group == CommandGroup::Agents))
 }
 
 #[cfg(test)]

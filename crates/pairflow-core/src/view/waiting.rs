@@ -28,7 +28,7 @@ pub struct Wait {
 
 /// What a look at the bubble tells a caller that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
+pub enum WaitOutcome {
     /// It is there.
     Reached(Reached),
     /// It cannot come any more: why, as a sentence.
@@ -89,7 +89,7 @@ impl Wait {
     }
 
     /// Says whether what is waited for is there.
-    pub fn look(&self, state: &BubbleState) -> Sight {
+    pub fn look(&self, state: &BubbleState) -> WaitOutcome {
         let reached = match (&self.by, self.goal) {
             (_, Some(WaitFor::Turn)) => self.turn(state),
             (_, Some(WaitFor::Answer)) => self.answer(state),
@@ -101,9 +101,9 @@ impl Wait {
             (None, None) => asked_of_person(state).or_else(|| self.approval(state)),
         };
         match reached {
-            Some(reached) => Sight::Reached(reached),
-            None if state.phase.is_final() => Sight::Never(self.never(state)),
-            None => Sight::NotYet(standing(state)),
+            Some(reached) => WaitOutcome::Reached(reached),
+            None if state.phase.is_final() => WaitOutcome::Never(self.never(state)),
+            None => WaitOutcome::NotYet(standing(state)),
         }
     }
 

@@ -60,7 +60,7 @@ impl App {
 
     /// Returns the bubble that a command acts for; a foreign one is refused.
     pub fn bubble(&self, arg: &BubbleArg, verb: &str) -> Result<Bubble, CommandError> {
-        let (root, id) = self.meant(arg, verb)?;
+        let (root, id) = self.resolve_bubble(arg, verb)?;
         Ok(self.engine()?.bubble(&root, &id)?)
     }
 
@@ -81,13 +81,13 @@ impl App {
 
     /// Returns the bubble that a command only reads, own or foreign. The command itself shows if it is foreign.
     pub(crate) fn peek(&self, arg: &BubbleArg, verb: &str) -> Result<Bubble, CommandError> {
-        let (root, id) = self.meant(arg, verb)?;
+        let (root, id) = self.resolve_bubble(arg, verb)?;
         Ok(self.engine()?.look_at(&root, &id)?)
     }
 
     /// Finds out which bubble is meant. Without a name, those that are foreign or finished count only where there are no
     /// others.
-    pub(crate) fn meant(&self, arg: &BubbleArg, verb: &str) -> Result<(PathBuf, BubbleId), CommandError> {
+    pub(crate) fn resolve_bubble(&self, arg: &BubbleArg, verb: &str) -> Result<(PathBuf, BubbleId), CommandError> {
         let engine = self.engine()?;
         let place = self.place(arg.repo.as_deref())?;
         let root = place.repo.root;
@@ -107,7 +107,7 @@ impl App {
         }
         let inside = place.bubble.as_ref().filter(|id| ids.contains(id));
         let rest = self.rest(arg, verb);
-        let id = pick(Wanted { typed: arg.typed(), inside, verb, rest: &rest }, &ids)?;
+        let id = choose(BubbleQuery { typed: arg.typed(), inside, verb, rest: &rest }, &ids)?;
         Ok((root, id))
     }
 
@@ -141,7 +141,7 @@ impl App {
         let rest = self.rest(arg, verb);
         let all: Vec<_> = listed.iter().map(|listed| listed.bubble.id.clone()).collect();
         let meant = if fitting.is_empty() { &all } else { &fitting };
-        let id = pick(Wanted { typed: None, inside: None, verb, rest: &rest }, meant)?;
+        let id = choose(BubbleQuery { typed: None, inside: None, verb, rest: &rest }, meant)?;
         Ok(self.engine()?.bubble(&place.repo.root, &id)?)
     }
 
@@ -220,7 +220,7 @@ impl From<Denial> for CommandError {
 
 /// What is known about the bubble that is meant.
 #[derive(Debug, Clone, Copy, Default)]
-struct Wanted<'a> {
+struct BubbleQuery<'a> {
     /// What the person typed.
     pub typed: Option<&'a str>,
     /// The bubble whose worktree the current directory lies in.
@@ -231,7 +231,7 @@ struct Wanted<'a> {
     pub rest: &'a str,
 }
 
-impl Wanted<'_> {
+impl BubbleQuery<'_> {
     /// Returns the command that means `id`; a guess is never offered for a verb that ends something.
     fn line(&self, id: &str) -> String {
         if ENDING.contains(&self.verb) {
@@ -250,7 +250,7 @@ const LISTED: usize = 8;
 /// Picks the bubble that is meant out of `candidates`.
 ///
 /// What was typed always wins over the directory; a whole id always wins over a longer one that begins with it.
-fn pick(wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
+fn choose(wanted: BubbleQuery<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
     match (wanted.typed, wanted.inside) {
         (Some(typed), _) => by_name(typed, wanted, candidates),
         (None, Some(inside)) => Ok(inside.clone()),
@@ -258,7 +258,7 @@ fn pick(wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, Command
     }
 }
 
-fn by_name(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
+fn by_name(typed: &str, wanted: BubbleQuery<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
     if let Some(exact) = candidates.iter().find(|id| id.as_str() == typed) {
         return Ok(exact.clone());
     }
@@ -276,7 +276,7 @@ fn by_name(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<B
     }
 }
 
-fn unknown(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> CommandError {
+fn unknown(typed: &str, wanted: BubbleQuery<'_>, candidates: &[BubbleId]) -> CommandError {
     let error = CommandError::refused(format_args!("there is no bubble '{typed}' in this repository."));
     match nearest(typed, candidates.iter().map(BubbleId::as_str)) {
         Some(near) => error.next(wanted.line(near)),
@@ -284,7 +284,7 @@ fn unknown(typed: &str, wanted: Wanted<'_>, candidates: &[BubbleId]) -> CommandE
     }
 }
 
-fn only_one(wanted: Wanted<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
+fn only_one(wanted: BubbleQuery<'_>, candidates: &[BubbleId]) -> Result<BubbleId, CommandError> {
     match candidates {
         [only] => Ok(only.clone()),
         [] => {
@@ -375,7 +375,7 @@ pub(crate) mod fits {
 
 /// The repositories that a command looks at.
 #[derive(Debug, Clone)]
-pub struct Reach {
+pub struct RepoScope {
     /// Their roots.
     pub roots: Vec<PathBuf>,
     /// The one that is meant, if it is only one.
@@ -386,7 +386,7 @@ pub struct Reach {
 }
 
 /// The bubbles of one repository, or why they cannot be listed.
-pub(crate) struct Found {
+pub(crate) struct RepositoryBubbles {
     pub(crate) root: PathBuf,
     pub(crate) bubbles: Result<Vec<Listed>, EngineError>,
 }
@@ -394,7 +394,7 @@ pub(crate) struct Found {
 impl App {
     /// Finds out how far to look: the named repository, else the one around the current directory, else every known
     /// one.
-    pub fn reach(&self, named: Option<&Path>) -> Result<Reach, CommandError> {
+    pub fn repo_scope(&self, named: Option<&Path>) -> Result<RepoScope, CommandError> {
         let around = match self.cwd().ok().map(locate) {
             Some(Ok(place)) => Some(place),
             Some(Err(GitError::NotARepository { .. })) | None => None,
@@ -407,23 +407,23 @@ impl App {
             Some(place) => vec![place.repo.root.clone()],
             None => self.engine()?.repositories(),
         };
-        Ok(Reach { roots, place, around: around_root, takes_repo: self.grammar.takes_repo })
+        Ok(RepoScope { roots, place, around: around_root, takes_repo: self.grammar.takes_repo })
     }
 
     /// Returns a reach without any repository.
-    pub(crate) fn reach_of_none(&self) -> Reach {
-        Reach { roots: Vec::new(), place: None, around: None, takes_repo: self.grammar.takes_repo }
+    pub(crate) fn empty_repo_scope(&self) -> RepoScope {
+        RepoScope { roots: Vec::new(), place: None, around: None, takes_repo: self.grammar.takes_repo }
     }
 
     /// Lists the bubbles of every repository in reach. One bad repository does not hide the others.
-    pub(crate) fn found(&self, reach: &Reach) -> Result<Vec<Found>, CommandError> {
+    pub(crate) fn found(&self, repo_scope: &RepoScope) -> Result<Vec<RepositoryBubbles>, CommandError> {
         let engine = self.engine()?;
-        let found = |root: &PathBuf| Found { root: root.clone(), bubbles: engine.list(root) };
-        Ok(reach.roots.iter().map(found).collect())
+        let found = |root: &PathBuf| RepositoryBubbles { root: root.clone(), bubbles: engine.list(root) };
+        Ok(repo_scope.roots.iter().map(found).collect())
     }
 }
 
-impl Reach {
+impl RepoScope {
     /// Returns a command line as it has to be typed from the place of the call.
     pub(crate) fn line(&self, line: &str, root: &Path) -> String {
         if self.around.as_deref() == Some(root) {
@@ -454,23 +454,23 @@ mod tests {
         names.iter().map(|name| name.parse().unwrap()).collect()
     }
 
-    fn typed<'a>(name: &'a str) -> Wanted<'a> {
-        Wanted { typed: Some(name), verb: "status", ..Wanted::default() }
+    fn typed<'a>(name: &'a str) -> BubbleQuery<'a> {
+        BubbleQuery { typed: Some(name), verb: "status", ..BubbleQuery::default() }
     }
 
     #[test]
     fn a_whole_id_wins_over_a_longer_one() {
-        assert_eq!(pick(typed("login"), &ids(&["login-form", "login"])).unwrap().as_str(), "login");
+        assert_eq!(choose(typed("login"), &ids(&["login-form", "login"])).unwrap().as_str(), "login");
     }
 
     #[test]
     fn a_unique_beginning_is_enough() {
-        assert_eq!(pick(typed("log"), &ids(&["login", "cart"])).unwrap().as_str(), "login");
+        assert_eq!(choose(typed("log"), &ids(&["login", "cart"])).unwrap().as_str(), "login");
     }
 
     #[test]
     fn an_ambiguous_beginning_is_refused_with_the_choices() {
-        let error = pick(typed("log"), &ids(&["login", "logout", "cart"])).unwrap_err();
+        let error = choose(typed("log"), &ids(&["login", "logout", "cart"])).unwrap_err();
         assert_eq!(error.exit, Exit::Refused);
         assert_eq!(error.message, "'log' matches 2 bubbles: login, logout");
         assert_eq!(error.hint.unwrap(), "pairflow status login");
@@ -478,36 +478,36 @@ mod tests {
 
     #[test]
     fn an_unknown_id_is_refused_and_a_near_one_suggested() {
-        let error = pick(typed("lgoin"), &ids(&["login", "cart"])).unwrap_err();
+        let error = choose(typed("lgoin"), &ids(&["login", "cart"])).unwrap_err();
         assert_eq!((error.exit, error.hint.as_deref()), (Exit::Refused, Some("pairflow status login")));
-        let error = pick(typed("zebra"), &ids(&["login"])).unwrap_err();
+        let error = choose(typed("zebra"), &ids(&["login"])).unwrap_err();
         assert_eq!(error.hint.as_deref(), Some("pairflow list"));
     }
 
     #[test]
     fn what_can_be_no_id_is_a_usage_error() {
         for name in ["../../etc", "a b", "$(x)", "Login", "", "-x", "a;b"] {
-            assert_eq!(pick(typed(name), &ids(&["login"])).unwrap_err().exit, Exit::Usage, "{name:?}");
+            assert_eq!(choose(typed(name), &ids(&["login"])).unwrap_err().exit, Exit::Usage, "{name:?}");
         }
     }
 
     #[test]
     fn inside_a_worktree_its_bubble_is_meant_unless_another_is_named() {
         let all = ids(&["login", "cart"]);
-        let inside = Wanted { inside: Some(&all[1]), ..Wanted::default() };
-        assert_eq!(pick(inside, &all).unwrap().as_str(), "cart");
-        let named = Wanted { typed: Some("login"), ..inside };
-        assert_eq!(pick(named, &all).unwrap().as_str(), "login");
+        let inside = BubbleQuery { inside: Some(&all[1]), ..BubbleQuery::default() };
+        assert_eq!(choose(inside, &all).unwrap().as_str(), "cart");
+        let named = BubbleQuery { typed: Some("login"), ..inside };
+        assert_eq!(choose(named, &all).unwrap().as_str(), "login");
     }
 
     #[test]
     fn the_only_bubble_needs_no_name() {
-        let nothing = Wanted { verb: "start", ..Wanted::default() };
-        assert_eq!(pick(nothing, &ids(&["login"])).unwrap().as_str(), "login");
-        assert_eq!(pick(nothing, &[]).unwrap_err().message, "there is no bubble in this repository yet.");
+        let nothing = BubbleQuery { verb: "start", ..BubbleQuery::default() };
+        assert_eq!(choose(nothing, &ids(&["login"])).unwrap().as_str(), "login");
+        assert_eq!(choose(nothing, &[]).unwrap_err().message, "there is no bubble in this repository yet.");
         let many: Vec<String> = (0..12).map(|n| format!("b{n}")).collect();
         let many = ids(&many.iter().map(String::as_str).collect::<Vec<_>>());
-        let error = pick(nothing, &many).unwrap_err();
+        let error = choose(nothing, &many).unwrap_err();
         assert_eq!(error.message, "which bubble? There are 12: b0, b1, b2, b3, b4, b5, b6, b7, and 4 more");
     }
 
@@ -516,7 +516,8 @@ mod tests {
         let all = ids(&["login", "logout"]);
         for verb in ["stop", "delete"] {
             for typed in [None, Some("log"), Some("lgoin")] {
-                let error = pick(Wanted { typed, verb, rest: " --yes", ..Wanted::default() }, &all).unwrap_err();
+                let error =
+                    choose(BubbleQuery { typed, verb, rest: " --yes", ..BubbleQuery::default() }, &all).unwrap_err();
                 assert_eq!(error.hint.as_deref(), Some("pairflow list"), "{verb} {typed:?}");
             }
         }
@@ -524,11 +525,11 @@ mod tests {
 
     #[test]
     fn a_line_for_another_place_names_the_repository() {
-        let reach =
-            Reach { roots: Vec::new(), place: None, around: Some("/here".into()), takes_repo: |verb| verb == "ok" };
-        assert_eq!(reach.line("pairflow ok x", Path::new("/here")), "pairflow ok x");
-        assert_eq!(reach.line("pairflow ok x", Path::new("/a/b")), "pairflow ok x --repo /a/b");
-        assert_eq!(reach.line("pairflow ok x", Path::new("/a b/it's")), "pairflow ok x --repo '/a b/it'\\''s'");
+        let repo_scope =
+            RepoScope { roots: Vec::new(), place: None, around: Some("/here".into()), takes_repo: |verb| verb == "ok" };
+        assert_eq!(repo_scope.line("pairflow ok x", Path::new("/here")), "pairflow ok x");
+        assert_eq!(repo_scope.line("pairflow ok x", Path::new("/a/b")), "pairflow ok x --repo /a/b");
+        assert_eq!(repo_scope.line("pairflow ok x", Path::new("/a b/it's")), "pairflow ok x --repo '/a b/it'\\''s'");
     }
 
     const VERBS: [&str; 5] = ["status", "start", "stop", "pass", "request-rework"];

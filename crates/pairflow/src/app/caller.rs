@@ -102,7 +102,7 @@ impl App {
             return Err(caller.refusal(verb));
         }
         let owner = self.engine().ok().and_then(|engine| {
-            let owner = caller().owner(&engine, None, &self.near(repo))?;
+            let owner = caller().owner(&engine, None, &self.nearby_repositories(repo))?;
             owner.warn(&engine, verb, format!("'{verb}' is for people"));
             Some(owner)
         });
@@ -116,7 +116,7 @@ impl App {
     }
 
     /// The repository that was named, and the one around the current directory.
-    fn near(&self, named: Option<&Path>) -> Vec<PathBuf> {
+    fn nearby_repositories(&self, named: Option<&Path>) -> Vec<PathBuf> {
         let places = [named.map(|path| self.place(Some(path))), Some(self.place(None))];
         places.into_iter().flatten().flatten().map(|place| place.repo.root).collect()
     }
@@ -179,7 +179,7 @@ impl App {
     /// Returns the agent that is calling. `named` has to be the bubble that it works in.
     pub fn sender(&self, named: Option<&str>) -> Result<Sender, CommandError> {
         let caller = self.caller().ok_or_else(not_an_agent)?;
-        insist_on_own(&caller, named)?;
+        require_own_bubble(&caller, named)?;
         match caller.socket.clone() {
             Some(socket) => {
                 let id = caller.bubble.or_else(|| named.map(str::to_owned));
@@ -194,7 +194,7 @@ impl App {
     /// writes itself shows its token, one behind a socket is who its environment says.
     pub(crate) fn own_seat(&self, named: Option<&str>) -> Result<Option<(Bubble, AgentId)>, CommandError> {
         let Some(caller) = self.caller() else { return Ok(None) };
-        insist_on_own(&caller, named)?;
+        require_own_bubble(&caller, named)?;
         if caller.socket.is_some() {
             return self.seat_of(&caller).map(Some);
         }
@@ -249,7 +249,8 @@ impl Sender {
 
 impl Proven {
     fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
-        let heard = self.bubble.hear(&self.agent, said, self.line.is_some()).map_err(|error| self.told(error))?;
+        let heard =
+            self.bubble.hear(&self.agent, said, self.line.is_some()).map_err(|error| self.command_error(error))?;
         self.wake();
         Ok(heard)
     }
@@ -267,7 +268,7 @@ impl Proven {
 
     /// Tells why a verb was refused; a turn that nobody opens is told with the way to have it opened. Only a person can
     /// start a supervisor.
-    fn told(&self, error: EngineError) -> CommandError {
+    fn command_error(&self, error: EngineError) -> CommandError {
         let opening = matches!(&error, EngineError::Refused { refusal, .. }
             if matches!(**refusal, Refusal::StillOpening { .. }));
         let error = match &error {
@@ -284,10 +285,10 @@ impl Proven {
 impl Seated {
     fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
         let words = Words { said, id: self.id.as_deref(), cwd: self.cwd.as_deref(), patience: self.patience };
-        say(&self.socket, words).map_err(|lost| self.told(lost))
+        say(&self.socket, words).map_err(|lost| self.command_error(lost))
     }
 
-    fn told(&self, lost: Lost) -> CommandError {
+    fn command_error(&self, lost: Lost) -> CommandError {
         let socket = self.socket.display();
         let id = self.id.as_deref().unwrap_or("ID");
         match lost {
@@ -311,7 +312,7 @@ impl Seated {
 }
 
 /// Refuses an agent that names another bubble than its own.
-fn insist_on_own(caller: &AgentCaller, named: Option<&str>) -> Result<(), CommandError> {
+fn require_own_bubble(caller: &AgentCaller, named: Option<&str>) -> Result<(), CommandError> {
     match (&caller.bubble, named.filter(|other| caller.bubble.as_deref() != Some(other))) {
         (Some(bubble), Some(other)) => Err(Denial::other_bubble(bubble, other).into()),
         _ => Ok(()),

@@ -141,7 +141,7 @@ impl From<&ConfigErrors> for CommandError {
 
 impl App {
     /// Returns the repository that the command line names, unless it is the one around the current directory anyway.
-    pub(crate) fn elsewhere(&self, matches: &ArgMatches) -> Option<PathBuf> {
+    pub(crate) fn other_repository(&self, matches: &ArgMatches) -> Option<PathBuf> {
         let named = matches.try_get_one::<PathBuf>("repo").ok().flatten()?;
         let root = |path: &Path| locate(path).ok().map(|place| place.repo.root);
         let cwd = self.cwd().ok()?;

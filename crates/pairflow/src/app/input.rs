@@ -17,7 +17,7 @@ pub const TEXT_LIMIT: u64 = 8 * 1024 * 1024;
 
 /// Where a text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
+pub enum TextSource {
     /// The text itself.
     Words(String),
     /// Whatever is piped in.
@@ -29,13 +29,13 @@ pub enum Given {
 impl App {
     /// Returns a message: the words themselves, or for `-` what is piped in. An empty one is a usage error.
     pub fn message(&self, option: &str, words: &str) -> Result<String, CommandError> {
-        let given = if words == "-" { Given::Stdin } else { Given::Words(words.to_owned()) };
+        let given = if words == "-" { TextSource::Stdin } else { TextSource::Words(words.to_owned()) };
         self.read(option, &given)
     }
 
     /// Returns the text of a file, or for `-` what is piped in.
     pub fn file_or_stdin(&self, option: &str, name: &str) -> Result<String, CommandError> {
-        let given = if name == "-" { Given::Stdin } else { Given::File(self.resolve(Path::new(name))?) };
+        let given = if name == "-" { TextSource::Stdin } else { TextSource::File(self.resolve(Path::new(name))?) };
         self.read(option, &given)
     }
 
@@ -45,41 +45,41 @@ impl App {
     pub fn task(&self, before: &str, words: Option<&str>) -> Result<String, CommandError> {
         let task = match words {
             Some(words) => self.locate(words).and_then(|given| self.read("the task", &given)),
-            None if self.interactive() => compose(self),
+            None if self.interactive() => compose_task(self),
             None => Err(CommandError::usage("the task is missing.")),
         };
         task.map_err(|error| error.or_next(format_args!("{before} \"what to do\"")))
     }
 
     /// Finds out where the text of a task comes from.
-    fn locate(&self, words: &str) -> Result<Given, CommandError> {
+    fn locate(&self, words: &str) -> Result<TextSource, CommandError> {
         if words == "-" {
-            return Ok(Given::Stdin);
+            return Ok(TextSource::Stdin);
         }
         if let Some(name) = words.strip_prefix('@') {
-            return Ok(Given::File(self.resolve(Path::new(name))?));
+            return Ok(TextSource::File(self.resolve(Path::new(name))?));
         }
         // Not only regular files: `--task <(command)` names a pipe, which is refused with a sentence and not taken for
         // the task itself.
         let file = |path: &PathBuf| path.metadata().is_ok_and(|found| !found.is_dir());
         if let Some(path) = self.resolve(Path::new(words)).ok().filter(file) {
-            return Ok(Given::File(path));
+            return Ok(TextSource::File(path));
         }
         if names_a_file(words) {
             let message = format!("the file {words} does not exist, and one word is not a task.");
             return Err(CommandError::usage(message));
         }
-        Ok(Given::Words(words.to_owned()))
+        Ok(TextSource::Words(words.to_owned()))
     }
 
-    fn read(&self, option: &str, given: &Given) -> Result<String, CommandError> {
+    fn read(&self, option: &str, given: &TextSource) -> Result<String, CommandError> {
         let (name, text) = match given {
-            Given::Words(words) => (option.to_owned(), words.clone()),
-            Given::Stdin => ("stdin".to_owned(), limited("stdin", &mut *self.stdin.borrow_mut())?),
-            Given::File(path) => {
+            TextSource::Words(words) => (option.to_owned(), words.clone()),
+            TextSource::Stdin => ("stdin".to_owned(), read_limited("stdin", &mut *self.stdin.borrow_mut())?),
+            TextSource::File(path) => {
                 let name = path.display().to_string();
                 let mut file = regular::open(path).map_err(|error| cannot_read(&name, &error))?;
-                let text = limited(&name, &mut file)?;
+                let text = read_limited(&name, &mut file)?;
                 (name, text)
             }
         };
@@ -98,7 +98,7 @@ fn names_a_file(words: &str) -> bool {
     !words.contains(char::is_whitespace) && (ending || path)
 }
 
-fn limited(name: &str, source: &mut dyn Read) -> Result<String, CommandError> {
+fn read_limited(name: &str, source: &mut dyn Read) -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     source.take(TEXT_LIMIT + 1).read_to_end(&mut bytes).map_err(|error| cannot_read(name, &error))?;
     if bytes.len() as u64 > TEXT_LIMIT {
@@ -150,12 +150,12 @@ impl App {
     }
 
     /// Insists on a yes: given by `--yes`, or by the person at the terminal.
-    pub fn insist(&self, out: &mut Out, yes: bool, question: &str) -> Result<(), CommandError> {
-        self.insist_unless(false, out, yes, question)
+    pub fn require_yes(&self, out: &mut Out, yes: bool, question: &str) -> Result<(), CommandError> {
+        self.require_yes_unless(false, out, yes, question)
     }
 
     /// The same, but `json` asks nothing: what a program reads is no conversation.
-    pub fn insist_unless(&self, json: bool, out: &mut Out, yes: bool, question: &str) -> Result<(), CommandError> {
+    pub fn require_yes_unless(&self, json: bool, out: &mut Out, yes: bool, question: &str) -> Result<(), CommandError> {
         if yes {
             return Ok(());
         }
@@ -177,7 +177,7 @@ const END: [u8; 2] = [3, 4];
 impl App {
     /// Asks for one key and returns it in lower case; nothing if the person wants no more.
     pub fn key(&self, out: &mut Out, question: &str) -> Result<Option<char>, CommandError> {
-        let Some(_raw) = Raw::enter() else {
+        let Some(_raw) = RawTerminal::enter() else {
             let line = self.answer(out, question)?;
             return Ok(line.map(|line| line.chars().next().map_or('\n', |c| c.to_ascii_lowercase())));
         };
@@ -196,11 +196,11 @@ impl App {
 }
 
 /// A terminal that hands over every key at once, until this is dropped.
-pub(crate) struct Raw {
+pub(crate) struct RawTerminal {
     before: Termios,
 }
 
-impl Raw {
+impl RawTerminal {
     /// Returns nothing if stdin is no terminal.
     pub(crate) fn enter() -> Option<Self> {
         let before = tcgetattr(io::stdin()).ok()?;
@@ -214,7 +214,7 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         // If the terminal is gone, there is nothing to put back.
         let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
@@ -229,10 +229,10 @@ const TEMPLATE: &str = "
 ";
 
 /// Opens the editor on an empty task and returns what was written.
-pub(crate) fn compose(app: &App) -> Result<String, CommandError> {
+pub(crate) fn compose_task(app: &App) -> Result<String, CommandError> {
     let file = TaskFile::create(app)?;
     let editor = app.env.text("VISUAL").or_else(|| app.env.text("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    run(&editor, &file.path)?;
+    run_editor(&editor, &file.path)?;
     let text =
         regular::read_text(&file.path).map_err(|error| CommandError::cannot("read", file.path.display(), error))?;
     let task = strip_notes(&text);
@@ -274,7 +274,7 @@ impl Drop for TaskFile {
     }
 }
 
-fn run(editor: &str, file: &Path) -> Result<(), CommandError> {
+fn run_editor(editor: &str, file: &Path) -> Result<(), CommandError> {
     // Through a shell, because people set EDITOR to a command line such as `code --wait`.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file).status();
     match status {

@@ -27,7 +27,7 @@ const HASH_LENGTH: usize = 12;
 const TYPED_AGAIN: usize = 400;
 
 /// What a person wants done.
-pub struct Order<'a> {
+pub struct BubbleRequest<'a> {
     /// The bubble's name; without one it is made out of the task.
     pub id: Option<BubbleId>,
     /// The task.
@@ -40,7 +40,7 @@ pub struct Order<'a> {
 
 impl App {
     /// Makes a bubble. Its check commands are those that are configured, else those that are detected and confirmed.
-    pub fn make(&self, out: &mut Out, order: Order<'_>) -> Result<(Bubble, BubbleState), CommandError> {
+    pub fn make(&self, out: &mut Out, order: BubbleRequest<'_>) -> Result<(Bubble, BubbleState), CommandError> {
         let engine = self.engine()?;
         let mut place = self.place(order.setup.repo.as_deref())?;
         // Beyond what can be seen from its files: it has a commit to cut a branch from.

@@ -49,7 +49,7 @@ pub(crate) enum Purpose<'a> {
 }
 
 /// What of it the person has not agreed to yet.
-struct Open {
+struct Unconfirmed {
     /// The commands of the repository's own file, if they are not trusted.
     trust: Option<CommandSet>,
     /// The detected commands, if they are not confirmed.
@@ -68,7 +68,7 @@ impl App {
         let (foreign, detected): (CommandSet, CommandSet) =
             (of(CommandInForce::is_repository), of(CommandInForce::is_detected));
         let unless = |agreed: bool, commands: &CommandSet| (!agreed).then(|| commands.clone());
-        let open = Open {
+        let open = Unconfirmed {
             trust: unless(engine.has_agreed(it.root, Agreed::Trusted, &foreign), &foreign),
             detected: unless(it.yes || engine.has_agreed(it.root, Agreed::Detected, &detected), &detected),
         };
@@ -185,7 +185,7 @@ impl Consent<'_> {
     }
 }
 
-impl Open {
+impl Unconfirmed {
     /// Says without a terminal what has to be added to the command line.
     fn refusal(&self, it: &Consent<'_>) -> CommandError {
         let file = it.root.join("pairflow.toml");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use pairflow_core::bubble::{BubbleState, StateName};
-use pairflow_core::findings::Shown as Shows;
+use pairflow_core::findings::Shown as ReproducerState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{DriverKind, Permissions, Rules};
 use pairflow_core::safe::revealed;
@@ -47,12 +47,12 @@ pub const ENTRY: CommandEntry = command!("adopt", Bubbles, AdoptArgs, run, peopl
 /// What was adopted, for programs.
 #[derive(Default, Serialize)]
 struct Adoption {
-    bubbles: Vec<Row>,
+    bubbles: Vec<AdoptedBubble>,
     left_out: Vec<LeftOut>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct AdoptedBubble {
     bubble_id: BubbleId,
     state: StateName,
     paused: bool,
@@ -116,7 +116,12 @@ impl Adoption {
         if !json {
             tell(id, &state, moved_from.is_some(), out)?;
         }
-        self.bubbles.push(Row { bubble_id: id.clone(), state: state.phase.name(), paused: state.paused, moved_from });
+        self.bubbles.push(AdoptedBubble {
+            bubble_id: id.clone(),
+            state: state.phase.name(),
+            paused: state.paused,
+            moved_from,
+        });
         Ok(())
     }
 
@@ -138,7 +143,7 @@ impl Adoption {
 fn wanted(app: &App, args: &AdoptArgs) -> Result<Vec<Bubble>, CommandError> {
     let engine = app.engine()?;
     if args.bubble.typed().is_some() {
-        let (root, id) = app.meant(&args.bubble, "adopt")?;
+        let (root, id) = app.resolve_bubble(&args.bubble, "adopt")?;
         return Ok(vec![engine.look_at(&root, &id)?]);
     }
     let place = app.place(args.bubble.repo.as_deref())?;
@@ -163,7 +168,7 @@ fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, Shown)], out: &mut Out) 
     let names: Vec<_> = foreign.iter().map(|(bubble, _)| bubble.id.as_str()).collect();
     let what = if names.len() == 1 { "bubble" } else { "bubbles" };
     let question = format!("Adopt {what} {}?", names.join(", "));
-    app.insist_unless(args.json, out, args.yes, &question)
+    app.require_yes_unless(args.json, out, args.yes, &question)
 }
 
 /// Says where a bubble comes from, and everything that it would run.
@@ -220,7 +225,7 @@ fn would_run(state: &BubbleState) -> Vec<String> {
         lines.push("Agents may do everything without asking for permission".to_owned());
     }
     let reproducers = state.ledger.rows.iter().filter_map(|row| row.reproducer.as_ref().map(|one| (row.id, one)));
-    let reproducers = reproducers.filter(|(_, one)| one.stand != Shows::Dropped);
+    let reproducers = reproducers.filter(|(_, one)| one.stand != ReproducerState::Dropped);
     lines.extend(reproducers.map(|(finding, one)| format!("Reproducer of {finding} runs: {}", one.command)));
     lines.extend(rules.script.iter().map(|script| format!("Script of the agents: {script}")));
     lines.push(format!("Opens with: {}", rules.open_command));

@@ -7,7 +7,7 @@ use pairflow_core::log::Key;
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, fits, quoted};
-use crate::args::{BubbleArg, said};
+use crate::args::{BubbleArg, nonempty};
 use crate::commands::{commit, status};
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
@@ -26,7 +26,7 @@ pub struct ApproveArgs {
     #[arg(long, short = 'y')]
     pub yes: bool,
     /// A retry key: calls with the same key are recorded once
-    #[arg(long, value_name = "KEY", value_parser = said)]
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
     pub key: Option<String>,
     /// Print the new status as JSON
     #[arg(long)]
@@ -42,13 +42,13 @@ fn approve(args: ApproveArgs, app: &App, out: &mut Out) -> Result<(), CommandErr
     commit::tell_identity(out, &bubble, &state)?;
     let shown = match &state.phase {
         Phase::ReadyForApproval(request) => {
-            app.insist(out, args.yes, &format!("Approve tree {} of {}?", request.tree.short(), bubble.id))?;
+            app.require_yes(out, args.yes, &format!("Approve tree {} of {}?", request.tree.short(), bubble.id))?;
             Some(request.package_sha256.as_str())
         }
         _ => None,
     };
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
-    let applied = bubble.approve(shown, args.key.map(Key)).map_err(|error| told(&bubble, error))?;
+    let applied = bubble.approve(shown, args.key.map(Key)).map_err(|error| explain_refusal(&bubble, error))?;
     app.hands().wake(&bubble)?;
     if args.json {
         return status::print_json(app, out, &bubble, &applied.state);
@@ -60,7 +60,7 @@ fn approve(args: ApproveArgs, app: &App, out: &mut Out) -> Result<(), CommandErr
 }
 
 /// Tells why an approval was refused; if the worktree is not what was reviewed, with the way back to that.
-pub(crate) fn told(bubble: &Bubble, error: EngineError) -> CommandError {
+pub(crate) fn explain_refusal(bubble: &Bubble, error: EngineError) -> CommandError {
     let drifted =
         matches!(&error, EngineError::Refused { refusal, .. } if matches!(**refusal, Refusal::WorktreeDiffers { .. }));
     let error = CommandError::from(error);
@@ -90,7 +90,7 @@ pub struct RequestReworkArgs {
     #[command(flatten)]
     pub bubble: BubbleArg,
     /// What to change, or `-` for stdin
-    #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, short = 'm', value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     #[arg(required_unless_present = "findings")]
     pub message: Option<String>,
     /// Reject the whole approach
@@ -100,7 +100,7 @@ pub struct RequestReworkArgs {
     #[arg(long = "finding", value_name = "F1")]
     pub findings: Vec<FindingId>,
     /// A retry key: calls with the same key are recorded once
-    #[arg(long, value_name = "KEY", value_parser = said)]
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
     pub key: Option<String>,
     /// Print the new status as JSON
     #[arg(long)]

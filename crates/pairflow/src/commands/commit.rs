@@ -7,7 +7,7 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
 
 use crate::app::{App, fits};
-use crate::args::{BubbleArg, said};
+use crate::args::{BubbleArg, nonempty};
 use crate::commands::status;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
@@ -27,13 +27,13 @@ pub struct CommitArgs {
     #[command(flatten)]
     pub bubble: BubbleArg,
     /// The commit message, or `-` for stdin [default: the one of the package]
-    #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, short = 'm', value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub message: Option<String>,
     /// Commit files outside of the bubble's scope, too
     #[arg(long, requires = "reason")]
     pub override_scope: bool,
     /// The reason to ignore the scope
-    #[arg(long, value_name = "TEXT", requires = "override_scope", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", requires = "override_scope", value_parser = nonempty, allow_hyphen_values = true)]
     pub reason: Option<String>,
     /// Run the repository's own commit hooks
     #[arg(long)]
@@ -58,7 +58,7 @@ fn run(args: CommitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         // How to take it over was said before the approval; after the commit it is too late for that.
         out.warn(format_args!("{}", notice.text));
     }
-    insist(app, out, args.yes, &state, "")?;
+    require_yes(app, out, args.yes, &state, "")?;
     if args.json {
         let (_, state) = committed(app, out, &bubble, &command)?;
         return status::print_json(app, out, &bubble, &state);
@@ -70,10 +70,16 @@ fn run(args: CommitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 
 /// Insists on a yes to the commit of what is approved; `more` says what else follows. A commit that was asked for already
 /// is only completed.
-pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, state: &BubbleState, more: &str) -> Result<(), CommandError> {
+pub(crate) fn require_yes(
+    app: &App,
+    out: &mut Out,
+    yes: bool,
+    state: &BubbleState,
+    more: &str,
+) -> Result<(), CommandError> {
     let Phase::Approved(Approval { request, commit: None, .. }) = &state.phase else { return Ok(()) };
     let (tree, branch) = (request.tree.short(), &state.rules.bubble_branch);
-    app.insist(out, yes, &format!("Commit the approved tree {tree} of {} on branch {branch}{more}?", state.id))
+    app.require_yes(out, yes, &format!("Commit the approved tree {tree} of {} on branch {branch}{more}?", state.id))
 }
 
 /// Has the commit made, and says so.

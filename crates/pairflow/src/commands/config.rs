@@ -106,7 +106,7 @@ pub const ENTRY: CommandEntry =
 
 /// The configuration of one bubble or of the next one.
 #[derive(Serialize)]
-struct Explanation {
+struct ExplainedConfig {
     repo: String,
     /// Nothing for what a new bubble would get.
     bubble_id: Option<String>,
@@ -159,7 +159,7 @@ fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError>
         FileState::Edited(edit) => {
             show_edit(out, &bubble, &state, &edit)?;
             let question = format!("Apply these changes to bubble {}?", bubble.id);
-            app.insist_unless(args.json, out, args.yes, &question)?;
+            app.require_yes_unless(args.json, out, args.yes, &question)?;
             put_in_force(app, &bubble, &state, &edit.rules)?
         }
         FileState::Same | FileState::Gone => Vec::new(),
@@ -250,7 +250,7 @@ fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError
 }
 
 /// Says which commands a new bubble would get because nobody set any.
-fn note_detected(explanation: &Explanation, out: &mut Out) {
+fn note_detected(explanation: &ExplainedConfig, out: &mut Out) {
     let set = |key: &str| explanation.values.iter().any(|row| row.key == key && !row.value.is_null());
     if ["commands.test", "commands.typecheck", "commands.lint"].into_iter().any(set) {
         return;
@@ -263,7 +263,7 @@ fn note_detected(explanation: &Explanation, out: &mut Out) {
     }
 }
 
-fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
+fn explain(app: &App, arg: &BubbleArg) -> Result<ExplainedConfig, CommandError> {
     if arg.typed().is_some() {
         let bubble = app.bubble(arg, "config explain")?;
         let state = bubble.load()?.state;
@@ -273,7 +273,7 @@ fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
             _ => from_log(app, &bubble, &state)?,
         };
         let repo = bubble.control.repo().display().to_string();
-        return Ok(Explanation { repo, bubble_id: Some(bubble.id.to_string()), values, differs });
+        return Ok(ExplainedConfig { repo, bubble_id: Some(bubble.id.to_string()), values, differs });
     }
     let place = app.place(arg.repo.as_deref())?;
     let root = place.repo.root.display().to_string();
@@ -283,7 +283,7 @@ fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
         layers.user.base_branch.get_or_insert_with(|| Set::default(branch));
     }
     layers.user.repo_path.get_or_insert_with(|| Set::default(root.clone()));
-    Ok(Explanation { repo: root, bubble_id: None, values: layers.explain(), differs: None })
+    Ok(ExplainedConfig { repo: root, bubble_id: None, values: layers.explain(), differs: None })
 }
 
 /// What a start would record.

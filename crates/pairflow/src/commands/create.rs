@@ -6,8 +6,8 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::Agents;
 use serde::Serialize;
 
-use crate::app::{App, Order};
-use crate::args::{SetupArgs, said};
+use crate::app::{App, BubbleRequest};
+use crate::args::{SetupArgs, nonempty};
 use crate::commands::start;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
@@ -32,7 +32,7 @@ pub struct CreateArgs {
     #[arg(long, value_name = "ID")]
     pub id: Option<BubbleId>,
     /// The task: text, `@FILE`, a file, or `-` for stdin [default: opens an editor]
-    #[arg(long, value_name = "TEXT|@FILE|FILE|-", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT|@FILE|FILE|-", value_parser = nonempty, allow_hyphen_values = true)]
     pub task: Option<String>,
     /// Start it, too
     #[arg(long)]
@@ -66,7 +66,7 @@ struct Created<'a> {
 
 fn create(args: CreateArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let task = app.task("pairflow create --task", args.task.as_deref())?;
-    let order = Order { id: args.id, task, setup: &args.setup, starts: args.start };
+    let order = BubbleRequest { id: args.id, task, setup: &args.setup, starts: args.start };
     let (bubble, state) = app.make(out, order)?;
     if !args.json {
         show(out, &state)?;
@@ -160,7 +160,7 @@ pub const NEW: CommandEntry = command!("new", Everyday, NewArgs, new, people);
 fn new(args: NewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let words = args.text.join(" ");
     let task = app.task("pairflow new", (!args.text.is_empty()).then_some(words.as_str()))?;
-    let (bubble, made) = app.make(out, Order { id: args.id, task, setup: &args.setup, starts: true })?;
+    let (bubble, made) = app.make(out, BubbleRequest { id: args.id, task, setup: &args.setup, starts: true })?;
     if !args.json {
         show(out, &made)?;
     }

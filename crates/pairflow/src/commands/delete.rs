@@ -61,7 +61,7 @@ fn delete(args: DeleteArgs, app: &App, out: &mut Out) -> Result<(), CommandError
     let going = if state.phase.is_final() { "" } else { "It is still active and will be cancelled. " };
     let unmerged = matches!(state.phase, Phase::Done(_)) && state.gate.merged.is_none();
     let kept = if unmerged { "Its commit is not merged yet; the archive keeps it. " } else { "" };
-    app.insist(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, state.phase.name()))?;
+    app.require_yes(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, state.phase.name()))?;
     let archived = bubble.delete(&app.hands())?;
     if args.json {
         let branch_checked_out_at = archived.branch_kept.as_deref();

@@ -53,35 +53,35 @@ pub struct DemoArgs {
 pub const ENTRY: CommandEntry = command!("demo", Setup, DemoArgs, run, people);
 
 fn run(args: DemoArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let stage = Stage::build(app, args.keep).map_err(|error| error.or_next("pairflow doctor"))?;
+    let sandbox = DemoSandbox::build(app, args.keep).map_err(|error| error.or_next("pairflow doctor"))?;
     let pause = if args.slow { SLOW } else { Duration::ZERO };
-    if let Err(error) = play(&stage, pause, out) {
-        stage.show_logs(out);
+    if let Err(error) = play(&sandbox, pause, out) {
+        sandbox.show_logs(out);
         return Err(error.or_next("pairflow doctor"));
     }
-    if args.keep { stage.tell_where(ID, out) } else { try_next(out) }
+    if args.keep { sandbox.tell_where(ID, out) } else { try_next(out) }
 }
 
 /// Plays the whole story, then shows what came of it.
-fn play(stage: &Stage, pause: Duration, out: &mut Out) -> Result<(), CommandError> {
+fn play(sandbox: &DemoSandbox, pause: Duration, out: &mut Out) -> Result<(), CommandError> {
     heading(out, "The task, for two scripted agents in a temporary repository")?;
     indented(out, DEMO_TASK.trim())?;
     heading(out, "What happens")?;
-    let (script, task) = (stage.script()?, stage.task()?);
-    stage.pairflow(&[
+    let (script, task) = (sandbox.script()?, sandbox.task()?);
+    sandbox.pairflow(&[
         "create", "--id", ID, "--task", &task, "--test", DEMO_TEST, "--driver", "script", "--script", &script,
     ])?;
     let id: BubbleId = ID.parse().expect("the demo's id is one");
-    let bubble = stage.engine().bubble(stage.repo(), &id)?;
-    let mut story = Story::new(&bubble, pause);
-    stage.pairflow(&["start", ID])?;
+    let bubble = sandbox.engine().bubble(sandbox.repo(), &id)?;
+    let mut story = DemoStory::new(&bubble, pause);
+    sandbox.pairflow(&["start", ID])?;
     story.follow(out, |phase| matches!(phase, Phase::ReadyForApproval(_)))?;
     let package = package(&bubble)?;
-    stage.pairflow(&["ok", ID, "--yes"])?;
+    sandbox.pairflow(&["ok", ID, "--yes"])?;
     story.follow(out, |phase| matches!(phase, Phase::Done(_)))?;
     heading(out, "The package that was approved")?;
     indented(out, &package)?;
-    commit(&bubble, stage, out)?;
+    commit(&bubble, sandbox, out)?;
     verified(&bubble, out)
 }
 
@@ -105,7 +105,7 @@ fn package(bubble: &Bubble) -> Result<String, CommandError> {
 }
 
 /// Shows the one commit that came out.
-fn commit(bubble: &Bubble, stage: &Stage, out: &mut Out) -> Result<(), CommandError> {
+fn commit(bubble: &Bubble, sandbox: &DemoSandbox, out: &mut Out) -> Result<(), CommandError> {
     let branch = bubble.load()?.state.rules.bubble_branch;
     heading(out, &format!("git log --stat main..{branch}"))?;
     let range = format!("main..{branch}");
@@ -118,7 +118,7 @@ fn commit(bubble: &Bubble, stage: &Stage, out: &mut Out) -> Result<(), CommandEr
         &range,
         "--",
     ]);
-    let repo = Repo::locate(stage.repo()).map_err(EngineError::from)?;
+    let repo = Repo::locate(sandbox.repo()).map_err(EngineError::from)?;
     let log = repo.git().run(call).map_err(EngineError::from)?;
     indented(out, String::from_utf8_lossy(&log.stdout).trim_end())
 }
@@ -158,7 +158,7 @@ fn try_next(out: &mut Out) -> Result<(), CommandError> {
 /// Waits until the demo has ended, however it ends, then ends what is left of it. The last word is what to remove.
 ///
 /// After a kill it looks a second time: a supervisor that was only beginning did not hear the first word.
-const JANITOR: &str = r#"last=
+const CLEANUP_SCRIPT: &str = r#"last=
 while read -r line; do last=$line; done
 clear_away() {
     "$1" supervisor stop >/dev/null 2>&1
@@ -171,17 +171,17 @@ clear_away "$1" "$2"
 const SHOWN_LINES: usize = 20;
 
 /// The demo's own directories. Dropping it ends its supervisor and, unless they are kept, removes them.
-struct Stage {
+struct DemoSandbox {
     root: PathBuf,
     repo: PathBuf,
     env: Vec<(&'static str, OsString)>,
     program: PathBuf,
     engine: Engine,
-    janitor: Child,
+    cleanup: Child,
     keep: bool,
 }
 
-impl Stage {
+impl DemoSandbox {
     /// Makes the directories and the repository in them.
     fn build(app: &App, keep: bool) -> Result<Self, CommandError> {
         let root = fresh_dir(app)?;
@@ -191,14 +191,14 @@ impl Stage {
         let engine = Engine { limits: app.limits, ..Engine::new(app.disk.clone(), app.clock.clone(), dirs) };
         let program = app.program()?;
         // From here on the janitor is there: nothing is left behind, not even after a signal.
-        let janitor = hire(&program, &env, if keep { Path::new("") } else { &root })?;
+        let cleanup = start_cleanup(&program, &env, if keep { Path::new("") } else { &root })?;
         let repo = root.join("fetch");
-        let stage = Self { root, repo, env, program, engine, janitor, keep };
+        let sandbox = Self { root, repo, env, program, engine, cleanup, keep };
         for dir in ["home", "run", "state", "config", "tmp", "fetch"] {
-            private_dir(&stage.root.join(dir))?;
+            private_dir(&sandbox.root.join(dir))?;
         }
-        seed(&stage.repo, DEMO_FILES, "fetch.sh: print the document at a URL").map_err(EngineError::from)?;
-        Ok(stage)
+        seed(&sandbox.repo, DEMO_FILES, "fetch.sh: print the document at a URL").map_err(EngineError::from)?;
+        Ok(sandbox)
     }
 
     /// Returns the engine on these directories.
@@ -286,13 +286,13 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DemoSandbox {
     fn drop(&mut self) {
         // The janitor reads until this end is closed. Without the word it only takes a second look.
-        if let Some(mut word) = self.janitor.stdin.take() {
+        if let Some(mut word) = self.cleanup.stdin.take() {
             let _ = word.write_all(b"ended\n");
         }
-        let _ = self.janitor.wait();
+        let _ = self.cleanup.wait();
         if self.keep {
             return;
         }
@@ -305,9 +305,9 @@ impl Drop for Stage {
     }
 }
 
-fn hire(program: &Path, env: &[(&'static str, OsString)], remove: &Path) -> Result<Child, CommandError> {
+fn start_cleanup(program: &Path, env: &[(&'static str, OsString)], remove: &Path) -> Result<Child, CommandError> {
     let mut command = Command::new("sh");
-    command.args(["-c", JANITOR, "sh"]).arg(program).arg(remove);
+    command.args(["-c", CLEANUP_SCRIPT, "sh"]).arg(program).arg(remove);
     command.env_clear().envs(env.iter().map(|(name, value)| (name, value))).current_dir("/");
     // A group of its own, so that the Ctrl-C that ends the demo does not end the janitor.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -366,7 +366,7 @@ const INDENT: usize = 22;
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A story that is being told.
-struct Story<'a> {
+struct DemoStory<'a> {
     bubble: &'a Bubble,
     state: TimelineState,
     told: u64,
@@ -374,7 +374,7 @@ struct Story<'a> {
     pause: Duration,
 }
 
-impl<'a> Story<'a> {
+impl<'a> DemoStory<'a> {
     /// Begins the story of `bubble`; `pause` passes before each line.
     fn new(bubble: &'a Bubble, pause: Duration) -> Self {
         Self { bubble, state: TimelineState::new(bubble.id.clone()), told: 0, began: None, pause }

@@ -9,7 +9,7 @@ use clap::Args;
 use pairflow_core::counted::counted;
 use serde::Serialize;
 
-use crate::app::{App, Reach};
+use crate::app::{App, RepoScope};
 use crate::args::RepoArg;
 use crate::entry::{CommandEntry, command};
 use crate::exit::{CommandError, Exit};
@@ -44,18 +44,18 @@ fn run(args: DoctorArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     machine::programs(app, &mut report);
     machine::agent_programs(
         app,
-        &app.reach(args.repo.repo.as_deref()).unwrap_or_else(|_| app.reach_of_none()),
+        &app.repo_scope(args.repo.repo.as_deref()).unwrap_or_else(|_| app.empty_repo_scope()),
         &mut report,
     );
-    let reach = reach(app, &args, &mut report);
-    machine::config(app, &reach, &mut report);
-    machine::places(app, &reach, &mut report);
-    machine::trust(app, &reach, &mut report);
+    let repo_scope = repo_scope(app, &args, &mut report);
+    machine::config(app, &repo_scope, &mut report);
+    machine::places(app, &repo_scope, &mut report);
+    machine::trust(app, &repo_scope, &mut report);
     if args.repair {
-        logs::repair(app, &reach, args.yes, out)?;
+        logs::repair(app, &repo_scope, args.yes, out)?;
     }
-    logs::look(app, &reach, &mut report)?;
-    machine::supervisor(app, &reach, &mut report)?;
+    logs::look(app, &repo_scope, &mut report)?;
+    machine::supervisor(app, &repo_scope, &mut report)?;
     if args.json {
         out.json("doctor/1", &report)?;
     } else {
@@ -65,15 +65,15 @@ fn run(args: DoctorArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 }
 
 /// Finds out where to look, and says what is wrong with the repository. Without one, every known repository is looked at.
-fn reach(app: &App, args: &DoctorArgs, report: &mut Report) -> Reach {
-    match app.reach(args.repo.repo.as_deref()) {
-        Ok(reach) => {
-            machine::repository(&reach, report);
-            reach
+fn repo_scope(app: &App, args: &DoctorArgs, report: &mut Report) -> RepoScope {
+    match app.repo_scope(args.repo.repo.as_deref()) {
+        Ok(repo_scope) => {
+            machine::repository(&repo_scope, report);
+            repo_scope
         }
         Err(error) => {
             report.problem("repository", &error.message, error.hint.as_deref());
-            app.reach_of_none()
+            app.empty_repo_scope()
         }
     }
 }
@@ -81,16 +81,16 @@ fn reach(app: &App, args: &DoctorArgs, report: &mut Report) -> Reach {
 /// Everything that was looked at.
 #[derive(Default, Serialize)]
 struct Report {
-    rows: Vec<Finding>,
+    rows: Vec<ReportRow>,
     problems: usize,
     warnings: usize,
 }
 
 /// One thing that was looked at.
 #[derive(Serialize)]
-struct Finding {
+struct ReportRow {
     what: String,
-    level: Level,
+    level: RowLevel,
     /// What was found, as a sentence without its full stop.
     found: String,
     /// The one step that goes on from here.
@@ -105,7 +105,7 @@ struct Finding {
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Level {
+enum RowLevel {
     Ok,
     Warning,
     Problem,
@@ -114,30 +114,30 @@ enum Level {
 impl Report {
     /// Something is as it should be.
     fn ok(&mut self, what: &str, found: &str) {
-        self.add(what, Level::Ok, found, None);
+        self.add(what, RowLevel::Ok, found, None);
     }
 
     /// The same, of one of many; people are told how many there are.
     fn ok_too(&mut self, what: &str, found: &str) {
-        self.add(what, Level::Ok, found, None).counted = true;
+        self.add(what, RowLevel::Ok, found, None).counted = true;
     }
 
     /// Something is missing that not everybody needs.
     fn warning(&mut self, what: &str, found: &str, next: Option<&str>) {
         self.warnings += 1;
-        self.add(what, Level::Warning, found, next);
+        self.add(what, RowLevel::Warning, found, next);
     }
 
     /// Something does not work.
     fn problem(&mut self, what: &str, found: &str, next: Option<&str>) {
         self.problems += 1;
-        self.add(what, Level::Problem, found, next);
+        self.add(what, RowLevel::Problem, found, next);
     }
 
     /// A log is damaged.
     fn damage(&mut self, what: &str, found: &str, next: &str) {
         self.problems += 1;
-        self.add(what, Level::Problem, found, Some(next)).damaged = true;
+        self.add(what, RowLevel::Problem, found, Some(next)).damaged = true;
     }
 
     /// Returns how the process ends.
@@ -164,19 +164,19 @@ impl Report {
         }
     }
 
-    fn add(&mut self, what: &str, level: Level, found: &str, next: Option<&str>) -> &mut Finding {
+    fn add(&mut self, what: &str, level: RowLevel, found: &str, next: Option<&str>) -> &mut ReportRow {
         let (what, found, next) = (what.to_owned(), found.to_owned(), next.map(str::to_owned));
-        self.rows.push(Finding { what, level, found, next, damaged: false, counted: false });
+        self.rows.push(ReportRow { what, level, found, next, damaged: false, counted: false });
         self.rows.last_mut().expect("a row was pushed a line above")
     }
 }
 
-impl Finding {
+impl ReportRow {
     fn print(&self, out: &mut Out) -> Result<(), CommandError> {
         let (mark, paint) = match self.level {
-            Level::Ok => ("ok      ", Tone::Good),
-            Level::Warning => ("warning ", Tone::Warn),
-            Level::Problem => ("problem ", Tone::Bad),
+            RowLevel::Ok => ("ok      ", Tone::Good),
+            RowLevel::Warning => ("warning ", Tone::Warn),
+            RowLevel::Problem => ("problem ", Tone::Bad),
         };
         let what = format!("{:<12} ", self.what);
         let mut lines = self.found.lines();

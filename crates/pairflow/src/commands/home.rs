@@ -13,7 +13,7 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::GitError;
 use serde::Serialize;
 
-use crate::app::{App, Reach};
+use crate::app::{App, RepoScope};
 use crate::args::RepoArg;
 use crate::entry::{CommandEntry, HOME, anyone, command};
 use crate::exit::CommandError;
@@ -42,7 +42,7 @@ struct Home {
     repositories: Vec<String>,
     /// Oldest first.
     waiting: Vec<Waiting>,
-    bubbles: Vec<Row>,
+    bubbles: Vec<BubbleRow>,
     /// Repositories that could not be read, foreign bubbles, and worktrees that are gone.
     problems: Vec<String>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Waiting {
 
 /// One bubble; what cannot be read has only a problem.
 #[derive(Serialize)]
-struct Row {
+struct BubbleRow {
     repo: String,
     bubble_id: BubbleId,
     state: Option<StateName>,
@@ -74,8 +74,8 @@ struct Row {
 }
 
 fn run(args: HomeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let reach = app.reach(args.repo.repo.as_deref())?;
-    let home = look(app, &reach)?;
+    let repo_scope = app.repo_scope(args.repo.repo.as_deref())?;
+    let home = look(app, &repo_scope)?;
     if args.json {
         return out.json("home/1", &home);
     }
@@ -83,12 +83,12 @@ fn run(args: HomeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         out.warn(format_args!("{problem}"));
     }
     if home.bubbles.is_empty() {
-        return begin(&reach, out);
+        return suggest_first_bubble(&repo_scope, out);
     }
     waiting(app, &home, out)?;
     out.line(format_args!(""))?;
     table(app, &home, out)?;
-    let moving = |row: &Row| {
+    let moving = |row: &BubbleRow| {
         row.foreign.is_none() && matches!(row.state, Some(StateName::PreparingWorkspace | StateName::Running))
     };
     if home.bubbles.iter().any(|row| moving(row) && !row.paused) && !app.supervised()? {
@@ -99,14 +99,14 @@ fn run(args: HomeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 }
 
 /// Looks at every bubble in reach.
-fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
+fn look(app: &App, repo_scope: &RepoScope) -> Result<Home, CommandError> {
     let mut home = Home {
-        repositories: reach.roots.iter().map(|root| root.display().to_string()).collect(),
+        repositories: repo_scope.roots.iter().map(|root| root.display().to_string()).collect(),
         waiting: Vec::new(),
         bubbles: Vec::new(),
         problems: Vec::new(),
     };
-    for found in app.found(reach)? {
+    for found in app.found(repo_scope)? {
         let bubbles = match found.bubbles {
             Ok(bubbles) => bubbles,
             Err(error) => {
@@ -117,15 +117,15 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
         for listed in bubbles {
             let (id, root) = (listed.bubble.id.clone(), &found.root);
             if let Some(why) = &listed.foreign {
-                let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, root));
+                let notice = listed.bubble.notice_of(why).map(|line| repo_scope.line(&line, root));
                 home.problems.push(format!("bubble {id} is foreign: {}; next: {}", notice.why, notice.next));
             } else if let Ok(state) = &listed.state {
-                home.waiting.extend(items(reach, root, state));
-                home.problems.extend(troubled(reach, &listed.bubble, state));
+                home.waiting.extend(items(repo_scope, root, state));
+                home.problems.extend(worktree_warning(repo_scope, &listed.bubble, state));
             }
             let foreign = listed.foreign.map(|why| why.to_string());
-            let row = Row::new(root, id, listed.state.map_err(|error| CommandError::from(error).message));
-            home.bubbles.push(Row { foreign, ..row });
+            let row = BubbleRow::new(root, id, listed.state.map_err(|error| CommandError::from(error).message));
+            home.bubbles.push(BubbleRow { foreign, ..row });
         }
     }
     home.waiting.sort_by_key(|waiting| waiting.item.since);
@@ -133,8 +133,8 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
 }
 
 /// Says that the worktree of a bubble that still goes on is gone, or cannot be used.
-fn troubled(reach: &Reach, bubble: &Bubble, state: &BubbleState) -> Option<String> {
-    let again = reach.line(&format!("pairflow resume {}", state.id), bubble.control.repo());
+fn worktree_warning(repo_scope: &RepoScope, bubble: &Bubble, state: &BubbleState) -> Option<String> {
+    let again = repo_scope.line(&format!("pairflow resume {}", state.id), bubble.control.repo());
     match bubble.worktree_problem(state).filter(|_| !state.phase.is_final())? {
         GitError::WorktreeGone { .. } => {
             Some(format!("the worktree of bubble {} is gone; restore it with: {again}", state.id))
@@ -144,16 +144,16 @@ fn troubled(reach: &Reach, bubble: &Bubble, state: &BubbleState) -> Option<Strin
 }
 
 /// Returns what waits for the person in one bubble, with command lines that work from the place of the call.
-pub(crate) fn items(reach: &Reach, root: &Path, state: &BubbleState) -> Vec<Waiting> {
+pub(crate) fn items(repo_scope: &RepoScope, root: &Path, state: &BubbleState) -> Vec<Waiting> {
     let told = |mut item: InboxItem| {
-        item.answer = item.answer.iter().map(|line| reach.line(line, root)).collect();
-        let reading = reach.line(&item.reading(), root);
+        item.answer = item.answer.iter().map(|line| repo_scope.line(line, root)).collect();
+        let reading = repo_scope.line(&item.reading(), root);
         Waiting { repo: root.display().to_string(), item, reading }
     };
     inbox(state).into_iter().map(told).collect()
 }
 
-impl Row {
+impl BubbleRow {
     fn new(root: &Path, bubble_id: BubbleId, state: Result<BubbleState, String>) -> Self {
         let repo = root.display().to_string();
         match state {
@@ -188,11 +188,11 @@ impl Row {
     }
 }
 
-fn begin(reach: &Reach, out: &mut Out) -> Result<(), CommandError> {
-    match reach.roots.as_slice() {
-        [root] if reach.place.is_some() => {
+fn suggest_first_bubble(repo_scope: &RepoScope, out: &mut Out) -> Result<(), CommandError> {
+    match repo_scope.roots.as_slice() {
+        [root] if repo_scope.place.is_some() => {
             out.line(format_args!("There is no bubble in {} yet", root.display()))?;
-            out.next(format_args!("{}", reach.line("pairflow new \"what to do\"", root)));
+            out.next(format_args!("{}", repo_scope.line("pairflow new \"what to do\"", root)));
         }
         _ => {
             out.line(format_args!("There is no bubble yet, and this is not a git repository."))?;
@@ -247,7 +247,7 @@ fn table(app: &App, home: &Home, out: &mut Out) -> Result<(), CommandError> {
     out.grid(&grid)
 }
 
-fn cells(row: &Row, now: Timestamp) -> Vec<(Tone, String)> {
+fn cells(row: &BubbleRow, now: Timestamp) -> Vec<(Tone, String)> {
     let Some(state) = row.state else {
         let problem = row.problem.clone().unwrap_or_default();
         let nothing = || (Tone::Faint, "-".to_owned());

@@ -14,7 +14,7 @@ use pairflow_engine::seat::{HookAnswer, HookCall, HookName, report};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::entry::{CommandEntry, Group, anyone};
+use crate::entry::{CommandEntry, CommandGroup, anyone};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -35,7 +35,7 @@ pub struct HookArgs {
 
 /// The line of the table.
 pub const ENTRY: CommandEntry =
-    CommandEntry { name: "hook", group: Group::Plumbing, human_only: anyone, args: HookArgs::augment_args, run };
+    CommandEntry { name: "hook", group: CommandGroup::Plumbing, human_only: anyone, args: HookArgs::augment_args, run };
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let input = input(app);

@@ -82,7 +82,7 @@ fn ask(app: &App, out: &mut Out, root: &Path, detected: &Detected, yes: bool) ->
         true => format!("Write these commands to {file} and trust them?"),
         false => format!("Write {file} without any commands?"),
     };
-    app.insist(out, yes, &question)
+    app.require_yes(out, yes, &question)
 }
 
 /// A repository that has its pairflow.toml is prepared; what is left is to trust its commands.

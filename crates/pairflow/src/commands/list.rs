@@ -28,15 +28,15 @@ pub const ENTRY: CommandEntry = command!("list", Reading, ListArgs, run, anyone)
 
 /// The list as programs see it.
 #[derive(Serialize)]
-struct List {
+struct BubbleList {
     repo: String,
-    bubbles: Vec<Item>,
+    bubbles: Vec<ListItem>,
 }
 
 /// A bubble of the list: its state, or why it cannot be read.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Item {
+enum ListItem {
     Readable {
         #[serde(flatten)]
         fields: Box<StateFields>,
@@ -56,7 +56,7 @@ fn run(args: ListArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let listed = app.engine()?.list(&root)?;
     if args.json {
         let bubbles = listed.into_iter().map(item).collect();
-        return out.json("list/1", &List { repo: root.display().to_string(), bubbles });
+        return out.json("list/1", &BubbleList { repo: root.display().to_string(), bubbles });
     }
     if listed.is_empty() {
         out.line(format_args!("There is no bubble in {}", root.display()))?;
@@ -76,9 +76,9 @@ fn run(args: ListArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn item(listed: Listed) -> Item {
+fn item(listed: Listed) -> ListItem {
     match listed.state {
-        Ok(state) => Item::Readable {
+        Ok(state) => ListItem::Readable {
             fields: Box::new(StateFields::of(&state)),
             task_title: title(&state.about.task).to_owned(),
             merged: state.gate.merged.is_some(),
@@ -86,14 +86,14 @@ fn item(listed: Listed) -> Item {
             error: None,
         },
         Err(error) => {
-            Item::Unreadable { bubble_id: listed.bubble.id.to_string(), error: CommandError::from(error).message }
+            ListItem::Unreadable { bubble_id: listed.bubble.id.to_string(), error: CommandError::from(error).message }
         }
     }
 }
 
-fn cells(item: &Item) -> [(Tone, String); 5] {
+fn cells(item: &ListItem) -> [(Tone, String); 5] {
     match item {
-        Item::Readable { fields, task_title, merged, foreign, .. } => {
+        ListItem::Readable { fields, task_title, merged, foreign, .. } => {
             let own = fields.active_agent.as_ref().filter(|_| foreign.is_none());
             let turn = own.map_or("-".to_owned(), ToString::to_string);
             let merged = if *merged { ", merged" } else { "" };
@@ -108,7 +108,7 @@ fn cells(item: &Item) -> [(Tone, String); 5] {
                 (Tone::Plain, task_title.clone()),
             ]
         }
-        Item::Unreadable { bubble_id, error } => [
+        ListItem::Unreadable { bubble_id, error } => [
             (Tone::Strong, bubble_id.clone()),
             (Tone::Bad, "UNREADABLE".to_owned()),
             (Tone::Plain, "-".to_owned()),

@@ -43,14 +43,18 @@ pub const ENTRY: CommandEntry = command!("merge", Everyday, MergeArgs, run, peop
 fn run(args: MergeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
-    insist(app, out, args.yes, &bubble.load()?.state)?;
-    let way = Way { here, rehearsed: None };
-    if args.json { bring_json(app, out, &bubble, &way) } else { bring(app, out, &bubble, &way) }
+    require_yes(app, out, args.yes, &bubble.load()?.state)?;
+    let options = MergeOptions { here, rehearsed: None };
+    if args.json {
+        merge_and_print_json(app, out, &bubble, &options)
+    } else {
+        merge_and_print(app, out, &bubble, &options)
+    }
 }
 
 /// How a merge is to be done.
 #[derive(Default)]
-pub(crate) struct Way<'a> {
+pub(crate) struct MergeOptions<'a> {
     /// The checkout that is brought along.
     pub(crate) here: Option<&'a Path>,
     /// The joined tree that has been checked already.
@@ -76,7 +80,7 @@ pub(crate) fn rehearse(
             );
             Err(CommandError::refused(message).next(format!(
                 "{}pairflow ok {} --merge --here",
-                into(app, &at),
+                cd_prefix(app, &at),
                 bubble.id
             )))
         }
@@ -84,26 +88,36 @@ pub(crate) fn rehearse(
 }
 
 /// Insists on a yes to the merge of work that is committed and not merged yet.
-pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, state: &BubbleState) -> Result<(), CommandError> {
+pub(crate) fn require_yes(app: &App, out: &mut Out, yes: bool, state: &BubbleState) -> Result<(), CommandError> {
     match &state.phase {
         Phase::Done(_) if state.gate.merged.is_none() => {
-            app.insist(out, yes, &format!("Merge bubble {} into {}?", state.id, state.rules.base_branch))
+            app.require_yes(out, yes, &format!("Merge bubble {} into {}?", state.id, state.rules.base_branch))
         }
         _ => Ok(()),
     }
 }
 
 /// Brings the bubble's commit to the base branch, and prints for programs where the bubble stands then.
-pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<(), CommandError> {
-    match merged(out, bubble, way)? {
+pub(crate) fn merge_and_print_json(
+    app: &App,
+    out: &mut Out,
+    bubble: &Bubble,
+    options: &MergeOptions<'_>,
+) -> Result<(), CommandError> {
+    match merged(out, bubble, options)? {
         MergeEnd::Merged(_) => status::print_json(app, out, bubble, &bubble.load()?.state),
         MergeEnd::Line { at, line } => Err(checked_out(app, bubble, &at, &format!("`{line}`"))?),
     }
 }
 
 /// Brings the bubble's commit to the base branch, or says which line does it.
-pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<(), CommandError> {
-    match merged(out, bubble, way)? {
+pub(crate) fn merge_and_print(
+    app: &App,
+    out: &mut Out,
+    bubble: &Bubble,
+    options: &MergeOptions<'_>,
+) -> Result<(), CommandError> {
+    match merged(out, bubble, options)? {
         MergeEnd::Merged(commit) => {
             let base = bubble.load()?.state.rules.base_branch;
             out.line(format_args!("Merged bubble {}: {base} is at {commit}", bubble.id))?;
@@ -117,10 +131,10 @@ pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) ->
     Ok(())
 }
 
-fn merged(out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<MergeEnd, CommandError> {
+fn merged(out: &mut Out, bubble: &Bubble, options: &MergeOptions<'_>) -> Result<MergeEnd, CommandError> {
     let progress = RefCell::new(out);
     let say = |text: &str| progress.borrow_mut().progress(format_args!("{text} …"));
-    Ok(merge(bubble, way.here, way.rehearsed.as_ref(), &say)?)
+    Ok(merge(bubble, options.here, options.rehearsed.as_ref(), &say)?)
 }
 
 /// Says why nothing was merged into a base branch that is checked out at `at`, and that `line` does it.
@@ -130,11 +144,11 @@ fn checked_out(app: &App, bubble: &Bubble, at: &Path, line: &str) -> Result<Comm
         bubble.load()?.state.rules.base_branch,
         at.display()
     );
-    Ok(CommandError::refused(message).next(format!("{}pairflow merge {} --here", into(app, at), bubble.id)))
+    Ok(CommandError::refused(message).next(format!("{}pairflow merge {} --here", cd_prefix(app, at), bubble.id)))
 }
 
 /// The beginning of a line that has to be typed in `dir`; nothing if that is around the current directory.
-fn into(app: &App, dir: &Path) -> String {
+fn cd_prefix(app: &App, dir: &Path) -> String {
     let inside = app.cwd().is_ok_and(|cwd| cwd.starts_with(dir));
     if inside { String::new() } else { format!("cd {} && ", quoted(&dir.display().to_string())) }
 }

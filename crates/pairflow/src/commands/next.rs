@@ -13,7 +13,7 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};
 use serde::Serialize;
 
-use crate::app::{App, Reach};
+use crate::app::{App, RepoScope};
 use crate::args::RepoArg;
 use crate::commands::home::{Waiting, called, items};
 use crate::commands::ok;
@@ -38,7 +38,7 @@ pub struct NextArgs {
 
 /// What has waited longest, for programs.
 #[derive(Serialize)]
-struct Next {
+struct NextItem {
     /// Nothing if nothing waits.
     item: Option<Waiting>,
     /// How much waits in all.
@@ -52,22 +52,22 @@ pub const ENTRY: CommandEntry = command!("next", Everyday, NextArgs, run, people
 const SUMMARIES: usize = 3;
 
 /// Something that waits, with the bubble that it belongs to.
-struct Open {
+struct OpenItem {
     bubble: Bubble,
     state: BubbleState,
     waiting: Waiting,
 }
 
 fn run(args: NextArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let reach = app.reach(args.repo.repo.as_deref())?;
+    let repo_scope = app.repo_scope(args.repo.repo.as_deref())?;
     if args.json {
-        let open = open(app, &reach, out)?;
+        let open = open(app, &repo_scope, out)?;
         let waiting = open.len();
-        return out.json("next/1", &Next { item: open.into_iter().next().map(|oldest| oldest.waiting), waiting });
+        return out.json("next/1", &NextItem { item: open.into_iter().next().map(|oldest| oldest.waiting), waiting });
     }
     let mut skipped: Vec<(PathBuf, String)> = Vec::new();
     loop {
-        let mut open = open(app, &reach, out)?;
+        let mut open = open(app, &repo_scope, out)?;
         open.retain(|one| !skipped.contains(&one.name()));
         let left = open.len();
         let Some(oldest) = open.into_iter().next() else {
@@ -77,19 +77,19 @@ fn run(args: NextArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         if !app.interactive() {
             return lines(&oldest, out);
         }
-        match take(app, &oldest, out)? {
-            Taken::Done => out.line(format_args!(""))?,
-            Taken::Skip => skipped.push(oldest.name()),
-            Taken::Quit => return Ok(()),
+        match answer_by_key(app, &oldest, out)? {
+            KeyOutcome::Done => out.line(format_args!(""))?,
+            KeyOutcome::Skip => skipped.push(oldest.name()),
+            KeyOutcome::Quit => return Ok(()),
         }
     }
 }
 
 /// Returns all that waits, oldest first. A bubble that cannot be read does not hide the others.
-fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandError> {
+fn open(app: &App, repo_scope: &RepoScope, out: &mut Out) -> Result<Vec<OpenItem>, CommandError> {
     let mut open = Vec::new();
     let engine = app.engine()?;
-    for found in app.found(reach)? {
+    for found in app.found(repo_scope)? {
         for listed in found.bubbles?.into_iter().filter(|listed| listed.foreign.is_none()) {
             let state = match listed.state {
                 Ok(state) => state,
@@ -98,9 +98,9 @@ fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandErr
                     continue;
                 }
             };
-            for waiting in items(reach, &found.root, &state) {
+            for waiting in items(repo_scope, &found.root, &state) {
                 let bubble = engine.bubble(&found.root, &state.id)?;
-                open.push(Open { bubble, state: state.clone(), waiting });
+                open.push(OpenItem { bubble, state: state.clone(), waiting });
             }
         }
     }
@@ -108,7 +108,7 @@ fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandErr
     Ok(open)
 }
 
-impl Open {
+impl OpenItem {
     fn name(&self) -> (PathBuf, String) {
         (self.bubble.dir(), self.waiting.item.id.clone())
     }
@@ -121,7 +121,7 @@ fn nothing_left(skipped: usize, out: &mut Out) -> Result<(), CommandError> {
     }
 }
 
-fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), CommandError> {
+fn show(app: &App, open: &OpenItem, left: usize, out: &mut Out) -> Result<(), CommandError> {
     let (state, item) = (&open.state, &open.waiting.item);
     let since = format!(", for {}", age(item.since, app.clock.now().ts));
     let more = if left > 1 { format!(" ({} more after it)", left - 1) } else { String::new() };
@@ -152,7 +152,7 @@ fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), Comman
     }
 }
 
-fn lines(open: &Open, out: &mut Out) -> Result<(), CommandError> {
+fn lines(open: &OpenItem, out: &mut Out) -> Result<(), CommandError> {
     let mut label = "answer";
     for line in &open.waiting.item.answer {
         out.paint(&TextLine::new().add(Tone::Faint, format!("  {label:<12}")).plain(line))?;
@@ -162,7 +162,7 @@ fn lines(open: &Open, out: &mut Out) -> Result<(), CommandError> {
 }
 
 /// What became of an item.
-enum Taken {
+enum KeyOutcome {
     /// It was answered.
     Done,
     /// It waits on.
@@ -172,25 +172,25 @@ enum Taken {
 }
 
 /// Takes keys until one of them settles the item.
-fn take(app: &App, open: &Open, out: &mut Out) -> Result<Taken, CommandError> {
+fn answer_by_key(app: &App, open: &OpenItem, out: &mut Out) -> Result<KeyOutcome, CommandError> {
     let keys = keys(open);
     let shown: Vec<_> = keys.iter().map(|(key, what)| format!("{key}={what}")).collect();
     let question = format!("[{}]", shown.join("  "));
     loop {
-        let Some(key) = app.key(out, &question)? else { return Ok(Taken::Quit) };
+        let Some(key) = app.key(out, &question)? else { return Ok(KeyOutcome::Quit) };
         if !keys.iter().any(|(one, _)| *one == key) {
             continue;
         }
         let answered = match key {
             'd' => show_diff(open, out).map(|()| false),
-            's' => return Ok(Taken::Skip),
-            'q' => return Ok(Taken::Quit),
+            's' => return Ok(KeyOutcome::Skip),
+            'q' => return Ok(KeyOutcome::Quit),
             'a' => accept(app, open, out),
-            'c' => go_on(app, open, out),
-            _ => in_words(app, open, out),
+            'c' => continue_loop(app, open, out),
+            _ => reply_with_text(app, open, out),
         };
         match answered {
-            Ok(true) => return Ok(Taken::Done),
+            Ok(true) => return Ok(KeyOutcome::Done),
             Ok(false) => {}
             // The item stays where it is, and so does the person.
             Err(error) => out.warn(format_args!("{}", error.message)),
@@ -198,7 +198,7 @@ fn take(app: &App, open: &Open, out: &mut Out) -> Result<Taken, CommandError> {
     }
 }
 
-fn keys(open: &Open) -> Vec<(char, &'static str)> {
+fn keys(open: &OpenItem) -> Vec<(char, &'static str)> {
     let approved = matches!(open.state.phase, Phase::Approved(_));
     let own: &[(char, &str)] = match open.waiting.item.kind {
         ItemKind::Approval if approved => &[('a', "commit"), ('r', "send back")],
@@ -217,13 +217,13 @@ fn keys(open: &Open) -> Vec<(char, &'static str)> {
     own.iter().copied().chain([('d', "diff"), ('s', "skip"), ('q', "quit")]).collect()
 }
 
-fn show_diff(open: &Open, out: &mut Out) -> Result<(), CommandError> {
+fn show_diff(open: &OpenItem, out: &mut Out) -> Result<(), CommandError> {
     let diff = diff(&open.bubble, &open.state, DiffOf::Everything)?;
     out.line(format_args!("{}", revealed_bytes(&diff.patch)))
 }
 
 /// Takes the work as it is: approves and commits it, or accepts it at a tie-break.
-fn accept(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
+fn accept(app: &App, open: &OpenItem, out: &mut Out) -> Result<bool, CommandError> {
     let bubble = &open.bubble;
     match &open.state.phase {
         Phase::ReadyForApproval(request) => {
@@ -241,7 +241,7 @@ fn accept(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
 }
 
 /// Lets the loop go on.
-fn go_on(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
+fn continue_loop(app: &App, open: &OpenItem, out: &mut Out) -> Result<bool, CommandError> {
     match open.waiting.item.kind {
         ItemKind::TieBreak | ItemKind::CouldNotCheck | ItemKind::Baseline | ItemKind::Differs => {
             reply(app, open, "continue", Some(Decision::Continue), out)?;
@@ -255,7 +255,7 @@ fn go_on(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
 }
 
 /// Asks for words, and answers or sends back with them. No words, no answer.
-fn in_words(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError> {
+fn reply_with_text(app: &App, open: &OpenItem, out: &mut Out) -> Result<bool, CommandError> {
     let Some(text) = app.answer(out, "Your text:")?.filter(|text| !text.is_empty()) else { return Ok(false) };
     if open.waiting.item.kind == ItemKind::Approval {
         let mut refs = Vec::new();
@@ -270,7 +270,13 @@ fn in_words(app: &App, open: &Open, out: &mut Out) -> Result<bool, CommandError>
     Ok(true)
 }
 
-fn reply(app: &App, open: &Open, text: &str, decision: Option<Decision>, out: &mut Out) -> Result<(), CommandError> {
+fn reply(
+    app: &App,
+    open: &OpenItem,
+    text: &str,
+    decision: Option<Decision>,
+    out: &mut Out,
+) -> Result<(), CommandError> {
     let question = Some(MsgId(open.waiting.item.id.clone()));
     let mut refs = Vec::new();
     let message = open.bubble.inline(text, &mut refs)?;

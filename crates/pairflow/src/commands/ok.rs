@@ -47,9 +47,9 @@ pub const ENTRY: CommandEntry = command!("ok", Everyday, OkArgs, run, people);
 fn run(args: OkArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::accepted, &args.bubble, "ok")?;
     let state = bubble.load()?.state;
-    let mut way = merge::Way { here: if args.here { Some(app.cwd()?) } else { None }, rehearsed: None };
+    let mut options = merge::MergeOptions { here: if args.here { Some(app.cwd()?) } else { None }, rehearsed: None };
     if args.merge && matches!(state.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
-        way.rehearsed = merge::rehearse(app, out, &bubble, way.here)?;
+        options.rehearsed = merge::rehearse(app, out, &bubble, options.here)?;
     }
     match &state.phase {
         Phase::ReadyForApproval(request) => {
@@ -59,21 +59,21 @@ fn run(args: OkArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
                 true => format!("Approve tree {tree} of {}, commit it and merge it into {base}?", bubble.id),
                 false => format!("Approve tree {tree} of {} and commit it?", bubble.id),
             };
-            app.insist(out, args.yes, &question)?;
+            app.require_yes(out, args.yes, &question)?;
             approve(&bubble, request)?;
             conclude(app, &args, &bubble, out)?;
         }
         Phase::Approved(_) | Phase::Committed(_) => {
             let base = format!(" and merge it into {}", state.rules.base_branch);
-            commit::insist(app, out, args.yes, &state, if args.merge { &base } else { "" })?;
+            commit::require_yes(app, out, args.yes, &state, if args.merge { &base } else { "" })?;
             conclude(app, &args, &bubble, out)?;
         }
-        Phase::Done(_) if args.merge => merge::insist(app, out, args.yes, &state)?,
+        Phase::Done(_) if args.merge => merge::require_yes(app, out, args.yes, &state)?,
         _ => return Err(not_ready(app, &bubble, &state)),
     }
     match (args.merge, args.json) {
-        (true, true) => merge::bring_json(app, out, &bubble, &way),
-        (true, false) => merge::bring(app, out, &bubble, &way),
+        (true, true) => merge::merge_and_print_json(app, out, &bubble, &options),
+        (true, false) => merge::merge_and_print(app, out, &bubble, &options),
         (false, true) => status::print_json(app, out, &bubble, &bubble.load()?.state),
         (false, false) => {
             out.next(format_args!("{}", status::merge_line(app, &state)));
@@ -146,7 +146,7 @@ pub(crate) fn show(bubble: &Bubble, request: &ApprovalRequest, out: &mut Out) ->
 
 /// Approves what was shown; if something else is up for approval by now, nothing is approved.
 pub(crate) fn approve(bubble: &Bubble, shown: &ApprovalRequest) -> Result<(), CommandError> {
-    bubble.approve(Some(&shown.package_sha256), None).map(drop).map_err(|error| approve::told(bubble, error))
+    bubble.approve(Some(&shown.package_sha256), None).map(drop).map_err(|error| approve::explain_refusal(bubble, error))
 }
 
 /// Commits what was approved, and says so.

@@ -14,8 +14,8 @@ use pairflow_engine::verbs::{AgentSays, Handover, Heard};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::args::{IntentArg, said};
-use crate::entry::{CommandEntry, Group, anyone, command};
+use crate::args::{IntentArg, nonempty};
+use crate::entry::{CommandEntry, CommandGroup, anyone, command};
 use crate::exit::CommandError;
 use crate::out::Out;
 
@@ -41,7 +41,7 @@ A findings file is JSON:
 #[command(after_help = PASS_EXAMPLES)]
 pub struct PassArgs {
     /// What was done, in one or two sentences, or `-` for stdin
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub summary: String,
     /// A file that the message refers to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
@@ -65,7 +65,7 @@ pub struct PassArgs {
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
     /// A retry key: calls with the same key are recorded once
-    #[arg(long, value_name = "KEY", value_parser = said)]
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
     pub key: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -113,20 +113,25 @@ pub struct AnswerArgs {
     #[arg(long, value_name = "FINDING", requires = "reason")]
     pub dispute: Vec<FindingId>,
     /// The reason for a --dispute (can be repeated)
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true, requires = "dispute")]
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true, requires = "dispute")]
     pub reason: Vec<String>,
     /// What blocks the implementation of the document; becomes a P1 finding (can be repeated)
-    #[arg(long = "blocker", value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long = "blocker", value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub blockers: Vec<String>,
 }
 
 /// The line of the table.
-pub const PASS: CommandEntry =
-    CommandEntry { name: "pass", group: Group::Agents, human_only: anyone, args: PassArgs::augment_args, run: run };
+pub const PASS: CommandEntry = CommandEntry {
+    name: "pass",
+    group: CommandGroup::Agents,
+    human_only: anyone,
+    args: PassArgs::augment_args,
+    run: run,
+};
 
 /// What `pass`, `ask-human` and `converged` print for programs.
 #[derive(Serialize)]
-pub(crate) struct Recorded<'a> {
+pub(crate) struct RecordedCall<'a> {
     id: Option<&'a MsgId>,
     repeated: bool,
     came_back: &'a [String],
@@ -134,7 +139,7 @@ pub(crate) struct Recorded<'a> {
     state: &'a StateFields,
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> RecordedCall<'a> {
     /// What is told of a verb that was heard.
     pub(crate) fn of(heard: &'a Heard) -> Self {
         Self { id: heard.id.as_ref(), repeated: heard.repeated, came_back: &heard.came_back, state: &heard.state }
@@ -148,7 +153,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let heard = sender.say(AgentSays::Pass(Box::new(handover(app, &args)?)))?;
     sender.warn_if_alone(out);
     if args.json {
-        return out.json("recorded/1", &Recorded::of(&heard));
+        return out.json("recorded/1", &RecordedCall::of(&heard));
     }
     let (state, id) = (&heard.state, heard.id.as_ref().map_or("", |id| id.0.as_str()));
     let already = if heard.repeated { "Already recorded" } else { "Recorded" };
@@ -282,7 +287,7 @@ pub(crate) fn explanation(app: &App, file: Option<&Path>) -> Result<Option<Expla
 #[command(after_help = "Example:\n  pairflow ask-human --question \"May the public API change?\"")]
 pub struct AskHumanArgs {
     /// The question, or `-` for stdin
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub question: String,
     /// A file that the question refers to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
@@ -291,7 +296,7 @@ pub struct AskHumanArgs {
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
     /// A retry key: calls with the same key are recorded once
-    #[arg(long, value_name = "KEY", value_parser = said)]
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
     pub key: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -306,7 +311,7 @@ fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), Command
     let question = app.message("--question", &args.question)?;
     let heard = sender.say(AgentSays::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
     if args.json {
-        return out.json("recorded/1", &Recorded::of(&heard));
+        return out.json("recorded/1", &RecordedCall::of(&heard));
     }
     let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
     let already = if heard.repeated { "Already asked" } else { "Asked" };
@@ -325,7 +330,7 @@ fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), Command
 #[command(after_help = "Example:\n  pairflow converged --summary \"both reviews clean, tests pass\"")]
 pub struct ConvergedArgs {
     /// Why the work is done, in one or two sentences, or `-` for stdin
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub summary: String,
     /// A file that the claim refers to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
@@ -340,7 +345,7 @@ pub struct ConvergedArgs {
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
     /// A retry key: calls with the same key are recorded once
-    #[arg(long, value_name = "KEY", value_parser = said)]
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
     pub key: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -358,7 +363,7 @@ fn converged(args: ConvergedArgs, app: &App, out: &mut Out) -> Result<(), Comman
     let heard = sender.say(AgentSays::Converged { summary, refs, explanation, reviewed, key })?;
     sender.warn_if_alone(out);
     if args.json {
-        return out.json("recorded/1", &Recorded::of(&heard));
+        return out.json("recorded/1", &RecordedCall::of(&heard));
     }
     let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
     let already = if heard.repeated { "Already recorded" } else { "Converged, recorded" };

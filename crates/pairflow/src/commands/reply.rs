@@ -6,7 +6,7 @@ use pairflow_core::ids::MsgId;
 use pairflow_core::log::Key;
 
 use crate::app::{App, fits};
-use crate::args::{BubbleArg, DecisionArg, said};
+use crate::args::{BubbleArg, DecisionArg, nonempty};
 use crate::commands::status;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
@@ -27,7 +27,7 @@ pub struct ReplyArgs {
     #[command(flatten)]
     pub bubble: BubbleArg,
     /// The answer, or `-` for stdin; optional with a decision
-    #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, short = 'm', value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     #[arg(required_unless_present = "decision")]
     pub message: Option<String>,
     /// The id of the question; required if several are open, and to grant a permission
@@ -37,7 +37,7 @@ pub struct ReplyArgs {
     #[arg(long, value_name = "DECISION")]
     pub decision: Option<DecisionArg>,
     /// A retry key: calls with the same key are recorded once
-    #[arg(long, value_name = "KEY", value_parser = said)]
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
     pub key: Option<String>,
     /// Print the new status as JSON
     #[arg(long)]

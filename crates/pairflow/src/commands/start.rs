@@ -144,7 +144,7 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
     // A start that was interrupted goes on with what it recorded.
     if state.phase == Phase::Created && !edit.changes.is_empty() {
         config::show_edit(out, bubble, &state, &edit)?;
-        insist_on_edit(app, out, bubble, chosen.json)?;
+        confirm_edit(app, out, bubble, chosen.json)?;
         config::put_in_force(app, bubble, &state, &edit.rules)?;
     }
     let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
@@ -194,7 +194,7 @@ pub(crate) fn on_base(
 }
 
 /// Insists that the person wants to start with what was edited in `bubble.toml` since the bubble was made.
-fn insist_on_edit(app: &App, out: &mut Out, bubble: &Bubble, json: bool) -> Result<(), CommandError> {
+fn confirm_edit(app: &App, out: &mut Out, bubble: &Bubble, json: bool) -> Result<(), CommandError> {
     let (id, file) = (&bubble.id, bubble_file(bubble.control.repo(), &bubble.id));
     let drop_it = format!("To drop the edit, remove {}; it is then written again as recorded.", file.display());
     if json || !app.interactive() {

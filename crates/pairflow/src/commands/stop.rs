@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::app::{App, fits};
-use crate::args::{BubbleArg, said};
+use crate::args::{BubbleArg, nonempty};
 use crate::commands::status;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
@@ -22,7 +22,7 @@ pub struct StopArgs {
     #[arg(long, short = 'y')]
     pub yes: bool,
     /// The reason, for the log
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub reason: Option<String>,
     /// Print the new status as JSON
     #[arg(long)]
@@ -37,7 +37,7 @@ fn run(args: StopArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let state = bubble.load()?.state;
     if !state.phase.is_final() {
         let question = format!("Cancel bubble {} ({}) for good?", bubble.id, state.phase.name());
-        app.insist(out, args.yes, &question)?;
+        app.require_yes(out, args.yes, &question)?;
     }
     bubble.stop(args.reason.unwrap_or_else(|| "stopped by a person".to_owned()), &app.hands())?;
     if !args.json {

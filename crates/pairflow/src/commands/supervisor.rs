@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::args::RepoArg;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
-use crate::out::{Out, herald};
+use crate::out::{Out, timestamped_reporter};
 
 /// How long a supervisor may take to end what it has started.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -58,7 +58,7 @@ pub const SUPERVISOR: CommandEntry =
 
 /// The supervisor as programs see it.
 #[derive(Serialize)]
-struct Shown {
+struct SupervisorShown {
     running: bool,
     /// Whether it answers; one that runs and does not answer hangs.
     answers: bool,
@@ -69,7 +69,7 @@ struct Shown {
     agents: Option<usize>,
 }
 
-impl Shown {
+impl SupervisorShown {
     fn of(health: Health) -> Self {
         match health {
             Health::Answers(reply) => Self { running: true, answers: true, ..Self::that(Some(reply)) },
@@ -99,7 +99,7 @@ fn supervisor(args: SupervisorArgs, app: &App, out: &mut Out) -> Result<(), Comm
         SupervisorCommand::Status { json } => {
             let health = client.health();
             if json {
-                return out.json("supervisor/1", &Shown::of(health));
+                return out.json("supervisor/1", &SupervisorShown::of(health));
             }
             status(out, health)
         }
@@ -120,12 +120,14 @@ fn supervisor(args: SupervisorArgs, app: &App, out: &mut Out) -> Result<(), Comm
 }
 
 /// What programs see after a stop: the supervisor that ended, and whether another one runs.
-fn shown_after(client: &Client<'_>, stopped: Stopped) -> Shown {
+fn shown_after(client: &Client<'_>, stopped: Stopped) -> SupervisorShown {
     let running = client.is_there();
     match stopped {
-        Stopped::Ended(reply) => Shown { running, answers: running, ..Shown::that(Some(reply)) },
-        Stopped::Killed(pid) => Shown { running, pid: u32::try_from(pid).ok(), ..Shown::that(None) },
-        Stopped::Absent => Shown { running, ..Shown::that(None) },
+        Stopped::Ended(reply) => SupervisorShown { running, answers: running, ..SupervisorShown::that(Some(reply)) },
+        Stopped::Killed(pid) => {
+            SupervisorShown { running, pid: u32::try_from(pid).ok(), ..SupervisorShown::that(None) }
+        }
+        Stopped::Absent => SupervisorShown { running, ..SupervisorShown::that(None) },
     }
 }
 
@@ -173,14 +175,14 @@ pub const SUPERVISE: CommandEntry = command!("supervise", Setup, SuperviseArgs, 
 
 fn supervise(args: SuperviseArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if args.once {
-        return settle(app, out, args.repo.repo.as_deref());
+        return settle_once(app, out, args.repo.repo.as_deref());
     }
     if args.detached {
         // It fails only for a process that leads a group already; then it has no terminal to leave either.
         let _ = rustix::process::setsid();
     }
     if args.foreground || args.detached {
-        return stay(app);
+        return run_in_foreground(app);
     }
     let engine = app.engine()?;
     spawn(&engine, &app.program()?)?;
@@ -189,19 +191,19 @@ fn supervise(args: SuperviseArgs, app: &App, out: &mut Out) -> Result<(), Comman
 }
 
 /// Runs until told to stop.
-fn stay(app: &App) -> Result<(), CommandError> {
+fn run_in_foreground(app: &App) -> Result<(), CommandError> {
     let setup = Setup {
         engine: app.engine()?,
         driver: Arc::new(Drivers::new(app.program()?)),
         program: app.program()?,
-        say: herald(app.clock.clone()),
+        say: timestamped_reporter(app.clock.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(run_supervisor(setup)?)
 }
 
 /// Settles the bubbles of one repository and tells what was recorded by that.
-fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandError> {
+fn settle_once(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandError> {
     let engine = app.engine()?;
     let root = app.place(repo)?.repo.root;
     if let Ok(reply) = Client::new(&engine).ask(&Ask::Status) {

@@ -51,7 +51,7 @@ pub const ENTRY: CommandEntry = command!("trust", Setup, TrustArgs, run, people)
 
 /// How the commands of a repository stand, as programs see it.
 #[derive(Serialize)]
-struct Standing {
+struct TrustState {
     repo: String,
     /// Nothing if the file sets no commands.
     hash: Option<String>,
@@ -64,11 +64,11 @@ struct Standing {
 /// Every repository with commands that the person agreed to.
 #[derive(Serialize)]
 struct Trusted {
-    repositories: BTreeMap<String, Entry>,
+    repositories: BTreeMap<String, TrustedRepository>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct TrustedRepository {
     /// Nothing if no command of its own file is trusted.
     hash: Option<String>,
     commands: CommandSet,
@@ -136,12 +136,12 @@ fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     out.line(format_args!("The commands of {} are trusted (hash {hash})", root.join("pairflow.toml").display()))
 }
 
-fn standing(app: &App, it: &Consent<'_>) -> Result<Standing, CommandError> {
+fn standing(app: &App, it: &Consent<'_>) -> Result<TrustState, CommandError> {
     let commands = it.layers.repo.commands();
     let text: CommandSet = commands.iter().cloned().collect();
     let engine = app.engine()?;
     let old = engine.agreed(it.root, Agreed::Trusted);
-    Ok(Standing {
+    Ok(TrustState {
         repo: it.root.display().to_string(),
         hash: (!text.is_empty()).then(|| text.hash()),
         trusted: !text.is_empty() && engine.has_agreed(it.root, Agreed::Trusted, &text),
@@ -153,7 +153,7 @@ fn standing(app: &App, it: &Consent<'_>) -> Result<Standing, CommandError> {
 fn list(app: &App, out: &mut Out, json: bool) -> Result<(), CommandError> {
     let agreed = app.engine()?.all_agreed();
     if json {
-        let entry = |[trusted, detected]: [Option<CommandSet>; 2]| Entry {
+        let entry = |[trusted, detected]: [Option<CommandSet>; 2]| TrustedRepository {
             hash: trusted.as_ref().map(CommandSet::hash),
             commands: trusted.unwrap_or_default(),
             detected: detected.unwrap_or_default(),

@@ -101,7 +101,7 @@ fn agree(
         (true, false) => "the clean reviews are kept, and the merged tree is checked again",
         _ => "the merged tree is checked and reviewed again",
     };
-    app.insist_unless(args.json, out, args.yes, &format!("Merging {base} into {id} loses {lost}: {then}. Merge?"))
+    app.require_yes_unless(args.json, out, args.yes, &format!("Merging {base} into {id} loses {lost}: {then}. Merge?"))
 }
 
 /// Makes the bubble that follows one that is DONE, and tells where its work begins with a conflict.

@@ -22,7 +22,7 @@ use pairflow_engine::supervisor_client::Client;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::app::{App, Raw};
+use crate::app::{App, RawTerminal};
 use crate::args::BubbleArg;
 use crate::entry::{CommandEntry, anyone, command};
 use crate::exit::CommandError;
@@ -64,31 +64,37 @@ pub const ENTRY: CommandEntry = command!("view", Reading, ViewArgs, run, anyone)
 
 fn run(args: ViewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.peek(&args.bubble, "view")?;
-    let mut watch = Watch::new(bubble, args.pane);
+    let mut watch = WatchedBubble::new(bubble, args.pane);
     if args.once || !app.terminal.stdout {
         watch.look();
         watch.ask_for_supervisor();
         let lines = render(&watch.scene(app.clock.now()), args.size(app.terminal.stdout));
         return lines.iter().try_for_each(|line| out.paint(&painted(line)));
     }
-    let screen = Screen::enter(out, !args.pane);
+    let screen = LiveTerminal::enter(out, !args.pane);
     let ended = follow(&args, app, out, &mut watch, &screen);
     screen.leave(out);
     ended
 }
 
 /// Shows the bubble again whenever it changes, the terminal does, or time has gone by that is shown.
-fn follow(args: &ViewArgs, app: &App, out: &mut Out, watch: &mut Watch, screen: &Screen) -> Result<(), CommandError> {
+fn follow(
+    args: &ViewArgs,
+    app: &App,
+    out: &mut Out,
+    watch: &mut WatchedBubble,
+    screen: &LiveTerminal,
+) -> Result<(), CommandError> {
     let mut shown: Option<(Size, Vec<StyledLine>)> = None;
     let mut due = Instant::now();
     loop {
-        let news = watch.look();
+        let update = watch.look();
         let size = args.size(true);
         let resized = shown.as_ref().is_none_or(|(before, _)| *before != size);
         if Instant::now() >= due {
             watch.ask_for_supervisor();
         }
-        if news.changed || resized || Instant::now() >= due {
+        if update.changed || resized || Instant::now() >= due {
             let scene = watch.scene(app.clock.now());
             let lines = render(&scene, size);
             due = Instant::now() + Duration::from_secs(pace(&scene));
@@ -97,7 +103,7 @@ fn follow(args: &ViewArgs, app: &App, out: &mut Out, watch: &mut Watch, screen: 
             }
             shown = Some((size, lines));
         }
-        if news.rings {
+        if update.rings {
             out.bell()?;
         }
         if out.is_gone() || screen.key(LOOK) == Key::Leave {
@@ -135,15 +141,15 @@ enum Key {
 }
 
 /// A terminal without a cursor, whose keys arrive at once.
-struct Screen {
-    keys: Option<Raw>,
+struct LiveTerminal {
+    keys: Option<RawTerminal>,
     /// Whether keys leave.
     leaves: bool,
     /// The signal that wants an end; 0 for none.
     signal: Arc<AtomicUsize>,
 }
 
-impl Screen {
+impl LiveTerminal {
     /// Takes the terminal over; `leaves` says whether any key gives it back.
     fn enter(out: &mut Out, leaves: bool) -> Self {
         let signal = Arc::default();
@@ -153,7 +159,7 @@ impl Screen {
             let _ = signal_hook::flag::register_usize(ending, Arc::clone(&signal), number);
         }
         out.cursor(false);
-        Self { keys: Raw::enter(), leaves, signal }
+        Self { keys: RawTerminal::enter(), leaves, signal }
     }
 
     /// Gives the terminal back, with the picture left where it is. A signal that wanted this gets its way then.
@@ -221,7 +227,7 @@ const AGAIN: u64 = 10;
 const SEATS_LIMIT: u64 = 256 * 1024;
 
 /// A bubble that is watched.
-struct Watch {
+struct WatchedBubble {
     bubble: Bubble,
     story: TimelineState,
     rows: VecDeque<TimelineRow>,
@@ -241,14 +247,14 @@ struct Watch {
 
 /// What a look has brought.
 #[derive(Debug, Clone, Copy, Default)]
-struct News {
+struct WatchUpdate {
     /// Whether there is anything else to show than before.
     changed: bool,
     /// Whether the person should look.
     rings: bool,
 }
 
-impl Watch {
+impl WatchedBubble {
     /// Watches a bubble, in the session's own pane or elsewhere; nothing has been read yet.
     fn new(bubble: Bubble, pane: bool) -> Self {
         let story = TimelineState::new(bubble.id.clone());
@@ -271,12 +277,12 @@ impl Watch {
 
     /// Looks whether the files have changed, and reads what is new. What cannot be read now is said, and what is known
     /// from before stays.
-    fn look(&mut self) -> News {
+    fn look(&mut self) -> WatchUpdate {
         let paths = (self.bubble.log().files().transcript(), self.seats_file());
         let stat = |path: &PathBuf| self.bubble.engine.disk.stat(path).ok().flatten();
         let (log, seats) = (stat(&paths.0), stat(&paths.1));
         let before = self.trouble.clone();
-        let mut news = News::default();
+        let mut update = WatchUpdate::default();
         // A long log that cannot be read is not tried each second.
         self.looks += 1;
         let again = before.is_some() && (log.is_none() || self.looks.is_multiple_of(AGAIN));
@@ -284,21 +290,21 @@ impl Watch {
         // A bubble whose repository was moved is adopted without a new line in its log.
         if log != self.seen.0 || self.looks == 1 || (was_foreign && self.looks.is_multiple_of(AGAIN)) {
             self.foreign = self.bubble.foreign_notice().ok().flatten();
-            news.changed = was_foreign != self.foreign.is_some();
+            update.changed = was_foreign != self.foreign.is_some();
         }
         if log != self.seen.0 || again || self.looks == 1 {
-            news.rings = self.read_log() && self.foreign.is_none();
-            news.changed |= log != self.seen.0 || before != self.trouble;
+            update.rings = self.read_log() && self.foreign.is_none();
+            update.changed |= log != self.seen.0 || before != self.trouble;
         }
         if seats != self.seen.1 {
             let small = seats.is_some_and(|stat| stat.len <= SEATS_LIMIT);
             let text = if small { pairflow_engine::regular::read_text(&paths.1).ok() } else { None };
             self.seats = text.as_deref().and_then(pane::seats);
-            news.changed = true;
+            update.changed = true;
         }
         self.seen = (log, seats);
         self.alarms = self.alarms();
-        news
+        update
     }
 
     /// Finds out whether a supervisor is there, unless that was asked a moment ago: asking wakes it.

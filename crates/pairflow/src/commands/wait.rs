@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use pairflow_core::ids::AgentId;
 use pairflow_core::view::StateFields;
-use pairflow_core::view::waiting::{Reached, ReachedKind, Sight, Wait, WaitFor};
+use pairflow_core::view::waiting::{Reached, ReachedKind, Wait, WaitFor, WaitOutcome};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::supervise::wait_for;
 use serde::Serialize;
@@ -74,7 +74,7 @@ fn run(args: WaitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     };
     let state = bubble.load()?.state;
     let wait = Wait::begin(&state, by.clone(), args.goal.map(WaitFor::from));
-    if let Sight::NotYet(standing) = wait.look(&state) {
+    if let WaitOutcome::NotYet(standing) = wait.look(&state) {
         out.progress(format_args!("{standing} Waiting …"));
         if !app.supervised()? {
             out.warn(format_args!("no supervisor is running, so nothing happens: pairflow supervise"));
@@ -82,18 +82,18 @@ fn run(args: WaitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     }
     let mut last = None;
     let ended = wait_for(&bubble, args.timeout.map(Duration::from_secs), |state| match wait.look(state) {
-        Sight::NotYet(standing) => {
+        WaitOutcome::NotYet(standing) => {
             last = Some(standing);
             None
         }
         other => Some((other, StateFields::of(state))),
     })?;
     match ended {
-        Some((Sight::Reached(reached), state)) => tell(app, out, &args, &Ended { bubble, by, reached, state }),
-        Some((Sight::Never(why), _)) => {
+        Some((WaitOutcome::Reached(reached), state)) => tell(app, out, &args, &Ended { bubble, by, reached, state }),
+        Some((WaitOutcome::Never(why), _)) => {
             Err(CommandError::refused(why).next(format_args!("pairflow status {}", bubble.id)))
         }
-        Some((Sight::NotYet(_), _)) | None => {
+        Some((WaitOutcome::NotYet(_), _)) | None => {
             let message = format!("timed out. {}", last.unwrap_or_default());
             Err(CommandError::new(Exit::TimedOut, message.trim_end()).next(&app.typed))
         }

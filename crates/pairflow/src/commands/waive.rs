@@ -5,7 +5,7 @@ use pairflow_core::bubble::Command;
 use pairflow_core::log::Waivable;
 
 use crate::app::App;
-use crate::args::{BubbleArg, said};
+use crate::args::{BubbleArg, nonempty};
 use crate::commands::status;
 use crate::entry::{CommandEntry, command, people};
 use crate::exit::CommandError;
@@ -24,10 +24,10 @@ const EXAMPLES: &str = r#"Examples:
 #[command(after_help = EXAMPLES)]
 pub struct WaiveArgs {
     /// The finding (F3) or the check (lint), after the id of the bubble if more than one fits
-    #[arg(value_name = "[ID] FINDING|CHECK", value_parser = said, required = true, num_args = 1..=2)]
+    #[arg(value_name = "[ID] FINDING|CHECK", value_parser = nonempty, required = true, num_args = 1..=2)]
     pub what: Vec<String>,
     /// The reason
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true,
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true,
           required_unless_present = "withdraw")]
     pub reason: Option<String>,
     /// Withdraw the waiver

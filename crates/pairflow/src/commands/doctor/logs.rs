@@ -12,15 +12,15 @@ use pairflow_engine::supervisor_client::Client;
 use pairflow_engine::verbs::RepairOutcome;
 
 use super::Report;
-use crate::app::{App, Reach, fits, quoted};
+use crate::app::{App, RepoScope, fits, quoted};
 use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 
 /// Checks every byte of every log in reach, and each bubble's own configuration.
-pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), CommandError> {
+pub(super) fn look(app: &App, repo_scope: &RepoScope, report: &mut Report) -> Result<(), CommandError> {
     let (mut sound, mut all) = (0, 0);
-    for found in app.found(reach)? {
+    for found in app.found(repo_scope)? {
         let bubbles = match found.bubbles {
             Ok(bubbles) => bubbles,
             Err(error) => {
@@ -32,16 +32,16 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
         let shared = app.layers(&found.root, None, Layer::default()).is_ok();
         for listed in bubbles {
             all += 1;
-            sound += usize::from(log(reach, &listed.bubble, report));
+            sound += usize::from(log(repo_scope, &listed.bubble, report));
             if let Some(why) = &listed.foreign {
-                let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, &found.root));
+                let notice = listed.bubble.notice_of(why).map(|line| repo_scope.line(&line, &found.root));
                 let what = format!("foreign: {}", notice.why);
                 report.warning(&format!("bubble {}", listed.bubble.id), &what, Some(&notice.next));
                 continue;
             }
             match &listed.state {
                 Ok(state) if state.phase.is_final() => leftovers(&listed.bubble, report),
-                Ok(state) => worktree(reach, &listed.bubble, state, report),
+                Ok(state) => worktree(repo_scope, &listed.bubble, state, report),
                 Err(_) => {}
             }
             if shared {
@@ -59,9 +59,9 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
 }
 
 /// Names a worktree that is gone or cannot be used, of a bubble that still goes on.
-fn worktree(reach: &Reach, bubble: &Bubble, state: &BubbleState, report: &mut Report) {
+fn worktree(repo_scope: &RepoScope, bubble: &Bubble, state: &BubbleState, report: &mut Report) {
     let Some(problem) = bubble.worktree_problem(state) else { return };
-    let next = reach.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
+    let next = repo_scope.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
     let found = match problem {
         GitError::WorktreeGone { path } => format!("{} is gone", path.display()),
         other => other.to_string(),
@@ -90,9 +90,9 @@ fn strays(app: &App, root: &Path, report: &mut Report) -> Result<(), CommandErro
 }
 
 /// Checks one log; returns whether nothing is wrong with it.
-fn log(reach: &Reach, bubble: &Bubble, report: &mut Report) -> bool {
+fn log(repo_scope: &RepoScope, bubble: &Bubble, report: &mut Report) -> bool {
     let what = format!("log of {}", bubble.id);
-    let repair = reach.line("pairflow doctor --repair", bubble.control.repo());
+    let repair = repo_scope.line("pairflow doctor --repair", bubble.control.repo());
     let verified = bubble.log().verify();
     let sound = verified.is_ok();
     match verified {
@@ -133,9 +133,9 @@ fn own_config(app: &App, bubble: &Bubble, report: &mut Report) {
 }
 
 /// Repairs every log in reach that is damaged or torn, after a yes for each.
-pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Result<(), CommandError> {
+pub(super) fn repair(app: &App, repo_scope: &RepoScope, yes: bool, out: &mut Out) -> Result<(), CommandError> {
     rebuild(app, out)?;
-    for found in app.found(reach)? {
+    for found in app.found(repo_scope)? {
         for listed in found.bubbles?.into_iter().filter(repairable) {
             let bubble = listed.bubble;
             match bubble.log().verify() {
@@ -189,7 +189,7 @@ fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) 
         prospect.lost,
         states("; it was", before, "will be", named(&prospect)),
     );
-    app.insist(out, yes, &question)?;
+    app.require_yes(out, yes, &question)?;
     let RepairOutcome { salvage, paused } = bubble.repair()?;
     let Some(moved) = &salvage.moved else { return Ok(()) };
     let moved = moved.display();

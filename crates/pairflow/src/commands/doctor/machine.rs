@@ -17,7 +17,7 @@ use pairflow_engine::process::{Cancel, CommandLine, Job, run};
 use pairflow_engine::supervisor_client::{Client, Health};
 
 use super::Report;
-use crate::app::{App, INSTALL_TMUX, Reach, quoted};
+use crate::app::{App, INSTALL_TMUX, RepoScope, quoted};
 use crate::exit::CommandError;
 
 /// Below this, a disk counts as full: a checkout and its build need more.
@@ -45,9 +45,9 @@ pub(super) fn programs(app: &App, report: &mut Report) {
 }
 
 /// Looks at the repository of the call.
-pub(super) fn repository(reach: &Reach, report: &mut Report) {
-    let Some(place) = &reach.place else {
-        let known = reach.roots.len();
+pub(super) fn repository(repo_scope: &RepoScope, report: &mut Report) {
+    let Some(place) = &repo_scope.place else {
+        let known = repo_scope.roots.len();
         let found = match known {
             0 => "this is not a git repository".to_owned(),
             _ => format!("this is not a git repository; checked {} with bubbles", counted(known, "known repository")),
@@ -61,7 +61,7 @@ pub(super) fn repository(reach: &Reach, report: &mut Report) {
 }
 
 /// Looks at what tells one's own bubbles from foreign ones: the key, and whether logs travel with the repository.
-pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
+pub(super) fn trust(app: &App, repo_scope: &RepoScope, report: &mut Report) {
     let Ok(engine) = app.engine() else { return };
     if let Err(error) = engine.insist_private() {
         let error = CommandError::from(error);
@@ -96,20 +96,20 @@ pub(super) fn trust(app: &App, reach: &Reach, report: &mut Report) {
             format!("the record {} of a bubble cannot be read, so the supervisor ignores the bubble", path.display());
         report.problem("record", &found, Some("pairflow doctor --repair"));
     }
-    if let Some(place) = reach.place.as_ref().filter(|place| engine.tracks_control(&place.repo)) {
+    if let Some(place) = repo_scope.place.as_ref().filter(|place| engine.tracks_control(&place.repo)) {
         let found = format!("git tracks .pairflow in {}", place.repo.root.display());
         report.problem("history", &found, Some("git rm -r --cached .pairflow"));
     }
 }
 
 /// Looks at every configuration file.
-pub(super) fn config(app: &App, reach: &Reach, report: &mut Report) {
+pub(super) fn config(app: &App, repo_scope: &RepoScope, report: &mut Report) {
     let Ok(engine) = app.engine() else { return };
     let own = engine.dirs.config;
     let mut there: Vec<String> = own.is_file().then(|| own.display().to_string()).into_iter().collect();
     // Beneath a file lies no repository, so that only the person's own file is read.
     let nowhere = own.clone();
-    for root in reach.roots.iter().chain(reach.roots.is_empty().then_some(&nowhere)) {
+    for root in repo_scope.roots.iter().chain(repo_scope.roots.is_empty().then_some(&nowhere)) {
         if let Err(error) = app.layers(root, None, Layer::default()) {
             return report.problem("config", &error.message, Some("fix the file, then run: pairflow config explain"));
         }
@@ -123,13 +123,13 @@ pub(super) fn config(app: &App, reach: &Reach, report: &mut Report) {
 }
 
 /// Looks whether pairflow can write where it has to.
-pub(super) fn places(app: &App, reach: &Reach, report: &mut Report) {
+pub(super) fn places(app: &App, repo_scope: &RepoScope, report: &mut Report) {
     let dirs = match app.engine() {
         Ok(engine) => engine.dirs,
         Err(error) => return report.problem("disk", &error.message, error.hint.as_deref()),
     };
     let mut wanted = vec![dirs.state, dirs.runtime];
-    wanted.extend(reach.roots.iter().map(|root| Control::of(root).dir()));
+    wanted.extend(repo_scope.roots.iter().map(|root| Control::of(root).dir()));
     let mut all = true;
     for dir in &wanted {
         if let Err(why) = writable(dir) {
@@ -157,7 +157,7 @@ fn writable(dir: &Path) -> Result<(), String> {
 }
 
 /// Looks whether somebody performs what is owed, if anything can be.
-pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Result<(), CommandError> {
+pub(super) fn supervisor(app: &App, repo_scope: &RepoScope, report: &mut Report) -> Result<(), CommandError> {
     let Ok(engine) = app.engine() else { return Ok(()) };
     let own = env!("CARGO_PKG_VERSION");
     match Client::new(&engine).health() {
@@ -175,7 +175,7 @@ pub(super) fn supervisor(app: &App, reach: &Reach, report: &mut Report) -> Resul
             report.problem("supervisor", &found, Some("pairflow supervise"));
         }
         Health::Absent => {
-            let listed = app.found(reach)?.into_iter().filter_map(|found| found.bubbles.ok()).flatten();
+            let listed = app.found(repo_scope)?.into_iter().filter_map(|found| found.bubbles.ok()).flatten();
             let owing = |state: &pairflow_core::bubble::BubbleState| state.phase.turn().is_some() && !state.paused;
             let waiting = listed.filter_map(|listed| listed.state.ok()).filter(owing).count();
             if waiting > 0 {
@@ -195,9 +195,9 @@ const VERSION_WITHIN: Duration = Duration::from_secs(10);
 const SAID: usize = 200;
 
 /// Looks for the program of every agent that a seat or an `[agent.NAME]` of the configuration names.
-pub(super) fn agent_programs(app: &App, reach: &Reach, report: &mut Report) {
-    let mut wanted: Vec<Wanted> = Vec::new();
-    for (agent, custom) in named(app, reach) {
+pub(super) fn agent_programs(app: &App, repo_scope: &RepoScope, report: &mut Report) {
+    let mut wanted: Vec<AgentProgram> = Vec::new();
+    for (agent, custom) in named(app, repo_scope) {
         let spec = match spec_of(&agent, custom.as_ref()) {
             Ok(spec) => spec,
             Err(why) => {
@@ -212,16 +212,19 @@ pub(super) fn agent_programs(app: &App, reach: &Reach, report: &mut Report) {
                 one.configured = one.configured.take().or(configured);
                 one.agents.extend((!one.agents.contains(&agent)).then_some(agent));
             }
-            None => {
-                wanted.push(Wanted { program: program.clone(), agents: vec![agent], configured, oldest: spec.oldest })
-            }
+            None => wanted.push(AgentProgram {
+                program: program.clone(),
+                agents: vec![agent],
+                configured,
+                oldest: spec.oldest,
+            }),
         }
     }
     wanted.iter().for_each(|one| look(app, one, report));
 }
 
 /// A program, and the agents that are run with it.
-struct Wanted {
+struct AgentProgram {
     program: String,
     agents: Vec<AgentId>,
     /// The agent whose `[agent.NAME]` names it, if one does.
@@ -230,7 +233,7 @@ struct Wanted {
     oldest: Option<OldestVersion>,
 }
 
-fn look(app: &App, wanted: &Wanted, report: &mut Report) {
+fn look(app: &App, wanted: &AgentProgram, report: &mut Report) {
     let program = wanted.program.as_str();
     let agents = wanted.agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
     let name = if program == agents { String::new() } else { format!("{agents}: ") };
@@ -283,11 +286,11 @@ fn agent_version(name: &str, path: &Path, oldest: &OldestVersion, report: &mut R
 
 /// The agents of all repositories in reach, each with what the configuration says of it. That a configuration
 /// cannot be used is told elsewhere; the defaults stand in for it.
-fn named(app: &App, reach: &Reach) -> Vec<(AgentId, Option<CustomAgent>)> {
+fn named(app: &App, repo_scope: &RepoScope) -> Vec<(AgentId, Option<CustomAgent>)> {
     // Beneath a file lies no repository, so that only the person's own file is read.
-    let nowhere = app.engine().map(|engine| engine.dirs.config).ok().filter(|_| reach.roots.is_empty());
+    let nowhere = app.engine().map(|engine| engine.dirs.config).ok().filter(|_| repo_scope.roots.is_empty());
     let mut all: BTreeMap<AgentId, Vec<Option<CustomAgent>>> = BTreeMap::new();
-    for root in reach.roots.iter().chain(&nowhere) {
+    for root in repo_scope.roots.iter().chain(&nowhere) {
         let layers = app.layers(root, None, Layer::default()).unwrap_or_default();
         for (agent, custom) in layers.agents() {
             let known = all.entry(agent).or_default();

@@ -97,7 +97,7 @@ fn help_shows_everyday_commands_then_names_groups() {
         }
         let plumbing = pairflow::TABLE.iter().filter(|entry| entry.is_hidden());
         plumbing.for_each(|entry| assert!(!ended.stdout.contains(entry.name), "{} in\n{}", entry.name, ended.stdout));
-        let everyday = pairflow::TABLE.iter().filter(|entry| entry.group == pairflow::Group::Everyday).count();
+        let everyday = pairflow::TABLE.iter().filter(|entry| entry.group == pairflow::CommandGroup::Everyday).count();
         assert!((8..=12).contains(&everyday), "{everyday} everyday commands");
         assert!(ended.stdout.lines().all(|line| line.len() <= 100), "{}", ended.stdout);
     }
