@@ -26,7 +26,7 @@ pub const COLUMNS: usize = 240;
 
 /// The story of one bubble, for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Log {
+pub struct TimelineLog {
     /// The bubble.
     pub bubble_id: BubbleId,
     /// What happened, in order.

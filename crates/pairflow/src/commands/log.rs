@@ -1,7 +1,7 @@
 //! `pairflow log`: the timeline.
 
 use clap::Args;
-use pairflow_core::view::timeline::{Log, SCHEMA, TimelineState};
+use pairflow_core::view::timeline::{SCHEMA, TimelineLog, TimelineState};
 use pairflow_engine::engine::EngineError;
 
 use crate::app::App;
@@ -31,7 +31,7 @@ fn run(args: LogArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let mut rows = Vec::new();
     bubble.log().visit(&mut |envelope| rows.extend(story.step(&envelope))).map_err(EngineError::from)?;
     if args.json {
-        return out.json(SCHEMA, &Log { bubble_id: bubble.id.clone(), rows });
+        return out.json(SCHEMA, &TimelineLog { bubble_id: bubble.id.clone(), rows });
     }
     let mut day = String::new();
     for row in &rows {

@@ -11,7 +11,7 @@ use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::scan::Head;
 use pairflow_core::time::Moment;
-use pairflow_core::view::pane::{Alarm, Scene, SeatNow, Size, pace, render};
+use pairflow_core::view::pane::{Alarm, PaneInput, SeatNow, Size, pace, render};
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_core::view::{ForeignNotice, StyledLine, pane};
 use pairflow_engine::engine::{Bubble, EngineError, sentence};
@@ -68,7 +68,7 @@ fn run(args: ViewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if args.once || !app.terminal.stdout {
         watch.look();
         watch.ask_for_supervisor();
-        let lines = render(&watch.scene(app.clock.now()), args.size(app.terminal.stdout));
+        let lines = render(&watch.input(app.clock.now()), args.size(app.terminal.stdout));
         return lines.iter().try_for_each(|line| out.paint(&painted(line)));
     }
     let screen = LiveTerminal::enter(out, !args.pane);
@@ -95,9 +95,9 @@ fn follow(
             watch.ask_for_supervisor();
         }
         if update.changed || resized || Instant::now() >= due {
-            let scene = watch.scene(app.clock.now());
-            let lines = render(&scene, size);
-            due = Instant::now() + Duration::from_secs(pace(&scene));
+            let input = watch.input(app.clock.now());
+            let lines = render(&input, size);
+            due = Instant::now() + Duration::from_secs(pace(&input));
             if resized || shown.as_ref().is_none_or(|(_, before)| *before != lines) {
                 out.redraw(&lines.iter().map(painted).collect::<Vec<_>>(), resized)?;
             }
@@ -229,7 +229,7 @@ const SEATS_LIMIT: u64 = 256 * 1024;
 /// A bubble that is watched.
 struct WatchedBubble {
     bubble: Bubble,
-    story: TimelineState,
+    timeline: TimelineState,
     rows: VecDeque<TimelineRow>,
     /// How far the log has been read.
     head: Head,
@@ -257,10 +257,10 @@ struct WatchUpdate {
 impl WatchedBubble {
     /// Watches a bubble, in the session's own pane or elsewhere; nothing has been read yet.
     fn new(bubble: Bubble, pane: bool) -> Self {
-        let story = TimelineState::new(bubble.id.clone());
+        let timeline = TimelineState::new(bubble.id.clone());
         Self {
             bubble,
-            story,
+            timeline,
             rows: VecDeque::new(),
             head: Head::default(),
             seen: (None, None),
@@ -318,12 +318,12 @@ impl WatchedBubble {
     }
 
     /// Returns what there is to show.
-    fn scene(&mut self, now: Moment) -> Scene<'_> {
-        let story = &*self.rows.make_contiguous();
-        Scene {
-            state: self.story.state(),
+    fn input(&mut self, now: Moment) -> PaneInput<'_> {
+        let timeline = &*self.rows.make_contiguous();
+        PaneInput {
+            state: self.timeline.state(),
             seats: self.seats.as_deref(),
-            story,
+            timeline,
             now,
             foreign: self.foreign.as_ref(),
             alarms: &self.alarms,
@@ -339,18 +339,18 @@ impl WatchedBubble {
     /// Reads what was added to the log; says whether that is worth a bell.
     fn read_log(&mut self) -> bool {
         let first = self.head == Head::default();
-        let before = self.story.state().clone();
+        let before = self.timeline.state().clone();
         self.trouble = match self.read_on() {
             Ok(()) => None,
             Err(error) => Some(self.told(error)),
         };
-        !first && self.trouble.is_none() && bell(&before, self.story.state())
+        !first && self.trouble.is_none() && bell(&before, self.timeline.state())
     }
 
     fn read_on(&mut self) -> Result<(), StoreError> {
-        let (story, rows) = (&mut self.story, &mut self.rows);
+        let (timeline, rows) = (&mut self.timeline, &mut self.rows);
         let mut each = |envelope| {
-            rows.extend(story.step(&envelope));
+            rows.extend(timeline.step(&envelope));
             let surplus = rows.len().saturating_sub(KEPT);
             rows.drain(..surplus);
         };
@@ -359,7 +359,7 @@ impl WatchedBubble {
             return Ok(());
         }
         // Another log under the same name: a bubble that was deleted and made again, or one that was repaired.
-        self.story = TimelineState::new(self.bubble.id.clone());
+        self.timeline = TimelineState::new(self.bubble.id.clone());
         self.rows.clear();
         self.head = Head::default();
         self.read_on()
@@ -377,7 +377,7 @@ impl WatchedBubble {
     }
 
     fn alarms(&self) -> Vec<Alarm> {
-        let state: &BubbleState = self.story.state();
+        let state: &BubbleState = self.timeline.state();
         let watched = self.foreign.is_none() && !state.phase.is_final();
         let alone = (watched && !self.supervised && self.trouble.is_none()).then(|| Alarm {
             what: "No supervisor is running, so nothing happens.".to_owned(),

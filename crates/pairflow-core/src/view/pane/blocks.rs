@@ -9,9 +9,9 @@ use crate::rules::DriverKind;
 use crate::safe::width;
 use crate::time::Timestamp;
 use crate::view::inbox::{InboxItem, inbox, open_questions};
-use crate::view::pane::scene::{CLOSE, turn_left};
-use crate::view::pane::{Scene, SeatNow, SeatStatus, silence_left};
-use crate::view::status::{HeldNotice, Stand, Status, last_recorded};
+use crate::view::pane::input::{CLOSE, turn_left};
+use crate::view::pane::{PaneInput, SeatNow, SeatStatus, silence_left};
+use crate::view::status::{CheckOutcome, HeldNotice, Status, last_recorded};
 use crate::view::styled::wrapped;
 use crate::view::timeline::TimelineRow;
 use crate::view::words::{UNCOUNTED, age, called, count, criterion, one_line, span, spent, title, up_to_cut};
@@ -25,8 +25,8 @@ const TITLE: usize = 24;
 const FINDINGS: usize = 40;
 
 /// The bubble's name, its state and its round.
-pub(super) fn head(scene: &Scene<'_>) -> StyledLine {
-    let state = scene.state;
+pub(super) fn head(input: &PaneInput<'_>) -> StyledLine {
+    let state = input.state;
     let paused = if state.paused { ", paused" } else { "" };
     let line = StyledLine::of(Tone::Strong, state.id.as_str())
         .add(Tone::Plain, "  ")
@@ -56,9 +56,9 @@ fn state_tone(state: &BubbleState) -> Tone {
 }
 
 /// What is wrong around the bubble, with the command that helps.
-pub(super) fn alarms(scene: &Scene<'_>, columns: usize) -> PaneSection {
+pub(super) fn alarms(input: &PaneInput<'_>, columns: usize) -> PaneSection {
     let mut lines = Vec::new();
-    for alarm in scene.alarms {
+    for alarm in input.alarms {
         lines.extend(wrapped(&alarm.what, columns, 2).into_iter().map(|text| StyledLine::of(Tone::Bad, text)));
         let next = alarm.next.iter();
         lines.extend(next.map(|command| StyledLine::of(Tone::Strong, format!("  {}", one_line(command)))));
@@ -67,10 +67,10 @@ pub(super) fn alarms(scene: &Scene<'_>, columns: usize) -> PaneSection {
 }
 
 /// What waits for the person, oldest first, with the commands that answer it.
-pub(super) fn waiting(scene: &Scene<'_>, columns: usize) -> PaneSection {
-    let items = inbox(scene.state);
-    let lines: Vec<_> = items.iter().flat_map(|item| asked(item, scene.now.ts, columns)).collect();
-    let least = items.first().map_or(0, |first| asked(first, scene.now.ts, columns).len());
+pub(super) fn waiting(input: &PaneInput<'_>, columns: usize) -> PaneSection {
+    let items = inbox(input.state);
+    let lines: Vec<_> = items.iter().flat_map(|item| asked(item, input.now.ts, columns)).collect();
+    let least = items.first().map_or(0, |first| asked(first, input.now.ts, columns).len());
     PaneSection::new(1, least, labelled("Inbox", lines))
 }
 
@@ -94,11 +94,11 @@ fn asked(item: &InboxItem, now: Timestamp, columns: usize) -> Vec<StyledLine> {
 }
 
 /// Whose turn it is and since when, or what else is waited for.
-pub(super) fn turn(scene: &Scene<'_>) -> PaneSection {
-    let state = scene.state;
+pub(super) fn turn(input: &PaneInput<'_>) -> PaneSection {
+    let state = input.state;
     let lines = match state.phase.turn() {
         Some(turn) => {
-            let since = format!(" since {} UTC, {}", turn.since.ts.hms(), age(turn.since.ts, scene.now.ts));
+            let since = format!(" since {} UTC, {}", turn.since.ts.hms(), age(turn.since.ts, input.now.ts));
             let line = StyledLine::of(Tone::Strong, turn.agent.as_str())
                 .add(Tone::Plain, format!(" as {}", turn.seat))
                 .add(Tone::Faint, since);
@@ -151,15 +151,15 @@ fn without_turn(state: &BubbleState) -> String {
 }
 
 /// How long until the person is asked why nothing happens.
-pub(super) fn watchdog(scene: &Scene<'_>, status: &Status) -> PaneSection {
+pub(super) fn watchdog(input: &PaneInput<'_>, status: &Status) -> PaneSection {
     if let Some(parked) = &status.parked {
         let text = format!("{} has reached its usage limit until {} UTC", parked.agent, parked.until.date_hms());
         return PaneSection::new(4, 1, labelled("Watchdog", vec![StyledLine::of(Tone::Warn, text)]));
     }
-    let Some(silence) = silence_left(scene) else { return PaneSection::default() };
+    let Some(silence) = silence_left(input) else { return PaneSection::default() };
     let tone = |left: u64| if left < CLOSE { Tone::Warn } else { Tone::Plain };
     let told = |left: u64| StyledLine::of(tone(left), span(left / 1000));
-    let line = match (scene.supervised, turn_left(scene)) {
+    let line = match (input.supervised, turn_left(input)) {
         (false, _) => StyledLine::of(Tone::Warn, UNCOUNTED),
         (true, None) => StyledLine::of(Tone::Plain, "asks you in ").join(told(silence)),
         (true, Some(rest)) => StyledLine::of(Tone::Plain, "asks you in ")
@@ -221,11 +221,11 @@ pub(super) fn checks(status: &Status) -> PaneSection {
     let mut line = StyledLine::default();
     for (at, check) in status.checks.iter().enumerate() {
         let (word, tone) = match check.stand {
-            Stand::Passed => ("passed", Tone::Good),
-            Stand::Failed => ("failed", Tone::Bad),
-            Stand::NotAvailable => ("not available", Tone::Warn),
-            Stand::Waived => ("waived", Tone::Warn),
-            Stand::Missing => ("not run yet", Tone::Faint),
+            CheckOutcome::Passed => ("passed", Tone::Good),
+            CheckOutcome::Failed => ("failed", Tone::Bad),
+            CheckOutcome::NotAvailable => ("not available", Tone::Warn),
+            CheckOutcome::Waived => ("waived", Tone::Warn),
+            CheckOutcome::Missing => ("not run yet", Tone::Faint),
         };
         let between = if at == 0 { "" } else { ", " };
         line = line.add(Tone::Plain, format!("{between}{} ", one_line(&check.check))).add(tone, word);
@@ -261,14 +261,14 @@ pub(super) fn work(status: &Status) -> PaneSection {
 }
 
 /// The commands that help from here. What answers a question stands beside the question.
-pub(super) fn help(scene: &Scene<'_>, status: &Status, columns: usize) -> PaneSection {
-    let state = scene.state;
+pub(super) fn help(input: &PaneInput<'_>, status: &Status, columns: usize) -> PaneSection {
+    let state = input.state;
     let id = &state.id;
     let asked = !inbox(state).is_empty();
     let panes = state.rules.driver == DriverKind::Tmux && state.evidence.workspace.is_some() && !state.phase.is_final();
     let going = matches!(state.phase, Phase::Running(_)) && !state.paused;
     // The session's own view is shown in the session, so there is nothing to attach to.
-    let first = (panes && !scene.pane).then(|| format!("pairflow attach {id}"));
+    let first = (panes && !input.pane).then(|| format!("pairflow attach {id}"));
     let last = [going.then(|| format!("pairflow pause {id}")), Some(format!("pairflow log {id}"))];
     // What is pairflow's own work needs no command; that nobody does it is an alarm, with a command of its own.
     let own = |line: &&String| line.starts_with("pairflow supervise");
@@ -280,7 +280,7 @@ pub(super) fn help(scene: &Scene<'_>, status: &Status, columns: usize) -> PaneSe
         }
     }
     let mut lines = beside(&commands, columns.saturating_sub(LABEL));
-    let keys = match (scene.pane, panes) {
+    let keys = match (input.pane, panes) {
         (true, _) => "tmux: prefix o next pane, z zoom, d detach",
         (false, true) => "q quits; tmux: prefix o next pane, z zoom, d detach",
         (false, false) => "q quits",
@@ -305,7 +305,7 @@ fn beside(commands: &[String], columns: usize) -> Vec<StyledLine> {
 }
 
 /// The newest `most` lines of the story, newest last. That a notice has arrived is seen at the agent itself.
-pub(super) fn story(rows: &[TimelineRow], most: usize) -> Vec<StyledLine> {
+pub(super) fn timeline(rows: &[TimelineRow], most: usize) -> Vec<StyledLine> {
     let told = |row: &TimelineRow| {
         StyledLine::of(Tone::Faint, format!("{} r{:<2} ", row.at.hms(), row.round))
             .join(StyledLine::of(Tone::Strong, &row.who).pad(9))
@@ -319,8 +319,8 @@ pub(super) fn story(rows: &[TimelineRow], most: usize) -> Vec<StyledLine> {
 const ROLE: usize = 11;
 
 /// Returns a line for each agent.
-pub(super) fn agents(scene: &Scene<'_>) -> PaneSection {
-    let state = scene.state;
+pub(super) fn agents(input: &PaneInput<'_>) -> PaneSection {
+    let state = input.state;
     let mut names: Vec<&AgentId> = Vec::new();
     for agent in state.rules.agents.all() {
         if !names.contains(&agent) {
@@ -328,20 +328,20 @@ pub(super) fn agents(scene: &Scene<'_>) -> PaneSection {
         }
     }
     let columns = names.iter().map(|name| width(name.as_str())).max().unwrap_or(0);
-    let lines = names.iter().flat_map(|agent| [Some(line(scene, agent, columns)), held(scene, agent)]).flatten();
+    let lines = names.iter().flat_map(|agent| [Some(line(input, agent, columns)), held(input, agent)]).flatten();
     let lines: Vec<_> = lines.collect();
     PaneSection::new(3, lines.len(), labelled("Agents", lines))
 }
 
-fn line(scene: &Scene<'_>, agent: &AgentId, columns: usize) -> StyledLine {
-    let state = scene.state;
+fn line(input: &PaneInput<'_>, agent: &AgentId, columns: usize) -> StyledLine {
+    let state = input.state;
     let turn = state.phase.turn().filter(|turn| turn.agent == *agent && matches!(state.phase, Phase::Running(_)));
     let name = if turn.is_some() { Tone::Strong } else { Tone::Plain };
     let line = StyledLine::of(name, agent.as_str()).pad(columns + 2);
     let line = line.join(StyledLine::of(Tone::Plain, role(state, agent)).pad(ROLE + 2));
-    let seat = scene.seats.and_then(|seats| seats.iter().find(|seat| seat.agent == *agent));
+    let seat = input.seats.and_then(|seats| seats.iter().find(|seat| seat.agent == *agent));
     let status = match seat {
-        Some(seat) => status(seat, scene),
+        Some(seat) => status(seat, input),
         None if state.rules.driver == DriverKind::Tmux => StyledLine::of(Tone::Faint, SeatStatus::Unknown.name()),
         None if turn.is_some() => StyledLine::of(Tone::Plain, "has the turn"),
         None => StyledLine::of(Tone::Faint, "waits for its turn"),
@@ -356,9 +356,9 @@ fn line(scene: &Scene<'_>, agent: &AgentId, columns: usize) -> StyledLine {
 }
 
 /// Says that a notice is kept back because a person has typed something where it belongs.
-fn held(scene: &Scene<'_>, agent: &AgentId) -> Option<StyledLine> {
-    let notice = scene.state.notice_for(agent)?.number;
-    let seat = scene.seats?.iter().find(|seat| seat.agent == *agent && seat.held_back)?;
+fn held(input: &PaneInput<'_>, agent: &AgentId) -> Option<StyledLine> {
+    let notice = input.state.notice_for(agent)?.number;
+    let seat = input.seats?.iter().find(|seat| seat.agent == *agent && seat.held_back)?;
     let held = HeldNotice { agent: seat.agent.clone(), notice };
     Some(StyledLine::of(Tone::Warn, held.to_string()))
 }
@@ -371,7 +371,7 @@ fn role(state: &BubbleState, agent: &AgentId) -> &'static str {
     }
 }
 
-fn status(seat: &SeatNow, scene: &Scene<'_>) -> StyledLine {
+fn status(seat: &SeatNow, input: &PaneInput<'_>) -> StyledLine {
     let tone = match seat.status {
         SeatStatus::Ready | SeatStatus::Stopped => Tone::Plain,
         SeatStatus::Busy => Tone::Good,
@@ -382,15 +382,15 @@ fn status(seat: &SeatNow, scene: &Scene<'_>) -> StyledLine {
     let line = StyledLine::of(tone, seat.status.name());
     let line = match seat.since {
         Some(since) if seat.status != SeatStatus::Unknown => {
-            line.add(Tone::Faint, format!(" {}", age(since, scene.now.ts)))
+            line.add(Tone::Faint, format!(" {}", age(since, input.now.ts)))
         }
         _ => line,
     };
     match seat.status.wants_person() {
         false => line,
         // What answers it stands beside the question.
-        true if is_asked(scene.state, &seat.agent) => line.add(Tone::Warn, ", see Inbox"),
-        true => line.add(Tone::Warn, format!(", see pairflow attach {}", scene.state.id)),
+        true if is_asked(input.state, &seat.agent) => line.add(Tone::Warn, ", see Inbox"),
+        true => line.add(Tone::Warn, format!(", see pairflow attach {}", input.state.id)),
     }
 }
 
@@ -404,8 +404,8 @@ fn is_asked(state: &BubbleState, agent: &AgentId) -> bool {
 const REASON_LINES: usize = 4;
 
 /// The first lines: that the bubble is foreign, and why.
-pub(super) fn foreign_head(scene: &Scene<'_>, notice: &ForeignNotice, columns: usize) -> Vec<StyledLine> {
-    let text = format!("{} is foreign: {}.", scene.state.id, notice.why);
+pub(super) fn foreign_head(input: &PaneInput<'_>, notice: &ForeignNotice, columns: usize) -> Vec<StyledLine> {
+    let text = format!("{} is foreign: {}.", input.state.id, notice.why);
     let mut lines: Vec<_> =
         wrapped(&text, columns, REASON_LINES).iter().map(|text| StyledLine::of(Tone::Bad, text)).collect();
     let unproven = "pairflow does nothing for it. The log below was not checked here.";
@@ -415,24 +415,24 @@ pub(super) fn foreign_head(scene: &Scene<'_>, notice: &ForeignNotice, columns: u
 
 /// What the log says, and the commands that adopt the bubble or remove it; they stand apart, because they come last.
 pub(super) fn foreign_record(
-    scene: &Scene<'_>,
+    input: &PaneInput<'_>,
     notice: &ForeignNotice,
     columns: usize,
 ) -> (Vec<PaneSection>, PaneSection) {
-    let status = Status::of(scene.state, scene.now);
+    let status = Status::of(input.state, input.now);
     let room = columns.saturating_sub(LABEL);
     let last = wrapped(&last_recorded(&status.fields), room, 3);
     let last: Vec<_> = last.iter().map(|text| StyledLine::of(Tone::Plain, text)).collect();
     let sections = vec![
         PaneSection::new(1, last.len(), labelled("Log", last)),
-        findings(scene.state, columns),
+        findings(input.state, columns),
         checks(&status),
         work(&status),
     ];
     let command = |line: &String| StyledLine::of(Tone::Strong, line);
     let mut steps = labelled("Next", vec![command(&notice.next)]);
     steps.extend(labelled("Remove", notice.remove.iter().map(command).collect()));
-    if !scene.pane {
+    if !input.pane {
         steps.push(StyledLine::of(Tone::Faint, "q quits"));
     }
     (sections, PaneSection::new(0, steps.len(), steps))

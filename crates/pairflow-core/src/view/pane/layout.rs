@@ -2,7 +2,7 @@
 
 use crate::bubble::BubbleState;
 use crate::view::pane::blocks::{self, PaneSection};
-use crate::view::pane::{Scene, Size};
+use crate::view::pane::{PaneInput, Size};
 use crate::view::status::Status;
 use crate::view::{StyledLine, Tone};
 
@@ -16,34 +16,34 @@ const BETWEEN: &str = " │ ";
 const TALL: usize = 16;
 
 /// Renders the view: at most as many lines as there are rows, none wider than the columns, the most important first.
-pub fn render(scene: &Scene<'_>, size: Size) -> Vec<StyledLine> {
-    let mut lines = if size.columns >= WIDE { wide(scene, size) } else { narrow(scene, size) };
+pub fn render(input: &PaneInput<'_>, size: Size) -> Vec<StyledLine> {
+    let mut lines = if size.columns >= WIDE { wide(input, size) } else { narrow(input, size) };
     lines.truncate(size.rows);
     lines.into_iter().map(|line| line.cut(size.columns)).collect()
 }
 
 /// One column: the state, then the story, then what helps.
-fn narrow(scene: &Scene<'_>, size: Size) -> Vec<StyledLine> {
+fn narrow(input: &PaneInput<'_>, size: Size) -> Vec<StyledLine> {
     let tall = size.rows >= TALL;
-    let mut lines = head(scene, size.columns);
+    let mut lines = head(input, size.columns);
     if tall {
-        lines.push(blocks::task(scene.state));
+        lines.push(blocks::task(input.state));
         lines.push(rule("", size.columns));
     }
-    let (mut sections, help) = state(scene, size.columns);
+    let (mut sections, help) = state(input, size.columns);
     let heading = rule(" Timeline (UTC) ", size.columns);
     let least = if tall { 5 } else { 1 };
-    sections.push(PaneSection::new(5, least, blocks::story(scene.story, size.rows)).newest_last(heading));
+    sections.push(PaneSection::new(5, least, blocks::timeline(input.timeline, size.rows)).newest_last(heading));
     sections.push(help);
     lines.extend(stacked(sections, size.rows.saturating_sub(lines.len())));
     lines
 }
 
 /// Two columns under a common head: the state on the left, the story on the right.
-fn wide(scene: &Scene<'_>, size: Size) -> Vec<StyledLine> {
-    let mut lines = match scene.foreign {
-        Some(_) => head(scene, size.columns),
-        None => vec![titled(scene)],
+fn wide(input: &PaneInput<'_>, size: Size) -> Vec<StyledLine> {
+    let mut lines = match input.foreign {
+        Some(_) => head(input, size.columns),
+        None => vec![titled(input)],
     };
     if size.rows >= TALL {
         lines.push(rule("", size.columns));
@@ -51,51 +51,51 @@ fn wide(scene: &Scene<'_>, size: Size) -> Vec<StyledLine> {
     let rows = size.rows.saturating_sub(lines.len());
     let left = STATE.min(size.columns / 2);
     let right = size.columns.saturating_sub(left + BETWEEN.chars().count());
-    let (mut sections, help) = state(scene, left);
+    let (mut sections, help) = state(input, left);
     sections.push(help);
     let state = stacked(sections, rows);
-    let mut story = blocks::story(scene.story, rows).into_iter();
+    let mut timeline = blocks::timeline(input.timeline, rows).into_iter();
     let mut state = state.into_iter();
     for _ in 0..rows {
-        let (line, told) = (state.next().unwrap_or_default(), story.next().unwrap_or_default());
+        let (line, told) = (state.next().unwrap_or_default(), timeline.next().unwrap_or_default());
         lines.push(line.pad(left).add(Tone::Faint, BETWEEN).join(told.cut(right)));
     }
     lines
 }
 
 /// The head with what the bubble is about behind it.
-fn titled(scene: &Scene<'_>) -> StyledLine {
-    blocks::head(scene).add(Tone::Plain, "  ").join(blocks::task(scene.state))
+fn titled(input: &PaneInput<'_>) -> StyledLine {
+    blocks::head(input).add(Tone::Plain, "  ").join(blocks::task(input.state))
 }
 
 /// The first lines: what the bubble is called and where it stands, or that it is foreign.
-fn head(scene: &Scene<'_>, columns: usize) -> Vec<StyledLine> {
-    match scene.foreign {
-        Some(notice) => blocks::foreign_head(scene, notice, columns),
-        None => vec![blocks::head(scene)],
+fn head(input: &PaneInput<'_>, columns: usize) -> Vec<StyledLine> {
+    match input.foreign {
+        Some(notice) => blocks::foreign_head(input, notice, columns),
+        None => vec![blocks::head(input)],
     }
 }
 
 /// Everything but the story; what helps stands apart, because it comes last.
-fn state(scene: &Scene<'_>, columns: usize) -> (Vec<PaneSection>, PaneSection) {
-    if let Some(notice) = scene.foreign {
-        return blocks::foreign_record(scene, notice, columns);
+fn state(input: &PaneInput<'_>, columns: usize) -> (Vec<PaneSection>, PaneSection) {
+    if let Some(notice) = input.foreign {
+        return blocks::foreign_record(input, notice, columns);
     }
-    let state: &BubbleState = scene.state;
-    let status = Status::of(state, scene.now);
+    let state: &BubbleState = input.state;
+    let status = Status::of(state, input.now);
     let sections = vec![
-        blocks::alarms(scene, columns),
-        blocks::waiting(scene, columns),
-        blocks::turn(scene),
-        blocks::watchdog(scene, &status),
-        blocks::agents(scene),
+        blocks::alarms(input, columns),
+        blocks::waiting(input, columns),
+        blocks::turn(input),
+        blocks::watchdog(input, &status),
+        blocks::agents(input),
         blocks::nothing_waits(state),
         blocks::findings(state, columns),
         blocks::checks(&status),
         blocks::work(&status),
         blocks::missing(state, &status, columns),
     ];
-    (sections, blocks::help(scene, &status, columns))
+    (sections, blocks::help(input, &status, columns))
 }
 
 fn rule(title: &str, columns: usize) -> StyledLine {
@@ -149,8 +149,8 @@ mod tests {
     }
 
     fn shown(rows: usize) -> String {
-        let story = section(2, 1, "b", 3).newest_last(StyledLine::of(Tone::Plain, "B"));
-        let sections = vec![section(0, 1, "a", 2), story, section(1, 2, "c", 2)];
+        let timeline = section(2, 1, "b", 3).newest_last(StyledLine::of(Tone::Plain, "B"));
+        let sections = vec![section(0, 1, "a", 2), timeline, section(1, 2, "c", 2)];
         stacked(sections, rows).iter().map(StyledLine::text).collect::<Vec<_>>().join(" ")
     }
 

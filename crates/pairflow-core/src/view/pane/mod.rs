@@ -5,8 +5,8 @@
 //! than rows, and what matters most goes last when it gets narrow.
 
 mod blocks;
+mod input;
 mod layout;
-mod scene;
 
+pub use input::{Alarm, PaneInput, SeatNow, SeatStatus, Size, pace, seats, silence_left};
 pub use layout::render;
-pub use scene::{Alarm, Scene, SeatNow, SeatStatus, Size, pace, seats, silence_left};

@@ -10,7 +10,7 @@ use crate::safe::{safe_line, width};
 use crate::view::Tone;
 use crate::view::inbox::ItemKind;
 use crate::view::status::last_recorded;
-use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
+use crate::view::status::{CheckOutcome, CheckShown, FindingShown, ParkedShown, QuestionShown, Status};
 use crate::view::words::{UNCOUNTED, called, count, criterion, span, spent, up_to_cut, wrapped};
 
 /// How many columns labels take, the gap included.
@@ -39,7 +39,7 @@ pub struct StatusLine {
 
 /// Returns the lines of a status, the most important first.
 pub fn render(status: &Status) -> Vec<StatusLine> {
-    let mut page = Lines(Vec::new());
+    let mut page = StatusPage(Vec::new());
     if let Some(why) = &status.foreign {
         foreign(&mut page, status, why);
         return page.0;
@@ -70,7 +70,7 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
 }
 
 /// A foreign bubble: why it is foreign, what its log says, and the only steps that there are.
-fn foreign(page: &mut Lines, status: &Status, why: &str) {
+fn foreign(page: &mut StatusPage, status: &Status, why: &str) {
     page.sentences("Foreign", &[(format!("{why}."), Tone::Bad)]);
     let unproven = "pairflow does nothing for it. The log below was not checked here.";
     page.sentences("", &[(unproven.to_owned(), Tone::Warn)]);
@@ -100,9 +100,9 @@ fn next(status: &Status, asked: &str) -> Vec<String> {
     lines
 }
 
-struct Lines(Vec<StatusLine>);
+struct StatusPage(Vec<StatusLine>);
 
-impl Lines {
+impl StatusPage {
     fn one(&mut self, label: &'static str, value: &str, tone: Tone) {
         self.0.push(StatusLine { label, value: safe_line(value, VALUE_COLUMNS), tone });
     }
@@ -165,7 +165,7 @@ fn criteria(status: &Status) -> Vec<(String, Tone)> {
     status.acceptance_criteria.iter().map(|criterion| (criterion.clone(), Tone::Plain)).collect()
 }
 
-fn turn(page: &mut Lines, status: &Status) {
+fn turn(page: &mut StatusPage, status: &Status) {
     let fields = &status.fields;
     if let (Some(agent), Some(role), Some(since)) = (&fields.active_agent, fields.active_role, fields.active_since) {
         let opening = if status.opening() { ", opening" } else { "" };
@@ -240,11 +240,11 @@ fn missing(status: &Status) -> Vec<(String, Tone)> {
 fn checks(status: &Status) -> Vec<(String, Tone)> {
     let shown = |check: &CheckShown| {
         let (stand, tone) = match check.stand {
-            Stand::Passed => ("passed", Tone::Good),
-            Stand::Failed => ("failed", Tone::Bad),
-            Stand::NotAvailable => ("not available", Tone::Warn),
-            Stand::Waived => ("waived", Tone::Warn),
-            Stand::Missing => ("not run yet", Tone::Plain),
+            CheckOutcome::Passed => ("passed", Tone::Good),
+            CheckOutcome::Failed => ("failed", Tone::Bad),
+            CheckOutcome::NotAvailable => ("not available", Tone::Warn),
+            CheckOutcome::Waived => ("waived", Tone::Warn),
+            CheckOutcome::Missing => ("not run yet", Tone::Plain),
         };
         let place = if check.place == Some(Place::Worktree) { ", in the agents' worktree" } else { "" };
         (format!("{}: {stand}{place} ({})", check.check, check.command), tone)
@@ -254,8 +254,8 @@ fn checks(status: &Status) -> Vec<(String, Tone)> {
 }
 
 /// What the checks that failed said last, and where all of it is.
-fn outputs(page: &mut Lines, status: &Status) {
-    for check in status.checks.iter().filter(|check| check.stand == Stand::Failed) {
+fn outputs(page: &mut StatusPage, status: &Status) {
+    for check in status.checks.iter().filter(|check| check.stand == CheckOutcome::Failed) {
         let mut label = "Output";
         for line in &check.tail {
             page.one(std::mem::take(&mut label), line, Tone::Plain);
@@ -294,7 +294,7 @@ fn finding(row: &FindingShown) -> (String, Tone) {
     (format!("{} {} {title}{by}", row.id, row.severity), tone)
 }
 
-fn files(page: &mut Lines, status: &Status) {
+fn files(page: &mut StatusPage, status: &Status) {
     let Some(snapshot) = &status.snapshot else { return };
     let changed = count(snapshot.files, "file");
     let by = match snapshot.author {
@@ -308,7 +308,7 @@ fn files(page: &mut Lines, status: &Status) {
     page.list("", outside.collect());
 }
 
-fn outcome(page: &mut Lines, status: &Status) {
+fn outcome(page: &mut StatusPage, status: &Status) {
     if let Some(worktree) = &status.worktree {
         page.whole("Worktree", worktree);
     }

@@ -195,7 +195,7 @@ pub struct CheckShown {
     /// The command line.
     pub command: String,
     /// How it stands on the newest snapshot.
-    pub stand: Stand,
+    pub stand: CheckOutcome,
     /// Where it ran, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
@@ -208,7 +208,7 @@ pub struct CheckShown {
 /// How a check stands on a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stand {
+pub enum CheckOutcome {
     /// It passed.
     Passed,
     /// It failed.
@@ -367,11 +367,11 @@ fn checks(state: &BubbleState) -> Vec<CheckShown> {
                 CheckState::NotAvailable | CheckState::Waived(_) | CheckState::Missing => None,
             },
             stand: match result {
-                CheckState::Passed(_) => Stand::Passed,
-                CheckState::Failed(_) => Stand::Failed,
-                CheckState::NotAvailable => Stand::NotAvailable,
-                CheckState::Waived(_) => Stand::Waived,
-                CheckState::Missing => Stand::Missing,
+                CheckState::Passed(_) => CheckOutcome::Passed,
+                CheckState::Failed(_) => CheckOutcome::Failed,
+                CheckState::NotAvailable => CheckOutcome::NotAvailable,
+                CheckState::Waived(_) => CheckOutcome::Waived,
+                CheckState::Missing => CheckOutcome::Missing,
             },
             tail: tail[tail.len().saturating_sub(TAIL)..].iter().map(|line| (*line).to_owned()).collect(),
             output: output.map(|name| artifact(state, name)),

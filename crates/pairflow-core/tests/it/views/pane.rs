@@ -8,7 +8,7 @@ use pairflow_core::facts::Finding;
 use pairflow_core::facts::Seat;
 use pairflow_core::safe::{steers, width};
 use pairflow_core::time::Timestamp;
-use pairflow_core::view::pane::{Alarm, Scene, SeatNow, SeatStatus, Size, render, silence_left};
+use pairflow_core::view::pane::{Alarm, PaneInput, SeatNow, SeatStatus, Size, render, silence_left};
 use pairflow_core::view::{StyledLine, Tone};
 
 use pairflow_testkit::script::compare_document;
@@ -68,11 +68,11 @@ fn seats(play: &Play) -> Vec<SeatNow> {
 }
 
 /// What is seen of a bubble without a story and without agents.
-fn scene(play: &Play) -> Scene<'_> {
-    Scene {
+fn input(play: &Play) -> PaneInput<'_> {
+    PaneInput {
         state: &play.state,
         seats: None,
-        story: &[],
+        timeline: &[],
         now: play.now(),
         foreign: None,
         alarms: &[],
@@ -83,8 +83,8 @@ fn scene(play: &Play) -> Scene<'_> {
 
 fn shown(play: &Play, alarms: &[Alarm], columns: usize, rows: usize) -> Vec<StyledLine> {
     let seats = seats(play);
-    let scene = Scene { seats: Some(&seats), story: &play.rows, alarms, ..scene(play) };
-    render(&scene, Size { columns, rows })
+    let input = PaneInput { seats: Some(&seats), timeline: &play.rows, alarms, ..input(play) };
+    render(&input, Size { columns, rows })
 }
 
 fn text(lines: &[StyledLine]) -> String {
@@ -146,8 +146,8 @@ fn the_count_down_follows_the_later_sign_of_life() {
     let left = |active: Option<u64>| {
         let mut seats = seats(&play);
         seats[0].active = active;
-        let scene = Scene { seats: Some(&seats), ..scene(&play) };
-        (silence_left(&scene).unwrap() / 1000, text(&render(&scene, Size { columns: 80, rows: 8 })))
+        let input = PaneInput { seats: Some(&seats), ..input(&play) };
+        (silence_left(&input).unwrap() / 1000, text(&render(&input, Size { columns: 80, rows: 8 })))
     };
     let limit = u64::from(play.state.rules.watchdog_timeout_minutes) * 60;
     let heard = play.state.phase.turn().unwrap().heard.up;
@@ -169,8 +169,8 @@ fn agents_are_shown_with_what_is_known_of_them() {
     all[0].status = SeatStatus::Permission;
     all[1].status = SeatStatus::Gone;
     let view = |seats: Option<&[SeatNow]>, state: &BubbleState| {
-        let scene = Scene { state, seats, ..scene(&play) };
-        text(&render(&scene, Size { columns: 100, rows: 12 }))
+        let input = PaneInput { state, seats, ..input(&play) };
+        text(&render(&input, Size { columns: 100, rows: 12 }))
     };
     let known = view(Some(&all), &play.state);
     assert!(known.contains("waits for a permission 38 s, see pairflow attach save-safely\n"), "{known}");
@@ -192,7 +192,7 @@ fn an_agent_at_a_permission_points_to_the_question_and_never_to_the_name_of_a_pa
     play.run(Command::Hindered { agent: "codex".parse().unwrap(), by: Hindrance::Permission, what });
     let mut all = seats(&play);
     all[0].status = SeatStatus::Permission;
-    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    let lines = text(&render(&PaneInput { seats: Some(&all), ..input(&play) }, Size { columns: 100, rows: 24 }));
     assert!(lines.contains("codex   implementer  waits for a permission 38 s, see Inbox\n"), "{lines}");
     assert!(lines.contains("pairflow attach save-safely"), "the inbox says how: {lines}");
     assert!(!lines.contains('%'), "{lines}");
@@ -205,7 +205,7 @@ fn an_agent_that_nobody_was_asked_about_points_to_its_pane_and_not_to_the_questi
     play.run(Command::Hindered { agent: "claude".parse().unwrap(), by: Hindrance::Permission, what });
     let mut all = seats(&play);
     (all[0].status, all[1].status) = (SeatStatus::Dialog, SeatStatus::Permission);
-    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    let lines = text(&render(&PaneInput { seats: Some(&all), ..input(&play) }, Size { columns: 100, rows: 24 }));
     assert!(lines.contains("waits at a dialog 38 s, see pairflow attach save-safely\n"), "{lines}");
     assert!(lines.contains("waits for a permission 4 min, see Inbox\n"), "{lines}");
 }
@@ -265,7 +265,7 @@ fn a_time_that_nobody_knows_is_not_shown() {
     let mut all = seats(&play);
     all[0].since = None;
     (all[1].since, all[1].status) = (None, SeatStatus::Unknown);
-    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    let lines = text(&render(&PaneInput { seats: Some(&all), ..input(&play) }, Size { columns: 100, rows: 24 }));
     assert!(lines.contains("codex   implementer  busy\n"), "{lines}");
     assert!(lines.contains("claude  reviewer     status unknown\n"), "{lines}");
 }
@@ -294,7 +294,7 @@ fn a_long_title_gives_way_to_how_its_finding_stands() {
 #[test]
 fn without_a_supervisor_nobody_counts() {
     let play = running();
-    let lines = text(&render(&Scene { supervised: false, ..scene(&play) }, Size { columns: 80, rows: 24 }));
+    let lines = text(&render(&PaneInput { supervised: false, ..input(&play) }, Size { columns: 80, rows: 24 }));
     assert!(lines.contains("Watchdog  timeouts are paused: no supervisor is running\n"), "{lines}");
     assert!(!lines.contains("asks you in"), "{lines}");
 }
@@ -302,7 +302,7 @@ fn without_a_supervisor_nobody_counts() {
 #[test]
 fn the_view_of_the_session_offers_no_key_that_leaves_it() {
     let play = running();
-    let help = |pane| text(&render(&Scene { pane, ..scene(&play) }, Size { columns: 100, rows: 40 }));
+    let help = |pane| text(&render(&PaneInput { pane, ..input(&play) }, Size { columns: 100, rows: 40 }));
     assert!(help(false).contains("q quits; tmux: prefix o next pane"), "{}", help(false));
     assert!(help(true).contains("          tmux: prefix o next pane, z zoom, d detach\n"), "{}", help(true));
     assert!(!help(true).contains("q quits") && !help(true).contains("attach"), "{}", help(true));
