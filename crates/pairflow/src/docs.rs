@@ -28,8 +28,8 @@ Options:
   -V, --version     Show the version
       --color WHEN  When to use colours: auto, always or never
 
-Exit codes: 0 done, 1 refused, 2 usage error, 3 I/O error, 4 lost a race, 5 log damaged, 6 timed out,
-77 command for people called by an agent";
+Exit codes: 0 done, 1 refused, 2 usage error, 3 I/O error, 4 lost a race, 5 log damaged,
+6 timed out, 77 command for people called by an agent";
 
 const INTRODUCTION: &str = "\
 # Command-line reference

@@ -81,11 +81,11 @@ fn run(args: WatchdogArgs, app: &App, out: &mut Out) -> Result<(), CommandError>
             Ok(())
         }
         _ if watched.paused => {
-            out.line(format_args!("No agent has the turn; bubble {id} is paused."))?;
+            out.line(format_args!("No timeout is running; bubble {id} is paused."))?;
             out.next(format_args!("pairflow resume {id}"));
             Ok(())
         }
-        _ => out.line(format_args!("No agent has the turn; bubble {id} is {}.", watched.state)),
+        _ => out.line(format_args!("No timeout is running; bubble {id} is {}.", watched.state)),
     }
 }
 

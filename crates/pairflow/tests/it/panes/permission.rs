@@ -143,7 +143,7 @@ fn a_permission_is_answered_with_a_key_of_next() {
     assert_eq!(decision(&told(&bubble, "told")), json!({"behavior": "allow"}));
     machine.open("more");
     asked(&bubble, "Bash make clean (outside its sandbox).");
-    next(&[("[a=allow it once", "r"), ("Your words:", "not now\n")]);
+    next(&[("[a=allow it once", "r"), ("Your text:", "not now\n")]);
     assert_eq!(decision(&told(&bubble, "other")), json!({"behavior": "deny", "message": "not now"}));
     ends_well(&bubble);
 }
