@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::findings::Shown as ReproducerState;
 use pairflow_core::ids::BubbleId;
@@ -14,11 +13,7 @@ use pairflow_engine::store::{Foreign, Shown};
 use pairflow_engine::verbs::Adopted;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::{CommandError, Exit};
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, command, people};
 
 /// Make a foreign bubble your own, or one whose repository was moved
 ///

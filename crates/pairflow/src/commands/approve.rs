@@ -1,17 +1,13 @@
 //! `pairflow approve` and `pairflow request-rework`: a person's decision about accepted work.
 
-use clap::Args;
 use pairflow_core::bubble::{Command, Phase, Refusal};
 use pairflow_core::ids::FindingId;
 use pairflow_core::log::Key;
 use pairflow_engine::engine::{Bubble, EngineError};
 
-use crate::app::{App, fits, quoted};
-use crate::args::{BubbleArg, nonempty};
-use crate::commands::{commit, status};
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{
+    App, Args, BubbleArg, CommandEntry, CommandError, Out, command, commit, fits, nonempty, people, quoted, status,
+};
 
 /// Approve a bubble's work for commit
 ///

@@ -3,15 +3,11 @@
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
-use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_engine::engine::{Bubble, EngineError};
 
-use crate::app::{App, INSTALL_TMUX, fits};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, people};
+use crate::app::INSTALL_TMUX;
 
 /// How long a session may take to appear.
 const PATIENCE: Duration = Duration::from_secs(20);

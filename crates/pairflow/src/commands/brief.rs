@@ -1,15 +1,10 @@
 //! `pairflow brief`: what the present turn is about.
 
-use clap::Args;
 use pairflow_core::safe::safe;
 use pairflow_engine::engine::{Denial, EngineError};
 use pairflow_engine::verbs::AgentSays;
 
-use crate::app::{App, fits};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, anyone, command, fits};
 
 /// Print the brief of the current turn
 ///

@@ -1,17 +1,11 @@
 //! `pairflow commit`: one commit of exactly the approved tree.
 
-use clap::Args;
 use pairflow_core::bubble::{Approval, BubbleState, Command, Phase};
 use pairflow_core::ids::CommitId;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
 
-use crate::app::{App, fits};
-use crate::args::{BubbleArg, nonempty};
-use crate::commands::status;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, nonempty, people, status};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow commit login-race --yes

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::config::{Edit, Explained, Layer, Origin, Set, Setting, changes, resolve};
 use pairflow_core::ids::BubbleId;
@@ -16,11 +16,8 @@ use pairflow_engine::verbs::FileState;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::app::{App, unfolded};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, command};
-use crate::exit::CommandError;
-use crate::out::{Grid, Out, Tone};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Grid, Out, Tone, command};
+use crate::app::unfolded;
 
 /// Explain the configuration, or change it for a bubble
 #[derive(Debug, Clone, Args)]

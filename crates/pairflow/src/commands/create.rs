@@ -1,17 +1,13 @@
 //! `pairflow create` and `pairflow new`: make a bubble for a task; `new` also starts it.
 
-use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::Agents;
 use serde::Serialize;
 
-use crate::app::{App, BubbleRequest};
-use crate::args::{SetupArgs, nonempty};
-use crate::commands::start;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::{Out, TextLine, Tone};
+use super::{App, Args, CommandEntry, CommandError, Out, TextLine, Tone, command, nonempty, people, start};
+use crate::app::BubbleRequest;
+use crate::args::SetupArgs;
 
 const CREATE_EXAMPLES: &str = r#"Examples:
   pairflow create --id login-race --base main --task "fix the login race" --test "cargo test"

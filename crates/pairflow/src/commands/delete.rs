@@ -2,17 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use pairflow_core::bubble::Phase;
 use pairflow_core::ids::BubbleId;
 use serde::Serialize;
 
-use crate::app::{App, fits};
-use crate::args::BubbleArg;
-use crate::commands::status;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, people, status};
 
 /// Archive a bubble, then remove its worktree and files
 ///

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TASK, DEMO_TEST};
 use pairflow_core::bubble::Phase;
 use pairflow_core::ids::{BubbleId, Party};
@@ -25,10 +24,7 @@ use pairflow_engine::git::{Call, Repo, seed};
 use pairflow_engine::supervisor_client::socket_path;
 use pairflow_engine::verbs::verify;
 
-use crate::app::{App, quoted};
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::{Out, TextLine, Tone};
+use super::{App, Args, CommandEntry, CommandError, Out, TextLine, Tone, command, people, quoted};
 
 /// The demo's bubble.
 const ID: &str = "fetch-retry";

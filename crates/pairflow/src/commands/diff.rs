@@ -1,16 +1,11 @@
 //! `pairflow diff`: what was changed.
 
-use clap::Args;
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::BubbleId;
 use pairflow_engine::verbs::{DiffOf, diff, patch};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, anyone, command};
 
 /// Show what a bubble changed
 ///

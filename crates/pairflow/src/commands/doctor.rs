@@ -5,15 +5,11 @@
 mod logs;
 mod machine;
 
-use clap::Args;
 use pairflow_core::counted::counted;
 use serde::Serialize;
 
-use crate::app::{App, RepoScope};
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, command};
-use crate::exit::{CommandError, Exit};
-use crate::out::{Out, TextLine, Tone};
+use super::{App, Args, CommandEntry, CommandError, Exit, Out, RepoArg, TextLine, Tone, command};
+use crate::app::RepoScope;
 
 /// Check git, configuration, logs and agents, and suggest fixes
 ///

@@ -2,17 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use pairflow_core::ids::AgentId;
 use pairflow_engine::engine::{EngineError, environment};
 use pairflow_engine::git::insist_on_plain_path;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow env login-race --agent codex

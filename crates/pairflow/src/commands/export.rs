@@ -4,16 +4,13 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args};
+use clap::ArgMatches;
 use pairflow_core::view::export::{Checked, render};
 use pairflow_engine::verbs::export;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, command};
-use crate::exit::{CommandError, Exit};
-use crate::out::Out;
 use pairflow_engine::regular;
+
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, command};
 
 /// Write a report of a bubble as one HTML page
 ///

@@ -1,14 +1,9 @@
 //! `pairflow findings`: the ledger.
 
-use clap::Args;
 use pairflow_core::findings::{Row, Shown};
 use pairflow_core::view::ledger::{LedgerShown, SCHEMA};
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::{Grid, Out, TextLine, Tone};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Grid, Out, TextLine, Tone, anyone, command};
 
 /// Show every finding of a bubble and its state
 #[derive(Debug, Clone, Args)]

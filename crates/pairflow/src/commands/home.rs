@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::safe::safe_line;
@@ -13,11 +12,9 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::GitError;
 use serde::Serialize;
 
-use crate::app::{App, RepoScope};
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, HOME, anyone, command};
-use crate::exit::CommandError;
-use crate::out::{Grid, Out, TextLine, Tone};
+use super::{App, Args, CommandEntry, CommandError, Grid, Out, RepoArg, TextLine, Tone, anyone, command};
+use crate::app::RepoScope;
+use crate::entry::HOME;
 
 /// Show what waits for you, then all bubbles
 ///

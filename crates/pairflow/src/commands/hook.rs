@@ -8,15 +8,13 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches};
 use pairflow_engine::process::MARK;
 use pairflow_engine::seat::{HookAnswer, HookCall, HookName, report};
 use serde_json::{Value, json};
 
-use crate::app::App;
-use crate::entry::{CommandEntry, CommandGroup, anyone};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, CommandEntry, CommandError, Out, anyone};
+use crate::entry::CommandGroup;
 
 /// How much of the input is looked at, in bytes.
 const LOOKED_AT: usize = 1024 * 1024;

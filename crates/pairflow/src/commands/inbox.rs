@@ -1,15 +1,12 @@
 //! `pairflow inbox`: what waits for the person.
 
-use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
-use crate::app::{App, tell_foreign};
-use crate::args::BubbleArg;
-use crate::commands::home::called;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::{Out, TextLine, Tone};
+use super::home::called;
+
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, anyone, command};
+use crate::app::tell_foreign;
 
 /// Show the questions that wait for you
 #[derive(Debug, Clone, Args)]

@@ -3,17 +3,14 @@
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use clap::Args;
 use pairflow_core::config::{CommandSet, Layer, Layers, StarterCommand, render_pairflow_toml};
 use pairflow_engine::detect::{Detected, Found, detect};
 use pairflow_engine::engine::{Agreed, EngineError};
 
-use crate::app::{App, Consent, Purpose, take_detected};
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
 use pairflow_engine::regular;
+
+use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, command, people};
+use crate::app::{Consent, Purpose, take_detected};
 
 /// Prepare a repository: detect its checks, write pairflow.toml
 ///

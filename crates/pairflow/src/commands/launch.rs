@@ -4,15 +4,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clap::Args;
 use pairflow_agents::script::{STATE_VARIABLE, Script, Turn, play};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_engine::driver::LaunchFile;
 
-use crate::app::App;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, CommandEntry, CommandError, Out, anyone, command};
 
 /// Run the program of a pane
 ///

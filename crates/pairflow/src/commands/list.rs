@@ -1,15 +1,11 @@
 //! `pairflow list`: all bubbles of a repository.
 
-use clap::Args;
 use pairflow_core::view::{StateFields, title};
 use pairflow_engine::engine::Listed;
 use serde::Serialize;
 
-use crate::app::{App, tell_foreign};
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::{Grid, Out, Tone};
+use super::{App, Args, CommandEntry, CommandError, Grid, Out, RepoArg, Tone, anyone, command};
+use crate::app::tell_foreign;
 
 /// List the bubbles of a repository
 #[derive(Debug, Clone, Args)]

@@ -1,14 +1,9 @@
 //! `pairflow log`: the timeline.
 
-use clap::Args;
 use pairflow_core::view::timeline::{SCHEMA, TimelineLog, TimelineState};
 use pairflow_engine::engine::EngineError;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::{Out, TextLine, Tone};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, anyone, command};
 
 /// Show the timeline of a bubble
 #[derive(Debug, Clone, Args)]

@@ -3,18 +3,12 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::ids::{BubbleId, TreeId};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{MergeEnd, Rehearsal, merge, rehearse_merge};
 
-use crate::app::{App, fits, quoted};
-use crate::args::BubbleArg;
-use crate::commands::status;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, people, quoted, status};
 
 /// Merge a bubble's commit into its base branch
 ///

@@ -40,3 +40,11 @@ pub mod view;
 pub mod wait;
 pub mod waive;
 pub mod watchdog;
+
+// What almost every command needs.
+use crate::app::{App, fits, quoted};
+use crate::args::{BubbleArg, RepoArg, nonempty};
+use crate::entry::{CommandEntry, anyone, command, people};
+use crate::exit::{CommandError, Exit};
+use crate::out::{Grid, Out, TextLine, Tone};
+use clap::Args;

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::ids::MsgId;
 use pairflow_core::log::Decision;
@@ -13,13 +12,10 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};
 use serde::Serialize;
 
-use crate::app::{App, RepoScope};
-use crate::args::RepoArg;
-use crate::commands::home::{Waiting, called, items};
-use crate::commands::ok;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::{Out, TextLine, Tone};
+use super::home::{Waiting, called, items};
+
+use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, TextLine, Tone, command, ok, people};
+use crate::app::RepoScope;
 
 /// Answer the oldest question or approval request
 ///

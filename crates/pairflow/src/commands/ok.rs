@@ -1,6 +1,5 @@
 //! `pairflow ok`: package, yes, approve, commit.
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::counted::counted;
 use pairflow_core::log::ApprovalRequest;
@@ -11,12 +10,10 @@ use pairflow_core::view::status::Status;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};
 
-use crate::app::{App, fits};
-use crate::args::BubbleArg;
-use crate::commands::{approve, commit, merge, status};
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::{Out, TextLine, Tone};
+use super::{
+    App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, approve, command, commit, fits, merge,
+    people, status,
+};
 
 /// Show the finished work, then approve and commit it
 ///

@@ -1,15 +1,10 @@
 //! `pairflow open`: the worktree in an editor.
 
-use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::verbs::open;
 
-use crate::app::{App, quoted};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people, quoted};
 
 /// Open the bubble's worktree in an editor
 #[derive(Debug, Clone, Args)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches};
 use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Seat, Step};
 use pairflow_core::findings::feedback;
 use pairflow_core::findings::feedback::{Claim, Feedback};
@@ -13,11 +13,9 @@ use pairflow_core::view::waiting::WaitFor;
 use pairflow_engine::verbs::{AgentSays, Handover, Heard};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::{IntentArg, nonempty};
-use crate::entry::{CommandEntry, CommandGroup, anyone, command};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, CommandEntry, CommandError, Out, anyone, command, nonempty};
+use crate::args::IntentArg;
+use crate::entry::CommandGroup;
 
 const PASS_EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "added the lock and a test" --fixed F1 --dispute F2 --reason "the caller holds it"

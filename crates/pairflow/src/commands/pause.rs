@@ -1,16 +1,10 @@
 //! `pairflow pause`, `pairflow resume` and `pairflow restart`: interrupt a bubble, go on, start its agents again.
 
-use clap::Args;
 use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::view::inbox::{InboxItem, inbox};
 use pairflow_engine::verbs::Resumed;
 
-use crate::app::{App, fits};
-use crate::args::BubbleArg;
-use crate::commands::status;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, people, status};
 
 /// Interrupt a bubble; its state and turn are kept
 ///

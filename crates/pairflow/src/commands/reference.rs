@@ -4,14 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use clap::{Args, Command};
+use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::app::App;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::{CommandError, EXIT_CODES};
-use crate::out::Out;
+use super::{App, Args, CommandEntry, CommandError, Out, anyone, command};
+use crate::exit::EXIT_CODES;
 
 /// Print the manual page, or write all pages into a directory
 #[derive(Debug, Clone, Args)]

@@ -1,16 +1,11 @@
 //! `pairflow reply`: the person's answer.
 
-use clap::Args;
 use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::ids::MsgId;
 use pairflow_core::log::Key;
 
-use crate::app::{App, fits};
-use crate::args::{BubbleArg, DecisionArg, nonempty};
-use crate::commands::status;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, nonempty, people, status};
+use crate::args::DecisionArg;
 
 const EXAMPLES: &str = r#"Examples:
   pairflow reply login-race --message "use the old token format"

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, Command, Phase, missing_checks};
 use pairflow_core::config::{Layer, Set, resolve};
 use pairflow_core::log::QuestionKind;
@@ -12,13 +11,11 @@ use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Bubble;
 
-use crate::app::{App, Consent, Purpose, fits};
-use crate::args::{BubbleArg, DriverArg};
-use crate::commands::attach::{attach, can_show};
-use crate::commands::{config, status};
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::attach::{attach, can_show};
+
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, config, fits, people, status};
+use crate::app::{Consent, Purpose};
+use crate::args::DriverArg;
 
 const EXAMPLES: &str = "Examples:
   pairflow start login-race --attach

@@ -2,18 +2,13 @@
 
 use std::path::Path;
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::{GitError, Head, Repo, head};
 use pairflow_engine::stage::{Activity, held_notice};
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::{Out, TextLine, Tone};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, anyone, command};
 
 /// Show the state of a bubble, and what is missing for acceptance
 #[derive(Debug, Clone, Args)]

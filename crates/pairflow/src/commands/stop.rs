@@ -1,13 +1,6 @@
 //! `pairflow stop`: ends a bubble for good.
 
-use clap::Args;
-
-use crate::app::{App, fits};
-use crate::args::{BubbleArg, nonempty};
-use crate::commands::status;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, nonempty, people, status};
 
 /// Cancel a bubble for good; no work is deleted
 ///

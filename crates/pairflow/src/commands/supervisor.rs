@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use pairflow_agents::Drivers;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
@@ -15,11 +15,8 @@ use pairflow_engine::supervise::{Setup, once, run as run_supervisor};
 use pairflow_engine::supervisor_client::{Ask, Client, Health, Reply, Stopped, spawn};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::{Out, timestamped_reporter};
+use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, command, people};
+use crate::out::timestamped_reporter;
 
 /// How long a supervisor may take to end what it has started.
 const PATIENCE: Duration = Duration::from_secs(10);

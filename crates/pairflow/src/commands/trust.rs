@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
 use pairflow_core::config::{CommandChange, CommandInForce, CommandSet, Layer, Layers};
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Agreed;
 use serde::Serialize;
 
-use crate::app::{App, Consent, Purpose, show_commands, unfolded};
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, command, people};
+use crate::app::{Consent, Purpose, show_commands, unfolded};
 
 const EXAMPLES: &str = "Examples:
   pairflow trust              show the commands, and ask

@@ -1,16 +1,10 @@
 //! `pairflow update`: brings the base into the worktree.
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::InConflict;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::commands::status;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people, status};
 
 /// Merge the base branch into the bubble's worktree
 ///

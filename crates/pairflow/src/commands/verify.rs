@@ -1,16 +1,11 @@
 //! `pairflow verify`: recomputes the certificate.
 
-use clap::Args;
 use pairflow_core::counted::counted;
 use pairflow_core::facts::Certificate;
 use pairflow_core::safe::safe_line;
 use pairflow_engine::verbs::{Answer, VerifyReport, verify};
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::{CommandError, Exit};
-use crate::out::{Out, TextLine, Tone};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, TextLine, Tone, anyone, command};
 
 const AFTER: &str = "\
 The seal of the log has one of four results: sealed by you, sealed with another key (cannot be checked here), not

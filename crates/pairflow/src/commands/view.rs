@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::scan::Head;
 use pairflow_core::time::Moment;
@@ -22,11 +21,8 @@ use pairflow_engine::supervisor_client::Client;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::app::{App, RawTerminal};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::CommandError;
-use crate::out::{Out, TextLine};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, anyone, command};
+use crate::app::RawTerminal;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use pairflow_core::ids::AgentId;
 use pairflow_core::view::StateFields;
 use pairflow_core::view::waiting::{Reached, ReachedKind, Wait, WaitFor, WaitOutcome};
@@ -10,11 +10,7 @@ use pairflow_engine::engine::Bubble;
 use pairflow_engine::supervise::wait_for;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, anyone, command};
-use crate::exit::{CommandError, Exit};
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, anyone, command};
 
 const EXAMPLES: &str = "Examples:
   pairflow wait

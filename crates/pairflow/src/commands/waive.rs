@@ -1,15 +1,9 @@
 //! `pairflow waive`: the person lives with a finding, or with a check that does not pass; or does so no longer.
 
-use clap::Args;
 use pairflow_core::bubble::Command;
 use pairflow_core::log::Waivable;
 
-use crate::app::App;
-use crate::args::{BubbleArg, nonempty};
-use crate::commands::status;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, nonempty, people, status};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow waive F3 --reason "known; ticket 412"

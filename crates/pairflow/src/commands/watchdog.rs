@@ -1,6 +1,5 @@
 //! `pairflow watchdog`: the time-out check, once.
 
-use clap::Args;
 use pairflow_core::bubble::{BubbleState, Command, StateName};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::QuestionKind;
@@ -9,11 +8,7 @@ use pairflow_core::view::{UNCOUNTED, span};
 use pairflow_engine::supervise::last_seen;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, command, people};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people};
 
 /// How much of a question is shown, in columns.
 const SHOWN: usize = 300;

@@ -82,7 +82,7 @@ fn status_names_a_base_that_has_moved_and_what_merging_leads_to() {
     home.commit("done.txt", "done otherwise\n", "and again");
     home.pairflow(&["status", "b1"])
         .ok()
-        .says("main has moved by 2 commits since; merging conflicts in done.txt,")
+        .says("main has moved by 2 commits; merging it conflicts in done.txt;")
         .says("'pairflow update b1'");
     let moved = home.status("b1")["base_moved"].clone();
     assert_eq!(moved, serde_json::json!({"commits": 2, "conflicts": ["done.txt"]}));

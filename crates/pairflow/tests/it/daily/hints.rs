@@ -57,7 +57,7 @@ fn hooks_that_were_not_run_are_spoken_of_only_where_there_are_some() {
     home.pairflow(&["ok", "some", "--yes"])
         .ok()
         .says("hooks were not run (commit-msg)")
-        .says("before the next one: `pairflow approve`, then `pairflow commit --hooks`");
+        .says("To run them for the next commit: `pairflow approve`, then `pairflow commit --hooks`");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_worktree_that_was_removed_is_named_with_the_way_back() {
     home.pairflow(&["status", "b1"]).ok().says("It is gone; 'pairflow resume b1' restores it");
     let doctor = home.pairflow(&["doctor"]).ends(3).says("problem worktree of b1");
     assert!(doctor.stdout.contains("next: pairflow resume b1\n"), "{doctor:?}");
-    home.pairflow(&[]).ok().says("the worktree of bubble b1 is gone; make it again: pairflow resume b1");
+    home.pairflow(&[]).ok().says("the worktree of bubble b1 is gone; restore it with: pairflow resume b1");
     home.pairflow(&["open", "b1"]).ends(1).says("next: pairflow resume b1");
     home.pairflow(&["resume", "b1"]).ok().says("made anew");
     assert_eq!(home.status("b1")["worktree_gone"], false);
@@ -193,7 +193,7 @@ fn a_task_that_is_refused_is_asked_for_in_the_words_of_the_call() {
     let home = home();
     home.pairflow(&["new", ""]).ends(2).says("the task is empty").says("next: pairflow new \"what to do\"");
     home.git(&["checkout", "--quiet", "--detach"]);
-    let detached = home.pairflow(&["new", "fix it", "--test", "true"]).ends(1).says("is on no branch");
+    let detached = home.pairflow(&["new", "fix it", "--test", "true"]).ends(1).says("is not on a branch");
     assert!(detached.stderr.contains("next: pairflow new 'fix it' --test true --base main\n"), "{detached:?}");
     home.pairflow(&["new", "fix it", "--test", "true", "--base", "main"]).ok();
     home.pairflow(&["pass", "--help"]).ok().says("A Markdown file, or `-` for stdin");

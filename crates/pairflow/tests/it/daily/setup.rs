@@ -36,7 +36,7 @@ fn init_does_not_replace_a_file_unless_forced() {
     std::fs::write(home.repo.join("pairflow.toml"), "max_rounds = 3\n").unwrap();
     home.pairflow(&["init", "--yes"]).ends(1).says("already exists").says("--force");
     assert_eq!(std::fs::read_to_string(home.repo.join("pairflow.toml")).unwrap(), "max_rounds = 3\n");
-    home.pairflow(&["init", "--yes", "--force"]).ok().says("no command was found that checks the work");
+    home.pairflow(&["init", "--yes", "--force"]).ok().says("no command to check the work was found");
     let text = std::fs::read_to_string(home.repo.join("pairflow.toml")).unwrap();
     assert!(text.contains("# test = ") && !text.contains("max_rounds = 3"), "{text}");
     home.pairflow(&["config", "explain"]).ok();
