@@ -82,6 +82,11 @@ impl App {
         self.cwd.as_deref().ok_or_else(gone)
     }
 
+    /// Returns the directory for temporary files.
+    pub(crate) fn temporary_dir(&self) -> PathBuf {
+        self.env.text("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+    }
+
     /// Returns `path`, taken from the current directory if it is relative.
     pub fn resolve(&self, path: &Path) -> Result<PathBuf, CommandError> {
         if path.is_absolute() { Ok(path.to_owned()) } else { Ok(self.cwd()?.join(path)) }

@@ -1,9 +1,9 @@
 //! What a person says to a command: text on the command line, in a file, on stdin or in an editor; answers and keys.
 
+use std::io;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{fs, io};
 
 use pairflow_engine::regular;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
@@ -230,48 +230,18 @@ const TEMPLATE: &str = "
 
 /// Opens the editor on an empty task and returns what was written.
 pub(crate) fn compose_task(app: &App) -> Result<String, CommandError> {
-    let file = TaskFile::create(app)?;
+    let dir = app.temporary_dir();
+    let made = tempfile::Builder::new().prefix("pairflow-task-").suffix(".md").tempfile_in(&dir);
+    let written = made.and_then(|mut file| file.write_all(TEMPLATE.as_bytes()).map(|()| file.into_temp_path()));
+    let file = written.map_err(|error| CommandError::cannot("write to", dir.display(), error))?;
     let editor = app.env.text("VISUAL").or_else(|| app.env.text("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    run_editor(&editor, &file.path)?;
-    let text =
-        regular::read_text(&file.path).map_err(|error| CommandError::cannot("read", file.path.display(), error))?;
+    run_editor(&editor, &file)?;
+    let text = regular::read_text(&file).map_err(|error| CommandError::cannot("read", file.display(), error))?;
     let task = strip_notes(&text);
     if task.is_empty() {
         return Err(CommandError::refused("the task is empty; no bubble was created."));
     }
     Ok(task)
-}
-
-/// A file of this call's own, gone when it is dropped.
-struct TaskFile {
-    path: PathBuf,
-}
-
-impl TaskFile {
-    fn create(app: &App) -> Result<Self, CommandError> {
-        let dir = app.env.text("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-        let cannot = |path: &Path, error| CommandError::cannot("write", path.display(), error);
-        for attempt in 0..100 {
-            let path = dir.join(format!("pairflow-task-{}-{attempt}.md", std::process::id()));
-            match regular::create_new(&path, 0o600) {
-                Ok(mut file) => {
-                    let made = Self { path };
-                    file.write_all(TEMPLATE.as_bytes()).map_err(|error| cannot(&made.path, error))?;
-                    return Ok(made);
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(cannot(&path, error)),
-            }
-        }
-        Err(CommandError::io(format_args!("cannot create a temporary file in {}: all names are taken.", dir.display())))
-    }
-}
-
-impl Drop for TaskFile {
-    fn drop(&mut self) {
-        // The text was read; a file that stays behind in the temporary directory harms nobody.
-        let _ = fs::remove_file(&self.path);
-    }
 }
 
 fn run_editor(editor: &str, file: &Path) -> Result<(), CommandError> {

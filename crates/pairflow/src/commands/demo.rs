@@ -63,12 +63,13 @@ fn play(sandbox: &DemoSandbox, pause: Duration, out: &mut Out) -> Result<(), Com
     heading(out, "The task, for two scripted agents in a temporary repository")?;
     indented(out, DEMO_TASK.trim())?;
     heading(out, "What happens")?;
-    let (script, task) = (sandbox.script()?, sandbox.task()?);
+    let script = sandbox.write(DEMO_SCRIPT_NAME, DEMO_SCRIPT)?;
+    let task = format!("@{}", sandbox.write("task.md", DEMO_TASK)?);
     sandbox.pairflow(&[
         "create", "--id", ID, "--task", &task, "--test", DEMO_TEST, "--driver", "script", "--script", &script,
     ])?;
     let id: BubbleId = ID.parse().expect("the demo's id is one");
-    let bubble = sandbox.engine().bubble(sandbox.repo(), &id)?;
+    let bubble = sandbox.engine.bubble(&sandbox.repo, &id)?;
     let mut story = DemoStory::new(&bubble, pause);
     sandbox.pairflow(&["start", ID])?;
     story.follow(out, |phase| matches!(phase, Phase::ReadyForApproval(_)))?;
@@ -114,7 +115,7 @@ fn commit(bubble: &Bubble, sandbox: &DemoSandbox, out: &mut Out) -> Result<(), C
         &range,
         "--",
     ]);
-    let repo = Repo::locate(sandbox.repo()).map_err(EngineError::from)?;
+    let repo = Repo::locate(&sandbox.repo).map_err(EngineError::from)?;
     let log = repo.git().run(call).map_err(EngineError::from)?;
     indented(out, String::from_utf8_lossy(&log.stdout).trim_end())
 }
@@ -151,9 +152,9 @@ fn try_next(out: &mut Out) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Waits until the demo has ended, however it ends, then ends what is left of it. The last word is what to remove.
+/// Waits until the demo has ended, however it ends, then stops its supervisor and removes its directory.
 ///
-/// After a kill it looks a second time: a supervisor that was only beginning did not hear the first word.
+/// After a kill it does so twice: a supervisor that was just starting misses the first call.
 const CLEANUP_SCRIPT: &str = r#"last=
 while read -r line; do last=$line; done
 clear_away() {
@@ -186,7 +187,7 @@ impl DemoSandbox {
         let dirs = UserDirs::find(find).expect("the demo's environment has a home");
         let engine = Engine { limits: app.limits, ..Engine::new(app.disk.clone(), app.clock.clone(), dirs) };
         let program = app.program()?;
-        // From here on the janitor is there: nothing is left behind, not even after a signal.
+        // From here on nothing is left behind, not even after a signal.
         let cleanup = start_cleanup(&program, &env, if keep { Path::new("") } else { &root })?;
         let repo = root.join("fetch");
         let sandbox = Self { root, repo, env, program, engine, cleanup, keep };
@@ -197,32 +198,12 @@ impl DemoSandbox {
         Ok(sandbox)
     }
 
-    /// Returns the engine on these directories.
-    fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
-    /// Returns the repository.
-    fn repo(&self) -> &Path {
-        &self.repo
-    }
-
-    /// Writes the agents' script and returns its path.
-    fn script(&self) -> Result<String, CommandError> {
-        self.write(DEMO_SCRIPT_NAME, DEMO_SCRIPT)
-    }
-
-    /// Writes the task and returns its path.
-    fn task(&self) -> Result<String, CommandError> {
-        self.write("task.md", DEMO_TASK).map(|path| format!("@{path}"))
-    }
-
-    /// Runs this program on the stage; anything but success ends the demo.
+    /// Runs this program in the sandbox; a failure ends the demo.
     fn pairflow(&self, args: &[&str]) -> Result<(), CommandError> {
         let line = format!("pairflow {}", args.iter().map(|arg| quoted(arg)).collect::<Vec<_>>().join(" "));
         let mut command = Command::new(&self.program);
         command.args(args).env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
-        let ended = command.current_dir(self.repo()).stdin(Stdio::null()).output();
+        let ended = command.current_dir(&self.repo).stdin(Stdio::null()).output();
         let ended = ended.map_err(|error| CommandError::io(format_args!("cannot run '{line}': {error}.")))?;
         if ended.status.success() {
             return Ok(());
@@ -233,7 +214,7 @@ impl DemoSandbox {
 
     /// Shows what the agents and the supervisor printed last.
     fn show_logs(&self, out: &mut Out) {
-        let runtime = self.repo().join(".pairflow/runtime");
+        let runtime = self.repo.join(".pairflow/runtime");
         let agents = std::fs::read_dir(runtime).into_iter().flatten().flatten().map(|entry| entry.path());
         let logs =
             agents.flat_map(|dir| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()));
@@ -258,7 +239,7 @@ impl DemoSandbox {
             let value = self.env.iter().find(|(one, _)| *one == name).map(|(_, value)| value.to_string_lossy());
             out.line(format_args!("  export {name}={}", quoted(&value.unwrap_or_default())))?;
         }
-        let repo = quoted(&self.repo().display().to_string());
+        let repo = quoted(&self.repo.display().to_string());
         let root = quoted(&self.root.display().to_string());
         for line in [
             format!("cd {repo}"),
@@ -277,14 +258,15 @@ impl DemoSandbox {
 
     fn write(&self, name: &str, text: &str) -> Result<String, CommandError> {
         let path = self.root.join(name);
-        pairflow_engine::regular::write(&path, text).map_err(|error| cannot("write", &path, &error))?;
+        pairflow_engine::regular::write(&path, text)
+            .map_err(|error| CommandError::cannot("write", path.display(), error))?;
         Ok(path.display().to_string())
     }
 }
 
 impl Drop for DemoSandbox {
     fn drop(&mut self) {
-        // The janitor reads until this end is closed. Without the word it only takes a second look.
+        // The script reads until this end is closed. Without the word it looks twice.
         if let Some(mut word) = self.cleanup.stdin.take() {
             let _ = word.write_all(b"ended\n");
         }
@@ -292,7 +274,7 @@ impl Drop for DemoSandbox {
         if self.keep {
             return;
         }
-        // What is left here is what a janitor without `rm` could not remove; a second failure has nobody to hear it.
+        // Only there if the script had no `rm`; a second failure cannot be reported.
         let _ = std::fs::remove_dir_all(&self.root);
         let socket = socket_path(&self.engine.dirs);
         if let Some(stand_in) = socket.parent().filter(|dir| !dir.starts_with(&self.root)) {
@@ -305,7 +287,7 @@ fn start_cleanup(program: &Path, env: &[(&'static str, OsString)], remove: &Path
     let mut command = Command::new("sh");
     command.args(["-c", CLEANUP_SCRIPT, "sh"]).arg(program).arg(remove);
     command.env_clear().envs(env.iter().map(|(name, value)| (name, value))).current_dir("/");
-    // A group of its own, so that the Ctrl-C that ends the demo does not end the janitor.
+    // A group of its own, so that the Ctrl-C that ends the demo does not end it.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().map_err(|error| CommandError::io(format_args!("cannot start sh: {error}.")))
 }
@@ -328,30 +310,15 @@ fn environment(app: &App, root: &Path) -> Vec<(&'static str, OsString)> {
     env
 }
 
-/// Makes a directory that nobody else can enter, under a name that nobody else has.
+/// Makes a directory that only this user can enter.
 fn fresh_dir(app: &App) -> Result<PathBuf, CommandError> {
-    let parent = app.env.text("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-    let parent = parent.canonicalize().map_err(|error| cannot("open", &parent, &error))?;
-    for attempt in 0..1000 {
-        let path = parent.join(format!("pairflow-demo-{}-{attempt}", std::process::id()));
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return Ok(path),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(cannot("make", &path, &error)),
-        }
-    }
-    Err(CommandError::io(format_args!(
-        "cannot create a directory for the demo in {}: all names are taken.",
-        parent.display()
-    )))
+    let parent = app.temporary_dir();
+    let made = parent.canonicalize().and_then(|dir| tempfile::Builder::new().prefix("pairflow-demo-").tempdir_in(dir));
+    Ok(made.map_err(|error| CommandError::cannot("write to", parent.display(), error))?.keep())
 }
 
 fn private_dir(path: &Path) -> Result<(), CommandError> {
-    DirBuilder::new().mode(0o700).create(path).map_err(|error| cannot("make", path, &error))
-}
-
-fn cannot(verb: &str, path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::io(format_args!("cannot {verb} {}: {error}.", path.display()))
+    DirBuilder::new().mode(0o700).create(path).map_err(|error| CommandError::cannot("create", path.display(), error))
 }
 
 /// How long a part of the story may take.

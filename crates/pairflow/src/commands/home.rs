@@ -7,6 +7,7 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::safe::safe_line;
 use pairflow_core::time::Timestamp;
 use pairflow_core::view::inbox::{InboxItem, inbox};
+use pairflow_core::view::status::state_tone;
 use pairflow_core::view::{StateFields, age, title};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::GitError;
@@ -265,21 +266,10 @@ fn cells(row: &BubbleRow, now: Timestamp) -> Vec<(Tone, String)> {
     let created = row.created_at.map_or_else(|| "-".to_owned(), |at| age(at, now));
     vec![
         (Tone::Strong, row.bubble_id.to_string()),
-        (state_paint(state), format!("{state}{paused}{foreign}")),
+        (state_tone(state, row.paused), format!("{state}{paused}{foreign}")),
         (Tone::Plain, turn),
         (Tone::Plain, row.round.to_string()),
         (Tone::Faint, created),
         (Tone::Plain, row.task_title.clone()),
     ]
-}
-
-/// The colour of a state.
-pub(crate) fn state_paint(state: StateName) -> Tone {
-    match state {
-        StateName::Done | StateName::Committed => Tone::Good,
-        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
-        StateName::Failed => Tone::Bad,
-        StateName::Cancelled => Tone::Faint,
-        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Tone::Plain,
-    }
 }

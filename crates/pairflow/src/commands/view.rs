@@ -102,7 +102,7 @@ fn follow(
         if update.rings {
             out.bell()?;
         }
-        if out.is_gone() || screen.key(LOOK) == Key::Leave {
+        if out.is_gone() || screen.waits_to_leave(LOOK) {
             return Ok(());
         }
     }
@@ -126,15 +126,6 @@ const LEAVING: [u8; 4] = [b'q', b'Q', 3, 4];
 
 /// The signals that would end this program with the terminal in its hands.
 const ENDING: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
-
-/// What the person pressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
-    /// They have seen enough.
-    Leave,
-    /// Nothing that means anything.
-    None,
-}
 
 /// A terminal without a cursor, whose keys arrive at once.
 struct LiveTerminal {
@@ -172,23 +163,23 @@ impl LiveTerminal {
         self.signal.load(Ordering::Relaxed) != 0
     }
 
-    /// Waits until a key is pressed that means something, or until `at_most` is over.
-    fn key(&self, at_most: Duration) -> Key {
+    /// Waits for a key that leaves, or a signal, for at most `at_most`; returns whether to leave.
+    fn waits_to_leave(&self, at_most: Duration) -> bool {
         let until = Instant::now() + at_most;
         if self.keys.is_none() {
             std::thread::sleep(at_most);
-            return if self.is_to_end() { Key::Leave } else { Key::None };
+            return self.is_to_end();
         }
         let stdin = io::stdin();
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             if self.is_to_end() {
-                return Key::Leave;
+                return true;
             }
             let wait =
                 Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(1), tv_nsec: left.subsec_nanos().into() };
             let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
             match poll(&mut ready, Some(&wait)) {
-                Ok(0) => return Key::None,
+                Ok(0) => return false,
                 Ok(_) => {}
                 // A signal: the time that is left is waited for again.
                 Err(_) => continue,
@@ -197,12 +188,12 @@ impl LiveTerminal {
             // Past the buffer of the standard input, which would hide from the next wait what it has taken.
             match rustix::io::read(&stdin, &mut keys) {
                 // Nobody can press anything any more, and nobody looks.
-                Ok(0) | Err(rustix::io::Errno::IO) => return Key::Leave,
-                Ok(count) if self.leaves && keys[..count].iter().any(|key| LEAVING.contains(key)) => return Key::Leave,
+                Ok(0) | Err(rustix::io::Errno::IO) => return true,
+                Ok(count) if self.leaves && keys[..count].iter().any(|key| LEAVING.contains(key)) => return true,
                 _ => {}
             }
         }
-        Key::None
+        false
     }
 }
 

@@ -1,6 +1,6 @@
 //! What each part of the view says.
 
-use crate::bubble::{BubbleState, Phase, Stage, StateName, missing_checks};
+use crate::bubble::{BubbleState, Phase, Stage, missing_checks};
 use crate::facts::{Place, RowState, Seat, Severity};
 use crate::findings::Row;
 use crate::ids::AgentId;
@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 use crate::view::inbox::{InboxItem, inbox, open_questions};
 use crate::view::pane::input::{CLOSE, turn_left};
 use crate::view::pane::{PaneInput, SeatNow, SeatStatus, silence_left};
-use crate::view::status::{CheckOutcome, HeldNotice, Status, last_recorded};
+use crate::view::status::{HeldNotice, Status, last_recorded, state_tone};
 use crate::view::styled::wrapped;
 use crate::view::timeline::TimelineRow;
 use crate::view::words::{UNCOUNTED, age, called, count, criterion, one_line, span, spent, title, up_to_cut};
@@ -30,7 +30,7 @@ pub(super) fn head(input: &PaneInput<'_>) -> StyledLine {
     let paused = if state.paused { ", paused" } else { "" };
     let line = StyledLine::of(Tone::Strong, state.id.as_str())
         .add(Tone::Plain, "  ")
-        .add(state_tone(state), format!("{}{paused}", state.phase.name()));
+        .add(state_tone(state.phase.name(), state.paused), format!("{}{paused}", state.phase.name()));
     match state.rounds.round {
         0 => line,
         round => {
@@ -43,16 +43,6 @@ pub(super) fn head(input: &PaneInput<'_>) -> StyledLine {
 /// What the bubble is about.
 pub(super) fn task(state: &BubbleState) -> StyledLine {
     StyledLine::of(Tone::Faint, one_line(title(&state.about.task)))
-}
-
-fn state_tone(state: &BubbleState) -> Tone {
-    match state.phase.name() {
-        _ if state.paused => Tone::Warn,
-        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
-        StateName::Committed | StateName::Done | StateName::Running => Tone::Good,
-        StateName::Failed => Tone::Bad,
-        StateName::Created | StateName::PreparingWorkspace | StateName::Cancelled => Tone::Plain,
-    }
 }
 
 /// What is wrong around the bubble, with the command that helps.
@@ -220,13 +210,7 @@ fn finding(row: &Row, columns: usize) -> StyledLine {
 pub(super) fn checks(status: &Status) -> PaneSection {
     let mut line = StyledLine::default();
     for (at, check) in status.checks.iter().enumerate() {
-        let (word, tone) = match check.stand {
-            CheckOutcome::Passed => ("passed", Tone::Good),
-            CheckOutcome::Failed => ("failed", Tone::Bad),
-            CheckOutcome::NotAvailable => ("not available", Tone::Warn),
-            CheckOutcome::Waived => ("waived", Tone::Warn),
-            CheckOutcome::Missing => ("not run yet", Tone::Faint),
-        };
+        let (word, tone) = check.stand.described();
         let between = if at == 0 { "" } else { ", " };
         line = line.add(Tone::Plain, format!("{between}{} ", one_line(&check.check))).add(tone, word);
     }

@@ -10,7 +10,7 @@ use crate::safe::{safe_line, width};
 use crate::view::Tone;
 use crate::view::inbox::ItemKind;
 use crate::view::status::last_recorded;
-use crate::view::status::{CheckOutcome, CheckShown, FindingShown, ParkedShown, QuestionShown, Status};
+use crate::view::status::{CheckOutcome, CheckShown, FindingShown, ParkedShown, QuestionShown, Status, state_tone};
 use crate::view::words::{UNCOUNTED, called, count, criterion, span, spent, up_to_cut, wrapped};
 
 /// How many columns labels take, the gap included.
@@ -44,7 +44,8 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
         foreign(&mut page, status, why);
         return page.0;
     }
-    page.one("State", &state(status), state_tone(status));
+    let interrupted = status.fields.paused || status.parked.is_some();
+    page.one("State", &state(status), state_tone(status.fields.state, interrupted));
     page.one("Task", &status.task_title, Tone::Plain);
     page.sentences("Document", &documents(status));
     page.list("Criteria", criteria(status));
@@ -138,17 +139,6 @@ fn state(status: &Status) -> String {
     format!("{}{paused}{parked}", status.fields.state)
 }
 
-fn state_tone(status: &Status) -> Tone {
-    match status.fields.state {
-        _ if status.fields.paused || status.parked.is_some() => Tone::Warn,
-        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
-        StateName::Committed | StateName::Done => Tone::Good,
-        StateName::Failed => Tone::Bad,
-        StateName::Cancelled => Tone::Warn,
-        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Tone::Plain,
-    }
-}
-
 /// The approved documents that the work follows, and how they were approved.
 fn documents(status: &Status) -> Vec<(String, Tone)> {
     let told = |prd: &Prd| {
@@ -239,13 +229,7 @@ fn missing(status: &Status) -> Vec<(String, Tone)> {
 
 fn checks(status: &Status) -> Vec<(String, Tone)> {
     let shown = |check: &CheckShown| {
-        let (stand, tone) = match check.stand {
-            CheckOutcome::Passed => ("passed", Tone::Good),
-            CheckOutcome::Failed => ("failed", Tone::Bad),
-            CheckOutcome::NotAvailable => ("not available", Tone::Warn),
-            CheckOutcome::Waived => ("waived", Tone::Warn),
-            CheckOutcome::Missing => ("not run yet", Tone::Plain),
-        };
+        let (stand, tone) = check.stand.described();
         let place = if check.place == Some(Place::Worktree) { ", in the agents' worktree" } else { "" };
         (format!("{}: {stand}{place} ({})", check.check, check.command), tone)
     };

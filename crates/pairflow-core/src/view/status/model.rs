@@ -13,7 +13,7 @@ use crate::rules::{DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
-use crate::view::{StateFields, TurnState};
+use crate::view::{StateFields, Tone, TurnState};
 
 /// The schema of [`Status`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "status/1";
@@ -222,6 +222,19 @@ pub enum CheckOutcome {
     Missing,
 }
 
+impl CheckOutcome {
+    /// Returns the words for it, and how they are meant.
+    pub(crate) fn described(self) -> (&'static str, Tone) {
+        match self {
+            Self::Passed => ("passed", Tone::Good),
+            Self::Failed => ("failed", Tone::Bad),
+            Self::NotAvailable => ("not available", Tone::Warn),
+            Self::Waived => ("waived", Tone::Warn),
+            Self::Missing => ("not run yet", Tone::Plain),
+        }
+    }
+}
+
 /// An open finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FindingShown {
@@ -337,6 +350,18 @@ impl Status {
             next: waits.as_ref().map_or_else(|| next(state), |item| item.answer.clone()),
             waits,
         }
+    }
+}
+
+/// Returns how a state is meant, everywhere it is shown; a paused or parked bubble needs a look.
+pub fn state_tone(state: StateName, interrupted: bool) -> Tone {
+    match state {
+        _ if interrupted => Tone::Warn,
+        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
+        StateName::Committed | StateName::Done => Tone::Good,
+        StateName::Failed => Tone::Bad,
+        StateName::Cancelled => Tone::Faint,
+        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Tone::Plain,
     }
 }
 
