@@ -125,7 +125,7 @@ impl CommandError {
         Self::io(format_args!("cannot {verb} {what}: {error}."))
     }
 
-    /// Ends the process with `exit`, without a message: the result has told everything.
+    /// Ends the process with `exit`, without a message: the result contains everything.
     pub fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
     }

@@ -36,7 +36,7 @@ pub struct TimelineLog {
 /// One line of the story. Its texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TimelineRow {
-    /// The place in the log of the envelope that it tells of.
+    /// The sequence number of its envelope.
     pub seq: u64,
     /// The name of that envelope.
     pub id: MsgId,
@@ -55,17 +55,17 @@ pub struct TimelineRow {
     pub tone: Tone,
 }
 
-/// A story that is being told: knows the state before each envelope, so that it can tell what the envelope changed.
+/// Builds the timeline: knows the state before each envelope, and so what the envelope changed.
 #[derive(Debug, Clone)]
 pub struct TimelineState {
     state: BubbleState,
 }
 
-/// Returns the line of one envelope; nothing for a verdict, whose turn or acceptance is told, nor for an attempt to deliver
-/// a notice.
+/// Returns the line of one envelope. A verdict has none, because the turn or acceptance that follows has one; nor has an
+/// attempt to deliver a notice.
 pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
     let (what, tone) = told(envelope)?;
-    // A warning is pairflow's, but it tells what someone else tried.
+    // A warning is written by pairflow about what someone else tried.
     let who = match &envelope.event.body {
         Body::ProtocolWarning(_) => &envelope.event.recipient,
         _ => &envelope.event.sender,

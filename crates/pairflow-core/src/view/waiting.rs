@@ -6,7 +6,7 @@ use crate::bubble::{BubbleState, Phase, Refusal, Turn};
 use crate::ids::{AgentId, BubbleId, Party};
 use crate::view::inbox::{ItemKind, inbox};
 
-/// What a caller waits for, if it says so.
+/// What a caller waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitFor {
     /// An agent: its own turn is open. A person: any turn is.
@@ -26,14 +26,14 @@ pub struct Wait {
     asked: bool,
 }
 
-/// What a look at the bubble tells a caller that waits.
+/// The result of checking the bubble for a waiting caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitOutcome {
     /// It is there.
     Reached(Reached),
-    /// It cannot come any more: why, as a sentence.
+    /// It cannot happen any more: why, as a sentence.
     Never(String),
-    /// Not yet: how the bubble stands, as a sentence.
+    /// Not yet: the state of the bubble, as a sentence.
     NotYet(String),
 }
 
@@ -45,7 +45,7 @@ pub struct Reached {
     /// The same as a sentence.
     #[serde(skip)]
     pub sentence: String,
-    /// The command line with which the caller goes on, if there is one.
+    /// The caller's next step, if there is one.
     pub next: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl WaitFor {
 }
 
 impl Wait {
-    /// Begins to wait in the bubble as it stands. `by` is the agent that waits; nobody is a person.
+    /// Begins to wait. `by` is the agent that waits; without one, a person waits.
     pub fn begin(state: &BubbleState, by: Option<AgentId>, goal: Option<WaitFor>) -> Self {
         let asked = !answered(state, by.as_ref());
         Self { by, goal, asked }
@@ -155,7 +155,7 @@ impl Wait {
         };
         let next = match (&self.by, &state.phase) {
             (Some(_), Phase::Done(_)) => None,
-            // Only a person goes on from here; if the work is sent back, an agent has a turn again.
+            // A person decides next; if the work is sent back, an agent has a turn again.
             (Some(_), _) => Some(WaitFor::Turn.line(id)),
             (None, _) => {
                 inbox(state).into_iter().next().and_then(|item| item.answer.into_iter().next()).or(Some(status(id)))
@@ -203,7 +203,7 @@ fn asked_of_person(state: &BubbleState) -> Option<Reached> {
     Some(Reached { reached: ReachedKind::Question, sentence, next: Some(item.reading()) })
 }
 
-/// How a bubble stands that nobody can go on with yet.
+/// Describes the state of a bubble while the caller has to wait.
 fn standing(state: &BubbleState) -> String {
     let (id, phase) = (&state.id, state.phase.name());
     match &state.phase {

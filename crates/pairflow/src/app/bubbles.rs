@@ -69,7 +69,7 @@ impl App {
         let bubble = self.peek(arg, verb)?;
         match bubble.foreign_notice().map_err(CommandError::from) {
             Ok(notice) => notice.iter().for_each(|notice| tell_foreign(&bubble.id, notice, out)),
-            // A damaged log says so by itself.
+            // The command reports a damaged log anyway.
             Err(error) if error.exit == Exit::LogDamaged => {}
             Err(error) => {
                 out.warn(format_args!("{}", error.message));
@@ -354,7 +354,7 @@ pub(crate) mod fits {
         state.rules.driver == DriverKind::Tmux && state.evidence.workspace.is_some() && !state.phase.is_final()
     }
 
-    /// It goes on with `resume`: it is paused, only pairflow's own notices are open, or a person may have worked in a pane.
+    /// `resume` continues it: it is paused, only notices of pairflow are open, or a person may have worked in a pane.
     pub(crate) fn resumable(state: &BubbleState) -> bool {
         let stopped = state.paused || asking(state) || attachable(state);
         state.phase.turn().is_some()
@@ -362,12 +362,12 @@ pub(crate) mod fits {
             && state.gate.questions.iter().all(|open| open.kind.is_answered_by_resume())
     }
 
-    /// It still goes on.
+    /// It has not ended.
     pub(crate) fn unfinished(state: &BubbleState) -> bool {
         !state.phase.is_final()
     }
 
-    /// Nothing follows any more.
+    /// It has ended.
     pub(crate) fn finished(state: &BubbleState) -> bool {
         state.phase.is_final()
     }

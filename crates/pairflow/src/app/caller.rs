@@ -130,7 +130,7 @@ impl App {
         let Some((bubble, agent)) = self.proven(caller) else { return };
         let reason = format!("'{verb}' is for people");
         let warning = Warning { command: verb.to_owned(), reason, unmet: Vec::new() };
-        // The refusal stands whether or not it can be recorded.
+        // The call is refused whether or not that can be recorded.
         let _ = bubble.warn_sender(&agent, warning);
     }
 
@@ -148,7 +148,7 @@ impl App {
     }
 }
 
-/// What an agent is told that works without a supervisor.
+/// The message for agents while no supervisor is running.
 const ABSENT: &str = "no supervisor is running; ask the person to run `pairflow supervise`, then wait";
 
 /// An agent that has something to say.
@@ -237,7 +237,7 @@ impl Sender {
         }
     }
 
-    /// Warns that no supervisor runs that could go on with what was recorded.
+    /// Warns if no supervisor is running.
     pub fn warn_if_alone(&self, out: &mut Out) {
         if let Self::Own(proven) = self
             && proven.line.is_none()
@@ -266,8 +266,8 @@ impl Proven {
         }
     }
 
-    /// Tells why a verb was refused; a turn that nobody opens is told with the way to have it opened. Only a person can
-    /// start a supervisor.
+    /// Explains a refusal. While no supervisor is running, a turn that is still opening needs one, which only a person can
+    /// start.
     fn command_error(&self, error: EngineError) -> CommandError {
         let opening = matches!(&error, EngineError::Refused { refusal, .. }
             if matches!(**refusal, Refusal::StillOpening { .. }));

@@ -41,7 +41,7 @@ impl App {
 
     /// Returns a task: text, `@file`, an existing file, `-`, or without any, what the person writes in an editor.
     ///
-    /// `before` is the command line up to the text, for the line that goes on from a mistake.
+    /// `before` is the command line up to the text, for the next step after a mistake.
     pub fn task(&self, before: &str, words: Option<&str>) -> Result<String, CommandError> {
         let task = match words {
             Some(words) => self.locate(words).and_then(|given| self.read("the task", &given)),

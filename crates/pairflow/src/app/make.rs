@@ -91,8 +91,8 @@ impl App {
         Ok((bubble, state))
     }
 
-    /// Insists that the document which the work follows is approved: a bubble's result is; of a file the person says so,
-    /// on the terminal or by its hash. Returns the hashes that the person vouches for.
+    /// Requires that the document which the work follows is approved: the result of a bubble is; a file has to be
+    /// confirmed on the terminal or by its hash. Returns the confirmed hashes.
     fn approved_prd(
         &self,
         out: &mut Out,
@@ -159,7 +159,7 @@ impl App {
         Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))
     }
 
-    /// The base is the current branch, unless somebody has named another one.
+    /// Sets the base to the current branch, unless another one is configured.
     fn base(&self, layers: &mut Layers, place: &Place) -> Result<(), CommandError> {
         let named = [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| layer.base_branch.is_some());
         if named {
@@ -184,7 +184,7 @@ impl App {
     }
 }
 
-/// Whether somebody has said how the work is checked.
+/// Returns whether checks are configured.
 fn has_checks(layers: &Layers) -> bool {
     [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| {
         let none = layer.no_tests.as_ref().is_some_and(|none| none.value);

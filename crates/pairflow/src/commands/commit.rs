@@ -76,7 +76,7 @@ pub(crate) fn require_yes(
     app.require_yes(out, yes, &format!("Commit the approved tree {tree} of {} on branch {branch}{more}?", state.id))
 }
 
-/// Has the commit made, and says so.
+/// Makes the commit and prints it.
 pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(), CommandError> {
     let (made, state) = committed(app, out, bubble, command)?;
     out.line(format_args!("Committed {made} of bubble {} on branch {}", bubble.id, state.rules.bubble_branch))?;
@@ -92,7 +92,7 @@ pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command)
     Ok(())
 }
 
-/// Has the commit made, and warns of what is not in it.
+/// Makes the commit, and warns about edits that are not in it.
 pub(crate) fn committed(
     app: &App,
     out: &mut Out,
@@ -103,7 +103,7 @@ pub(crate) fn committed(
     warn_of_hooks(out, bubble, command)?;
     let made = bubble.commit(command, &app.hands())?;
     let state = bubble.load()?.state;
-    // What cannot be compared any more has no later edits that could be reported.
+    // Later edits are only reported if the worktree can be compared.
     let later = seen(bubble, &state).map(|seen| seen.differing).unwrap_or_default();
     if !later.is_empty() {
         out.warn(format_args!(

@@ -246,7 +246,7 @@ fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError
     Ok(())
 }
 
-/// Says which commands a new bubble would get because nobody set any.
+/// Prints the commands that are detected for a new bubble if none are set.
 fn note_detected(explanation: &ExplainedConfig, out: &mut Out) {
     let set = |key: &str| explanation.values.iter().any(|row| row.key == key && !row.value.is_null());
     if ["commands.test", "commands.typecheck", "commands.lint"].into_iter().any(set) {
@@ -275,7 +275,7 @@ fn explain(app: &App, arg: &BubbleArg) -> Result<ExplainedConfig, CommandError> 
     let place = app.place(arg.repo.as_deref())?;
     let root = place.repo.root.display().to_string();
     let mut layers = app.layers(&place.repo.root, None, Layer::default())?;
-    // What `create` falls back to stands below every file.
+    // Defaults of `create` come below every file.
     if let Some(branch) = place.repo.current_branch() {
         layers.user.base_branch.get_or_insert_with(|| Set::default(branch));
     }

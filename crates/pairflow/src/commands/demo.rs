@@ -323,12 +323,12 @@ fn private_dir(path: &Path) -> Result<(), CommandError> {
 
 /// How long a part of the story may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How many columns stand before the text of a line.
+/// The columns before the text of a line.
 const INDENT: usize = 22;
 /// How often the log is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A story that is being told.
+/// Prints the timeline of a bubble while it grows.
 struct DemoStory<'a> {
     bubble: &'a Bubble,
     state: TimelineState,

@@ -89,12 +89,12 @@ struct ReportRow {
     level: RowLevel,
     /// What was found, as a sentence without its full stop.
     found: String,
-    /// The one step that goes on from here.
+    /// The next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
     #[serde(skip)]
     damaged: bool,
-    /// Whether people are only told the number of such rows.
+    /// Whether people only see the number of such rows.
     #[serde(skip)]
     counted: bool,
 }
@@ -113,7 +113,7 @@ impl Report {
         self.add(what, RowLevel::Ok, found, None);
     }
 
-    /// The same, of one of many; people are told how many there are.
+    /// Adds a good row that people only see counted.
     fn ok_too(&mut self, what: &str, found: &str) {
         self.add(what, RowLevel::Ok, found, None).counted = true;
     }

@@ -89,12 +89,12 @@ fn exists(path: &Path, id: &str) -> CommandError {
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = regular::create_new(path, 0o666)?;
     file.write_all(bytes).inspect_err(|_| {
-        // Half a page is worse than none; that there is none is told by the error.
+        // Half a page is worse than none, and the error is reported.
         let _ = fs::remove_file(path);
     })
 }
 
-/// Replaces the file in one step, so that nobody sees half a page.
+/// Replaces the file in one step, so that it is never half written.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));

@@ -62,7 +62,7 @@ fn paint(row: &Row) -> Tone {
     }
 }
 
-/// Where a row stands, in a few words.
+/// Returns the state of a finding in a few words.
 fn stand(row: &Row) -> String {
     let closed = if row.settled && matches!(row.state.name(), "fixed" | "disputed") { ", closed" } else { "" };
     let late = if row.late() { ", late" } else { "" };

@@ -130,7 +130,7 @@ fn look(app: &App, repo_scope: &RepoScope) -> Result<Home, CommandError> {
     Ok(home)
 }
 
-/// Says that the worktree of a bubble that still goes on is gone, or cannot be used.
+/// Returns a warning if the worktree of an active bubble is gone or unusable.
 fn worktree_warning(repo_scope: &RepoScope, bubble: &Bubble, state: &BubbleState) -> Option<String> {
     let again = repo_scope.line(&format!("pairflow resume {}", state.id), bubble.control.repo());
     match bubble.worktree_problem(state).filter(|_| !state.phase.is_final())? {
@@ -153,36 +153,27 @@ pub(crate) fn items(repo_scope: &RepoScope, root: &Path, state: &BubbleState) ->
 
 impl BubbleRow {
     fn new(root: &Path, bubble_id: BubbleId, state: Result<BubbleState, String>) -> Self {
-        let repo = root.display().to_string();
+        let mut row = Self {
+            repo: root.display().to_string(),
+            bubble_id,
+            state: None,
+            paused: false,
+            foreign: None,
+            active_agent: None,
+            round: 0,
+            created_at: None,
+            task_title: String::new(),
+            problem: None,
+        };
         match state {
-            Err(problem) => Self {
-                repo,
-                bubble_id,
-                state: None,
-                paused: false,
-                foreign: None,
-                active_agent: None,
-                round: 0,
-                created_at: None,
-                task_title: String::new(),
-                problem: Some(problem),
-            },
+            Err(problem) => row.problem = Some(problem),
             Ok(state) => {
-                let fields = StateFields::of(&state);
-                Self {
-                    repo,
-                    bubble_id,
-                    state: Some(fields.state),
-                    paused: fields.paused,
-                    foreign: None,
-                    active_agent: fields.active_agent,
-                    round: fields.round,
-                    created_at: Some(state.about.created_at),
-                    task_title: title(&state.about.task).to_owned(),
-                    problem: None,
-                }
+                let StateFields { state: name, paused, active_agent, round, .. } = StateFields::of(&state);
+                (row.state, row.paused, row.active_agent, row.round) = (Some(name), paused, active_agent, round);
+                (row.created_at, row.task_title) = (Some(state.about.created_at), title(&state.about.task).to_owned());
             }
         }
+        row
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pairflow hook`: what an agent's CLI reports while it works.
 //!
-//! It stands in the way of every tool that the agent uses. So it never disturbs: whatever goes wrong, it prints nothing
-//! and ends with 0. It looks at no configuration, no repository and no log.
+//! It runs before every tool that the agent uses, so it must never disturb: whatever fails, it prints nothing and exits
+//! with 0. It looks at no configuration, no repository and no log.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -44,7 +44,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mark = app.env.get(MARK).and_then(|mark| mark.into_string().ok());
     let answer = report(&socket, HookCall { mark, ..HookCall::read(event, &input) });
     if let Some(told) = answer.and_then(|answer| told(event, &answer)) {
-        // A CLI that does not listen any more has ended its hook.
+        // The CLI has closed the pipe: it has ended its hook.
         let _ = out.raw(format!("{told}\n").as_bytes());
     }
     Ok(())
@@ -70,7 +70,7 @@ fn input(app: &App) -> Vec<u8> {
     kept
 }
 
-/// What the CLI is told, in the form that both CLIs understand.
+/// Returns the answer to the CLI, in the form that both CLIs understand.
 fn told(event: HookName, answer: &HookAnswer) -> Option<Value> {
     let decision =
         |decision: Value| json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});

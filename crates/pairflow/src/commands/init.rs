@@ -102,7 +102,7 @@ fn trust_existing(app: &App, out: &mut Out, root: &Path, trust: Option<&str>) ->
     Ok(())
 }
 
-/// The person has just seen the commands and said yes to them. `--yes` stands for the file, not for trust.
+/// Trusts the commands that the person has just confirmed. `--yes` confirms the file, but does not trust it.
 fn trust_written(app: &App, out: &mut Out, root: &Path, yes: bool) -> Result<(), CommandError> {
     let repo = app.layers(root, None, Layer::default())?.repo;
     let text: CommandSet = repo.commands().into_iter().collect();

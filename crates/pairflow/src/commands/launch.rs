@@ -39,7 +39,7 @@ fn launch(args: LaunchArgs, app: &App, _: &mut Out) -> Result<(), CommandError> 
     if let Some(record) = &file.record {
         record.enrol().map_err(|error| CommandError::io(format_args!("{error}.")))?;
     }
-    // Nothing of the terminal's environment goes on: what the program gets is in the file.
+    // The program gets the environment in the file, and nothing of the terminal's.
     let error = Command::new(program).args(words).env_clear().envs(file.env).current_dir(&file.cwd).exec();
     Err(CommandError::io(format_args!("cannot start {program} in {}: {error}.", file.cwd.display())))
 }

@@ -91,7 +91,7 @@ pub(crate) fn require_yes(app: &App, out: &mut Out, yes: bool, state: &BubbleSta
     }
 }
 
-/// Brings the bubble's commit to the base branch, and prints for programs where the bubble stands then.
+/// Merges the commit, and prints the new status as JSON.
 pub(crate) fn merge_and_print_json(
     app: &App,
     out: &mut Out,
@@ -104,7 +104,7 @@ pub(crate) fn merge_and_print_json(
     }
 }
 
-/// Brings the bubble's commit to the base branch, or says which line does it.
+/// Merges the commit, or prints the command that does it.
 pub(crate) fn merge_and_print(
     app: &App,
     out: &mut Out,

@@ -206,7 +206,7 @@ fn keys(open: &OpenItem) -> Vec<(char, &'static str)> {
         ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with a message")],
         ItemKind::CouldNotCheck => &[('c', "try again"), ('a', "accept without it")],
         ItemKind::Permission => &[('a', "allow it once"), ('r', "refuse it with a message")],
-        // What a pane shows is answered there; then the loop goes on.
+        // What a pane shows is answered there; then the loop continues.
         ItemKind::Pane => &[('c', "continue")],
         ItemKind::Watchdog | ItemKind::AgentEnded | ItemKind::Trouble => &[('c', "continue"), ('r', "reply")],
     };
@@ -236,7 +236,7 @@ fn accept(app: &App, open: &OpenItem, out: &mut Out) -> Result<bool, CommandErro
     Ok(true)
 }
 
-/// Lets the loop go on.
+/// Continues the loop.
 fn continue_loop(app: &App, open: &OpenItem, out: &mut Out) -> Result<bool, CommandError> {
     match open.waiting.item.kind {
         ItemKind::TieBreak | ItemKind::CouldNotCheck | ItemKind::Baseline | ItemKind::Differs => {

@@ -146,7 +146,7 @@ pub(crate) fn approve(bubble: &Bubble, shown: &ApprovalRequest) -> Result<(), Co
     bubble.approve(Some(&shown.package_sha256), None).map(drop).map_err(|error| approve::explain_refusal(bubble, error))
 }
 
-/// Commits what was approved, and says so.
+/// Commits what was approved, and prints it.
 pub(crate) fn commit(app: &App, bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
     commit::make(app, out, bubble, &order(bubble)?).map_err(uncommitted)
 }
@@ -162,7 +162,7 @@ fn uncommitted(error: CommandError) -> CommandError {
     CommandError { message, ..error }
 }
 
-/// Says why there is nothing to approve, and what goes on.
+/// Explains why there is nothing to approve, with the next step.
 fn not_ready(app: &App, bubble: &Bubble, state: &BubbleState) -> CommandError {
     let status = Status::of(state, app.clock.now());
     let mut reasons: Vec<String> =

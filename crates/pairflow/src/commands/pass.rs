@@ -138,7 +138,7 @@ pub(crate) struct RecordedCall<'a> {
 }
 
 impl<'a> RecordedCall<'a> {
-    /// What is told of a verb that was heard.
+    /// Makes it from the answer to a call.
     pub(crate) fn of(heard: &'a Heard) -> Self {
         Self { id: heard.id.as_ref(), repeated: heard.repeated, came_back: &heard.came_back, state: &heard.state }
     }

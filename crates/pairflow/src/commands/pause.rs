@@ -1,4 +1,4 @@
-//! `pairflow pause`, `pairflow resume` and `pairflow restart`: interrupt a bubble, go on, start its agents again.
+//! `pairflow pause`, `pairflow resume` and `pairflow restart`: interrupt a bubble, continue it, restart its agents.
 
 use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::view::inbox::{InboxItem, inbox};
@@ -73,7 +73,7 @@ fn resume(args: ResumeArgs, app: &App, out: &mut Out) -> Result<(), CommandError
     }
     match &state.phase {
         Phase::Running(turn) => {
-            out.line(format_args!("Resumed: {} goes on as {} in bubble {}", turn.agent, turn.seat, bubble.id))
+            out.line(format_args!("Resumed: {} continues as {} in bubble {}", turn.agent, turn.seat, bubble.id))
         }
         other => out.line(format_args!("Bubble {} is {}", bubble.id, other.name())),
     }

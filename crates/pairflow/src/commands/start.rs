@@ -138,7 +138,7 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
     // Read once, so that nothing is used but what was compared with the log.
     let layers = app.layers(bubble.control.repo(), Some(&bubble.id), flags)?;
     let edit = bubble.subject(&state).edited(&layers).map_err(|errors| CommandError::from(&errors))?;
-    // A start that was interrupted goes on with what it recorded.
+    // An interrupted start continues with the recorded rules.
     if state.phase == Phase::Created && !edit.changes.is_empty() {
         config::show_edit(out, bubble, &state, &edit)?;
         confirm_edit(app, out, bubble, chosen.json)?;

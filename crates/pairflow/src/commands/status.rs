@@ -1,4 +1,4 @@
-//! `pairflow status`: where a bubble stands.
+//! `pairflow status`: the state of a bubble.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn run(args: StatusArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Prints where a bubble stands, for programs.
+/// Prints the status of a bubble as JSON.
 pub(crate) fn print_json(app: &App, out: &mut Out, bubble: &Bubble, state: &BubbleState) -> Result<(), CommandError> {
     out.json(SCHEMA, &here_and_now(app, bubble, state)?)
 }
@@ -87,13 +87,13 @@ pub(crate) fn shown(app: &App, bubble: &Bubble, state: &BubbleState) -> Status {
     Status::heard(state, now, state.phase.turn().and_then(|turn| heard.of(&turn.agent)))
 }
 
-/// Returns the line with which a person goes on here, the usual one.
+/// Returns the usual next step here.
 pub(crate) fn onward(app: &App, state: &BubbleState) -> Option<String> {
     next(app, state, Status::of(state, app.clock.now()).next, false).into_iter().next()
 }
 
-/// The lines that go on, as they are here and now: what a supervisor does needs no command of the person's, and a base
-/// branch that is checked out is moved with `--here`.
+/// Adapts next steps to this machine and directory: a running supervisor needs no command, and a base branch that is
+/// checked out is merged with `--here`.
 fn next(app: &App, state: &BubbleState, lines: Vec<String>, supervised: bool) -> Vec<String> {
     let id = &state.id;
     let here = |line: String| match line.as_str() {

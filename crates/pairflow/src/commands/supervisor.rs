@@ -187,7 +187,7 @@ fn supervise(args: SuperviseArgs, app: &App, out: &mut Out) -> Result<(), Comman
     out.line(format_args!("The supervisor is running in the background, process {pid}"))
 }
 
-/// Runs until told to stop.
+/// Runs until it is stopped.
 fn run_in_foreground(app: &App) -> Result<(), CommandError> {
     let setup = Setup {
         engine: app.engine()?,
@@ -199,7 +199,7 @@ fn run_in_foreground(app: &App) -> Result<(), CommandError> {
     Ok(run_supervisor(setup)?)
 }
 
-/// Settles the bubbles of one repository and tells what was recorded by that.
+/// Does the due work of one repository's bubbles, and prints what was recorded.
 fn settle_once(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandError> {
     let engine = app.engine()?;
     let root = app.place(repo)?.repo.root;

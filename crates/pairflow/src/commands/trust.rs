@@ -45,7 +45,7 @@ pub struct TrustArgs {
 /// The line of the table.
 pub const ENTRY: CommandEntry = command!("trust", Setup, TrustArgs, run, people);
 
-/// How the commands of a repository stand, as programs see it.
+/// Whether the commands of a repository are trusted, as JSON.
 #[derive(Serialize)]
 struct TrustState {
     repo: String,

@@ -98,7 +98,7 @@ fn agree(
     app.require_yes_unless(args.json, out, args.yes, &format!("Merging {base} into {id} loses {lost}: {then}. Merge?"))
 }
 
-/// Makes the bubble that follows one that is DONE, and tells where its work begins with a conflict.
+/// Creates the follow-up of a DONE bubble, and names files in conflict.
 fn follow(
     app: &App,
     out: &mut Out,

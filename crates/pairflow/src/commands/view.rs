@@ -26,7 +26,7 @@ use crate::app::RawTerminal;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// The size of a terminal that does not tell its own.
+/// The size if the terminal does not report one.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 
 /// Watch a bubble live, until `q` is pressed
@@ -187,7 +187,7 @@ impl LiveTerminal {
             let mut keys = [0; 64];
             // Past the buffer of the standard input, which would hide from the next wait what it has taken.
             match rustix::io::read(&stdin, &mut keys) {
-                // Nobody can press anything any more, and nobody looks.
+                // The terminal is gone.
                 Ok(0) | Err(rustix::io::Errno::IO) => return true,
                 Ok(count) if self.leaves && keys[..count].iter().any(|key| LEAVING.contains(key)) => return true,
                 _ => {}

@@ -161,11 +161,11 @@ pub(super) fn watchdog(input: &PaneInput<'_>, status: &Status) -> PaneSection {
     PaneSection::new(4, 1, labelled("Watchdog", vec![line]))
 }
 
-/// The open findings: how many of which severity, then each of them, the gravest first.
+/// The open findings: counts by severity, then each one, the most severe first.
 pub(super) fn findings(state: &BubbleState, columns: usize) -> PaneSection {
     let mut open: Vec<&Row> = state.ledger.open().collect();
     open.sort_by_key(|row| (row.severity, row.id));
-    let grave = open.iter().filter(|row| row.blocks()).count();
+    let blocking = open.iter().filter(|row| row.blocks()).count();
     if open.is_empty() {
         let none = StyledLine::of(Tone::Good, "none open");
         return PaneSection::new(5, 1, labelled("Findings", vec![none]));
@@ -174,21 +174,21 @@ pub(super) fn findings(state: &BubbleState, columns: usize) -> PaneSection {
     let counts = [Severity::P0, Severity::P1, Severity::P2, Severity::P3].map(|severity| (severity, of(severity)));
     let counts = counts.iter().filter(|(_, count)| *count > 0).map(|(severity, count)| format!("{count} {severity}"));
     let counts = counts.collect::<Vec<_>>().join(", ");
-    let tone = if grave > 0 { Tone::Bad } else { Tone::Warn };
-    let mut lines = vec![StyledLine::of(tone, format!("{counts} open")).add(Tone::Plain, blocked(grave))];
+    let tone = if blocking > 0 { Tone::Bad } else { Tone::Warn };
+    let mut lines = vec![StyledLine::of(tone, format!("{counts} open")).add(Tone::Plain, blocked(blocking))];
     let room = columns.saturating_sub(LABEL);
     lines.extend(open.iter().take(FINDINGS).map(|row| finding(row, room)));
     PaneSection::new(5, 3, labelled("Findings", lines))
 }
 
-fn blocked(grave: usize) -> String {
-    match grave {
+fn blocked(blocking: usize) -> String {
+    match blocking {
         0 => ", none blocks acceptance".to_owned(),
         n => format!(", {n} blocking acceptance"),
     }
 }
 
-/// A finding in so many columns: its title gives way first, how it stands never.
+/// Renders a finding in `columns`: its title is cut first, its state never.
 fn finding(row: &Row, columns: usize) -> StyledLine {
     let tone = if row.blocks() { Tone::Bad } else { Tone::Warn };
     let state = if row.state == RowState::Open { String::new() } else { format!(" [{}]", row.stands()) };
@@ -206,7 +206,7 @@ fn finding(row: &Row, columns: usize) -> StyledLine {
     if full { line } else { line.join(place) }
 }
 
-/// How the required checks stand on the newest tree, all on one line.
+/// The results of the required checks on the newest tree, on one line.
 pub(super) fn checks(status: &Status) -> PaneSection {
     let mut line = StyledLine::default();
     for (at, check) in status.checks.iter().enumerate() {
@@ -244,7 +244,7 @@ pub(super) fn work(status: &Status) -> PaneSection {
     PaneSection::new(10, 0, labelled("Work", lines))
 }
 
-/// The commands that help from here. What answers a question stands beside the question.
+/// The next commands. Those that answer a question are shown beside it.
 pub(super) fn help(input: &PaneInput<'_>, status: &Status, columns: usize) -> PaneSection {
     let state = input.state;
     let id = &state.id;
@@ -254,7 +254,7 @@ pub(super) fn help(input: &PaneInput<'_>, status: &Status, columns: usize) -> Pa
     // The session's own view is shown in the session, so there is nothing to attach to.
     let first = (panes && !input.pane).then(|| format!("pairflow attach {id}"));
     let last = [going.then(|| format!("pairflow pause {id}")), Some(format!("pairflow log {id}"))];
-    // What is pairflow's own work needs no command; that nobody does it is an alarm, with a command of its own.
+    // Work of the supervisor needs no command; an absent supervisor is an alarm of its own.
     let own = |line: &&String| line.starts_with("pairflow supervise");
     let next = status.next.iter().filter(|line| !asked && !own(line)).map(|line| one_line(line));
     let mut commands: Vec<String> = Vec::new();
@@ -372,7 +372,7 @@ fn status(seat: &SeatNow, input: &PaneInput<'_>) -> StyledLine {
     };
     match seat.status.wants_person() {
         false => line,
-        // What answers it stands beside the question.
+        // The command that answers it is shown beside the question.
         true if is_asked(input.state, &seat.agent) => line.add(Tone::Warn, ", see Inbox"),
         true => line.add(Tone::Warn, format!(", see pairflow attach {}", input.state.id)),
     }
@@ -397,7 +397,7 @@ pub(super) fn foreign_head(input: &PaneInput<'_>, notice: &ForeignNotice, column
     lines
 }
 
-/// What the log says, and the commands that adopt the bubble or remove it; they stand apart, because they come last.
+/// What the log of a foreign bubble says, and apart from it, because they come last, the commands that adopt or remove it.
 pub(super) fn foreign_record(
     input: &PaneInput<'_>,
     notice: &ForeignNotice,
@@ -427,9 +427,9 @@ pub(super) fn foreign_record(
 pub(super) struct PaneSection {
     /// How soon it gets rows: 0 is first.
     pub(super) rank: u8,
-    /// How many rows it gets before anybody gets more.
+    /// How many rows it gets before any section gets more.
     pub(super) least: usize,
-    /// What stands above its lines; with it the end of the section is what counts, and not the beginning.
+    /// The heading. A section with a heading shows its last lines rather than its first.
     pub(super) heading: Option<StyledLine>,
     /// All that it has to say.
     pub(super) lines: Vec<StyledLine>,

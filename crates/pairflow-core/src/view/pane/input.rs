@@ -9,7 +9,7 @@ use crate::time::{Moment, Timestamp};
 use crate::view::ForeignNotice;
 use crate::view::timeline::TimelineRow;
 
-/// Below this many milliseconds a count-down stands out.
+/// Below this many milliseconds a countdown is highlighted.
 pub(super) const CLOSE: u64 = 120_000;
 /// From this many milliseconds on a count-down shows no seconds.
 const HOUR: u64 = 3_600_000;
@@ -31,7 +31,7 @@ pub struct PaneInput<'a> {
     pub alarms: &'a [Alarm],
     /// Whether a supervisor runs that counts how long an agent is silent.
     pub supervised: bool,
-    /// Whether the view is the session's own, which nobody leaves.
+    /// Whether the view is a pane of the session, which no key leaves.
     pub pane: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct SeatNow {
     pub seat: Option<Seat>,
     /// What it does.
     pub status: SeatStatus,
-    /// Since when; nothing if nobody knows.
+    /// Since when, if known.
     #[serde(default)]
     pub since: Option<Timestamp>,
     /// By which name its session can be taken up again.
@@ -141,7 +141,7 @@ pub enum SeatStatus {
 }
 
 impl SeatStatus {
-    /// Whether it does not go on before a person has answered it in its pane.
+    /// Returns whether a person has to answer it in its pane.
     pub fn wants_person(self) -> bool {
         matches!(self, Self::Permission | Self::Dialog)
     }

@@ -1,4 +1,4 @@
-//! Where things stand: one column, or two where there is room for them.
+//! Arranges the sections in one column, or in two if there is room.
 
 use crate::bubble::BubbleState;
 use crate::view::pane::blocks::{self, PaneSection};
@@ -6,11 +6,11 @@ use crate::view::pane::{PaneInput, Size};
 use crate::view::status::Status;
 use crate::view::{StyledLine, Tone};
 
-/// From this many columns on the story stands beside the state.
+/// From this many columns on, the timeline is shown beside the state.
 const WIDE: usize = 140;
 /// How many columns the state takes at most beside the story.
 const STATE: usize = 100;
-/// What stands between the two.
+/// The separator of the two columns.
 const BETWEEN: &str = " │ ";
 /// From this many rows on there is room for what only looks good.
 const TALL: usize = 16;
@@ -68,7 +68,7 @@ fn titled(input: &PaneInput<'_>) -> StyledLine {
     blocks::head(input).add(Tone::Plain, "  ").join(blocks::task(input.state))
 }
 
-/// The first lines: what the bubble is called and where it stands, or that it is foreign.
+/// The first lines: name and state of the bubble, or that it is foreign.
 fn head(input: &PaneInput<'_>, columns: usize) -> Vec<StyledLine> {
     match input.foreign {
         Some(notice) => blocks::foreign_head(input, notice, columns),
@@ -76,7 +76,7 @@ fn head(input: &PaneInput<'_>, columns: usize) -> Vec<StyledLine> {
     }
 }
 
-/// Everything but the story; what helps stands apart, because it comes last.
+/// All sections but the timeline; the help is apart, because it comes last.
 fn state(input: &PaneInput<'_>, columns: usize) -> (Vec<PaneSection>, PaneSection) {
     if let Some(notice) = input.foreign {
         return blocks::foreign_record(input, notice, columns);
@@ -110,7 +110,7 @@ fn stacked(sections: Vec<PaneSection>, rows: usize) -> Vec<StyledLine> {
     let given = allotted(&sections, rows);
     let used: usize = given.iter().sum();
     let all: usize = sections.iter().map(PaneSection::len).sum();
-    // Room is made only where it costs nobody a line.
+    // Gaps are added only if no section loses a line.
     let gaps = used == all && used + sections.len().saturating_sub(1) <= rows;
     let mut lines = Vec::with_capacity(rows);
     for (section, count) in sections.into_iter().zip(given) {

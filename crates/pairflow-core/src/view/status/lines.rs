@@ -29,7 +29,7 @@ const COPIED: usize = 8192;
 /// One line. It is safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusLine {
-    /// What it is about; empty if it goes on with what the line before was about.
+    /// The label; empty if the line continues the one before.
     pub label: &'static str,
     /// What is said of it.
     pub value: String,
@@ -90,7 +90,7 @@ fn foreign(page: &mut StatusPage, status: &Status, why: &str) {
     }
 }
 
-/// The command lines that go on from a question of which `asked` is shown.
+/// Returns the next steps for a question of which `asked` is shown.
 fn next(status: &Status, asked: &str) -> Vec<String> {
     let mut lines = status.next.clone();
     let answers = lines.split_off(usize::from(status.restoring().is_some()).min(lines.len()));
@@ -198,7 +198,7 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
     }
 }
 
-/// A question; of a permission nothing that stands behind a word which is too long to be shown.
+/// Renders a question; a permission request is cut after the first word that is too long to be shown.
 fn asked(open: &QuestionShown) -> String {
     let sentence = format!("you: {} asks: {}", called(&open.by), open.question);
     if open.kind != ItemKind::Permission {

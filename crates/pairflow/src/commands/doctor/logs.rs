@@ -28,7 +28,7 @@ pub(super) fn look(app: &App, repo_scope: &RepoScope, report: &mut Report) -> Re
                 continue;
             }
         };
-        // What is wrong with the repository's own file has been told once.
+        // Errors in the repository's file were reported already.
         let shared = app.layers(&found.root, None, Layer::default()).is_ok();
         for listed in bubbles {
             all += 1;
@@ -58,7 +58,7 @@ pub(super) fn look(app: &App, repo_scope: &RepoScope, report: &mut Report) -> Re
     Ok(())
 }
 
-/// Names a worktree that is gone or cannot be used, of a bubble that still goes on.
+/// Reports a worktree that is gone or unusable, if the bubble is active.
 fn worktree(repo_scope: &RepoScope, bubble: &Bubble, state: &BubbleState, report: &mut Report) {
     let Some(problem) = bubble.worktree_problem(state) else { return };
     let next = repo_scope.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
@@ -229,8 +229,8 @@ fn states(was: &str, before: Option<StateName>, becomes: &str, after: Option<Sta
     }
 }
 
-/// Says how it goes on with a bubble whose log was repaired. The supervisor leaves a damaged bubble alone until somebody
-/// wakes it; `known` says that it stands where it stood, or waits in a pause.
+/// Prints the next steps for a repaired bubble. The supervisor ignores a damaged bubble until it is woken; `known` says
+/// that the repair did not change its state, or paused it.
 fn go_on(app: &App, bubble: &Bubble, known: bool, out: &mut Out) -> Result<(), CommandError> {
     let (id, state) = (&bubble.id, bubble.load()?.state);
     if known {
@@ -250,7 +250,7 @@ fn go_on(app: &App, bubble: &Bubble, known: bool, out: &mut Out) -> Result<(), C
 fn tell_mended(bubble: &Bubble, mended: &Salvage, out: &mut Out) {
     let (id, lines) = (&bubble.id, mended.envelopes);
     match &mended.moved {
-        // It was damaged between two looks, and nobody was asked: this says where everything is.
+        // It was damaged after the check, so there was no question: say where the damaged log is.
         Some(moved) => {
             out.note(format_args!("{id}: kept {}; the damaged log is in {}", counted(lines, "line"), moved.display()))
         }

@@ -60,7 +60,7 @@ pub(super) fn repository(repo_scope: &RepoScope, report: &mut Report) {
     }
 }
 
-/// Looks at what tells one's own bubbles from foreign ones: the key, and whether logs travel with the repository.
+/// Checks the key that marks own bubbles, and whether git tracks the logs.
 pub(super) fn trust(app: &App, repo_scope: &RepoScope, report: &mut Report) {
     let Ok(engine) = app.engine() else { return };
     if let Err(error) = engine.insist_private() {
@@ -156,7 +156,7 @@ fn writable(dir: &Path) -> Result<(), String> {
     }
 }
 
-/// Looks whether somebody performs what is owed, if anything can be.
+/// Checks whether a supervisor is running, if a bubble needs one.
 pub(super) fn supervisor(app: &App, repo_scope: &RepoScope, report: &mut Report) -> Result<(), CommandError> {
     let Ok(engine) = app.engine() else { return Ok(()) };
     let own = env!("CARGO_PKG_VERSION");
@@ -284,8 +284,8 @@ fn agent_version(name: &str, path: &Path, oldest: &OldestVersion, report: &mut R
     }
 }
 
-/// The agents of all repositories in reach, each with what the configuration says of it. That a configuration
-/// cannot be used is told elsewhere; the defaults stand in for it.
+/// The agents of all repositories in reach, each with what the configuration says of it. An
+/// invalid configuration is reported elsewhere; defaults are used here.
 fn named(app: &App, repo_scope: &RepoScope) -> Vec<(AgentId, Option<CustomAgent>)> {
     // Beneath a file lies no repository, so that only the person's own file is read.
     let nowhere = app.engine().map(|engine| engine.dirs.config).ok().filter(|_| repo_scope.roots.is_empty());

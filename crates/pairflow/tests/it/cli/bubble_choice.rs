@@ -94,7 +94,7 @@ fn a_pause_and_an_answer_say_what_comes_next() {
         !answered.stdout.contains("goes on in") && answered.stderr.contains("next: pairflow resume a"),
         "{answered:?}"
     );
-    home.pairflow(&["resume", "a"]).ok().says("goes on as");
+    home.pairflow(&["resume", "a"]).ok().says("continues as");
     home.pairflow(&["pause", "a"]).ok().says("next: pairflow resume a");
 }
 

@@ -16,7 +16,7 @@ fn a_paused_bubble_keeps_its_turn_and_lets_nobody_pass() {
     home.pairflow(&["pause", "b1"]).ends(1).says("paused");
     codex.pairflow(&["pass", "--summary", "x"]).ends(1).says("paused");
     codex.pairflow(&["bubble", "resume", "--id", "b1"]).ends(77);
-    home.pairflow(&["bubble", "resume", "--id", "b1"]).ok().says("codex goes on as implementer in bubble b1");
+    home.pairflow(&["bubble", "resume", "--id", "b1"]).ok().says("codex continues as implementer in bubble b1");
     home.pairflow(&["resume", "b1"]).ends(1).says("it is not paused");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.pairflow(&["pause", "nope"]).ends(1);
