@@ -109,7 +109,7 @@ fn a_worktree_that_was_removed_is_named_with_the_way_back() {
     assert!(doctor.stdout.contains("next: pairflow resume b1\n"), "{doctor:?}");
     home.pairflow(&[]).ok().says("the worktree of bubble b1 is gone; restore it with: pairflow resume b1");
     home.pairflow(&["open", "b1"]).ends(1).says("next: pairflow resume b1");
-    home.pairflow(&["resume", "b1"]).ok().says("made anew");
+    home.pairflow(&["resume", "b1"]).ok().says("restored at");
     assert_eq!(home.status("b1")["worktree_gone"], false);
     home.pairflow(&["doctor"]).ok();
 }
