@@ -47,7 +47,7 @@ fn run(args: AttachArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 /// Insists that panes can be shown here and take what is typed.
 pub(crate) fn can_show(app: &App) -> Result<(), CommandError> {
     if !(app.terminal.stdin && app.terminal.stdout) {
-        return Err(CommandError::refused("stdin and stdout must be a terminal to show the panes."));
+        return Err(CommandError::refused("there is no terminal to show the panes on."));
     }
     let missing = || CommandError::io("tmux is not on PATH.").next(INSTALL_TMUX);
     app.on_path("tmux").map(drop).ok_or_else(missing)
