@@ -119,13 +119,8 @@ pub struct AnswerArgs {
 }
 
 /// The line of the table.
-pub const PASS: CommandEntry = CommandEntry {
-    name: "pass",
-    group: CommandGroup::Agents,
-    human_only: anyone,
-    args: PassArgs::augment_args,
-    run: run,
-};
+pub const PASS: CommandEntry =
+    CommandEntry { name: "pass", group: CommandGroup::Agents, human_only: anyone, args: PassArgs::augment_args, run };
 
 /// What `pass`, `ask-human` and `converged` print for programs.
 #[derive(Serialize)]
