@@ -46,13 +46,13 @@ const ORDER: &[(&str, Layers)] = &[
     (
         "pairflow",
         &[
-            &["exit", "world", "suggest"],
+            &["exit", "world"],
             &["out", "args"],
             &["app"],
             &["entry"],
             &["commands"],
             &["table"],
-            &["help"],
+            &["docs"],
             &["dispatch"],
         ],
     ),

@@ -2,7 +2,6 @@
 
 pub mod brief;
 pub mod export;
-mod foreign;
 pub mod inbox;
 pub mod ledger;
 mod markdown;
@@ -12,12 +11,12 @@ pub mod package;
 pub mod pane;
 pub mod plain;
 pub mod status;
+mod styled;
 pub mod timeline;
-mod tone;
 pub mod waiting;
 mod words;
 
 pub use crate::bubble::{StateFields, TurnState};
-pub use foreign::ForeignNotice;
-pub use tone::Tone;
+pub use status::ForeignNotice;
+pub use styled::{StyledLine, Tone};
 pub use words::{UNCOUNTED, age, criterion, quoted, span, title, wrapped};

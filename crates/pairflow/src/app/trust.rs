@@ -49,7 +49,7 @@ pub(crate) enum Purpose<'a> {
 }
 
 /// What of it the person has not agreed to yet.
-struct Open {
+struct Unconfirmed {
     /// The commands of the repository's own file, if they are not trusted.
     trust: Option<CommandSet>,
     /// The detected commands, if they are not confirmed.
@@ -68,7 +68,7 @@ impl App {
         let (foreign, detected): (CommandSet, CommandSet) =
             (of(CommandInForce::is_repository), of(CommandInForce::is_detected));
         let unless = |agreed: bool, commands: &CommandSet| (!agreed).then(|| commands.clone());
-        let open = Open {
+        let open = Unconfirmed {
             trust: unless(engine.has_agreed(it.root, Agreed::Trusted, &foreign), &foreign),
             detected: unless(it.yes || engine.has_agreed(it.root, Agreed::Detected, &detected), &detected),
         };
@@ -87,7 +87,7 @@ impl App {
         let root = it.root.display();
         let question = match &open.trust {
             Some(_) => format!("Trust these commands in {root}?"),
-            None => format!("Check the work in {root} with these commands?"),
+            None => format!("Use these commands to check the work in {root}?"),
         };
         if !self.confirm(out, &question)? {
             return Err(it.declined(&commands));
@@ -106,7 +106,7 @@ impl App {
         let file = it.root.join("pairflow.toml");
         let (text, commands) = (it.text(), it.layers.commands());
         if text.is_empty() {
-            let message = format!("{} sets no commands, so there is nothing to trust.", file.display());
+            let message = format!("{} sets no commands; there is nothing to trust.", file.display());
             return Err(CommandError::refused(message).next(it.again));
         }
         let foreign: CommandSet = commands.iter().filter(|one| one.is_repository()).cloned().collect();
@@ -115,8 +115,10 @@ impl App {
             return Ok(engine.agree(it.root, Agreed::Trusted, &it.remembered(&engine, seen))?);
         }
         show(out, it, &engine, &commands);
-        let message =
-            format!("the commands of {} do not have the hash {hash}. Read them before you trust them.", file.display());
+        let message = format!(
+            "the commands of {} have another hash than {hash}. Read them before you trust them.",
+            file.display()
+        );
         let asked = if foreign.is_empty() { text } else { foreign };
         Err(CommandError::refused(message).next(format_args!("{} --trust={}", it.again, asked.hash())))
     }
@@ -167,23 +169,23 @@ impl Consent<'_> {
         let (undone, next) = match self.purpose {
             Purpose::Make => {
                 let flags = all(|name| format!("--{name} 'COMMAND'"));
-                ("no bubble was made".to_owned(), format!("{} {flags}", self.again))
+                ("no bubble was created".to_owned(), format!("{} {flags}", self.again))
             }
             Purpose::Start(id) => {
                 let set = all(|name| format!("commands.{name}='COMMAND'"));
                 (format!("bubble {id} was not started"), format!("pairflow config set {id} {set}"))
             }
             Purpose::Trust => {
-                let message = "the commands are not trusted. Change them in pairflow.toml, then try again.";
+                let message = "the commands are not trusted. Change them in pairflow.toml, then re-run the command.";
                 return CommandError::refused(message).next(self.again);
             }
         };
-        let message = format!("you did not agree to the commands, so {undone}. {advice} your own commands.");
+        let message = format!("you did not accept the commands, so {undone}. {advice} your own commands.");
         CommandError::refused(message).next(next)
     }
 }
 
-impl Open {
+impl Unconfirmed {
     /// Says without a terminal what has to be added to the command line.
     fn refusal(&self, it: &Consent<'_>) -> CommandError {
         let file = it.root.join("pairflow.toml");
@@ -197,7 +199,7 @@ impl Open {
             (None, _) => ("the detected commands are not confirmed".to_owned(), "--yes".to_owned()),
         };
         let message =
-            format!("{what}, and there is no terminal to ask on. Nothing was run. Read them, then add {flags}");
+            format!("{what}, and there is no terminal to ask on. Nothing was run. Read them, then add: {flags}");
         CommandError::refused(message).next(format_args!("{} {flags}", it.again))
     }
 }
@@ -207,10 +209,12 @@ fn show(out: &mut Out, it: &Consent<'_>, engine: &Engine, commands: &[CommandInF
     let foreign: CommandSet = commands.iter().filter(|one| one.is_repository()).cloned().collect();
     let whose = match (!foreign.is_empty(), commands.iter().any(CommandInForce::is_detected)) {
         (true, false) => {
-            "The pairflow.toml of this repository sets commands. pairflow would run on this machine, as you:"
+            "The pairflow.toml of this repository sets commands. pairflow would run them on this machine, as you:"
         }
-        (false, true) => "No commands are configured; these were detected. pairflow would run on this machine, as you:",
-        _ => "pairflow would run on this machine, as you:",
+        (false, true) => {
+            "No commands are configured; these were detected. pairflow would run them on this machine, as you:"
+        }
+        _ => "pairflow would run these commands on this machine, as you:",
     };
     out.note(format_args!("{whose}"));
     out.note(format_args!(""));
@@ -222,10 +226,10 @@ fn show(out: &mut Out, it: &Consent<'_>, engine: &Engine, commands: &[CommandInF
         Some(old) => show_changes(out, it, &old, &foreign),
         None => {
             if let Some(place) = engine.trusted_elsewhere(it.root, &foreign) {
-                let gone = if place.exists() { "" } else { ", which is gone: was the repository moved?" };
+                let gone = if place.exists() { "" } else { ", which no longer exists; was the repository moved?" };
                 out.note(format_args!("You trusted the same commands in {}{gone}", place.display()));
             }
-            out.note(format_args!("Nothing runs before you agree. You are asked again when a command changes."));
+            out.note(format_args!("Nothing runs until you agree. You are asked again when a command changes."));
         }
     }
 }

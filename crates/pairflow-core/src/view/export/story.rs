@@ -30,7 +30,7 @@ fn line(html: &mut Html, view: &View<'_>, row: &TimelineRow, follows: bool) {
     let class = match row.tone {
         Tone::Plain if row.kind.is_none() => "turned",
         Tone::Plain if row.who == called(&Party::Orchestrator) => "quiet",
-        Tone::Plain => "",
+        Tone::Plain | Tone::Strong | Tone::Faint => "",
         Tone::Good => "good",
         Tone::Warn => "warn",
         Tone::Bad => "bad",

@@ -28,7 +28,7 @@ fn an_edit_right_after_a_hand_over_is_nobodys_and_is_checked_and_reviewed() {
     assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "claude");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("1 file; it is NOT KNOWN WHO changed it. Review it as part of the work."), "{text}");
-    assert!(story(&play).contains("1 file +1 -0, and it is not known by whom\n"), "{}", story(&play));
+    assert!(story(&play).contains("1 file +1 -0, author unknown\n"), "{}", story(&play));
     play.line("claude: pass clean");
     assert_eq!(play.state.rounds.streak.len(), 1, "its own turn changed nothing");
     assert!(!play.state.rounds.streak[0].own_work);
@@ -40,8 +40,8 @@ fn a_change_during_a_review_is_blamed_on_nobody_if_the_other_agent_is_still_at_w
     let mut late = play(&format!("{begun}\ncodex: is active\ncodex edits late.rs\nclaude: pass clean"));
     assert_eq!(authors(&late), [Some("codex".to_owned()), None]);
     let told = story(&late);
-    assert!(told.contains("pairflow codex is still at work, although it does not have the turn\n"), "{told}");
-    let void = "the clean review of claude does not count: files changed during its turn, and it is not known by whom; \
+    assert!(told.contains("pairflow codex is still working without the turn\n"), "{told}");
+    let void = "the clean review of claude does not count: files changed during its turn, author unknown; \
                 claude reviews again\n";
     assert!(told.contains(void), "{told}");
     let text = brief(&late.state, &BriefMaterial::default()).unwrap();
@@ -50,7 +50,7 @@ fn a_change_during_a_review_is_blamed_on_nobody_if_the_other_agent_is_still_at_w
     late.line("claude: pass clean");
     assert!(!late.state.rounds.streak[0].own_work, "{:?}", late.state.rounds.streak);
     let again = play(&format!("{begun}\ncodex: is active\ncodex: is active"));
-    assert_eq!(story(&again).matches("still at work").count(), 1);
+    assert_eq!(story(&again).matches("still working").count(), 1);
     let calm = play(&format!("{begun}\ncodex: is active\nclaude: pass clean"));
     assert_eq!(calm.state.rounds.streak.len(), 1, "nothing changed");
 }

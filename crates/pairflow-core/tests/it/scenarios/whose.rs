@@ -181,7 +181,7 @@ fn the_status_says_for_whom_and_until_when_it_waits() {
     let until = play.state.presence.parked.as_ref().unwrap().until;
     let text = status(&play).replace("\n: ", " ");
     assert!(text.contains("State: RUNNING, parked\n"), "{text}");
-    let said = format!("Parked: codex has used up what its account allows, until {} UTC;", until.date_hms());
+    let said = format!("Parked: codex has reached its usage limit until {} UTC;", until.date_hms());
     assert!(text.contains(&said), "{text}");
     let json =
         |play: &ScriptRun| serde_json::to_value(Status::of(&play.state, play.log[0].at)).unwrap()["parked"].clone();

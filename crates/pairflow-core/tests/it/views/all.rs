@@ -254,7 +254,7 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 2 pairflow asks for approval of tree bbbb
 2 human approves tree bbbb
 2 pairflow commits: Save safely
-2 pairflow commit fedcba987654 is made
+2 pairflow committed as fedcba987654
 2 pairflow done: commit fedcba987654, Save safely
 "
     );
@@ -294,7 +294,7 @@ fn every_message_type_has_a_line_but_attempts_to_deliver() {
         rows,
         [
             "codex is refused 'converged': a; b",
-            "pairflow knows that codex has notice 3",
+            "pairflow codex has read notice 3",
             "pairflow bubble paused: lunch",
             "pairflow bubble resumed",
             "pairflow bubble stopped",

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use pairflow_testkit::script::compare_document;
+
 use crate::support::bubbles::{created, done, handed_over, home, ready, started};
 use crate::support::terminal::on_terminal;
 
@@ -20,6 +22,19 @@ fn the_script_in_the_documentation_plays_to_the_end() {
     home.pairflow(&["create", "--help"]).ok().says("docs/script.md");
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
     assert!(readme.contains("(docs/script.md)") && readme.contains("bin/orchestra"), "{readme}");
+}
+
+#[test]
+fn the_command_line_reference_is_generated_from_the_parsers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+    let reference = pairflow::docs::cli_reference();
+    compare_document(&path, &reference);
+    assert_eq!(home().pairflow(&["docs", "cli"]).ok().stdout, reference);
+    for entry in pairflow::TABLE {
+        let name = if entry.name == "home" { "pairflow".to_owned() } else { format!("pairflow {}", entry.name) };
+        assert!(reference.contains(&format!("\n### {name}\n")), "{name} is missing");
+    }
+    assert!(reference.contains("\n#### pairflow config set\n"), "subcommands are missing");
 }
 
 #[test]

@@ -186,13 +186,13 @@ act() {
     bubble.wait("the review", |status| status["active_agent"] == "claude" && status["turn_state"] == "open");
     machine.open("late");
     let log = || bubble.run("log", &[]).ok().stdout;
-    let still = || log().contains("codex is still at work, although it does not have the turn").then_some(());
+    let still = || log().contains("codex is still working without the turn").then_some(());
     eventually_or("what codex does", || bubble.everything(), still);
     let file = std::path::PathBuf::from(bubble.status()["worktree"].as_str().unwrap()).join("late.txt");
     eventually_or("the late edit", || bubble.everything(), || file.exists().then_some(()));
     machine.open("review");
     bubble.wait_for_state("READY_FOR_APPROVAL");
-    let void = "the clean review of claude does not count: files changed during its turn, and it is not known by whom; \
+    let void = "the clean review of claude does not count: files changed during its turn, author unknown; \
                 claude reviews again";
     let log = log();
     assert!(log.contains(void) && !log.contains("after claude's turn, 1 file"), "{log}");

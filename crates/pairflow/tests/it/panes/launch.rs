@@ -159,11 +159,11 @@ fn only_a_private_file_at_its_place_is_taken() {
     std::fs::create_dir_all(at("runtime/b1")).unwrap();
     for elsewhere in ["codex.launch", "runtime/b1/codex.launch", ".pairflow/runtime/codex.launch"] {
         std::fs::copy(bench.path(), at(elsewhere)).unwrap();
-        refused(&at(elsewhere), 1, "is not where a supervisor puts");
+        refused(&at(elsewhere), 1, "is not a launch file of a supervisor");
     }
     for name in ["codex.json", "Not An Agent.launch"] {
         std::fs::copy(bench.path(), bench.path().with_file_name(name)).unwrap();
-        refused(&bench.path().with_file_name(name), 1, "is not where a supervisor puts");
+        refused(&bench.path().with_file_name(name), 1, "is not a launch file of a supervisor");
     }
     let link = bench.path().with_file_name("claude.launch");
     symlink(bench.path(), &link).unwrap();

@@ -138,12 +138,12 @@ fn a_permission_is_answered_with_a_key_of_next() {
         shown
     };
     asked(&bubble, "Bash rm -rf build (outside its sandbox).");
-    let shown = next(&[("[a=allow it once  r=refuse it with words", "a")]);
+    let shown = next(&[("[a=allow it once  r=refuse it with a message", "a")]);
     assert!(shown.contains("codex asks for a permission: Bash rm -rf build (outside its sandbox)."), "{shown}");
     assert_eq!(decision(&told(&bubble, "told")), json!({"behavior": "allow"}));
     machine.open("more");
     asked(&bubble, "Bash make clean (outside its sandbox).");
-    next(&[("[a=allow it once", "r"), ("Your words:", "not now\n")]);
+    next(&[("[a=allow it once", "r"), ("Your text:", "not now\n")]);
     assert_eq!(decision(&told(&bubble, "other")), json!({"behavior": "deny", "message": "not now"}));
     ends_well(&bubble);
 }

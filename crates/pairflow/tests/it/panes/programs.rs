@@ -114,7 +114,7 @@ fn the_next_supervisor_ends_what_is_left_of_a_bubble_that_is_over() {
     let bubble = machine.start("left");
     let server = orphaned(&machine, &bubble);
     let warned = machine.home.pairflow(&["doctor"]);
-    assert!(warned.stdout.contains("bubble left is over, but 2 programs of it still run"), "{warned:?}");
+    assert!(warned.stdout.contains("bubble left has ended, but 2 programs of it still run"), "{warned:?}");
     machine.home.pairflow(&["supervise"]).ok();
     let gone = || (bubble.processes().is_empty() && !alive(&server)).then_some(());
     eventually_or("the end of its programs", || bubble.everything(), gone);

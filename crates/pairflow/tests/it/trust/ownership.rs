@@ -112,7 +112,7 @@ fn an_adopted_bubble_runs_nothing_before_it_is_started() {
     home.pairflow(&["supervise", "--once"]).ok();
     assert!(!canary.exists(), "an adoption ran a command");
     home.pairflow(&["log", "evil"]).ok().says("adopts the bubble");
-    home.pairflow(&["adopt", "evil", "--yes"]).ok().says("yours already");
+    home.pairflow(&["adopt", "evil", "--yes"]).ok().says("already yours");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_control_directory_in_the_history_is_reported_by_every_command() {
     home.pairflow(&["list"]).ok();
     present(&home);
     for command in [&["list"][..], &["status", "evil"], &["inbox"], &[]] {
-        home.pairflow(command).ok().says(".pairflow is tracked by git").says("git rm -r --cached .pairflow");
+        home.pairflow(command).ok().says("git tracks .pairflow").says("git rm -r --cached .pairflow");
     }
     home.pairflow(&["doctor"]).ends(3).says("git tracks .pairflow");
     home.git(&["rm", "-r", "-q", "--cached", ".pairflow"]);

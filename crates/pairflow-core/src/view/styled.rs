@@ -1,41 +1,41 @@
-//! A line made of pieces that are meant differently, and its exact width.
+//! Lines made of pieces with a tone each, measured and cut to exact widths.
 
 use crate::safe::{safe_line, width};
-use crate::view::Tone;
+use crate::view::words;
 
-/// How a piece of a line is meant.
+/// How a text is meant. Which colour that is, if any, is decided where it is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Shade {
-    /// As it is.
+pub enum Tone {
+    /// Ordinary text.
     #[default]
     Plain,
     /// Stands out.
     Strong,
-    /// Stands back.
+    /// Less important than the text around it.
     Faint,
-    /// It is well.
+    /// Something is as it should be.
     Good,
-    /// Somebody should look.
+    /// Someone should look.
     Warn,
-    /// It is not well.
+    /// Something is wrong.
     Bad,
 }
 
-/// One line of the view. Its texts are safe to print.
+/// One line of a view. Its texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PaneLine {
+pub struct StyledLine {
     /// The pieces, in order.
-    pub pieces: Vec<(Shade, String)>,
+    pub pieces: Vec<(Tone, String)>,
 }
 
-impl PaneLine {
+impl StyledLine {
     /// Makes a line of one piece.
-    pub(super) fn of(shade: Shade, text: impl AsRef<str>) -> Self {
-        Self::default().add(shade, text)
+    pub(super) fn of(tone: Tone, text: impl AsRef<str>) -> Self {
+        Self::default().add(tone, text)
     }
 
     /// Adds a piece; foreign text is cleaned here.
-    pub(super) fn add(mut self, shade: Shade, text: impl AsRef<str>) -> Self {
+    pub(super) fn add(mut self, tone: Tone, text: impl AsRef<str>) -> Self {
         let text = text.as_ref();
         // Blanks at the ends are ours: they keep pieces apart.
         let (begin, end) = (text.len() - text.trim_start_matches(' ').len(), text.trim_end_matches(' ').len());
@@ -45,7 +45,7 @@ impl PaneLine {
             true => blanks(text.len().min(begin)),
             false => format!("{}{inner}{}", blanks(begin), blanks(text.len() - end)),
         };
-        self.pieces.push((shade, clean));
+        self.pieces.push((tone, clean));
         self
     }
 
@@ -73,15 +73,15 @@ impl PaneLine {
         let mut left = columns;
         let mut kept = Vec::new();
         let last = self.pieces.len().saturating_sub(1);
-        for (at, (shade, text)) in self.pieces.into_iter().enumerate() {
+        for (at, (tone, text)) in self.pieces.into_iter().enumerate() {
             let own = width(&text);
             // A piece that would fill the line to its end leaves no room for the mark that says that more follows.
             if own < left || (own == left && at == last) {
                 left -= own;
-                kept.push((shade, text));
+                kept.push((tone, text));
                 continue;
             }
-            kept.push((shade, clipped(&text, left)));
+            kept.push((tone, clipped(&text, left)));
             break;
         }
         Self { pieces: kept }
@@ -92,20 +92,9 @@ impl PaneLine {
         let mut line = self.cut(columns);
         let missing = columns.saturating_sub(line.width());
         if missing > 0 {
-            line.pieces.push((Shade::Plain, " ".repeat(missing)));
+            line.pieces.push((Tone::Plain, " ".repeat(missing)));
         }
         line
-    }
-}
-
-impl From<Tone> for Shade {
-    fn from(tone: Tone) -> Self {
-        match tone {
-            Tone::Plain => Self::Plain,
-            Tone::Good => Self::Good,
-            Tone::Warn => Self::Warn,
-            Tone::Bad => Self::Bad,
-        }
     }
 }
 
@@ -127,18 +116,7 @@ fn clipped(text: &str, columns: usize) -> String {
 
 /// Breaks a text between words into lines of at most `columns`; what does not fit into `most` lines is cut.
 pub(super) fn wrapped(text: &str, columns: usize, most: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in safe_line(text, usize::MAX).split(' ') {
-        let Some(line) = lines.last_mut() else { break };
-        if line.is_empty() {
-            line.push_str(word);
-        } else if width(line) + 1 + width(word) <= columns {
-            line.push(' ');
-            line.push_str(word);
-        } else {
-            lines.push(word.to_owned());
-        }
-    }
+    let mut lines = words::wrapped(&safe_line(text, usize::MAX), columns);
     if lines.len() > most {
         let rest = lines.split_off(most.saturating_sub(1)).join(" ");
         lines.push(rest);
@@ -152,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_line_is_cut_to_its_columns_whatever_the_characters() {
-        let line = || PaneLine::of(Shade::Strong, "日本語 ").add(Shade::Bad, "abc\u{1b}[31mdef");
+        let line = || StyledLine::of(Tone::Strong, "日本語 ").add(Tone::Bad, "abc\u{1b}[31mdef");
         assert_eq!((line().text().as_str(), line().width()), ("日本語 abcdef", 13));
         assert_eq!(line().cut(13).text(), "日本語 abcdef");
         assert_eq!(line().cut(12).text(), "日本語 abcd…");
@@ -167,9 +145,9 @@ mod tests {
 
     #[test]
     fn blanks_at_the_ends_stay_and_foreign_ones_inside_are_folded() {
-        assert_eq!(PaneLine::of(Shade::Plain, "  a \n\t b  ").text(), "  a b  ");
-        assert_eq!(PaneLine::of(Shade::Plain, "   ").text(), "   ");
-        assert_eq!(PaneLine::of(Shade::Plain, "\u{202e}").text(), "");
+        assert_eq!(StyledLine::of(Tone::Plain, "  a \n\t b  ").text(), "  a b  ");
+        assert_eq!(StyledLine::of(Tone::Plain, "   ").text(), "   ");
+        assert_eq!(StyledLine::of(Tone::Plain, "\u{202e}").text(), "");
     }
 
     #[test]

@@ -1,10 +1,87 @@
-//! What the supervisor last wrote about the agents of a bubble, in `runtime/<id>/seats.json`.
+//! What there is to show, and how much room there is for it.
 
 use serde::{Deserialize, Serialize};
 
+use crate::bubble::BubbleState;
 use crate::facts::Seat;
 use crate::ids::AgentId;
-use crate::time::Timestamp;
+use crate::time::{Moment, Timestamp};
+use crate::view::ForeignNotice;
+use crate::view::timeline::TimelineRow;
+
+/// Below this many milliseconds a countdown is highlighted.
+pub(super) const CLOSE: u64 = 120_000;
+/// From this many milliseconds on a count-down shows no seconds.
+const HOUR: u64 = 3_600_000;
+
+/// Everything that the view is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct PaneInput<'a> {
+    /// The bubble.
+    pub state: &'a BubbleState,
+    /// The agents as the supervisor sees them; nothing if it has not said.
+    pub seats: Option<&'a [SeatNow]>,
+    /// What happened, newest last.
+    pub timeline: &'a [TimelineRow],
+    /// The time.
+    pub now: Moment,
+    /// Why the bubble is foreign, if it is: then only its record is shown.
+    pub foreign: Option<&'a ForeignNotice>,
+    /// What is wrong around the bubble.
+    pub alarms: &'a [Alarm],
+    /// Whether a supervisor runs that counts how long an agent is silent.
+    pub supervised: bool,
+    /// Whether the view is a pane of the session, which no key leaves.
+    pub pane: bool,
+}
+
+/// Something that is wrong around a bubble, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alarm {
+    /// What.
+    pub what: String,
+    /// The command that helps, if one does.
+    pub next: Option<String>,
+}
+
+/// How much room there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Columns.
+    pub columns: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+/// Returns in how many milliseconds the silence of the turn's holder becomes a question; nothing while no agent is waited
+/// for. The later of what the log and what the supervisor has heard counts.
+pub fn silence_left(input: &PaneInput<'_>) -> Option<u64> {
+    let (heard, limit) = input.state.silence_ends(active(input))?;
+    Some(limit.saturating_sub(input.now.since(heard)))
+}
+
+/// Returns after how many seconds the view shows something else, although nothing happened: each second counts only while
+/// a count-down shows seconds.
+pub fn pace(input: &PaneInput<'_>) -> u64 {
+    let seconds = |left: Option<u64>| input.supervised && left.is_some_and(|left| left < HOUR);
+    let counted = seconds(silence_left(input)) || seconds(turn_left(input));
+    if counted && input.foreign.is_none() { 1 } else { 10 }
+}
+
+/// Returns in how many milliseconds the present turn will have taken too long.
+pub(super) fn turn_left(input: &PaneInput<'_>) -> Option<u64> {
+    let (since, limit) = input.state.turn_ends()?;
+    Some(limit.saturating_sub(input.now.since(since)))
+}
+
+/// The last sign of life of the turn's holder that the supervisor knows of, as far as it is of this run of the machine.
+fn active(input: &PaneInput<'_>) -> Option<Moment> {
+    let agent = &input.state.phase.turn()?.agent;
+    let seat = input.seats?.iter().find(|seat| seat.agent == *agent)?;
+    let up = seat.active.filter(|up| *up <= input.now.up)?;
+    let ago = i64::try_from(input.now.up - up).unwrap_or(i64::MAX);
+    Some(Moment { ts: Timestamp::from_millis(input.now.ts.millis().saturating_sub(ago)), up })
+}
 
 /// An agent as the supervisor sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +93,7 @@ pub struct SeatNow {
     pub seat: Option<Seat>,
     /// What it does.
     pub status: SeatStatus,
-    /// Since when; nothing if nobody knows.
+    /// Since when, if known.
     #[serde(default)]
     pub since: Option<Timestamp>,
     /// By which name its session can be taken up again.
@@ -64,7 +141,7 @@ pub enum SeatStatus {
 }
 
 impl SeatStatus {
-    /// Whether it does not go on before a person has answered it in its pane.
+    /// Returns whether a person has to answer it in its pane.
     pub fn wants_person(self) -> bool {
         matches!(self, Self::Permission | Self::Dialog)
     }
