@@ -4,16 +4,14 @@
 //! to someone else since is never taken for ours. Every group also carries a mark in its environment, which children
 //! keep when they leave the group or lose their parent. A process that drops the mark is still found below its parents.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use super::gone::Process;
-use super::stat::{self, Stat};
+use super::identity::{self, Process, Stat};
 use crate::regular;
 
 /// The environment variable that marks a group.
@@ -194,7 +192,7 @@ impl<'a> Ending<'a> {
             // Held first and looked at then: the number cannot be given away in between.
             let Some(pid) = Pid::from_raw(stat.pid) else { continue };
             let held = Process::find(pid);
-            let same = stat::of(stat.pid).is_some_and(|now| now.is(stat));
+            let same = identity::of(stat.pid).is_some_and(|now| now.is(stat));
             match held {
                 Ok(Some(process)) if same => process.signal(signal),
                 // Where nobody can be held, the moment between looking and ending has to do.
@@ -207,7 +205,7 @@ impl<'a> Ending<'a> {
 
 /// Returns everybody alive who belongs to the group of `record` or descends from it, and who of `known` is still there.
 fn members(record: &Record, known: &[Stat]) -> Vec<Stat> {
-    if record.boot != stat::boot() || record.start == 0 {
+    if record.boot != identity::boot() || record.start == 0 {
         return Vec::new();
     }
     // As long as the first process is there, dead or alive, the number of the group cannot have been given away.
@@ -215,10 +213,10 @@ fn members(record: &Record, known: &[Stat]) -> Vec<Stat> {
     let mark = format!("{MARK}={}", record.mark);
     let grouped = |stat: &Stat| first.is_some() && (stat.pid == record.pid || stat.group == record.pid);
     let belongs =
-        |stat: &Stat| grouped(stat) || known.iter().any(|one| one.is(stat)) || stat::has_variable(stat.pid, &mark);
+        |stat: &Stat| grouped(stat) || known.iter().any(|one| one.is(stat)) || identity::has_variable(stat.pid, &mark);
     // The process that ends a group, and its ancestors, are never ended.
     let own: Vec<i32> = own_line().map(|stat| stat.pid).collect();
-    let others = stat::all().filter(|stat| !stat.dead && stat.start >= record.start && !own.contains(&stat.pid));
+    let others = identity::all().filter(|stat| !stat.dead && stat.start >= record.start && !own.contains(&stat.pid));
     let (mut found, mut rest): (Vec<Stat>, Vec<Stat>) = others.partition(belongs);
     let mut looked = 0;
     while let Some(parent) = found.get(looked).copied() {
@@ -232,16 +230,16 @@ fn members(record: &Record, known: &[Stat]) -> Vec<Stat> {
 
 /// Whether a process that might belong to `record` shows no environment, as one that becomes another program right now.
 fn someone_becomes(record: &Record) -> bool {
-    stat::all().any(|stat| !stat.dead && stat.start >= record.start && stat::is_bare(&stat))
+    identity::all().any(|stat| !stat.dead && stat.start >= record.start && identity::is_bare(&stat))
 }
 
 /// This process, its parent, and so on.
 fn own_line() -> impl Iterator<Item = Stat> {
-    i32::try_from(std::process::id()).into_iter().flat_map(stat::line)
+    i32::try_from(std::process::id()).into_iter().flat_map(identity::line)
 }
 
 fn leader(record: &Record) -> Option<Stat> {
-    stat::of(record.pid).filter(|stat| stat.start == record.start)
+    identity::of(record.pid).filter(|stat| stat.start == record.start)
 }
 
 fn files(dir: &Path) -> Result<Vec<PathBuf>, RegistryError> {
@@ -252,4 +250,119 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>, RegistryError> {
     };
     let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")).collect())
+}
+
+/// Where and as what an agent's process puts itself on record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Enrolment {
+    /// The directory of the records.
+    pub dir: PathBuf,
+    /// The mark that its environment is going to have.
+    pub mark: String,
+    /// What runs, in words for a person.
+    pub what: String,
+}
+
+impl Enrolment {
+    /// Records this process, and has every process below it stay below it: one that loses its parent gets this one.
+    ///
+    /// Both outlast what this process becomes. Where there is no `/proc`, nothing is recorded.
+    pub fn enrol(&self) -> Result<(), RegistryError> {
+        keep_orphans();
+        let Some(seen) = i32::try_from(std::process::id()).ok().and_then(identity::of) else { return Ok(()) };
+        let record = Record {
+            kind: Kind::Agent,
+            what: self.what.clone(),
+            pid: seen.pid,
+            start: seen.start,
+            boot: identity::boot(),
+            mark: self.mark.clone(),
+        };
+        write(&self.dir, &record).map(drop)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn keep_orphans() {
+    // A kernel that cannot do it leaves the group and the mark to find them by.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_orphans() {}
+
+/// A process and those that it descends from, as they were when it was looked at.
+#[derive(Debug)]
+pub enum Lineage {
+    /// They are known.
+    Known {
+        /// The process itself, then its parent, and so on.
+        line: Line,
+        /// Which boot it was.
+        boot: String,
+    },
+    /// There is no such process any more.
+    Gone,
+    /// The system does not tell.
+    Untold,
+}
+
+/// A process and its ancestors, the nearest first.
+#[derive(Debug)]
+pub struct Line(Vec<Stat>);
+
+impl Lineage {
+    /// Looks at process `pid`.
+    pub fn of(pid: i32) -> Self {
+        let line: Vec<Stat> = identity::line(pid).collect();
+        if !line.is_empty() {
+            return Self::Known { line: Line(line), boot: identity::boot() };
+        }
+        // Without /proc nobody's parents are known; that is no reason to take a process for dead.
+        match Pid::from_raw(pid).filter(|_| pid > 0).map(Process::find) {
+            Some(Ok(None)) => Self::Gone,
+            _ => Self::Untold,
+        }
+    }
+
+    /// Looks at this process.
+    pub fn own() -> Self {
+        i32::try_from(std::process::id()).map_or(Self::Untold, Self::of)
+    }
+
+    /// Returns the same without the process itself.
+    pub fn parents(self) -> Self {
+        match self {
+            Self::Known { line: Line(mut line), boot } => {
+                line.remove(0);
+                Self::Known { line: Line(line), boot }
+            }
+            other => other,
+        }
+    }
+
+    /// Returns the values that these variables had when the process, or the nearest of its ancestors that has the first
+    /// of them, was started.
+    pub fn variables<const N: usize>(&self, names: [&str; N]) -> Option<[Option<String>; N]> {
+        let Self::Known { line, .. } = self else { return None };
+        let has = |stat: &&Stat| names.first().is_some_and(|name| identity::variable(stat.pid, name).is_some());
+        let found = line.0.iter().find(has)?;
+        Some(names.map(|name| identity::variable(found.pid, name)))
+    }
+
+    /// Returns the one of `records` to which the process or the nearest of its ancestors belongs.
+    pub fn born_of<'a, T>(&self, records: &'a [(T, Record)]) -> Option<&'a (T, Record)> {
+        let Self::Known { line, boot } = self else { return None };
+        let first = |stat: &Stat, one: &Record| one.boot == *boot && (one.pid, one.start) == (stat.pid, stat.start);
+        line.0.iter().find_map(|stat| records.iter().find(|(_, one)| first(stat, one)))
+    }
+
+    /// Returns the one of `records` whose mark the process or the nearest of its ancestors has.
+    pub fn marked_by<'a, T>(&self, records: &'a [(T, Record)]) -> Option<&'a (T, Record)> {
+        let Self::Known { line, boot } = self else { return None };
+        let marks = line.0.iter().filter_map(|stat| identity::variable(stat.pid, MARK));
+        let mut known = marks.filter_map(|mark| records.iter().find(|(_, one)| one.boot == *boot && one.mark == mark));
+        known.next()
+    }
 }

@@ -1,17 +1,17 @@
 //! Runs a job to its end, and says what came of it.
 
-use std::io::{self, PipeReader};
+use std::io::{self, PipeReader, Read};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::attend::{Output, attend};
-use super::cancel::Cancel;
-use super::capture::Capture;
-use super::group::Group;
-use super::job::Job;
-use super::rolling::{LOG_LIMIT, RollingLog};
-use super::tail::tail;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::group::{Cancel, Group, Job};
+use super::output::{Capture, LOG_LIMIT, RollingLog, tail};
+use super::registry::{Ending, PAUSE};
 
 /// What came of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -133,4 +133,131 @@ fn not_started(code: i32, output: &[u8]) -> Option<String> {
         _ => return None,
     };
     Some(format!("{what} (exit code {code}): {}", tail(output, 1, 300)))
+}
+
+/// How much is still read once everybody is gone: more than any pipe holds.
+const LAST_GULP: usize = 2 * 1024 * 1024;
+
+/// How long the news of the first process's end may lag behind that end.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// How a group ended.
+pub(super) struct Attended {
+    pub(super) status: Option<ExitStatus>,
+    pub(super) timed_out: bool,
+    pub(super) cancelled: bool,
+}
+
+/// Where output goes: some of it into memory, all of it into a log, if there is one.
+pub(super) struct Output {
+    pub(super) capture: Capture,
+    pub(super) log: Option<RollingLog>,
+}
+
+impl Output {
+    fn take(&mut self, bytes: &[u8]) {
+        self.capture.take(bytes);
+        // A full disk must neither block the job nor end it; that the log stops is said where it is looked for.
+        if let Some(Err(error)) = self.log.as_mut().map(|log| log.write(bytes)) {
+            self.capture.take(format!("\n[the log could not be written: {error}]\n").as_bytes());
+            self.log = None;
+        }
+    }
+}
+
+/// Stays with `group` until nobody of it is left.
+pub(super) fn attend(
+    group: Group,
+    reader: PipeReader,
+    output: &mut Output,
+    timeout: Option<Duration>,
+    cancel: &Cancel,
+) -> Attended {
+    let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
+    let mut ears = Ears { output: Some(reader), exited: false, buffer: vec![0; 64 * 1024] };
+    let (timed_out, cancelled) = loop {
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        match (ears.exited, cancel.is_cancelled(), left) {
+            (true, _, _) => break (false, false),
+            (_, true, _) => break (false, true),
+            (_, _, Some(Duration::ZERO)) => break (true, false),
+            _ => ears.listen(&group, output, left, Some(cancel)),
+        }
+    };
+    let mut ending = Ending::new(&group.record);
+    while !ending.step(ears.exited) {
+        let until = Instant::now() + PAUSE;
+        while Instant::now() < until {
+            ears.listen(&group, output, Some(until.saturating_duration_since(Instant::now())), None);
+        }
+    }
+    ears.listen_to_the_rest(&group, output);
+    // One whom even KILL did not end hangs in the kernel; waiting for it would hang us, too.
+    let status = if ears.exited { group.bury() } else { None };
+    Attended { status, timed_out, cancelled }
+}
+
+struct Ears {
+    output: Option<PipeReader>,
+    exited: bool,
+    buffer: Vec<u8>,
+}
+
+impl Ears {
+    /// Waits until something happens or `timeout` has passed, and takes in at most one piece of output. Returns early
+    /// rather than late, so callers look at the clock themselves.
+    fn listen(&mut self, group: &Group, output: &mut Output, timeout: Option<Duration>, cancel: Option<&Cancel>) {
+        let mut polled = Vec::with_capacity(3);
+        polled.extend(self.output.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+        let speaks = polled.len();
+        polled.extend(cancel.map(|it| PollFd::from_borrowed_fd(it.wake(), PollFlags::IN)));
+        let exits = polled.len();
+        if !self.exited {
+            polled.push(PollFd::from_borrowed_fd(group.exit.as_fd(), PollFlags::IN));
+        }
+        let timeout = timeout.and_then(|it| Timespec::try_from(it).ok());
+        if poll(&mut polled, timeout.as_ref()).is_err() {
+            return;
+        }
+        let happened = |at: usize| polled.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        let exited = happened(exits);
+        if speaks == 1 && happened(0) {
+            self.read(output);
+        }
+        self.exited |= exited;
+    }
+
+    /// Reads one piece and returns whether there was one.
+    fn read(&mut self, output: &mut Output) -> usize {
+        let Some(pipe) = &mut self.output else { return 0 };
+        match pipe.read(&mut self.buffer) {
+            Ok(0) => self.output = None,
+            Ok(count) => {
+                output.take(&self.buffer[..count]);
+                return count;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => self.output = None,
+        }
+        0
+    }
+
+    /// Takes in what is in the pipe already, without waiting for processes that may still hold it open.
+    fn listen_to_the_rest(&mut self, group: &Group, output: &mut Output) {
+        let mut taken = 0;
+        while taken < LAST_GULP {
+            let Some(pipe) = &self.output else { break };
+            let mut polled = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
+            let ready = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+            match ready {
+                Ok(0) => break,
+                Ok(_) => taken += self.read(output).max(1),
+                Err(_) => taken += 1,
+            }
+        }
+        let until = Instant::now() + LAST_WORD;
+        while !self.exited && Instant::now() < until {
+            self.listen(group, output, Some(until.saturating_duration_since(Instant::now())), None);
+        }
+    }
 }

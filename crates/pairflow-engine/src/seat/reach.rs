@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::call::{HookAnswer, HookCall};
 use super::wire::{Reply, Request};
 use crate::engine::Denial;
-use crate::local_socket::{LONGEST, Lines, dial, write};
+use crate::local_socket::{Lines, MAX_LINE, dial, write};
 use crate::verbs::{AgentSays, Heard};
 
 /// How long a verb waits for its answer.
@@ -45,7 +45,7 @@ pub enum Lost {
     #[error("{0}")]
     Forbidden(io::Error),
     /// Too much was said at once.
-    #[error("that is longer than the {} MiB that can be said at once", LONGEST / 1024 / 1024)]
+    #[error("that is longer than the {} MiB that can be said at once", MAX_LINE / 1024 / 1024)]
     TooLong,
     /// It was taken, and then nothing came back: whether it is recorded is not known.
     #[error("it was taken, but there was no answer: {0}")]
