@@ -9,9 +9,9 @@ use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::{CommitIdentity, Person, Signing};
 
 use super::error::GitError;
-use super::head::{Head, head};
-use super::hooks::Runnable;
+use super::identity::Runnable;
 use super::identity::commit_identity;
+use super::repo::{Head, head};
 use super::repo::{Repo, is_ancestor, resolve, unique};
 use super::run::{Call, Git};
 use super::snapshot::relay;

@@ -10,7 +10,7 @@ use pairflow_core::log::CommitIdentity;
 
 use super::commit::{commit_as_person, known, moved_error};
 use super::error::GitError;
-use super::head::{Head, head};
+use super::repo::{Head, head};
 use super::repo::{Repo, is_ancestor, linked};
 use super::run::{Call, Git};
 

@@ -8,7 +8,6 @@ use pairflow_core::safe::steers;
 use pairflow_core::similar::distance;
 
 use super::error::GitError;
-use super::head::{Head, head};
 use super::run::{Call, Git};
 use crate::regular;
 
@@ -244,4 +243,65 @@ fn near(git: &Git, name: &str) -> Result<Vec<String>, GitError> {
 pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
     let answer = git.run(Call::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
     Ok(answer.code == 0)
+}
+
+/// What a worktree's HEAD says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Head {
+    /// It is on this branch.
+    Branch(String),
+    /// It is on a commit and on no branch.
+    Detached(CommitId),
+    /// There is no HEAD, or it cannot be understood.
+    Missing,
+}
+
+/// Reads the HEAD of the worktree whose git directory this is.
+pub fn head(git_dir: &Path) -> Head {
+    let Ok(text) = crate::regular::read_text(&git_dir.join("HEAD")) else { return Head::Missing };
+    let text = text.trim_end();
+    if let Some(branch) = text.strip_prefix("ref: refs/heads/") {
+        return Head::Branch(branch.to_owned());
+    }
+    let hex = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if hex { Head::Detached(CommitId(text.to_owned())) } else { Head::Missing }
+}
+
+/// Who commits in a repository that was made here.
+const IDENTITY: (&str, &str) = ("Demo", "demo@example.org");
+
+/// Makes a repository at `root`, an empty directory, with `files` committed on `main`.
+///
+/// Nothing of the person's own configuration takes part: no template, no hook, no signature.
+pub fn seed(root: &Path, files: &[(&str, &str)], message: &str) -> Result<Repo, GitError> {
+    for (name, text) in files {
+        let path = root.join(name);
+        crate::regular::write(&path, text).map_err(|source| GitError::io("write", &path, source))?;
+    }
+    Git::nowhere().run(Call::new(["init", "--quiet", "--template=", "--initial-branch=main", "--"]).arg(root))?;
+    let repo = Repo::locate(root)?;
+    let git = repo.git();
+    let (name, email) = IDENTITY;
+    for (key, value) in [("user.name", name), ("user.email", email), ("commit.gpgSign", "false")] {
+        git.run(Call::new(["config", key, value]))?;
+    }
+    git.run(Call::new(["add", "--all"]))?;
+    git.run(Call::new(["commit", "--quiet", "--message", message]))?;
+    Ok(repo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seeded_repository_has_its_files_in_one_commit_on_main() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = seed(dir.path(), &[("a.txt", "a\n"), ("b.sh", "b\n")], "first").unwrap();
+        assert_eq!(repo.current_branch().as_deref(), Some("main"));
+        let git = repo.git();
+        let log = git.run(Call::new(["log", "--format=%an %ae %s", "--name-only"])).unwrap();
+        assert_eq!(String::from_utf8(log.stdout).unwrap(), "Demo demo@example.org first\n\na.txt\nb.sh\n");
+        assert!(git.run(Call::new(["status", "--porcelain"])).unwrap().stdout.is_empty());
+    }
 }

@@ -14,11 +14,8 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::{CommitId, TreeId};
 
-use super::apart::Apart;
-use super::blocked::special_file;
 use super::error::GitError;
-use super::pins::{self, Setting};
-use super::version::is_recent;
+use super::isolation::{self, Apart, Setting, special_file};
 use crate::process::inherited;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -169,7 +166,8 @@ impl Git {
         if call.unpinned {
             return Ok(());
         }
-        let settings = pins::fixed().chain(self.neutral(call)?.iter().cloned()).chain(call.settings.iter().cloned());
+        let settings =
+            isolation::fixed().chain(self.neutral(call)?.iter().cloned()).chain(call.settings.iter().cloned());
         let mut count = 0;
         for (key, value) in settings {
             command.env(format!("GIT_CONFIG_KEY_{count}"), key).env(format!("GIT_CONFIG_VALUE_{count}"), value);
@@ -180,15 +178,15 @@ impl Git {
     }
 
     fn neutral(&self, call: &Call) -> Result<&[Setting], GitError> {
-        if self.pinned.is_none() || !pins::needed(&call.args) {
+        if self.pinned.is_none() || !isolation::needed(&call.args) {
             return Ok(&[]);
         }
         if let Some(known) = self.neutral.get() {
             return Ok(known);
         }
-        let listing = Call::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", pins::NAMED]);
+        let listing = Call::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", isolation::NAMED]);
         let listing = self.run(listing.raw_config().accept(&[0, 1]))?;
-        Ok(self.neutral.get_or_init(|| pins::neutralise(&listing.stdout)))
+        Ok(self.neutral.get_or_init(|| isolation::neutralise(&listing.stdout)))
     }
 }
 
@@ -246,7 +244,7 @@ impl Call {
 
     /// Makes what the call writes survive a power cut.
     pub fn durable(self) -> Self {
-        pins::DURABLE.iter().fold(self, |call, (key, value)| call.setting(key, value))
+        isolation::DURABLE.iter().fold(self, |call, (key, value)| call.setting(key, value))
     }
 
     /// Ignores sparse checkouts: a bubble has all files.
@@ -437,6 +435,15 @@ pub(crate) fn insist_on_recent() -> Result<(), GitError> {
     if is_recent(&found) { Ok(()) } else { Err(GitError::TooOld { found }) }
 }
 
+/// The oldest git whose `merge-tree`, worktrees and settings by environment pairflow relies on.
+pub const OLDEST_GIT: (u32, u32) = (2, 40);
+
+/// Whether a version such as `2.43.0` or `2.39.5 (Apple Git-154)` is new enough; one that cannot be read is not.
+pub fn is_recent(version: &str) -> bool {
+    let mut numbers = version.split(['.', ' ', '-']).map(|part| part.parse::<u32>().ok());
+    matches!((numbers.next(), numbers.next()), (Some(Some(major)), Some(Some(minor))) if (major, minor) >= OLDEST_GIT)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,5 +453,15 @@ mod tests {
     fn the_git_of_this_machine_is_new_enough_for_these_tests() {
         let found = version().unwrap();
         assert!(is_recent(&found), "git {found} is too old; install {OLDEST_GIT:?} or newer");
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        for new in ["2.40.0", "2.40", "2.100.1.windows.1", "3.0.0-rc1", "2.47.1 (Apple Git-1)"] {
+            assert!(is_recent(new), "{new}");
+        }
+        for old in ["2.39.5 (Apple Git-154)", "1.99", "2", "", "x.y"] {
+            assert!(!is_recent(old), "{old}");
+        }
     }
 }

@@ -10,16 +10,16 @@ use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::Conflict;
 
 use super::commit::show_in_index;
-use super::diff::changes;
 use super::error::GitError;
-use super::excludes::reading;
-use super::head::{Head, head};
-use super::index::Index;
 use super::merge::merge_marked;
+use super::repo::{Head, head};
 use super::repo::{is_ancestor, replace, resolve};
 use super::run::{Call, Git};
+use super::snapshot::changes;
 use super::snapshot::{commit_of, listing, look, own_commit};
+use super::workspace::Index;
 use super::workspace::Workspace;
+use super::workspace::reading;
 
 /// What is to be merged into a worktree.
 #[derive(Debug, Clone, Copy)]

@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use pairflow_core::facts::FileChange;
+use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::log::Workspace as Record;
 
 use super::error::GitError;
-use super::repo::Repo;
+use super::isolation::Apart;
+use super::repo::{Repo, unique};
 use super::run::{Call, Git};
 use crate::regular;
 
@@ -165,4 +168,166 @@ fn same_place(a: &Path, b: &Path) -> bool {
         parent.map(|parent| parent.join(path.file_name().unwrap_or_default()))
     };
     a == b || real(a).is_some_and(|a| Some(a) == real(b))
+}
+
+/// A private copy of the cached index; removed when dropped, unless it is kept.
+#[derive(Debug)]
+pub(super) struct Index {
+    path: PathBuf,
+    cache: PathBuf,
+    warm: bool,
+}
+
+impl Index {
+    /// Copies the cached index of `workspace`, if there is one.
+    pub(super) fn open(workspace: &Workspace) -> Result<Self, GitError> {
+        let cache = cached(workspace);
+        let own = format!("index.{}.{}", std::process::id(), unique());
+        let dir = workspace.runtime_dir();
+        // Where the control directory cannot be written, the look is slower, not impossible.
+        let writable =
+            std::fs::create_dir_all(&dir).is_ok() && rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK).is_ok();
+        let dir = if writable { dir } else { std::env::temp_dir() };
+        let mut index = Self { path: dir.join(format!("{}-{own}", workspace.id)), cache, warm: false };
+        index.warm = copy_with_stamp(&index.cache, &index.path).is_ok();
+        if !index.warm {
+            index.clear()?;
+        }
+        Ok(index)
+    }
+
+    /// Returns where git finds it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it was copied from the cache.
+    pub(super) fn is_warm(&self) -> bool {
+        self.warm
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) -> Result<(), GitError> {
+        self.warm = false;
+        match std::fs::remove_file(&self.path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(GitError::io("remove", &self.path, source))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the index at `path` a copy of it.
+    pub(super) fn copy_to(&self, path: &Path) -> Result<(), GitError> {
+        let failed = |source| GitError::io("write", path, source);
+        let aside = path.with_extension("pairflow");
+        copy_with_stamp(&self.path, &aside).and_then(|()| std::fs::rename(&aside, path)).map_err(failed)
+    }
+
+    /// Makes it the cached one.
+    pub(super) fn keep(self) {
+        // It is a cache: the next look works without it.
+        let _ = std::fs::rename(&self.path, &self.cache);
+    }
+}
+
+impl Drop for Index {
+    fn drop(&mut self) {
+        let mut lock = self.path.as_os_str().to_owned();
+        lock.push(".lock");
+        for path in [&self.path, Path::new(&lock)] {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Forgets what was remembered of a workspace that will not be looked at again.
+pub(crate) fn forget_index(workspace: &Workspace) {
+    // It is a cache, which is made anew when needed.
+    let _ = std::fs::remove_file(cached(workspace));
+}
+
+fn cached(workspace: &Workspace) -> PathBuf {
+    // The stamps are those of one directory: another one of the same bubble has its own.
+    let place = workspace.path.file_name().unwrap_or_default().to_string_lossy();
+    workspace.runtime_dir().join(format!("index-{}-{place}", workspace.base.short()))
+}
+
+/// Copies an index together with the time at which it was written: git re-reads files that are younger than that.
+fn copy_with_stamp(from: &Path, to: &Path) -> std::io::Result<()> {
+    let stamp = std::fs::metadata(from)?.modified()?;
+    crate::regular::copy(from, to)?;
+    crate::regular::open_to_lock(to)?.set_modified(stamp)
+}
+
+/// Returns git for reading the files of a worktree, by the rules for ignored files that are in force.
+pub(super) fn reading(workspace: &Workspace, index: &Index) -> Result<Git, GitError> {
+    let excludes = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
+    let path = workspace.common_dir.join("info/attributes");
+    let attributes = match regular::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        read => read.map_err(|source| GitError::io("read", &path, source))?,
+    };
+    // What was put there since the start changes neither what a tree holds nor what a checkout of it contains.
+    let known = workspace.attributes.as_ref().is_none_or(|known| *known == sha256(&attributes));
+    let attributes = if known { attributes } else { Vec::new() };
+    let place = index.path().parent().unwrap_or(&workspace.path);
+    let apart = Apart::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
+    Ok(Git::apart(apart, Some(&workspace.path)))
+}
+
+/// Returns the patterns of a repository's `info/exclude`, without comments and empty lines.
+pub(crate) fn exclude_patterns(common_dir: &Path) -> String {
+    let text = regular::read(&common_dir.join("info/exclude")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let says = |line: &&str| !line.starts_with('#') && !line.trim().is_empty();
+    text.lines().filter(says).fold(String::new(), |all, line| all + line + "\n")
+}
+
+/// Returns the SHA-256 of a repository's `info/attributes`; a missing file is an empty one.
+pub(crate) fn attributes_hash(common_dir: &Path) -> String {
+    sha256(&regular::read(&common_dir.join("info/attributes")).unwrap_or_default())
+}
+
+/// Names what decides which files count and is not what it was: among `changed`, and beside the tree.
+pub fn ignore_changes(workspace: &Workspace, changed: &[FileChange]) -> Vec<String> {
+    let paths = changed.iter().map(|change| &change.path);
+    let mut found: Vec<String> = paths.filter(|path| is_ignore_file(path)).cloned().collect();
+    if workspace.excludes.as_ref().is_some_and(|known| *known != exclude_patterns(&workspace.common_dir)) {
+        found.push(".git/info/exclude (what it said at the start is in force)".to_owned());
+    }
+    if workspace.attributes.as_ref().is_some_and(|known| *known != attributes_hash(&workspace.common_dir)) {
+        found.push(".git/info/attributes (it no longer counts)".to_owned());
+    }
+    found
+}
+
+/// Whether a file tells git or a tool which files to pass over, or how to read them.
+fn is_ignore_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name == ".gitattributes" || name.starts_with('.') && name.ends_with("ignore")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignore_files_are_told_by_their_names() {
+        for path in [".gitignore", "web/.gitignore", ".dockerignore", ".ignore", ".gitattributes"] {
+            assert!(is_ignore_file(path), "{path}");
+        }
+        for path in ["gitignore", "src/ignore.rs", ".env"] {
+            assert!(!is_ignore_file(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn comments_of_the_exclude_file_do_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(exclude_patterns(dir.path()), "");
+        std::fs::create_dir(dir.path().join("info")).unwrap();
+        std::fs::write(dir.path().join("info/exclude"), "# a\n\n*.o\n/x\n").unwrap();
+        assert_eq!(exclude_patterns(dir.path()), "*.o\n/x\n");
+    }
 }

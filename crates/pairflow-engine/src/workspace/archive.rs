@@ -8,8 +8,8 @@ use pairflow_core::time::Timestamp;
 
 use super::checkout::checkout_path;
 use super::error::WorkspaceError;
-use super::mark::Mark;
 use super::place::lock_worktrees;
+use super::prepare::Mark;
 use super::prepare::{remove_dir, remove_worktree};
 use crate::git::{Call, Git, NEWEST, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve, tree_of};
 use crate::regular;

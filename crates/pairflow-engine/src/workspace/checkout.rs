@@ -12,15 +12,13 @@ use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 
 use super::error::WorkspaceError;
-use super::include::copy_included;
-use super::place::lock_worktrees;
-use super::prepare::{admin_dir, remove_worktree};
-use super::scratch::Scratch;
-use crate::git::{Call, GitError, Repo, Workspace, bring_to, changes, force_to, forget_index, observe};
+use super::place::{lock_worktrees, worktrees_dir};
+use super::prepare::{admin_dir, copy_included, remove_worktree};
+use crate::git::{Call, GitError, Repo, Workspace, bring_to, changes, force_to, forget_index, observe, unique};
 use crate::regular;
 use crate::store::LogFiles;
 
-const PREFIX: &str = ".checks-";
+const CHECKS_PREFIX: &str = ".checks-";
 /// The note that says for what the setup command ran last.
 const NOTE: &str = "pairflow-setup";
 const CHECKOUT: Duration = Duration::from_secs(900);
@@ -219,7 +217,7 @@ fn placed(repo: &Repo, like: &Workspace, path: PathBuf, git_dir: PathBuf) -> Wor
 
 /// Returns where the checkout of a bubble is, if it has one.
 pub(super) fn checkout_path(root: &Path, id: &BubbleId) -> PathBuf {
-    LogFiles::of::<BubbleState>(&root.join(".pairflow"), id).worktree().with_file_name(format!("{PREFIX}{id}"))
+    LogFiles::of::<BubbleState>(&root.join(".pairflow"), id).worktree().with_file_name(format!("{CHECKS_PREFIX}{id}"))
 }
 
 /// Makes the directory anew, and returns its git directory.
@@ -243,4 +241,81 @@ fn is_manifest(entry: &[u8]) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let listed = name.starts_with("requirements") && name.ends_with(".txt");
     what.starts_with("160000 ") || listed || MANIFESTS.contains(&name)
+}
+
+const SCRATCH_PREFIX: &str = ".scratch-";
+
+/// A detached worktree; it is removed when this is dropped.
+#[derive(Debug)]
+pub struct Scratch {
+    repo: Repo,
+    path: PathBuf,
+    commit: CommitId,
+    included: Vec<String>,
+}
+
+impl Scratch {
+    /// Checks `commit` out beside the bubbles of `repo`, with the files that `.worktreeinclude` names.
+    pub fn new(repo: &Repo, commit: &CommitId) -> Result<Self, WorkspaceError> {
+        let dir = worktrees_dir(repo);
+        let lock = lock_worktrees(repo)?;
+        sweep(repo, &dir);
+        let path = dir.join(format!("{SCRATCH_PREFIX}{}-{}", std::process::id(), unique()));
+        let call = Call::new(["worktree", "add", "--quiet", "--detach"]).arg(&path).arg(&commit.0);
+        let added = repo.git().run(call.whole().within(Duration::from_secs(600)));
+        if let Err(error) = added {
+            remove_worktree(repo, &path)?;
+            return Err(error.into());
+        }
+        // Dropping a scratch takes the lock, so it may exist only once the lock is free.
+        drop(lock);
+        let mut scratch = Self { repo: repo.clone(), path, commit: commit.clone(), included: Vec::new() };
+        scratch.included = copy_included(repo, &scratch.path)?;
+        Ok(scratch)
+    }
+
+    /// Returns the root of its files.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns it as the git questions need it, for the bubble `id`.
+    pub fn workspace(&self, id: &BubbleId) -> Result<Workspace, WorkspaceError> {
+        let gone = || GitError::WorktreeGone { path: self.path.clone() };
+        Ok(Workspace {
+            id: id.clone(),
+            root: self.repo.root.clone(),
+            path: self.path.clone(),
+            git_dir: admin_dir(&self.repo, &self.path).ok_or_else(gone)?,
+            common_dir: self.repo.common_dir.clone(),
+            base: self.commit.clone(),
+            included: self.included.clone(),
+            excludes: None,
+            attributes: None,
+        })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let lock = lock_worktrees(&self.repo);
+        // What stays behind is swept by the next one.
+        let _ = remove_worktree(&self.repo, &self.path);
+        drop(lock);
+    }
+}
+
+/// Removes what processes left behind that were killed.
+fn sweep(repo: &Repo, dir: &Path) {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let pid = name.strip_prefix(SCRATCH_PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok());
+        let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) else { continue };
+        let gone = rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH);
+        if gone {
+            // One that resists is tried again by the next sweep.
+            let _ = remove_worktree(repo, &path);
+        }
+    }
 }

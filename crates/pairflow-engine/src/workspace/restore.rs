@@ -8,11 +8,8 @@ use pairflow_core::log::Ground;
 use pairflow_core::rules::WorkMode;
 
 use super::error::WorkspaceError;
-use super::include::copy_again;
-use super::link::{connect, refuse_second};
-use super::mark::Mark;
 use super::place::lock_worktrees;
-use super::prepare::{add_clone, add_worktree, admin_dir, remove_dir, remove_worktree};
+use super::prepare::{Mark, add_clone, add_worktree, admin_dir, copy_again, remove_dir, remove_worktree};
 use crate::git::{Call, GitError, Repo, Workspace, linked, replace, resolve, show_in_index};
 use crate::regular;
 
@@ -133,4 +130,117 @@ fn fill(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<(), Worksp
 fn mark(workspace: &Workspace, branch: &str, mode: WorkMode) -> Mark {
     let (path, base): (_, CommitId) = (workspace.path.clone(), workspace.base.clone());
     Mark { path, branch: branch.to_owned(), mode, base, ready: false, included: Vec::new(), ground: Ground::default() }
+}
+
+/// A place at which the repository was, with the place at which the files of the bubble were then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Former {
+    /// The root of the repository.
+    pub root: PathBuf,
+    /// The files of the bubble.
+    pub worktree: PathBuf,
+}
+
+/// Moves the files from where they were for the repository at a former place to where they belong now, and lets git
+/// know them there. They may have been moved along already, or be gone.
+///
+/// Returns whether there are files. Nothing is made anew, and nothing is touched that does not belong to the bubble.
+pub fn move_here(workspace: &Workspace, former: &[Former]) -> Result<bool, WorkspaceError> {
+    let repo = workspace.repo()?;
+    let _lock = lock_worktrees(&repo)?;
+    let new = workspace.path.as_path();
+    let elsewhere = former.iter().map(|one| one.worktree.as_path()).filter(|path| *path != new);
+    let places: Vec<&Path> = elsewhere.chain([new]).collect();
+    let found: Vec<&Path> = places.iter().copied().filter(|path| is_dir(path)).collect();
+    let from = match &found[..] {
+        [] => return Ok(false),
+        [one] => *one,
+        [.., last] => return Err(WorkspaceError::PathTaken { path: (*last).to_owned() }),
+    };
+    if workspace.is_clone() {
+        move_clone(workspace, from, former)?;
+        return Ok(true);
+    }
+    let name = workspace.git_dir.file_name().unwrap_or_default();
+    // A git directory beside the repository was not moved, and is named as before.
+    let before = former.iter().map(|one| one.root.join(".git/worktrees").join(name));
+    let git_dirs: Vec<PathBuf> = before.chain([workspace.git_dir.clone()]).collect();
+    if !belongs(from, &git_dirs) {
+        return Err(not_ours(from, "its .git file does not name the repository that was moved"));
+    }
+    refuse_second(&workspace.git_dir, &places, &git_dirs)?;
+    if from != new {
+        rename(from, new)?;
+    }
+    // Without git's record, the caller has it linked again.
+    if workspace.git_dir.is_dir() {
+        connect(new, &workspace.git_dir, &workspace.git_dir)?;
+    }
+    Ok(true)
+}
+
+/// Moves a clone, which names the repository as its origin, and lets it name the place where the repository is now.
+fn move_clone(workspace: &Workspace, from: &Path, former: &[Former]) -> Result<(), WorkspaceError> {
+    let git_dir = from.join(".git");
+    let before = Workspace { path: from.to_owned(), common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
+    before.real_directory()?;
+    let origin = before.cloned_from()?;
+    let known = |origin: &PathBuf| *origin == workspace.root || former.iter().any(|one| one.root == *origin);
+    if !origin.as_ref().is_some_and(known) {
+        return Err(not_ours(from, "it is not a clone of the repository that was moved"));
+    }
+    if from != workspace.path {
+        rename(from, &workspace.path)?;
+    }
+    workspace.git().run(Call::new(["config", "remote.origin.url"]).arg(&workspace.root))?;
+    Ok(())
+}
+
+fn is_dir(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    let parent = to.parent().unwrap_or(to);
+    std::fs::create_dir_all(parent).map_err(|source| WorkspaceError::io("create", parent, source))?;
+    std::fs::rename(from, to).map_err(|source| WorkspaceError::Move {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        source,
+    })
+}
+
+/// Gives git's record `made` the name `git_dir`, and lets it and the worktree at `path` point to each other.
+pub(super) fn connect(path: &Path, made: &Path, git_dir: &Path) -> Result<(), WorkspaceError> {
+    let failed = |source| WorkspaceError::io("repair", path, source);
+    if made != git_dir {
+        std::fs::rename(made, git_dir).map_err(failed)?;
+    }
+    let (dot_git, back) = (path.join(".git"), git_dir.join("gitdir"));
+    replace(&back, format!("{}\n", dot_git.display()).as_bytes()).map_err(failed)?;
+    replace(&dot_git, format!("gitdir: {}\n", git_dir.display()).as_bytes()).map_err(failed)
+}
+
+/// Refuses to link a worktree at one of `own` to `git_dir` while that record names a worktree elsewhere that names one of
+/// `git_dirs`: one record cannot be that of two worktrees.
+pub(super) fn refuse_second(git_dir: &Path, own: &[&Path], git_dirs: &[PathBuf]) -> Result<(), WorkspaceError> {
+    let text = regular::read_text(&git_dir.join("gitdir")).unwrap_or_default();
+    let Some(other) = Path::new(text.trim_end()).parent() else { return Ok(()) };
+    if own.contains(&other) || !belongs(other, git_dirs) {
+        return Ok(());
+    }
+    let why = format!("git has recorded the worktree of this bubble at {}", other.display());
+    Err(not_ours(own.last().unwrap_or(&other), &why))
+}
+
+/// Whether the `.git` file of a worktree names one of these git directories.
+pub(super) fn belongs(worktree: &Path, git_dirs: &[PathBuf]) -> bool {
+    let text = regular::read_text(&worktree.join(".git")).unwrap_or_default();
+    let named = worktree.join(text.trim_end().strip_prefix("gitdir: ").unwrap_or_default());
+    git_dirs.contains(&named)
+}
+
+/// The error about files at `path` that are not the bubble's.
+pub(super) fn not_ours(path: &Path, why: &str) -> WorkspaceError {
+    GitError::NotOurs { path: path.to_owned(), why: why.to_owned() }.into()
 }
