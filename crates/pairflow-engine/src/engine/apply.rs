@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::{BubbleState, Command, Decided, Refusal, decide, earlier};
+use pairflow_core::bubble::{BubbleState, Command, Decided, PassCommand, Refusal, decide, earlier};
 use pairflow_core::counted::counted;
+use pairflow_core::facts::Finding;
 use pairflow_core::ids::{MsgId, Party};
-use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
+use pairflow_core::log::{Body, Envelope, Event, GateDecision, Key, Lifecycle, Warning};
 use pairflow_core::respond::handle;
 use pairflow_core::view::inbox::inbox_ndjson;
 use pairflow_core::view::messages::message_file;
@@ -172,6 +173,32 @@ impl Bubble {
         let caller = command.caller(state);
         EngineError::Refused { id: self.id.clone(), caller, refusal: Box::new(refusal) }
     }
+
+    /// Insists that `command` says what the record `id`, which has the same key, says.
+    pub(crate) fn insist_same(&self, id: Option<&MsgId>, command: &Command) -> Result<(), EngineError> {
+        let (Some(Key(key)), Some(id)) = (given(command), id) else { return Ok(()) };
+        let mut differs = false;
+        self.log.visit(&mut |envelope| differs |= envelope.id == *id && !says(&envelope, command))?;
+        if differs {
+            return Err(EngineError::BadInput(format!(
+                "the key '{key}' stands for {id} already, which says something else; a new message needs a key of its own"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Returns `text` as it goes into a line. A long one is stored, and `refs` gets the artifact's name.
+    pub fn inline(&self, text: &str, refs: &mut Vec<String>) -> Result<String, EngineError> {
+        if text.len() <= INLINE_LIMIT {
+            return Ok(text.to_owned());
+        }
+        let name = self.log.artifacts().put_hashed("text", "txt", text.as_bytes())?;
+        let uri = format!("artifact://{name}");
+        let head: String = text.chars().take(HEAD).collect();
+        let cut = format!("{head} … [cut: all {} bytes are in {uri}]", text.len());
+        refs.push(uri);
+        Ok(cut)
+    }
 }
 
 /// Whether a fact changes what waits for a person.
@@ -216,3 +243,62 @@ fn nothing_to_record(
         _ => None,
     }
 }
+
+/// The key that was given; one that was made of the content needs no comparison.
+fn given(command: &Command) -> Option<&Key> {
+    match command {
+        Command::Pass(pass) => pass.key.as_ref(),
+        Command::AskHuman { key, .. }
+        | Command::Converged { key, .. }
+        | Command::Reply { key, .. }
+        | Command::Approve { key, .. }
+        | Command::Rework { key, .. } => key.as_ref(),
+        _ => None,
+    }
+}
+
+/// Whether a record says what `command` would have said.
+pub(crate) fn says(recorded: &Envelope, command: &Command) -> bool {
+    let sender = command.agent().map_or(Party::Human, |agent| Party::Agent(agent.clone()));
+    let same = match (&recorded.event.body, command) {
+        (Body::Pass(body), Command::Pass(pass)) => {
+            let beside = (&body.answers, &body.explanation, &body.steps, body.discuss);
+            let same = beside == (&pass.answers, &pass.explanation, &pass.steps, pass.discuss);
+            body.summary == pass.summary && body.reviewed == pass.reviewed && same && found(body, pass)
+        }
+        (Body::HumanQuestion(body), Command::AskHuman { question, .. }) => body.question == *question,
+        (Body::Convergence(body), Command::Converged { summary, .. }) => body.summary == *summary,
+        (Body::HumanReply(body), Command::Reply { message, decision, question, .. }) => {
+            let asked = question.as_ref().is_none_or(|asked| recorded.event.in_reply_to.as_ref() == Some(asked));
+            body.message == *message && body.decision == *decision && asked
+        }
+        (Body::ApprovalDecision(body), Command::Approve { .. }) => body.decision == GateDecision::Approve,
+        (Body::ApprovalDecision(body), Command::Rework { message, findings, .. }) => {
+            body.decision != GateDecision::Approve && body.message == *message && body.findings == *findings
+        }
+        _ => false,
+    };
+    same && recorded.event.sender == sender
+}
+
+/// Whether both hand-overs found the same, as far as their sender said it.
+///
+/// Which row a finding reverses may be what pairflow made of it, so only two different ones tell them apart.
+fn found(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
+    let same = |one: &Finding, other: &Finding| {
+        let said = |finding: &Finding| Finding { reverses: None, ..finding.as_said() };
+        let elsewhere = one.reverses.zip(other.reverses).is_some_and(|(one, other)| one != other);
+        said(one) == said(other) && !elsewhere
+    };
+    match (&body.findings, &pass.filed()) {
+        (Some(recorded), Some(said)) => {
+            recorded.len() == said.len() && recorded.iter().zip(said).all(|(one, other)| same(one, other))
+        }
+        (recorded, said) => recorded.is_none() == said.is_none(),
+    }
+}
+
+/// The longest text that stands in a line itself, in bytes.
+pub const INLINE_LIMIT: usize = 32 * 1024;
+/// How much of a longer text stands in the line.
+const HEAD: usize = 2000;

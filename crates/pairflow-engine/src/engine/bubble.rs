@@ -1,16 +1,19 @@
 //! A handle on one bubble, and the engine that hands them out.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use pairflow_core::bubble::BubbleState;
+use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
 
 use crate::clock::Clock;
 use crate::engine::{Control, EngineError, UserDirs};
-use crate::git::Workspace;
+use crate::git::{Call, Repo, Workspace};
 use crate::limits::Limits;
+use crate::regular;
 use crate::store::storage::{Guard, LockMode};
 use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError};
 
@@ -82,6 +85,73 @@ impl Engine {
         let control = Control::of(repo);
         let log = Log::new(self.disk.clone(), control.files(id), id.clone()).owned(self.registry());
         Bubble { engine: self.clone(), id: id.clone(), control, log }
+    }
+
+    /// Returns every bubble of the repository at `repo`, by name, also one that has lost its log. Directories that are
+    /// no bubbles are passed over.
+    pub fn list(&self, repo: &Path) -> Result<Vec<Listed>, EngineError> {
+        let mut listed: Vec<_> = self
+            .ids(repo)?
+            .into_iter()
+            .map(|id| self.handle(repo, &id))
+            .filter(|bubble| bubble.log.exists() || bubble.log.is_gone())
+            .map(Listed::of)
+            .collect();
+        listed.sort_by(|a, b| a.bubble.id.cmp(&b.bubble.id));
+        Ok(listed)
+    }
+
+    /// Returns the names of the directories that could be bubbles.
+    pub fn ids(&self, repo: &Path) -> Result<Vec<BubbleId>, EngineError> {
+        let names = self.disk.list_dir(&Control::of(repo).bubbles()).map_err(crate::store::StoreError::from)?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
+    /// Returns what lies beside the bubbles of the repository at `repo` and is none.
+    pub fn strays(&self, repo: &Path) -> Result<Vec<PathBuf>, EngineError> {
+        let dir = Control::of(repo).bubbles();
+        let names = self.disk.list_dir(&dir).map_err(crate::store::StoreError::from)?;
+        let is_bubble = |name: &str| {
+            let bubble = name.parse().ok().map(|id| self.handle(repo, &id));
+            bubble.is_some_and(|bubble| bubble.log.exists() || bubble.log.is_gone())
+        };
+        let mut strays: Vec<_> = names.iter().filter(|name| !is_bubble(name)).map(|name| dir.join(name)).collect();
+        strays.sort();
+        Ok(strays)
+    }
+
+    /// Returns the repositories in which bubbles were made and that are still there.
+    pub fn repositories(&self) -> Vec<PathBuf> {
+        // What cannot be read names no repository; whatever needs a bubble of it says so.
+        let mut repos = self.registry().repositories().unwrap_or_default();
+        repos.retain(|repo| Control::of(repo).dir().is_dir());
+        repos
+    }
+
+    /// Whether git tracks anything below `.pairflow/`. git is asked only when its index has changed since the last call.
+    pub fn tracks_control(&self, repo: &Repo) -> bool {
+        if !Control::of(&repo.root).dir().exists() {
+            return false;
+        }
+        let Ok(index) = std::fs::metadata(repo.common_dir.join("index")) else { return false };
+        let now = format!("{} {} {} {}", index.ino(), index.len(), index.mtime(), index.mtime_nsec());
+        let memo = self.tracked_memo(repo);
+        let known = regular::read_text(&memo).unwrap_or_default();
+        if let Some(answer) = known.strip_prefix(&now) {
+            return answer == " yes";
+        }
+        let Ok(listed) = repo.git().run(Call::new(["ls-files", "--cached", "-z", "--", ".pairflow"])) else {
+            return false;
+        };
+        let tracked = !listed.stdout.is_empty();
+        // A memo that cannot be written costs time only; without a state directory there is nothing to remember for.
+        let _ = regular::write(&memo, format!("{now} {}", if tracked { "yes" } else { "no" }));
+        tracked
+    }
+
+    fn tracked_memo(&self, repo: &Repo) -> PathBuf {
+        let place = sha256(repo.root.as_os_str().as_encoded_bytes());
+        self.dirs.state.join(format!("tracked-{}", &place[..16]))
     }
 }
 
@@ -157,5 +227,31 @@ impl Bubble {
         let path = locks.join(format!("{}.{verb}.lock", self.id));
         disk.create_dir(&locks).map_err(StoreError::from)?;
         Ok(disk.lock(&path, LockMode::Exclusive, LAST_BREATH).map_err(StoreError::from)?)
+    }
+}
+
+/// One entry of the list.
+pub struct Listed {
+    /// The bubble.
+    pub bubble: Bubble,
+    /// Why it is foreign, if it is.
+    pub foreign: Option<Foreign>,
+    /// Its state, or why it cannot be read.
+    pub state: Result<BubbleState, EngineError>,
+}
+
+impl Listed {
+    fn of(bubble: Bubble) -> Self {
+        let state = bubble.load().map(|loaded| loaded.state);
+        match bubble.log.standing() {
+            Ok(standing) => Self { state, foreign: standing.foreign().cloned(), bubble },
+            // Nobody acts for a bubble of which it cannot be told whose it is.
+            Err(error) => Self { state: state.and_then(|_| Err(error.into())), foreign: None, bubble },
+        }
+    }
+
+    /// Returns the state of a bubble that is this user's.
+    pub fn own(&self) -> Option<&BubbleState> {
+        self.state.as_ref().ok().filter(|_| self.foreign.is_none())
     }
 }

@@ -55,9 +55,7 @@ impl Bubble {
             "the token does not prove that the caller is {agent} of bubble {id}; a person gets a new one with 'pairflow env {id} --agent {agent}'"
         )))
     }
-}
 
-impl Bubble {
     /// Returns the file in which an agent finds what its turn is about.
     pub fn brief(&self, agent: &AgentId) -> std::path::PathBuf {
         self.dir().join(format!("artifacts/brief-{agent}.md"))

@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use pairflow_core::hash::sha256;
 
-use super::durable;
-use super::storage::{FileKind, Storage, StorageError};
+use super::storage::{self, FileKind, Storage, StorageError};
 
 /// The artifacts of one bubble.
 #[derive(Clone)]
@@ -76,8 +75,8 @@ impl Artifacts {
         if hash_in(name) == Some(&sha256(bytes)) && self.check(name).is_ok() {
             return Ok(());
         }
-        durable::make_dirs(&*self.disk, durable::parent(&path))?;
-        Ok(durable::put(&*self.disk, &path, bytes)?)
+        storage::make_dirs(&*self.disk, storage::parent(&path))?;
+        Ok(storage::put(&*self.disk, &path, bytes)?)
     }
 
     /// Writes an artifact that is named by its hash, unless it is there, and returns the name: `kind/<sha256>.ext`.

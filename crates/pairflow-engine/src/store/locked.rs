@@ -15,11 +15,9 @@ use pairflow_core::time::Moment;
 
 use super::error::StoreError;
 use super::log::{Appended, Log};
-use super::ownership::Owner;
-use super::read::{Loaded, Source};
-use super::registry::Registry;
-use super::storage::{Guard, Handle, LockMode, StorageError};
-use super::{cache, durable, read};
+use super::read::{self, Loaded, Source};
+use super::registry::{Owner, Registry};
+use super::storage::{self, Guard, Handle, LockMode, StorageError};
 
 /// How long the maker of a new log waits for the lock.
 const CREATE_PATIENCE: Duration = Duration::from_secs(10);
@@ -67,6 +65,22 @@ impl<M: Machine> Log<M> {
         self.create_after(events, at, || Ok(()))
     }
 
+    /// Makes the log of a new bubble, with its configuration beside it. A caller that comes too late changes neither.
+    pub fn create_configured(
+        &self,
+        config: &str,
+        events: &[Event<M::Body>],
+        at: Moment,
+    ) -> Result<(Locked<M>, Appended<M>), StoreError> {
+        self.create_after(events, at, || self.put_config(config))
+    }
+
+    /// Writes the configuration of a bubble, durably.
+    pub fn put_config(&self, text: &str) -> Result<(), StoreError> {
+        storage::make_dirs(&*self.disk, &self.files.dir)?;
+        Ok(storage::put(&*self.disk, &self.files.dir.join("bubble.toml"), text.as_bytes())?)
+    }
+
     /// Does the same, and `first` under the lock once it is known that there is no log yet.
     pub(super) fn create_after(
         &self,
@@ -78,8 +92,8 @@ impl<M: Machine> Log<M> {
         if let Some(why) = self.misplaced()? {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
-        durable::make_dirs(disk, &self.files.dir)?;
-        durable::make_dirs(disk, &self.files.artifacts())?;
+        storage::make_dirs(disk, &self.files.dir)?;
+        storage::make_dirs(disk, &self.files.artifacts())?;
         let guard = self.guard(LockMode::Exclusive, CREATE_PATIENCE)?;
         let path = self.files.transcript();
         if disk.stat(&path)?.is_some() {
@@ -105,7 +119,7 @@ impl<M: Machine> Log<M> {
     /// Puts the first bytes of a log there, durably, and opens it.
     fn first(&self, bytes: &[u8]) -> Result<Box<dyn Handle>, StoreError> {
         let path = self.files.transcript();
-        durable::put(&*self.disk, &path, bytes)?;
+        storage::put(&*self.disk, &path, bytes)?;
         // Others may have made the directories above without making them durable.
         self.files.dir.ancestors().skip(1).take(3).try_for_each(|dir| self.disk.sync_dir(dir))?;
         self.disk.open_append(&path)?.ok_or_else(|| self.missing())
@@ -210,8 +224,8 @@ impl<M: Machine> Locked<M> {
         let save = || {
             let stat = self.handle.stat().ok().filter(|stat| stat.len == head.offset)?;
             let key = self.owner.as_ref().map(|owner| owner.sealer.key());
-            let bytes = cache::encode(state, head, &stat, key).ok()?;
-            durable::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
+            let bytes = read::encode(state, head, &stat, key).ok()?;
+            storage::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
         };
         let _ = save();
         if let Some((registry, owner)) = self.log.registry.as_ref().zip(self.owner.as_ref()) {
@@ -299,6 +313,6 @@ fn keep<M: Machine>(log: &Log<M>, handle: &dyn Handle, torn: Torn, seq: u64) -> 
         }
     }
     let path = log.quarantine(&stem, "bin")?;
-    durable::put(&*log.disk, &path, &bytes)?;
+    storage::put(&*log.disk, &path, &bytes)?;
     Ok(path)
 }

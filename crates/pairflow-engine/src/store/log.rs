@@ -3,24 +3,23 @@
 //! Reading needs no lock. A reader that meets a writer sees the log as before the append, as after it, or with a torn
 //! tail, which it takes as before.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::frame::LineHash;
-use pairflow_core::log::scan::{End, Scan};
+use pairflow_core::log::machine::Places;
+use pairflow_core::log::scan::{End, Head, Scan};
 use pairflow_core::log::{Envelope, Machine};
 
 use super::artifacts::Artifacts;
-use super::cache::{self, By, Cache};
-use super::durable;
 use super::error::StoreError;
-use super::files::LogFiles;
-use super::read::{self, Loaded, ReadError};
+use super::read::{self, By, Cache, CacheStand, Loaded, ReadError};
 use super::registry::Registry;
-use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
+use super::storage::{self, FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
 
 /// How long a reader that found damage waits for the writer that it may have met.
 const READER_PATIENCE: Duration = Duration::from_secs(2);
@@ -142,7 +141,7 @@ impl<M: Machine> Log<M> {
         if !plain || own.contains(&path) {
             return Err(StoreError::BadName { name: name.to_owned() });
         }
-        Ok(durable::replace(&*self.disk, &path, bytes)?)
+        Ok(storage::replace(&*self.disk, &path, bytes)?)
     }
 
     /// Returns the artifacts beside it.
@@ -164,7 +163,7 @@ impl<M: Machine> Log<M> {
         let lock = || self.disk.lock(&self.files.lock, mode, patience);
         let taken = match lock() {
             Err(error) if error.source.kind() == std::io::ErrorKind::NotFound => {
-                self.disk.create_dir(durable::parent(&self.files.lock))?;
+                self.disk.create_dir(storage::parent(&self.files.lock))?;
                 lock()?
             }
             other => other?,
@@ -188,7 +187,7 @@ impl<M: Machine> Log<M> {
     pub(super) fn cache(&self) -> Result<Option<Cache<M>>, StorageError> {
         let path = self.files.state();
         let stat = self.disk.stat(&path).ok().flatten();
-        if stat.is_some_and(|stat| stat.len > cache::MOST_BYTES) {
+        if stat.is_some_and(|stat| stat.len > read::MOST_BYTES) {
             return Ok(None);
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,7 +197,7 @@ impl<M: Machine> Log<M> {
         match self.disk.read(&path) {
             Ok(bytes) => {
                 let by = self.believed()?;
-                let cache = bytes.and_then(|bytes| cache::decode(&bytes, &self.id, &by));
+                let cache = bytes.and_then(|bytes| read::decode(&bytes, &self.id, &by));
                 *known = stat.zip(cache.clone());
                 Ok(cache)
             }
@@ -247,19 +246,179 @@ impl<M: Machine> Log<M> {
         }
     }
 
+    /// Puts the places at which the files are into a state.
+    pub fn place(&self, state: &mut M) {
+        let (repo, worktree) = (self.files.repo(), self.files.worktree());
+        state.place(&Places { repo, worktree: &worktree, common_dir: &|| self.common_dir() });
+    }
+
+    /// Returns the git directory of the repository.
+    fn common_dir(&self) -> PathBuf {
+        let dot_git = self.files.repo().join(".git");
+        let is_file = self.disk.stat(&dot_git).is_ok_and(|stat| stat.is_some_and(|stat| stat.kind == FileKind::File));
+        let text = if is_file { self.disk.read(&dot_git).ok().flatten() } else { None };
+        let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+        let named = text.as_deref().and_then(|text| text.trim_end().strip_prefix("gitdir: "));
+        named.map_or(dot_git, |named| self.files.repo().join(named))
+    }
+
     /// Returns a name in quarantine that is not taken.
     pub(super) fn quarantine(&self, stem: &str, ending: &str) -> Result<PathBuf, StorageError> {
         let dir = self.files.quarantine();
-        durable::make_dirs(&*self.disk, &dir)?;
+        storage::make_dirs(&*self.disk, &dir)?;
         let taken = self.disk.list_dir(&dir)?;
         let names = (1..).map(|n| if n == 1 { format!("{stem}.{ending}") } else { format!("{stem}-{n}.{ending}") });
         let free = names.into_iter().find(|name| !taken.contains(name));
         Ok(dir.join(free.expect("a directory does not hold every name")))
+    }
+
+    /// Whether the bubble has a log. A disk that fails to tell does not pass for one that has none.
+    pub fn is_there(&self) -> Result<bool, StoreError> {
+        Ok(self.disk.stat(&self.files.transcript())?.is_some())
+    }
+
+    /// Whether the bubble is known to have a log.
+    pub fn exists(&self) -> bool {
+        matches!(self.disk.stat(&self.files.transcript()), Ok(Some(_)))
+    }
+
+    /// Whether the bubble is known to have had a log that is not there any more: its state is written after it.
+    pub fn is_gone(&self) -> bool {
+        let (log, state) = (self.disk.stat(&self.files.transcript()), self.disk.stat(&self.files.state()));
+        matches!((log, state), (Ok(None), Ok(Some(_))))
+    }
+
+    /// Says what is to be thought of `state.json`. Only reads.
+    pub fn state_file(&self) -> Result<CacheStand<M>, StoreError> {
+        let path = self.files.state();
+        match self.disk.stat(&path)? {
+            None => Ok(CacheStand::Absent),
+            Some(stat) if stat.kind != FileKind::File => Ok(CacheStand::Wrong("it is no file")),
+            Some(stat) if stat.len > read::MOST_BYTES => Ok(CacheStand::Wrong("it is larger than any state")),
+            Some(_) => {
+                let (bytes, by) = (self.disk.read(&path)?, self.believed()?);
+                Ok(bytes.map_or(CacheStand::Absent, |bytes| read::judge(&bytes, &self.id, &by)))
+            }
+        }
+    }
+
+    /// Hands over the envelopes that stand behind `head`, each of them verified, and returns where the log ends now.
+    ///
+    /// Returns nothing if the log does not go on from there: then it is another one, to be read from its beginning.
+    pub fn visit_after(
+        &self,
+        head: &Head,
+        each: &mut impl FnMut(Envelope<M::Body>),
+    ) -> Result<Option<Head>, StoreError> {
+        let (handle, cache) = self.open()?;
+        let stat = handle.stat()?;
+        let goes_on = *head == Head::default() || (stat.len >= head.offset && read::ends_at(&*handle, head)?);
+        if !goes_on {
+            return Ok(None);
+        }
+        let scan = Scan::resume(&self.id, *head, read::acknowledged_to(cache.as_ref(), &stat));
+        let scanned = read::run(&*handle, stat.len, scan, each).map_err(|error| self.told(error))?;
+        Ok(Some(scanned.head))
+    }
+
+    /// Waits a little for the log to grow past `head`, looking every `pace`.
+    pub fn wait_past(&self, head: &Head, pace: Duration) {
+        let until = Instant::now() + AT_MOST;
+        while Instant::now() < until {
+            let grown = match self.disk.stat(&self.files.transcript()) {
+                Ok(Some(stat)) => stat.len != head.offset,
+                _ => true,
+            };
+            if grown {
+                return;
+            }
+            std::thread::sleep(pace);
+        }
+    }
+
+    /// Replaces a derived file below `artifacts/`, in one step. `name` may have one directory.
+    pub fn project_artifact(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['/', '\0']);
+        let parts: Vec<_> = name.split('/').collect();
+        if parts.len() > 2 || !parts.iter().all(|part| plain(part)) {
+            return Err(StoreError::BadName { name: name.to_owned() });
+        }
+        let path = self.files.artifacts().join(name);
+        self.disk.create_dir(storage::parent(&path))?;
+        Ok(storage::replace(&*self.disk, &path, bytes)?)
     }
 }
 
 impl<M> std::fmt::Debug for Log<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Log").field("id", &self.id).field("dir", &self.files.dir).finish_non_exhaustive()
+    }
+}
+
+/// How long a waiter waits at most before it looks again by itself.
+const AT_MOST: Duration = Duration::from_millis(250);
+
+/// The directory and the lock of one log beneath `.pairflow/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFiles {
+    /// `.pairflow/bubbles/<id>` for a bubble.
+    pub dir: PathBuf,
+    /// `.pairflow/locks/<id>.lock` for a bubble.
+    pub lock: PathBuf,
+}
+
+impl LogFiles {
+    /// Returns the files of the log called `id` of a machine; `control` is the `.pairflow` directory.
+    pub fn of<M: Machine>(control: &Path, id: &BubbleId) -> Self {
+        let dir = control.join(M::DIR).join(id.as_str());
+        Self { dir, lock: control.join("locks").join(format!("{id}.{}", M::LOCK)) }
+    }
+
+    /// Returns the root of the repository.
+    pub fn repo(&self) -> &Path {
+        self.dir.ancestors().nth(3).expect("the directory of a log is made three levels below its repository")
+    }
+
+    /// Returns the directories that must be real ones, and the repository's own.
+    pub(super) fn own_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let control = self.repo().join(".pairflow");
+        let logs = self.dir.parent().map(Path::to_owned);
+        let below = ["locks", "runtime", "archive"].map(|name| control.join(name));
+        let runtime = control.join("runtime").join(self.dir.file_name().unwrap_or_default());
+        let own = [self.dir.clone(), self.artifacts(), self.quarantine(), runtime];
+        std::iter::once(control).chain(logs).chain(below).chain(own)
+    }
+
+    /// Returns where the worktree of the bubble is: beside the repository, never where a log says.
+    pub fn worktree(&self) -> PathBuf {
+        let repo = self.repo();
+        let name = repo.file_name().unwrap_or(OsStr::new("root"));
+        let id = self.dir.file_name().unwrap_or_default();
+        repo.parent().unwrap_or(repo).join(".pairflow-worktrees").join(name).join(id)
+    }
+
+    /// Returns the path of the log.
+    pub fn transcript(&self) -> PathBuf {
+        self.dir.join("transcript.ndjson")
+    }
+
+    /// Returns the path of the cache of the state.
+    pub fn state(&self) -> PathBuf {
+        self.dir.join("state.json")
+    }
+
+    /// Returns the path of the projected inbox.
+    pub fn inbox(&self) -> PathBuf {
+        self.dir.join("inbox.ndjson")
+    }
+
+    /// Returns the directory of the artifacts.
+    pub fn artifacts(&self) -> PathBuf {
+        self.dir.join("artifacts")
+    }
+
+    /// Returns the directory that keeps what was taken out of the log.
+    pub fn quarantine(&self) -> PathBuf {
+        self.dir.join("quarantine")
     }
 }

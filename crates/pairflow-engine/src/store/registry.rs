@@ -4,6 +4,7 @@
 //! the newest known end of the log: written after each append, never synced, and only ever behind the log. A record that
 //! has to make room for one of another log is set aside, not lost. Nothing here decides whose a log is; see `ownership`.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,11 +15,11 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Machine;
 use pairflow_core::log::frame::LineHash;
 use pairflow_core::log::scan::Head;
-use pairflow_core::log::seal::SealKey;
+use pairflow_core::log::seal::{SealKey, Sealer};
 use serde::{Deserialize, Serialize};
 
-use super::durable;
-use super::storage::{FileKind, LockMode, Stat, Storage, StorageError};
+use super::error::StoreError;
+use super::storage::{self, FileKind, LockMode, Stat, Storage, StorageError};
 
 /// How long the making of a key waits for another process that makes it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,6 +68,13 @@ pub struct Known {
     pub head: Option<Head>,
 }
 
+/// What the writer of an own log needs: its record, and what seals it.
+#[derive(Debug, Clone)]
+pub(super) struct Owner {
+    pub(super) entry: Registered,
+    pub(super) sealer: Sealer,
+}
+
 impl Registry {
     /// Names the registry of bubbles in the state directory `state`.
     pub fn new(disk: Arc<dyn Storage>, state: PathBuf) -> Self {
@@ -91,7 +99,7 @@ impl Registry {
         let unusable = || {
             let why =
                 "it is not a key of pairflow; restore it from a backup, or move it away and run 'pairflow adopt --all'";
-            StorageError::new("use", &path, std::io::Error::new(std::io::ErrorKind::InvalidData, why))
+            StorageError::new("use", &path, io::Error::new(ErrorKind::InvalidData, why))
         };
         let key = secret_of(text.trim_end()).map(SealKey::new).ok_or_else(unusable)?;
         *known = Some((stat, key.clone()));
@@ -103,8 +111,8 @@ impl Registry {
         if let Some(key) = self.key()? {
             return Ok(key);
         }
-        durable::make_dirs(&*self.disk, &self.state)?;
-        let busy = || std::io::Error::new(std::io::ErrorKind::TimedOut, "another process holds it");
+        storage::make_dirs(&*self.disk, &self.state)?;
+        let busy = || io::Error::new(ErrorKind::TimedOut, "another process holds it");
         let lock = self.state.join("key.lock");
         let guard = self.disk.lock(&lock, LockMode::Exclusive, PATIENCE)?;
         let _guard = guard.ok_or_else(|| StorageError::new("lock", &lock, busy()))?;
@@ -113,7 +121,7 @@ impl Registry {
         }
         let path = self.key_path();
         let secret = random().map_err(|error| StorageError::new("draw random numbers for", &path, error))?;
-        durable::put(&*self.disk, &path, format!("{}\n", hex(&secret)).as_bytes())?;
+        storage::put(&*self.disk, &path, format!("{}\n", hex(&secret)).as_bytes())?;
         Ok(SealKey::new(secret))
     }
 
@@ -163,18 +171,18 @@ impl Registry {
     /// place is set aside.
     pub fn register(&self, bubble: &Registered, head: Option<&Head>) -> Result<(), StorageError> {
         let path = self.record(&bubble.repo, &bubble.id, "json");
-        durable::make_dirs(&*self.disk, durable::parent(&path))?;
+        storage::make_dirs(&*self.disk, storage::parent(&path))?;
         let other = self.find(&bubble.repo, &bubble.id)?.filter(|known| known.entry.first != bubble.first);
         other.map_or(Ok(()), |other| self.set_aside(&other))?;
         let json = serde_json::to_vec(bubble).expect("a record holds texts and numbers only");
-        durable::put(&*self.disk, &path, &json)?;
+        storage::put(&*self.disk, &path, &json)?;
         // The note goes last: without it an older record would say less than is known.
         let note = self.record(&bubble.repo, &bubble.id, "head");
         if let Some(head) = head {
-            return durable::put(&*self.disk, &note, &write_note(bubble, head));
+            return storage::put(&*self.disk, &note, &write_note(bubble, head));
         }
         self.disk.remove(&note)?;
-        self.disk.sync_dir(durable::parent(&path))
+        self.disk.sync_dir(storage::parent(&path))
     }
 
     /// Records that a bubble is about to be moved to the repository `here`: whatever becomes of this process, none of its
@@ -214,7 +222,7 @@ impl Registry {
 
     fn set_aside(&self, known: &Known) -> Result<(), StorageError> {
         let json = serde_json::to_vec(known).expect("a record holds texts and numbers only");
-        durable::put(&*self.disk, &self.aside(&known.entry), &json)
+        storage::put(&*self.disk, &self.aside(&known.entry), &json)
     }
 
     /// Forgets a bubble that is deleted, and keeps what is known of its log for the case that it is restored. That makes no
@@ -222,7 +230,7 @@ impl Registry {
     pub fn retire(&self, repo: &Path, id: &BubbleId) -> Result<(), StorageError> {
         if let Some(known) = self.find(repo, id)? {
             let json = serde_json::to_vec(&known).expect("a record holds texts and numbers only");
-            durable::put(&*self.disk, &self.retired(repo, id, known.entry.first), &json)?;
+            storage::put(&*self.disk, &self.retired(repo, id, known.entry.first), &json)?;
         }
         self.forget(repo, id)
     }
@@ -257,7 +265,7 @@ impl Registry {
     /// Notes where a bubble's log ends. It is not durable; a note that cannot be written is an old one, not a wrong one.
     pub fn note(&self, entry: &Registered, head: &Head) {
         let path = self.record(&entry.repo, &entry.id, "head");
-        let _ = durable::renew(&*self.disk, &path, &write_note(entry, head));
+        let _ = storage::renew(&*self.disk, &path, &write_note(entry, head));
     }
 
     /// Returns every bubble on record, by repository and name. Records that cannot be read are passed over.
@@ -325,7 +333,7 @@ impl Registry {
                 let large = stat.kind == FileKind::File && stat.own;
                 let what = if large { "far larger than pairflow writes it" } else { "not a regular file of yours" };
                 let why = format!("it is {what}; move it away, then run the command again");
-                Err(StorageError::new("use", path, std::io::Error::new(std::io::ErrorKind::PermissionDenied, why)))
+                Err(StorageError::new("use", path, io::Error::new(ErrorKind::PermissionDenied, why)))
             }
         }
     }
@@ -347,6 +355,25 @@ impl Registry {
     /// Where a record is kept that had to make room for that of another log.
     fn aside(&self, entry: &Registered) -> PathBuf {
         self.dir_of(&entry.repo).join(aside_name(&entry.id, entry.first))
+    }
+
+    /// Fails if another user owns the state directory, or can write to it: it says which logs are this user's.
+    ///
+    /// A sticky directory is refused, too: others can still put files into it. A link to a directory is followed, and the
+    /// directories above are not looked at.
+    pub fn insist_private(&self) -> Result<(), StoreError> {
+        for path in [self.state.clone(), self.dir()] {
+            match self.disk.stat(&path.join(".")) {
+                Err(error) if error.source.kind() == ErrorKind::NotADirectory => {
+                    return Err(StoreError::StateNotDirectory { path });
+                }
+                Err(error) => return Err(error.into()),
+                Ok(Some(stat)) if !stat.own => return Err(StoreError::StateOfOther { path }),
+                Ok(Some(stat)) if stat.shared => return Err(StoreError::StateShared { path }),
+                Ok(_) => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -388,7 +415,7 @@ fn secret_of(text: &str) -> Option<[u8; 32]> {
 }
 
 /// Draws 256 random bits.
-pub(crate) fn random() -> std::io::Result<[u8; 32]> {
+pub(crate) fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0_u8; 32];
     let mut filled = 0;
     while filled < bytes.len() {

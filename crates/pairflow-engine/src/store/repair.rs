@@ -7,12 +7,10 @@ use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Machine;
 use pairflow_core::log::scan::{Damaged, Head, Scan};
 
-use super::cache::Cache;
-use super::durable;
 use super::error::StoreError;
 use super::log::Log;
-use super::read::{self, Loaded, ReadError};
-use super::storage::{Handle, LockMode, Stat};
+use super::read::{self, Cache, Loaded, ReadError};
+use super::storage::{self, Handle, LockMode, Stat};
 
 /// What a repair of a damaged log did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +110,7 @@ impl<M: Machine> Log<M> {
     fn salvage(&self, handle: &dyn Handle, head: &Head, len: u64, moved: &std::path::Path) -> Result<(), StoreError> {
         let (disk, path) = (&*self.disk, self.files.transcript());
         let mut good = read::copy(handle, 0, len)?;
-        durable::put(disk, moved, &good)?;
+        storage::put(disk, moved, &good)?;
         disk.remove(&self.files.state())?;
         disk.sync_dir(&self.files.dir)?;
         if head.seq == 0 {
@@ -120,7 +118,7 @@ impl<M: Machine> Log<M> {
             return Ok(disk.sync_dir(&self.files.dir)?);
         }
         good.resize(usize::try_from(head.offset).unwrap_or(usize::MAX), b'\n');
-        Ok(durable::put(disk, &path, &good)?)
+        Ok(storage::put(disk, &path, &good)?)
     }
 }
 
